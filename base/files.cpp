@@ -1,0 +1,155 @@
+#include "base/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace osora {
+namespace {
+
+/// An open descriptor, closed when it goes.
+class Descriptor {
+public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    Descriptor(Descriptor const&) = delete;
+    Descriptor& operator=(Descriptor const&) = delete;
+    ~Descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    [[nodiscard]] int get() const { return fd_; }
+    [[nodiscard]] int close() {
+        int const rc = ::close(fd_);
+        fd_ = -1;
+        return rc;
+    }
+
+private:
+    int fd_;
+};
+
+struct FileSystem {
+    unsigned long magic;
+    char const* name;
+    bool network;
+};
+
+// From linux/magic.h and the file systems' own sources.
+constexpr std::array kFileSystems{
+    FileSystem{0xEF53, "ext4", false},          FileSystem{0x58465342, "xfs", false},
+    FileSystem{0x9123683E, "btrfs", false},     FileSystem{0x01021994, "tmpfs", false},
+    FileSystem{0x794C7630, "overlayfs", false}, FileSystem{0x2FC12FC1, "zfs", false},
+    FileSystem{0x858458F6, "ramfs", false},     FileSystem{0xF2F52010, "f2fs", false},
+    FileSystem{0x6969, "nfs", true},            FileSystem{0x0BD00BD0, "lustre", true},
+    FileSystem{0x47504653, "gpfs", true},       FileSystem{0x19830326, "beegfs", true},
+    FileSystem{0x00C36400, "cephfs", true},     FileSystem{0xFF534D42, "cifs", true},
+    FileSystem{0xFE534D42, "smb2", true},       FileSystem{0x5346414F, "afs", true},
+    FileSystem{0x01021997, "9p", true},         FileSystem{0x65735546, "fuse", true},
+};
+
+Result<FileSystem> file_system_of(std::filesystem::path const& path) {
+    struct statfs info {};
+    if (::statfs(path.c_str(), &info) != 0) return file_error(errno, "statfs", path);
+    auto const magic = static_cast<unsigned long>(info.f_type) & 0xFFFFFFFFul;
+    auto const* found = std::ranges::find(kFileSystems, magic, &FileSystem::magic);
+    if (found == kFileSystems.end()) return FileSystem{magic, "unknown", false};
+    return *found;
+}
+
+int write_all(int fd, std::string_view content) {
+    while (!content.empty()) {
+        ssize_t const wrote = ::write(fd, content.data(), content.size());
+        if (wrote < 0 && errno == EINTR) continue;
+        if (wrote < 0) return errno;
+        content.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    return 0;
+}
+
+/// 0, or the errno of the first step that failed.
+int write_and_sync(std::filesystem::path const& path, std::string_view content, int mode) {
+    Descriptor file(
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, static_cast<mode_t>(mode)));
+    if (file.get() < 0) return errno;
+    if (int const error = write_all(file.get(), content); error != 0) return error;
+    if (::fsync(file.get()) != 0) return errno;
+    return file.close() == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+Error file_error(int error, std::string_view what, std::filesystem::path const& path) {
+    Errc code = Errc::io;
+    if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = Errc::out_of_space;
+    if (error == ENOENT) code = Errc::not_found;
+    return {code, fmt::format("{}: {}: {}", path.string(), what,
+                              std::generic_category().message(error))};
+}
+
+Result<std::string> read_file(std::filesystem::path const& path, std::int64_t limit_bytes) {
+    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return file_error(errno, "open", path);
+    struct stat info {};
+    if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
+    if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", path);
+    std::string content;
+    std::array<char, 1 << 16> buffer{};
+    while (true) {
+        ssize_t const got = ::read(file.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return file_error(errno, "read", path);
+        if (got == 0) return content;
+        content.append(buffer.data(), static_cast<std::size_t>(got));
+        if (static_cast<std::int64_t>(content.size()) > limit_bytes) {
+            return Error{Errc::invalid_input, fmt::format("{}: longer than the limit of {} bytes",
+                                                          path.string(), limit_bytes)};
+        }
+    }
+}
+
+Result<void> write_file_atomic(std::filesystem::path const& path, std::string_view content,
+                               int mode) {
+    std::filesystem::path temporary = path;
+    temporary += fmt::format(".{}.tmp", ::getpid());
+    int error = write_and_sync(temporary, content, mode);
+    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+    if (error != 0) {
+        ::unlink(temporary.c_str());
+        return file_error(error, "write", path);
+    }
+    auto const folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+    return sync_directory(folder);
+}
+
+Result<void> sync_directory(std::filesystem::path const& directory) {
+    Descriptor const folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() < 0) return file_error(errno, "open", directory);
+    // Some network file systems cannot sync a folder; the rename itself is then the best there is.
+    if (::fsync(folder.get()) != 0 && errno != EINVAL) return file_error(errno, "sync", directory);
+    return {};
+}
+
+Result<std::string> file_system_type(std::filesystem::path const& path) {
+    OSORA_TRY(auto found, file_system_of(path));
+    return std::string(found.name);
+}
+
+Result<bool> is_network_file_system(std::filesystem::path const& path) {
+    OSORA_TRY(auto found, file_system_of(path));
+    return found.network;
+}
+
+Result<std::int64_t> free_bytes(std::filesystem::path const& path) {
+    struct statvfs info {};
+    if (::statvfs(path.c_str(), &info) != 0) return file_error(errno, "statvfs", path);
+    return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+}  // namespace osora

@@ -1,0 +1,39 @@
+// Files that survive a crash: atomic writes, directory syncs, and what kind of file system this is.
+// Errors carry the path; a full disk or quota is Errc::out_of_space.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace osora {
+
+/// The whole file; invalid_input when it is larger than `limit_bytes`.
+[[nodiscard]] Result<std::string> read_file(std::filesystem::path const& path,
+                                            std::int64_t limit_bytes = std::int64_t{1} << 30);
+
+/// Writes beside `path`, syncs, renames over it and syncs the folder: readers see the old or the
+/// new content, never a part. On error `path` is as it was and the temporary file is gone.
+[[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,
+                                             std::string_view content, int mode = 0644);
+
+/// Makes a rename or an unlink in `directory` durable.
+[[nodiscard]] Result<void> sync_directory(std::filesystem::path const& directory);
+
+/// "ext4", "tmpfs", "nfs"...; "unknown" for a type that is not in the table.
+[[nodiscard]] Result<std::string> file_system_type(std::filesystem::path const& path);
+
+/// Whether locks and mmap of `path` cross machines: nfs, lustre, gpfs, beegfs, cephfs, smb, afs,
+/// 9p, fuse.
+[[nodiscard]] Result<bool> is_network_file_system(std::filesystem::path const& path);
+
+/// Free bytes for this user on the file system of `path`.
+[[nodiscard]] Result<std::int64_t> free_bytes(std::filesystem::path const& path);
+
+/// The Error for errno value `error` of an operation `what` on `path`.
+[[nodiscard]] Error file_error(int error, std::string_view what, std::filesystem::path const& path);
+
+}  // namespace osora

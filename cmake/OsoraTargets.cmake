@@ -1,0 +1,52 @@
+# One way to declare each kind of target, so that folders stay one screen long.
+
+# osora_library(NAME [HEAVY] SOURCES ... LINK ...): a static library, headers seen from the root.
+function(osora_library name)
+  cmake_parse_arguments(arg "HEAVY" "" "SOURCES;LINK" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PUBLIC ${arg_LINK})
+  if(arg_HEAVY)
+    set_property(TARGET ${name} PROPERTY JOB_POOL_COMPILE heavy)
+  endif()
+endfunction()
+
+# osora_program(NAME [HEAVY] SOURCES ... LINK ...): an executable in build/bin.
+function(osora_program name)
+  cmake_parse_arguments(arg "HEAVY" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE ${arg_LINK})
+  if(arg_HEAVY)
+    set_property(TARGET ${name} PROPERTY JOB_POOL_COMPILE heavy)
+  endif()
+endfunction()
+
+# osora_test(NAME TIER gate|soak [HEAVY] SOURCES ... LINK ... [TIMEOUT s] [ARGS ...]): a GoogleTest
+# program that is one ctest test; scripts/run_tests counts its cases.
+function(osora_test name)
+  cmake_parse_arguments(arg "HEAVY" "TIER;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE
+    OSORA_SOURCE_DIR="${CMAKE_SOURCE_DIR}" OSORA_BIN_DIR="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gtest GTest::gmock GTest::gtest_main)
+  if(arg_HEAVY)
+    set_property(TARGET ${name} PROPERTY JOB_POOL_COMPILE heavy)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name}
+           --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+set(OSORA_SUMMARY "" CACHE INTERNAL "")
+function(osora_summary_line text)
+  set(OSORA_SUMMARY "${OSORA_SUMMARY}\n  ${text}" CACHE INTERNAL "")
+endfunction()
+function(osora_print_summary)
+  message(STATUS "osora ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}${OSORA_SUMMARY}")
+endfunction()
