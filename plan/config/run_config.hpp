@@ -1,0 +1,181 @@
+// A run file as a struct: one member per key of CONTRACT section 3, with its default. Read from
+// TOML by run_file.hpp, carried to controller and workers as JSON, never changed after that.
+#pragma once
+
+#include "base/auto_or.hpp"
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct RunSection {
+    std::string name = "run";
+    std::string job = "train";
+};
+struct ResourcesSection {
+    std::string backend = "local";
+    int nodes = 1;
+    int gpus_per_node = 1;  // workers per node; on a machine without GPUs: CPU ranks
+    int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
+    int spares = 0;
+    std::string time_limit;  // "HH:MM:SS", "D-HH:MM:SS" or ""
+};
+struct SlurmSection {
+    std::string partition, account, qos, constraint, reservation, container;
+    std::vector<std::vector<std::string>> prolog;
+    std::vector<std::string> extra;
+};
+struct SshSection {
+    std::vector<std::string> hosts;
+    std::string hostfile;
+};
+struct ModelSection {
+    std::string arch = "stdit3-tiny";
+    std::string init;  // safetensors file; empty = random from the seed
+};
+struct VaeSection {
+    AutoOr<int> micro_batch_size;
+    AutoOr<int> micro_frame_size;
+};
+struct TextSection {
+    std::string embeddings;
+};
+struct DataSection {
+    std::string manifest;
+    std::string latents;
+    std::string eval_manifest;
+    AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
+    AutoOr<int> prefetch_factor;  // batches decoded ahead
+    double host_memory_gib = 64;  // for the loaders of a node
+};
+struct BucketSection {
+    std::string resolution;  // "360p", "512", or N for N x N pixels
+    int num_frames = 1;
+    double keep_prob = 1.0;
+    AutoOr<int> micro_batch_size;
+};
+struct ParallelSection {
+    AutoOr<int> tp_size;
+    AutoOr<int> pp_size{1};
+    AutoOr<int> sp_size;
+    AutoOr<int> zero_stage;
+    AutoOr<int> grad_bucket_mib;
+    bool overlap = true;
+};
+struct BatchSection {
+    AutoOr<int> global_batch_size;  // samples a step of the first bucket; others at equal cost
+    int min = 1;
+    int max = 4096;
+    double exposed_comm_target = 0.10;  // share of the step
+};
+struct MemorySection {
+    AutoOr<std::string> recompute;
+    AutoOr<std::string> activation_store;
+    bool allow_lossy = false;
+    double gpu_memory_gib = 80;
+};
+struct OptimSection {
+    std::string name = "adamw";
+    double lr = 1e-4;
+    int warmup_steps = 1000;
+    AutoOr<double> grad_clip{1.0};  // "adaptive" is kept as auto
+    double ema_decay = 0.99;
+    std::string precision = "bf16";
+    int lora_rank = 0;
+    std::vector<std::string> freeze;
+};
+struct TrainSection {
+    int steps = 1000;
+    std::int64_t seed = 1024;
+    int log_every = 10;
+    bool deterministic = false;
+};
+struct CheckpointSection {
+    int every = 500;  // steps; 0 = only at the end
+    int keep = 3;
+    bool async = true;
+    std::string resume = "auto";  // auto | none | a checkpoint folder
+};
+struct WorkerSection {
+    std::vector<std::string> command;
+    std::map<std::string, std::string> env;
+};
+struct FaultsSection {
+    int max_restarts = 3;
+    AutoOr<double> step_timeout;  // seconds
+    std::vector<std::string> exclude_nodes;
+};
+struct BisectSection {
+    std::string auto_mode = "suggest";  // key `auto`
+    double budget_gpu_h = 8;
+    std::vector<std::string> build;
+};
+struct NotifySection {
+    std::vector<std::string> on;
+    std::vector<std::string> command;
+    std::string webhook, mail;
+};
+struct DebugSection {
+    std::string collectives = "bucketed";
+    std::string bucket_schedule = "balanced";
+};
+
+struct RunConfig {
+    RunSection run;
+    ResourcesSection resources;
+    SlurmSection slurm;
+    SshSection ssh;
+    ModelSection model;
+    VaeSection vae;
+    TextSection text;
+    DataSection data;
+    std::vector<BucketSection> bucket;
+    ParallelSection parallel;
+    BatchSection batch;
+    MemorySection memory;
+    OptimSection optim;
+    TrainSection train;
+    CheckpointSection checkpoint;
+    std::map<std::string, std::string> nccl;
+    WorkerSection worker;
+    FaultsSection faults;
+    BisectSection bisect;
+    NotifySection notify;
+    DebugSection debug;
+};
+
+BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
+BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
+                      (backend, nodes, gpus_per_node, cpus_per_worker, spares, time_limit))
+BOOST_DESCRIBE_STRUCT(SlurmSection, (),
+                      (partition, account, qos, constraint, reservation, container, prolog, extra))
+BOOST_DESCRIBE_STRUCT(SshSection, (), (hosts, hostfile))
+BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
+BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
+BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
+BOOST_DESCRIBE_STRUCT(DataSection, (), (manifest, latents, eval_manifest, num_workers,
+                                        prefetch_factor, host_memory_gib))
+BOOST_DESCRIBE_STRUCT(BucketSection, (), (resolution, num_frames, keep_prob, micro_batch_size))
+BOOST_DESCRIBE_STRUCT(ParallelSection, (),
+                      (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
+BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
+BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
+BOOST_DESCRIBE_STRUCT(OptimSection, (), (name, lr, warmup_steps, grad_clip, ema_decay, precision,
+                                         lora_rank, freeze))
+BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
+BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
+BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env))
+BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
+BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
+BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
+BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
+BOOST_DESCRIBE_STRUCT(RunConfig, (), (run, resources, slurm, ssh, model, vae, text, data, bucket,
+                                      parallel, batch, memory, optim, train, checkpoint, nccl,
+                                      worker, faults, bisect, notify, debug))
+
+}  // namespace osora::plan

@@ -1,0 +1,26 @@
+// What a worker is told to do: job.json in the run directory, the same for every rank and every
+// restart. Who a rank is comes from its environment (RANK, LOCAL_RANK, WORLD_SIZE,
+// LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, OSORA_EPOCH, OSORA_AGENT_FD, OSORA_STORE_FD).
+#pragma once
+
+#include "plan/config/run_config.hpp"
+#include "plan/decision.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+
+namespace osora::plan {
+
+struct WorkerJob {
+    int version = 1;
+    std::string run_uuid;
+    std::string run_name;   // "stdit3-stage1-0042"
+    std::string run_dir;    // absolute; checkpoints stand in RUN_DIR/checkpoints
+    std::string base_dir;   // folder of the run file: relative paths of the run file start here
+    RunConfig config;
+    PlanDecision plan;
+};
+BOOST_DESCRIBE_STRUCT(WorkerJob, (), (version, run_uuid, run_name, run_dir, base_dir, config, plan))
+
+}  // namespace osora::plan

@@ -1,0 +1,42 @@
+// The bytes of a run's journal, sans-io: a header, then records, each
+//   u32 length (big endian) | u32 CRC-32C of the body | body = JSON {"seq","wall_us","type",...}
+// One appender; any number of readers, also while it grows. A record that is cut off at the end is
+// a crash of the appender and is dropped by the next one; a bad one in the middle is corruption.
+#pragma once
+
+#include "protocol/run_events.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::protocol {
+
+inline constexpr std::string_view kJournalHeader = "osora journal 1\n";
+inline constexpr std::string_view kJournalFile = "journal";  // in the run directory
+constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;
+
+/// The bytes to append for `record`; invalid_input when it is longer than the limit.
+[[nodiscard]] Result<std::string> encode_record(JournalRecord const& record);
+
+/// Cuts a journal into records as its bytes arrive.
+class JournalReader {
+public:
+    /// Adds bytes read from the file; returns the records they complete. corrupt names the offset:
+    /// a wrong header, length, checksum or sequence; the reader is then of no further use.
+    [[nodiscard]] Result<std::vector<JournalRecord>> feed(std::string_view bytes);
+
+    /// Offset behind the last whole record: where an appender goes on after a crash.
+    [[nodiscard]] std::uint64_t good_bytes() const { return good_bytes_; }
+    [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
+    /// Bytes of a record that is not complete (yet).
+    [[nodiscard]] std::size_t pending_bytes() const { return buffer_.size(); }
+
+private:
+    std::string buffer_;
+    std::uint64_t good_bytes_ = 0;
+    std::uint64_t next_sequence_ = 0;
+};
+
+}  // namespace osora::protocol

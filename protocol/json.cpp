@@ -1,0 +1,115 @@
+#include "protocol/json.hpp"
+
+#include <boost/beast/core/detail/base64.hpp>
+
+namespace osora::protocol {
+namespace {
+
+namespace base64 = boost::beast::detail::base64;
+
+/// RFC 3629: no overlong forms, no surrogates, at most U+10FFFF.
+bool is_utf8(std::string_view text) {
+    auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    for (std::size_t at = 0; at < text.size();) {
+        unsigned char const lead = byte(at);
+        if (lead < 0x80) {
+            ++at;
+            continue;
+        }
+        std::size_t const more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
+        if (lead < 0xC2 || lead > 0xF4 || at + more >= text.size()) return false;
+        unsigned char const low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+        unsigned char const high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+        if (byte(at + 1) < low || byte(at + 1) > high) return false;
+        for (std::size_t i = 2; i <= more; ++i) {
+            if ((byte(at + i) & 0xC0) != 0x80) return false;
+        }
+        at += more + 1;
+    }
+    return true;
+}
+
+char const* kind_name(json::kind kind) {
+    switch (kind) {
+        case json::kind::null:
+            return "null";
+        case json::kind::bool_:
+            return "a boolean";
+        case json::kind::int64:
+        case json::kind::uint64:
+            return "an integer";
+        case json::kind::double_:
+            return "a number";
+        case json::kind::string:
+            return "a string";
+        case json::kind::array:
+            return "an array";
+        case json::kind::object:
+            return "an object";
+    }
+    return "?";
+}
+
+}  // namespace
+
+json::value bytes_to_json(std::string_view bytes) {
+    if (is_utf8(bytes)) return json::string(bytes);
+    std::string text(base64::encoded_size(bytes.size()), '\0');
+    text.resize(base64::encode(text.data(), bytes.data(), bytes.size()));
+    return json::object{{"base64", text}};
+}
+
+Result<std::string> bytes_from_json(json::value const& value) {
+    if (auto const* text = value.if_string()) return std::string(*text);
+    auto const* object = value.if_object();
+    auto const* encoded = object != nullptr ? object->if_contains("base64") : nullptr;
+    if (encoded == nullptr || !encoded->is_string()) {
+        return type_error("a string or {\"base64\": ...}", value);
+    }
+    auto const& text = encoded->get_string();
+    std::string bytes(base64::decoded_size(text.size()), '\0');
+    auto const [written, read] = base64::decode(bytes.data(), text.data(), text.size());
+    if (text.find_first_not_of('=', read) != json::string::npos) {
+        return Error{Errc::invalid_input, "not base64 at offset " + std::to_string(read)};
+    }
+    bytes.resize(written);
+    return bytes;
+}
+
+Result<json::value> parse_json(std::string_view text) {
+    json::parse_options options;
+    options.max_depth = 64;
+    boost::system::error_code error;
+    json::stream_parser parser({}, options);
+    std::size_t const used = parser.write_some(text.data(), text.size(), error);
+    if (!error && used < text.size()) {
+        auto const rest = text.find_first_not_of(" \t\r\n", used);
+        if (rest != std::string_view::npos) {
+            return Error{Errc::invalid_input,
+                         "JSON: more text behind the value at offset " + std::to_string(rest)};
+        }
+    }
+    if (!error) parser.finish(error);
+    if (error) {
+        return Error{Errc::invalid_input,
+                     "JSON: " + error.message() + " near offset " + std::to_string(used)};
+    }
+    return parser.release();
+}
+
+Error type_error(std::string_view expected, json::value const& found) {
+    return {Errc::invalid_input,
+            ": expected " + std::string(expected) + ", found " + kind_name(found.kind())};
+}
+
+Error at_path(std::string_view step, Error inner) {
+    bool const starts_path = !inner.message.starts_with(':') && !inner.message.starts_with('[');
+    if (step.empty()) {
+        if (inner.message.starts_with(": ")) inner.message.erase(0, 2);
+        return inner;
+    }
+    inner.message.insert(0, std::string(step) + (starts_path ? "." : ""));
+    return inner;
+}
+
+}  // namespace osora::protocol

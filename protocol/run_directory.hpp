@@ -1,0 +1,42 @@
+// Names in the state folder, agreed between CLI, controller, workers and tests.
+//
+//   STATE/                      $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else ~/.local/state/osora
+//     history.db
+//     calibration.json          measured constants of this machine (osora plan calibrate)
+//     runs/.lock                flock: numbers are given out under it
+//     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
+//       run.toml                as the user wrote it
+//       submission.json         RunSubmitted, written by the CLI before the controller starts
+//       plan.json job.json      plan::PlanDecision, plan::WorkerJob
+//       journal                 protocol/journal.hpp; its appender holds controller.lock (flock)
+//       control.sock            protocol/control_messages.hpp (or the path in control.path, when
+//                               RUN_DIR is too long for a socket)
+//       controller.log agent-NODE.log
+//       logs/EPOCH/RANK.log     stdout and stderr of a rank
+//       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace osora::protocol {
+
+struct RunPaths {
+    std::filesystem::path dir;
+
+    [[nodiscard]] std::filesystem::path run_file() const { return dir / "run.toml"; }
+    [[nodiscard]] std::filesystem::path submission() const { return dir / "submission.json"; }
+    [[nodiscard]] std::filesystem::path plan() const { return dir / "plan.json"; }
+    [[nodiscard]] std::filesystem::path job() const { return dir / "job.json"; }
+    [[nodiscard]] std::filesystem::path journal() const { return dir / "journal"; }
+    [[nodiscard]] std::filesystem::path lock() const { return dir / "controller.lock"; }
+    [[nodiscard]] std::filesystem::path control_socket() const { return dir / "control.sock"; }
+    [[nodiscard]] std::filesystem::path control_path() const { return dir / "control.path"; }
+    [[nodiscard]] std::filesystem::path controller_log() const { return dir / "controller.log"; }
+    [[nodiscard]] std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
+    [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {
+        return dir / "logs" / std::to_string(epoch) / (std::to_string(rank) + ".log");
+    }
+};
+
+}  // namespace osora::protocol
