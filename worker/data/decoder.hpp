@@ -1,0 +1,76 @@
+// Decodes chosen frames of one clip, resized and cropped, straight into memory of the caller.
+// One decoder belongs to one thread at a time. Nothing in a file is fatal: whatever is wrong with
+// it comes back as an Error.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace osora::worker {
+
+/// Frames [start, start + stride, ...], num_frames of them, in display order from 0.
+struct FrameWindow {
+    std::int64_t start = 0;
+    int stride = 1;
+    int num_frames = 1;
+};
+
+/// (num_frames, height, width, 3) uint8 RGB, contiguous.
+struct FrameSize {
+    int height = 0;
+    int width = 0;
+};
+
+struct ClipFacts {
+    int num_frames = 0;  // exact; 1: an image
+    int height = 0;      // pixels, as stored
+    int width = 0;
+    double fps = 0.0;  // 0: unknown
+    std::string codec;
+};
+
+struct DecodeLimits {
+    double deadline_s = 30.0;                   // for one call, file reads included
+    std::int64_t pixels_max = 8192ll * 4608;    // larger pictures are refused
+    std::atomic<bool> const* cancel = nullptr;  // polled; true ends the call with `cancelled`
+};
+
+/// What decoding a window took; for tests and benchmarks.
+struct DecodeCounts {
+    std::int64_t packets_sent = 0;
+    std::int64_t frames_decoded = 0;
+};
+
+class ClipDecoder {
+public:
+    explicit ClipDecoder(DecodeLimits limits = {});
+    ClipDecoder(ClipDecoder const&) = delete;
+    ClipDecoder& operator=(ClipDecoder const&) = delete;
+    ~ClipDecoder();
+
+    /// Reads container and stream headers, and packets only where the container does not say how
+    /// many frames there are.
+    [[nodiscard]] Result<ClipFacts> probe(std::string const& path);
+
+    /// Fills `out` (num_frames x height x width x 3 bytes) with the window. Each picture is
+    /// cropped to the centred part with the wanted aspect ratio and resized. Errors: not_found, io,
+    /// corrupt (not a video, damaged, shorter than the window), timed_out, cancelled,
+    /// out_of_memory (picture over pixels_max).
+    [[nodiscard]] Result<void> decode(std::string const& path, FrameWindow const& window,
+                                      FrameSize size, std::span<std::uint8_t> out);
+
+    [[nodiscard]] DecodeCounts const& counts() const { return counts_; }
+
+private:
+    class Scaler;  // keeps its scratch memory from clip to clip
+    DecodeLimits limits_;
+    std::unique_ptr<Scaler> scaler_;
+    DecodeCounts counts_;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,98 @@
+// Batches of decoded clips, one per step, made ahead by threads of its own in a fixed number of
+// slots. What a batch holds depends on (schedule, step, files) alone: not on the number of workers,
+// the rank count or on where the run was resumed.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/buckets/loader_memory.hpp"
+#include "plan/buckets/schedule.hpp"
+#include "worker/data/manifest.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+struct LoaderOptions {
+    int num_workers = 2;      // decoding threads; 0: next() decodes
+    int prefetch_factor = 2;  // batches ready or in work while one is trained on
+    std::int64_t host_memory_bytes = std::int64_t{4} << 30;  // of this loader: slots and decoders
+    int frame_stride = 1;                                    // as the buckets were assigned with
+    int dp_rank = 0;
+    int dp_size = 1;
+    std::uint64_t start_step = 0;          // resume: the first step that next() gives
+    std::uint64_t stop_step = UINT64_MAX;  // not prefetched past it
+    double clip_deadline_s = 30.0;
+    double bad_share_max = 0.10;  // of samples with an undecodable clip, looked at from
+    int bad_grace_samples = 50;   // this many samples on
+};
+
+/// A clip that was listed but could not be decoded for a sample, and what was taken instead.
+struct BadClip {
+    std::string path;
+    std::string reason;
+    plan::SampleRef sample;
+    std::string replacement;  // path of the next clip that was tried
+};
+
+struct LoadedSample {
+    plan::SampleRef ref;
+    std::uint32_t clip = 0;        // index in the manifest; ref.clip unless that one was bad
+    std::int64_t start_frame = 0;  // of the window, in the clip
+};
+
+/// One step's samples in a slot. Movable; the slot is free for reuse when it goes.
+class Batch {
+public:
+    Batch(Batch&&) noexcept;
+    Batch& operator=(Batch&&) noexcept;
+    ~Batch();
+
+    [[nodiscard]] std::uint64_t step() const;
+    [[nodiscard]] std::size_t bucket() const;  // index in the schedule
+    [[nodiscard]] plan::BucketKey const& key() const;
+    /// (N, T, H, W, 3) uint8 RGB with N = samples().size() and T, H, W from key().
+    [[nodiscard]] std::span<std::uint8_t const> pixels() const;
+    [[nodiscard]] std::span<LoadedSample const> samples() const;
+    [[nodiscard]] std::span<BadClip const> bad_clips() const;  // in the order of the samples
+    [[nodiscard]] double data_wait_s() const;                  // how long next() blocked
+
+private:
+    friend class Loader;
+    struct State;
+    explicit Batch(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+class Loader {
+public:
+    /// Checks the memory first (out_of_memory with what would fit), allocates every slot, starts
+    /// the threads. `schedule` and `manifest` must outlive the loader; its clip indices are the
+    /// schedule's.
+    [[nodiscard]] static Result<std::unique_ptr<Loader>> start(plan::StepSchedule const& schedule,
+                                                               Manifest const& manifest,
+                                                               LoaderOptions const& options);
+    Loader(Loader const&) = delete;
+    Loader& operator=(Loader const&) = delete;
+    ~Loader();  // cancels and joins; batches still held stay valid
+
+    /// The batch of `step`; steps come one by one from start_step. Errors: corrupt (a sample has
+    /// no decodable clip, or too many clips are bad), cancelled, busy (the caller holds every
+    /// slot), invalid_input (not the next step). After an error other than busy the loader is done.
+    [[nodiscard]] Result<Batch> next(std::uint64_t step);
+
+    /// Ends a blocked next() and all decoding soon; from any thread.
+    void cancel();
+
+    [[nodiscard]] plan::LoaderMemory const& memory() const;
+
+private:
+    class Impl;
+    explicit Loader(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,56 @@
+// The list of clips to train on, from a CSV file with Open-Sora's columns. A row that cannot be
+// used is skipped and reported; only a manifest without any usable row is an error.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::worker {
+
+/// One usable clip.
+struct Clip {
+    std::string path;    // absolute
+    std::string text;    // caption, may be empty
+    int num_frames = 0;  // 1: an image
+    int height = 0;      // pixels, as stored (no rotation)
+    int width = 0;
+    double fps = 0.0;  // 0: unknown, or an image
+    int line = 0;      // of the manifest, 1-based
+};
+
+struct SkippedRow {
+    int line = 0;  // 1-based; where the row starts
+    std::string path;
+    std::string reason;
+};
+
+struct Manifest {
+    std::vector<Clip> clips;
+    std::vector<SkippedRow> skipped;
+    std::uint64_t fingerprint = 0;  // of paths and sizes of `clips` in their order
+};
+
+struct ManifestOptions {
+    double probe_deadline_s = 10.0;  // per file
+    std::int64_t file_bytes_max = std::int64_t{4} << 30;
+};
+
+/// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`
+/// required, others ignored; quoted fields may hold commas, quotes and line ends; a BOM and CRLF
+/// are fine. Relative paths start at the manifest's folder. Numbers that a row lacks are read from
+/// the file itself. Errors: not_found, io (the manifest cannot be read), invalid_input (no path
+/// column, no rows, no usable row).
+[[nodiscard]] Result<Manifest> read_manifest(std::filesystem::path const& path,
+                                             ManifestOptions const& options = {});
+
+/// The same from text; `folder` is where relative paths start.
+[[nodiscard]] Result<Manifest> parse_manifest(std::string_view csv,
+                                              std::filesystem::path const& folder,
+                                              ManifestOptions const& options = {});
+
+}  // namespace osora::worker
