@@ -1,0 +1,57 @@
+// The tensors of a network under their state-dict names, in the order in which the forward pass
+// uses them (so the reverse is the order in which gradients appear). Layers keep shared handles.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace osora::worker {
+
+enum class TensorKind {
+    trainable,
+    frozen,  // a parameter of the state dict that gets no gradient (rope.freqs)
+    buffer
+};
+
+struct NamedTensor {
+    std::string name;
+    at::Tensor tensor;
+    TensorKind kind = TensorKind::trainable;
+};
+
+class Parameters {
+public:
+    /// Device and dtype of all tensors; on the meta device nothing is allocated.
+    explicit Parameters(at::TensorOptions options) : options_(std::move(options)) {}
+
+    /// A new uninitialised tensor; a name is used once.
+    at::Tensor add(std::string name, at::IntArrayRef shape,
+                   TensorKind kind = TensorKind::trainable);
+
+    [[nodiscard]] std::vector<NamedTensor> const& all() const { return entries_; }
+    /// Handles of the trainable ones, in order: what optimizer, reducer and EMA take.
+    [[nodiscard]] std::vector<at::Tensor> trainable() const;
+    /// nullptr when there is none.
+    [[nodiscard]] NamedTensor const* find(std::string_view name) const;
+    [[nodiscard]] std::int64_t trainable_count() const;  // numbers, not tensors
+
+    /// Copies values in by name. Missing, additional and misshapen tensors are all named in one
+    /// Error, and nothing is changed then.
+    [[nodiscard]] Result<void> load(std::vector<NamedTensor> const& values);
+
+    /// Drops the gradients (they are taken over, not accumulated into, by the next backward).
+    void clear_gradients();
+
+private:
+    at::TensorOptions options_;
+    std::vector<NamedTensor> entries_;
+};
+
+}  // namespace osora::worker

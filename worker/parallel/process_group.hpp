@@ -1,0 +1,59 @@
+// The ranks of a run as one c10d group (Gloo). The agent of node 0 opens the store's socket, so a
+// port cannot be taken between choice and use. Failures of peers are Errc::unreachable.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
+
+namespace osora::worker {
+
+struct GroupConfig {
+    int rank = 0;
+    int world_size = 1;
+    std::string store_host = "127.0.0.1";
+    std::uint16_t store_port = 0;
+    int listen_fd = -1;                  // rank 0: an open listening socket on store_port, or -1
+    std::string my_address = "127.0.0.1";  // address or host name the peers reach this rank by
+    double timeout_s = 60;                // of joining and of each collective
+};
+
+/// A joined group; copies share it.
+class Group {
+public:
+    struct Impl;
+    explicit Group(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+    [[nodiscard]] int rank() const;
+    [[nodiscard]] int world_size() const;
+    [[nodiscard]] c10d::Backend& backend() const;
+    [[nodiscard]] c10d::Store& store() const;
+
+    /// Sums `values` over the ranks, in place: for logging and votes, not for gradients.
+    [[nodiscard]] Result<void> sum(std::span<double> values) const;
+    /// Gives all ranks the values of rank `root`, in one collective for each dtype.
+    [[nodiscard]] Result<void> broadcast(std::vector<at::Tensor> const& tensors, int root) const;
+
+private:
+    std::shared_ptr<Impl> impl_;
+};
+
+/// Joins; returns when all ranks have, or with Errc::unreachable after timeout_s.
+[[nodiscard]] Result<Group> join_gloo_group(GroupConfig const& config);
+
+/// Joins over a store of the caller's: ranks as threads of one process over a HashStore.
+[[nodiscard]] Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store,
+                                            GroupConfig const& config);
+
+}  // namespace osora::worker
