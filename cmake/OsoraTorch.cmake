@@ -19,8 +19,10 @@ if(EXISTS ${torch_site}/nvidia/cu13/lib)
 endif()
 
 add_library(osora_torch INTERFACE)
-target_include_directories(osora_torch SYSTEM INTERFACE
-  ${torch_root}/include ${torch_root}/include/torch/csrc/api/include)
+# -idirafter: torch's folder carries an fmt of its own; the system's must win (notes in HACKING.md).
+target_compile_options(osora_torch INTERFACE
+  "SHELL:-idirafter ${torch_root}/include"
+  "SHELL:-idirafter ${torch_root}/include/torch/csrc/api/include")
 target_compile_definitions(osora_torch INTERFACE USE_C10D_GLOO)
 target_link_libraries(osora_torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
 foreach(dir IN LISTS OSORA_TORCH_RUNPATH)
