@@ -69,6 +69,8 @@ json::value to_json(T const& value) {
         return bytes_to_json(value.value);
     } else if constexpr (std::same_as<T, bool> || std::same_as<T, json::value>) {
         return value;
+    } else if constexpr (std::unsigned_integral<T>) {
+        return static_cast<std::uint64_t>(value);
     } else if constexpr (std::integral<T>) {
         return static_cast<std::int64_t>(value);
     } else if constexpr (std::floating_point<T>) {
