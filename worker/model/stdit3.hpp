@@ -14,9 +14,9 @@ namespace osora::worker {
 
 /// What one forward pass reads. Undefined tensors mean what their comment says.
 struct Stdit3Input {
-    at::Tensor x;         // (B, in_channels, T, H, W); padded to patches inside
-    at::Tensor timestep;  // (B), 0..1000
-    at::Tensor fps;       // (B), or (1) for all
+    at::Tensor x;          // (B, in_channels, T, H, W); padded to patches inside
+    at::Tensor timestep;   // (B), 0..1000
+    at::Tensor fps;        // (B), or (1) for all
     double height_px = 0;  // of sample 0; scales the positions of the whole batch
     double width_px = 0;
     at::Tensor y;       // (B, 1, L, caption_channels); undefined: null captions

@@ -13,7 +13,7 @@
 namespace osora::worker {
 
 struct Stdit3Config {
-    std::int64_t in_channels = 4;                   // of a latent; 3 in pixel space
+    std::int64_t in_channels = 4;                     // of a latent; 3 in pixel space
     std::array<std::int64_t, 3> patch_size{1, 2, 2};  // (T, H, W)
     std::int64_t hidden_size = 1152;
     std::int64_t depth = 28;  // spatial + temporal block pairs

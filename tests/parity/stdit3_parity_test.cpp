@@ -1,0 +1,136 @@
+// STDiT3 against tensors that Open-Sora v1.2 itself computed (tests/data/parity/README.md), and its
+// parameter names against the published state dict.
+#include "compare.hpp"
+#include "worker/model/safetensors.hpp"
+#include "worker/model/stdit3.hpp"
+
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+namespace osora::worker {
+namespace {
+
+constexpr double kOutputTolerance = 2e-6;
+constexpr double kGradTolerance = 5e-6;
+
+struct Case {
+    SafetensorsContent content;
+    Stdit3 model;
+    std::string variant;  // "" or "drop101/"
+
+    at::Tensor tensor(std::string const& group, std::string const& name) const {
+        auto const* found = content.find(group + "/" + variant + name);
+        return found == nullptr ? at::Tensor() : found->clone();
+    }
+    Stdit3Input input() const {
+        Stdit3Input input;
+        input.x = tensor("in", "x");
+        input.timestep = tensor("in", "timestep");
+        input.fps = tensor("in", "fps");
+        input.height_px = tensor("in", "height")[0].item<double>();
+        input.width_px = tensor("in", "width")[0].item<double>();
+        input.y = tensor("in", "y");
+        input.y_mask = tensor("in", "mask");
+        input.x_mask = tensor("in", "x_mask");
+        if (auto const drop = tensor("in", "force_drop_ids"); drop.defined())
+            input.drop = drop.eq(1);
+        return input;
+    }
+};
+
+Case open_case(std::string const& name, std::string variant = "") {
+    auto content =
+        load_safetensors(OSORA_SOURCE_DIR "/tests/data/parity/" + name + ".safetensors").value();
+    Stdit3 model(parse_stdit3_config(content.metadata.at("config")).value());
+    std::vector<NamedTensor> weights;
+    for (auto const& entry : content.tensors)
+        if (entry.name.starts_with("weights/"))
+            weights.push_back({entry.name.substr(8), entry.tensor});
+    model.parameters().load(weights).value();
+    return {std::move(content), std::move(model), std::move(variant)};
+}
+
+/// A gradient that is 0 in exact arithmetic in one half is compared against the whole's norm.
+void expect_gradients(Case const& test) {
+    std::size_t compared = 0;
+    for (auto const& entry : test.model.parameters().all()) {
+        auto const expected = test.tensor("grad", entry.name);
+        if (!expected.defined()) continue;
+        ++compared;
+        EXPECT_LE(relative_error(entry.tensor.grad(), expected), kGradTolerance) << entry.name;
+    }
+    EXPECT_EQ(compared, test.model.parameters().trainable().size());
+}
+
+void expect_forward_and_gradients(Case const& test) {
+    auto input = test.input();
+    input.x.set_requires_grad(true);
+    auto const out = test.model.forward(input);
+    EXPECT_LE(relative_error(out, test.tensor("out", "out")), kOutputTolerance);
+    auto const loss = out.mul(test.tensor("in", "loss_weight")).sum();
+    loss.backward();
+    EXPECT_LE(relative_error(loss.view({1}), test.tensor("out", "loss")), 1e-5);
+    EXPECT_LE(relative_error(input.x.grad(), test.tensor("grad_in", "x")), kGradTolerance);
+    expect_gradients(test);
+}
+
+TEST(Stdit3Parity, ForwardAndGradients) {  //
+    expect_forward_and_gradients(open_case("A1_stdit3_plain"));
+}
+
+TEST(Stdit3Parity, GivenFramesAndTextMask) {
+    expect_forward_and_gradients(open_case("A4_stdit3_xmask"));
+}
+
+TEST(Stdit3Parity, TextLengths) {
+    auto const test = open_case("A5_stdit3_textlens");
+    EXPECT_LE(relative_error(test.model.forward(test.input()), test.tensor("out", "out")),
+              kOutputTolerance);
+}
+
+TEST(Stdit3Parity, DroppedCaptions) {
+    auto const test = open_case("A8_stdit3_caption_drop", "drop101/");
+    ASSERT_TRUE(test.input().drop.defined());
+    EXPECT_LE(relative_error(test.model.forward(test.input()), test.tensor("out", "out")),
+              kOutputTolerance);
+}
+
+TEST(Stdit3Parity, NullCaptionsEqualDroppingAll) {
+    auto const test = open_case("A1_stdit3_plain");
+    auto input = test.input();
+    input.drop = at::ones({2}, at::kBool);
+    auto const dropped = test.model.forward(input);
+    input.y = input.drop = at::Tensor();
+    EXPECT_LE(relative_error(test.model.forward(input), dropped), kOutputTolerance);
+}
+
+TEST(Stdit3Parity, NamesAndShapesOfThePublishedStateDict) {
+    std::ifstream manifest(OSORA_SOURCE_DIR "/tests/data/models/stdit3_xl2.tsv");
+    std::map<std::string, std::string> expected;  // name -> "shape kind"
+    for (std::string line; std::getline(manifest, line);) {
+        if (line.starts_with('#')) continue;
+        std::istringstream fields(line);
+        std::string name, shape, kind;
+        fields >> name >> shape >> kind;
+        expected[name] = shape + " " + kind;
+    }
+    ASSERT_EQ(expected.size(), 973u);
+    Stdit3 const model(stdit3_config("stdit3-xl/2").value(), at::TensorOptions(at::kMeta));
+    std::map<std::string, std::string> actual;
+    for (auto const& entry : model.parameters().all()) {
+        std::string shape;
+        for (auto const size : entry.tensor.sizes())
+            shape += (shape.empty() ? "" : "x") + std::to_string(size);
+        actual[entry.name] = shape + (entry.kind == TensorKind::buffer ? " buffer" : " param");
+    }
+    EXPECT_EQ(actual, expected);
+    EXPECT_EQ(model.parameters().trainable_count(), 1'207'643'972 - 36);  // without rope.freqs
+}
+
+}  // namespace
+}  // namespace osora::worker

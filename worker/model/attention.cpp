@@ -1,0 +1,92 @@
+#include "worker/model/attention.hpp"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
+
+#include <algorithm>
+
+namespace osora::worker {
+namespace {
+
+/// (..., tokens, heads, head_dim) as SDPA wants it: heads before tokens.
+at::Tensor attend(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) {
+    return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
+        .transpose(1, 2);
+}
+
+/// Rotates pairs (2i, 2i + 1) of the last dimension: a complex product.
+at::Tensor rotate(at::Tensor const& qk, at::Tensor const& rotations) {
+    auto shape = qk.sizes().vec();
+    shape.back() /= 2;
+    shape.push_back(2);
+    at::Tensor const pairs = at::view_as_complex(qk.to(at::kFloat).reshape(shape));
+    return at::view_as_real(at::mul(pairs, rotations)).view(qk.sizes()).to(qk.scalar_type());
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(Parameters& parameters, std::string const& name,
+                             Stdit3Config const& config)
+    : heads(config.num_heads),
+      head_dim(config.head_dim()),
+      qkv(parameters, name + ".qkv", config.hidden_size, 3 * config.hidden_size),
+      q_norm(config.qk_norm ? parameters.add(name + ".q_norm.weight", {head_dim}) : at::Tensor()),
+      k_norm(config.qk_norm ? parameters.add(name + ".k_norm.weight", {head_dim}) : at::Tensor()),
+      proj(parameters, name + ".proj", config.hidden_size, config.hidden_size) {}
+
+at::Tensor SelfAttention::normalised(at::Tensor const& qk) const {
+    if (!q_norm.defined()) return qk;
+    at::Tensor const fp32 = qk.to(at::kFloat);
+    at::Tensor const inverse = at::rsqrt(fp32.square().mean(-1, true).add(1e-6));
+    at::Tensor const weight = at::stack({q_norm, k_norm}).unsqueeze(1);  // (2, 1, head_dim)
+    return at::mul(at::mul(fp32, inverse).to(qk.scalar_type()), weight);
+}
+
+at::Tensor SelfAttention::operator()(at::Tensor const& x, at::Tensor const& rotations) const {
+    std::int64_t const groups = x.size(0);
+    std::int64_t const tokens = x.size(1);
+    at::Tensor const rows = x.reshape({groups * tokens, x.size(2)});
+    at::Tensor const all = qkv(rows).view({groups, tokens, 3, heads, head_dim});
+    at::Tensor qk = normalised(all.narrow(2, 0, 2));
+    if (rotations.defined()) qk = rotate(qk, rotations);
+    at::Tensor const mixed = attend(qk.select(2, 0), qk.select(2, 1), all.select(2, 2));
+    return proj(mixed.reshape(rows.sizes())).view(x.sizes());
+}
+
+CrossAttention::CrossAttention(Parameters& parameters, std::string const& name,
+                               Stdit3Config const& config)
+    : heads(config.num_heads),
+      head_dim(config.head_dim()),
+      q_linear(parameters, name + ".q_linear", config.hidden_size, config.hidden_size),
+      kv_linear(parameters, name + ".kv_linear", config.hidden_size, 2 * config.hidden_size),
+      proj(parameters, name + ".proj", config.hidden_size, config.hidden_size) {}
+
+at::Tensor CrossAttention::operator()(at::Tensor const& rows, PackedText const& text) const {
+    // Samples that share their captions are one long query; equal lengths are one batch; otherwise
+    // the samples go one by one.
+    auto const samples = static_cast<std::int64_t>(text.lengths.size());
+    at::Tensor const q = q_linear(rows).view({samples, -1, heads, head_dim});
+    at::Tensor const kv = kv_linear(text.tokens);  // (sum of lengths, 2 hidden)
+    bool const equal = std::ranges::all_of(
+        text.lengths, [&](std::int64_t length) { return length == text.lengths.front(); });
+    if (equal) {
+        at::Tensor const both = kv.view({samples, -1, 2, heads, head_dim});
+        return proj(attend(q, both.select(2, 0), both.select(2, 1)).reshape(rows.sizes()));
+    }
+    std::vector<at::Tensor> parts;
+    std::int64_t start = 0;
+    for (std::int64_t sample = 0; sample < samples; ++sample) {
+        std::int64_t const length = text.lengths[static_cast<std::size_t>(sample)];
+        at::Tensor const both = kv.narrow(0, start, length).view({1, length, 2, heads, head_dim});
+        parts.push_back(attend(q.narrow(0, sample, 1), both.select(2, 0), both.select(2, 1)));
+        start += length;
+    }
+    return proj(at::cat(parts).reshape(rows.sizes()));
+}
+
+}  // namespace osora::worker

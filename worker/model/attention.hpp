@@ -1,0 +1,38 @@
+// Self-attention over frames or over tokens of a frame, and cross-attention to the captions.
+// Private to worker/model.
+#pragma once
+
+#include "worker/model/embedders.hpp"
+#include "worker/model/linear.hpp"
+#include "worker/model/stdit3_config.hpp"
+
+namespace osora::worker {
+
+/// qkv projection, RMSNorm of q and k (eps 1e-6), rotation of q and k when there are positions.
+struct SelfAttention {
+    SelfAttention(Parameters& parameters, std::string const& name, Stdit3Config const& config);
+
+    /// x (groups, tokens, hidden) -> the same; `rotations` (tokens, 1, 1, head_dim / 2) complex or
+    /// undefined.
+    [[nodiscard]] at::Tensor operator()(at::Tensor const& x, at::Tensor const& rotations) const;
+
+    std::int64_t heads, head_dim;
+    Linear qkv;
+    at::Tensor q_norm, k_norm;  // (head_dim); undefined without qk_norm
+    Linear proj;
+
+private:
+    [[nodiscard]] at::Tensor normalised(at::Tensor const& qk) const;
+};
+
+struct CrossAttention {
+    CrossAttention(Parameters& parameters, std::string const& name, Stdit3Config const& config);
+
+    /// rows (B N, hidden), each sample attending to its own captions.
+    [[nodiscard]] at::Tensor operator()(at::Tensor const& rows, PackedText const& text) const;
+
+    std::int64_t heads, head_dim;
+    Linear q_linear, kv_linear, proj;
+};
+
+}  // namespace osora::worker

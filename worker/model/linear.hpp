@@ -1,0 +1,31 @@
+// One Linear: weight (out, in) and bias (out), applied to rows. Private to worker/model.
+#pragma once
+
+#include "worker/model/parameters.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+namespace osora::worker {
+
+struct Linear {
+    Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out);
+
+    /// rows (n, in) -> (n, out): two dimensions take the one-call path (addmm) in ATen.
+    [[nodiscard]] at::Tensor operator()(at::Tensor const& rows) const;
+
+    at::Tensor weight;  // (out, in)
+    at::Tensor bias;    // (out)
+};
+
+/// fc1, GELU (tanh form), fc2.
+struct Mlp {
+    Mlp(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t hidden,
+        std::int64_t out);
+    [[nodiscard]] at::Tensor operator()(at::Tensor const& rows) const;
+
+    Linear fc1, fc2;
+};
+
+}  // namespace osora::worker
