@@ -24,9 +24,9 @@ struct GroupConfig {
     int world_size = 1;
     std::string store_host = "127.0.0.1";
     std::uint16_t store_port = 0;
-    int listen_fd = -1;                  // rank 0: an open listening socket on store_port, or -1
+    int listen_fd = -1;                    // rank 0: an open listening socket on store_port, or -1
     std::string my_address = "127.0.0.1";  // address or host name the peers reach this rank by
-    double timeout_s = 60;                // of joining and of each collective
+    double timeout_s = 60;                 // of joining and of each collective
 };
 
 /// A joined group; copies share it.

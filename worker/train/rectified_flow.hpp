@@ -21,7 +21,7 @@ enum class LatentFrames {
 struct RectifiedFlowConfig {
     double num_timesteps = 1000;
     TimestepSampling sampling = TimestepSampling::uniform;
-    double loc = 0.0;    // of the normal in logit_normal
+    double loc = 0.0;  // of the normal in logit_normal
     double scale = 1.0;
     bool use_timestep_transform = false;
     double transform_scale = 1.0;

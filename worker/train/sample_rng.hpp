@@ -18,8 +18,8 @@ class SampleRng {
 public:
     explicit SampleRng(std::uint64_t key) : state_(key) {}
     [[nodiscard]] std::uint64_t next();
-    [[nodiscard]] double uniform();                       // [0, 1), 53 bits
-    [[nodiscard]] double normal();                        // N(0, 1), Box-Muller, two draws
+    [[nodiscard]] double uniform();                        // [0, 1), 53 bits
+    [[nodiscard]] double normal();                         // N(0, 1), Box-Muller, two draws
     [[nodiscard]] std::uint64_t below(std::uint64_t end);  // [0, end), unbiased
 
 private:
