@@ -1,0 +1,27 @@
+// Everything that is wrong with a resolved run file on a machine, at once. Pure; the run file's
+// reader has already checked types, names and ranges of single keys.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/config/origin.hpp"
+#include "plan/config/run_config.hpp"
+#include "topology/cluster.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct ConfigViolation {
+    std::string key;      // "parallel.tp_size", "bucket[1].micro_batch_size"; look it up in Origins
+    std::string message;  // "5 does not divide 16 heads; nearest valid: 4, 8"
+    Errc code = Errc::invalid_input;
+};
+
+/// In the order of the run file's sections; empty when the run can be planned. `origins` tells
+/// values that were written from defaults, which adapt (precision on a CPU).
+[[nodiscard]] std::vector<ConfigViolation> config_violations(RunConfig const& config,
+                                                             Origins const& origins,
+                                                             topology::Cluster const& cluster);
+
+}  // namespace osora::plan

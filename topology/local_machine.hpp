@@ -1,0 +1,27 @@
+// This machine as a Node, from the files under a root directory ("/" in programs, a recorded tree
+// in tests). What cannot be read keeps a safe value: one core, unknown memory, no GPU.
+#pragma once
+
+#include "topology/cluster.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace osora::topology {
+
+/// Cores in a kernel list, "0-3,8,10-11" -> 7; nullopt when it is not one.
+[[nodiscard]] std::optional<int> count_cpu_list(std::string_view list);
+/// "MemTotal:  24678412 kB" of /proc/meminfo in bytes.
+[[nodiscard]] std::optional<std::int64_t> total_memory_bytes(std::string_view meminfo);
+/// Whole cores of a cgroup v2 cpu.max, "150000 100000" -> 1 (at least 1); nullopt: no limit.
+[[nodiscard]] std::optional<int> quota_cores(std::string_view cpu_max);
+/// The cgroup v2 path of /proc/self/cgroup ("0::/user.slice" -> "/user.slice").
+[[nodiscard]] std::optional<std::string> cgroup_path(std::string_view self_cgroup);
+
+/// Reads proc/self/status (Cpus_allowed_list), proc/meminfo, the cgroup's cpu.max and memory.max
+/// up to its root, proc/sys/kernel/hostname and proc/driver/nvidia/gpus/*/information.
+[[nodiscard]] Node read_local_machine(std::filesystem::path const& root = "/");
+
+}  // namespace osora::topology
