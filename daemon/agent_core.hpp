@@ -1,0 +1,112 @@
+// The agent of one node, sans-io: starts and stops the node's workers as the controller asks, reports
+// their ends at once and their metrics once a second, and stops them when its lease runs out. Driven
+// by the agent shell and by the simulation.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "protocol/agent_messages.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace osora::daemon {
+
+using std::chrono_literals::operator""s;
+
+struct AgentOptions {
+    int node = 0;
+    std::string token;
+    std::string host, boot_id;  // of this agent
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+    std::string store_host = "127.0.0.1";  // how other nodes reach this one
+    bool exec = false;                     // workers do not talk to the agent
+    std::map<std::string, std::string> facts;
+    MonotonicTime heartbeat = 1s;
+    MonotonicTime lease = 5s;       // without a word from the controller: stop the workers
+    MonotonicTime linger = 0s;      // without workers and controller: exit after this
+    MonotonicTime kill_grace = 3s;  // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
+    MonotonicTime reap_limit = 2s;  // from SIGKILL until a process counts as left over
+};
+
+// Inputs.
+struct ControllerConnected {};
+struct ControllerDisconnected {};  // the shell connects again, with backoff
+struct ControllerSaid {
+    protocol::ToAgent message;
+};
+/// Answer to BindStore.
+struct StoreBound {
+    int epoch = 0;
+    int port = 0;
+    std::string error;  // why there is none; then port is 0
+};
+/// Answer to SpawnWorkers, one for each rank.
+struct WorkerSpawned {
+    int epoch = 0, rank = 0;
+    int pid = 0;
+    std::string error;  // why it could not be started; then pid is 0 and no WorkerExited follows
+};
+struct WorkerSaid {
+    int epoch = 0, rank = 0;
+    protocol::FromWorker message;
+};
+/// The process was reaped; what it had said before was handed in before this.
+struct WorkerExited {
+    int epoch = 0, rank = 0;
+    int exit_code = 0, signal = 0;
+    bool oom_killed = false;  // the cgroup's oom_kill count rose
+};
+struct AgentTick {};  // next_deadline() has come
+using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
+                                StoreBound, WorkerSpawned, WorkerSaid, WorkerExited, AgentTick>;
+
+// Actions, carried out in order.
+struct SendToController {  // dropped when not connected: the core sends it again
+    protocol::FromAgent message;
+};
+struct BindStore {  // and keep the socket for rank 0 of `epoch`; closes those of older epochs
+    int epoch = 0;
+};
+/// Fork one worker for each of ranks [first_rank, first_rank + local_world_size). Rank 0 gets the
+/// bound store socket.
+struct SpawnWorkers {
+    protocol::LaunchWorkers launch;
+};
+struct TellWorkers {  // every living worker
+    protocol::StopWorker message;
+};
+struct SignalWorkers {  // every living worker and its process group
+    int signal = 0;
+};
+struct ExitAgent {
+    int exit_code = 0;
+    std::string message;  // for its log
+};
+using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers,
+                                 SignalWorkers, ExitAgent>;
+using AgentActions = std::vector<AgentAction>;
+
+class AgentCore {
+public:
+    AgentCore(AgentOptions options, Now now);
+    ~AgentCore();
+    AgentCore(AgentCore const&) = delete;
+    AgentCore& operator=(AgentCore const&) = delete;
+
+    [[nodiscard]] AgentActions handle(Now now, AgentInput const& input);
+
+    /// When an AgentTick is due; kNever after ExitAgent. Ask again after each call.
+    [[nodiscard]] MonotonicTime next_deadline() const;
+    /// Workers that were spawned and not reaped.
+    [[nodiscard]] int workers_alive() const;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace osora::daemon

@@ -1,0 +1,124 @@
+// The controller of one run, sans-io: the shell feeds it inputs and carries out the actions in order.
+// Driven by daemon shells and by the simulation; holds no socket, file, clock or random device.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "protocol/agent_messages.hpp"
+#include "protocol/run_status.hpp"
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace osora::daemon {
+
+using std::chrono_literals::operator""s;
+
+struct ControllerOptions {
+    protocol::RunSubmitted submission;  // submission.json
+    protocol::json::value plan;         // plan.json; goes into a fresh journal
+    std::string token;                  // that agents must present
+    std::string host, boot_id;          // of this controller
+    int pid = 0;
+    double step_timeout_s = 0;  // faults.step_timeout; 0 = max(60 s, 5 x the median step)
+    MonotonicTime lost_after = 4s;       // silence of an agent
+    MonotonicTime lease = 5s;            // that its agents were given
+    MonotonicTime join_limit = 60s;      // from StartAgent to its hello
+    MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one
+    MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user
+    MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
+    MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
+    MonotonicTime agent_stop_limit = 5s;  // from StopAgent to AgentExited
+};
+
+// Inputs.
+struct AgentConnected {
+    int connection = 0;  // never reused in the life of a controller
+};
+struct AgentSaid {
+    int connection = 0;
+    protocol::FromAgent message;
+};
+/// By either side, or a frame that does not read: the shell has closed it.
+struct AgentDisconnected {
+    int connection = 0;
+};
+/// The agent process of `node` is gone (or could not be started: `error`), and the workers that die
+/// with it were looked for.
+struct AgentExited {
+    int node = 0;
+    int exit_code = 0, signal = 0;
+    int processes_left = 0;  // workers of the node that live on; -1 = not known
+    std::string error;
+};
+struct StopAsked {  // control socket
+    bool now = false;
+    std::string reason;
+};
+struct LeashBroken {};  // the attached osora is gone
+/// A record could not be written: the disk is full. Nothing can be decided any more.
+struct JournalFailed {
+    std::string error;
+};
+struct Tick {};  // next_deadline() has come
+using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnected, AgentExited,
+                                     StopAsked, LeashBroken, JournalFailed, Tick>;
+
+// Actions, carried out in order. Each is idempotent.
+/// Append to the journal. With `sync` the actions behind it wait until it is durable.
+struct AppendRecord {
+    protocol::JournalRecord record;
+    bool sync = true;
+};
+struct SendToAgent {
+    int connection = 0;
+    protocol::ToAgent message;
+    bool waits = true;  // false: may overtake records that are not durable yet (Welcome, Beat)
+};
+struct CloseConnection {  // after what was sent on it
+    int connection = 0;
+    std::string why;
+};
+/// Backend: start the agent of `node`; its end is always reported as AgentExited.
+struct StartAgent {
+    int node = 0;
+};
+/// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
+/// when there is none. The identity is that of the agent that joined last, pid 0 = none did.
+struct StopAgent {
+    int node = 0;
+    std::string boot_id;
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+};
+struct Finish {  // the controller process exits
+    int exit_code = 0;
+    std::string message;  // for its log
+};
+using ControllerAction = std::variant<AppendRecord, SendToAgent, CloseConnection, StartAgent,
+                                      StopAgent, Finish>;
+using ControllerActions = std::vector<ControllerAction>;
+
+class ControllerCore {
+public:
+    /// `replayed`: the journal as it was found, in order; empty for a new run.
+    ControllerCore(ControllerOptions options, std::vector<protocol::JournalRecord> const& replayed);
+    ~ControllerCore();
+    ControllerCore(ControllerCore const&) = delete;
+    ControllerCore& operator=(ControllerCore const&) = delete;
+
+    /// Once, before anything else.
+    [[nodiscard]] ControllerActions start(Now now);
+    [[nodiscard]] ControllerActions handle(Now now, ControllerInput const& input);
+
+    /// When a Tick is due; kNever after Finish. Ask again after each call.
+    [[nodiscard]] MonotonicTime next_deadline() const;
+    [[nodiscard]] protocol::RunStatus const& status() const;
+
+private:
+    class Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace osora::daemon

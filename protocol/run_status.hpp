@@ -1,0 +1,74 @@
+// What a journal means: the state of a run as a fold over its events (docs/rfc/001). The controller
+// decides from it (daemon/run_fsm), CLI and history show it. Pure; replaying gives the same state.
+#pragma once
+
+#include "protocol/run_events.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+#include <vector>
+
+namespace osora::protocol {
+
+enum class RunState {
+    submitted,    // RunSubmitted
+    checked,      // a plan was made: it can fit
+    allocating,   // agents are awaited
+    launching,    // agents are there, workers of a new epoch start
+    running,      // every rank has said hello
+    relaunching,  // a fault: the epoch's workers are stopped, lost agents replaced
+    finishing,    // the verdict stands; workers are stopped and counted
+    done
+};
+BOOST_DESCRIBE_ENUM(RunState, submitted, checked, allocating, launching, running, relaunching,
+                    finishing, done)
+
+enum class StopMode { none, orderly, now };
+BOOST_DESCRIBE_ENUM(StopMode, none, orderly, now)
+
+struct NodeStatus {
+    bool joined = false;    // an agent holds the node
+    bool finished = false;  // its ranks did their last step of this epoch
+    bool stopped = true;    // no worker of the current epoch is left
+    int ranks_started = 0;  // of this epoch
+    int processes_left = 0;  // as the last NodeStopped counted; -1 = could not be counted
+    // The agent that joined last.
+    std::string host, boot_id;
+    int agent_pid = 0;
+    std::int64_t agent_start_ticks = 0;
+    friend bool operator==(NodeStatus const&, NodeStatus const&) = default;
+};
+
+/// Workers are started in epochs; what belongs to an older epoch is an echo and changes nothing.
+struct RunStatus {
+    RunState state = RunState::submitted;
+    Verdict verdict = Verdict::none;  // from finishing on
+    int exit_code = 0;                // of osora, from finishing on
+    std::string cause;  // of the last relaunch or of the end, as the user reads it
+    bool cause_is_echo = false;  // a better cause of the same epoch may still replace it
+    StopMode stop = StopMode::none;
+    bool exec = false;   // job = "exec"
+    int epoch = -1;      // newest one that was ordered
+    bool ordered = false;  // in launching: LaunchOrdered of `epoch` was journalled
+    int restarts = 0;    // relaunches so far, over the whole run
+    int restarts_max = 0;
+    int ranks_per_node = 1;
+    int lives = 0;       // controllers so far
+    int checkpoint_step = -1;  // training resumes with this step; -1 = none
+    std::string checkpoint_path;
+    std::string store_host;  // of `epoch`
+    int store_port = 0;
+    std::vector<NodeStatus> nodes;
+    friend bool operator==(RunStatus const&, RunStatus const&) = default;
+};
+
+/// Advances `run` by one event. A done run ignores every event; so does any run for events of older
+/// epochs, of nodes it has not, and before RunSubmitted: whoever reads a journal may be fed a
+/// damaged one.
+void apply(RunStatus& run, RunEvent const& event);
+
+[[nodiscard]] bool all_joined(RunStatus const& run);
+[[nodiscard]] bool all_stopped(RunStatus const& run);
+
+}  // namespace osora::protocol

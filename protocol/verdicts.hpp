@@ -1,0 +1,35 @@
+// What the end of a worker means: one table from exit status to verdict (docs/rfc/001, CONTRACT 4).
+// Pure.
+#pragma once
+
+#include "protocol/run_events.hpp"
+
+#include <string>
+
+namespace osora::protocol {
+
+// Exit codes of osora-worker.
+constexpr int kExitOk = 0, kExitComm = 10, kExitRefused = 11, kExitOutOfMemory = 12;
+constexpr int kExitData = 13, kExitConfiguration = 14, kExitCheckFailed = 15;
+constexpr int kExitEndedByController = 16, kExitDoNotRequeue = 93;
+
+struct Ruling {
+    Verdict verdict = Verdict::internal;
+    bool retry = false;  // relaunch from the last checkpoint while restarts are left
+    /// A rank that lost its peers: likely the echo of another failure, which then is the cause.
+    bool echo = false;
+    friend bool operator==(Ruling const&, Ruling const&) = default;
+};
+
+/// `exec`: exit codes of the user's own program have no meaning but 0, 93, 126 and 127.
+[[nodiscard]] Ruling rule_on(RankFailed const& failed, bool exec);
+
+/// "rank 1 on node 0 was killed by signal 9", "rank 3 on node 1 exited with 13 (data): clip 7 ...".
+[[nodiscard]] std::string describe(RankFailed const& failed, bool exec);
+[[nodiscard]] std::string describe(NodeLost const& lost);
+[[nodiscard]] std::string describe(HangDetected const& hang);
+
+/// Exit code of osora for a run that ended so (CONTRACT 4); 93 is decided by the caller.
+[[nodiscard]] int exit_code_of(Verdict verdict);
+
+}  // namespace osora::protocol
