@@ -1,0 +1,53 @@
+// The outside world that a decision may depend on: clocks and random numbers. Handed to whoever
+// needs them; never fatal. FakeEnv is the one of tests: nothing moves unless told to.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+
+namespace osora {
+
+/// Time that never jumps; only differences mean something. Virtual in simulations.
+using MonotonicTime = std::chrono::nanoseconds;
+
+class Env {
+public:
+    virtual ~Env() = default;
+    [[nodiscard]] virtual MonotonicTime now() const = 0;
+    /// Microseconds since 1970, UTC; may jump both ways: for people, never for a deadline.
+    [[nodiscard]] virtual std::int64_t wall_us() const = 0;
+    [[nodiscard]] virtual std::uint64_t random() = 0;
+};
+
+class RealEnv final : public Env {
+public:
+    [[nodiscard]] MonotonicTime now() const override;
+    [[nodiscard]] std::int64_t wall_us() const override;
+    /// From the kernel: fit for jitter and for secrets.
+    [[nodiscard]] std::uint64_t random() override;
+};
+
+class FakeEnv final : public Env {
+public:
+    explicit FakeEnv(std::uint64_t seed = 1) : numbers_(seed) {}
+
+    [[nodiscard]] MonotonicTime now() const override { return now_; }
+    [[nodiscard]] std::int64_t wall_us() const override { return wall_us_; }
+    [[nodiscard]] std::uint64_t random() override { return numbers_(); }
+
+    /// Both clocks go on.
+    void advance(MonotonicTime by) {
+        now_ += by;
+        wall_us_ += std::chrono::duration_cast<std::chrono::microseconds>(by).count();
+    }
+    /// Somebody sets the wall clock; the monotonic one does not notice.
+    void jump_wall_clock(std::int64_t by_us) { wall_us_ += by_us; }
+
+private:
+    MonotonicTime now_{0};
+    std::int64_t wall_us_ = 1'767'225'600'000'000;  // 2026-01-01
+    std::mt19937_64 numbers_;
+};
+
+}  // namespace osora

@@ -1,0 +1,146 @@
+// The rate limit and the two line formats. Pure but for the sink that it was handed.
+#include "base/log.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace osora {
+namespace {
+
+std::string format_time(std::int64_t wall_us) {
+    auto const seconds = static_cast<std::time_t>(wall_us / 1'000'000);
+    auto const milliseconds = wall_us / 1000 % 1000;
+    return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds);
+}
+
+/// Length of the UTF-8 sequence that `text` starts with; 0 when it is none (RFC 3629).
+std::size_t sequence_bytes(std::string_view text) {
+    auto const at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    unsigned char const first = at(0);
+    if (first < 0x80) return 1;
+    std::size_t const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i) {
+        if ((at(i) & 0xc0) != 0x80) return 0;
+    }
+    if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f)) return 0;
+    if ((first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) return 0;
+    return length;
+}
+
+std::string escaped_control(char byte) {
+    if (byte == '\n') return "\\n";
+    if (byte == '\t') return "\\t";
+    return fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+}
+
+/// Control characters and stray bytes as \n, \t, \xNN; everything else as it is.
+std::string printable(std::string_view text) {
+    std::string result;
+    while (!text.empty()) {
+        std::size_t const length = sequence_bytes(text);
+        bool const control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f;
+        if (length == 0 || control) {
+            result += escaped_control(text[0]);
+        } else {
+            result += text.substr(0, length);
+        }
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return result;
+}
+
+std::string quoted_if_needed(std::string_view text) {
+    bool const plain = !text.empty() && std::ranges::none_of(text, [](char byte) {
+        return static_cast<unsigned char>(byte) <= ' ' || byte == '"' || byte == '=' ||
+               byte == '\\' || byte == 0x7f;
+    });
+    if (plain) return printable(text);
+    std::string doubled;
+    for (char const byte : text) {
+        if (byte == '"' || byte == '\\') doubled += '\\';
+        doubled += byte;
+    }
+    return '"' + printable(doubled) + '"';
+}
+
+}  // namespace
+
+std::string_view to_string(LogLevel level) {
+    constexpr std::array<std::string_view, 4> kNames{"debug", "info", "warning", "error"};
+    return kNames[static_cast<std::size_t>(level)];
+}
+
+LogField::LogField(std::string_view name, double number)
+    : key(name), value(fmt::format("{:.6g}", number)) {}
+
+std::string format_logfmt(LogEntry const& entry) {
+    std::string line = fmt::format("{} {} {}", format_time(entry.wall_us), to_string(entry.level),
+                                   quoted_if_needed(entry.message));
+    for (LogField const& field : entry.fields) {
+        line += fmt::format(" {}={}", field.key, quoted_if_needed(field.value));
+    }
+    return line;
+}
+
+std::string format_json(LogEntry const& entry) {
+    boost::json::object line{{"time", format_time(entry.wall_us)},
+                             {"level", to_string(entry.level)},
+                             {"message", printable(entry.message)}};
+    for (LogField const& field : entry.fields) line[field.key] = printable(field.value);
+    return boost::json::serialize(line);
+}
+
+Logger::Logger(LogSink& sink, Env const& env, LogLimits limits)
+    : sink_(sink),
+      env_(env),
+      limits_(limits),
+      allowance_lines_(limits.burst_lines),
+      refilled_(env.now()) {}
+
+bool Logger::take_allowance() {
+    auto const now = env_.now();
+    double const waited_s = std::chrono::duration<double>(now - refilled_).count();
+    refilled_ = now;
+    allowance_lines_ =
+        std::min<double>(limits_.burst_lines, allowance_lines_ + waited_s * limits_.lines_per_s);
+    if (allowance_lines_ < 1) return false;
+    allowance_lines_ -= 1;
+    return true;
+}
+
+void Logger::log(LogLevel level, std::string_view message, Fields fields) {
+    if (level < limits_.level) return;
+    if (!take_allowance()) {
+        ++dropped_lines_;
+        return;
+    }
+    if (dropped_lines_ > 0) {
+        sink_.write({LogLevel::warning,
+                     env_.wall_us(),
+                     "log lines dropped",
+                     {LogField("count", dropped_lines_)}});
+        dropped_lines_ = 0;
+    }
+    sink_.write({level, env_.wall_us(), std::string(message), fields});
+}
+
+void Logger::debug(std::string_view message, Fields fields) {
+    log(LogLevel::debug, message, fields);
+}
+void Logger::info(std::string_view message, Fields fields) {
+    log(LogLevel::info, message, fields);
+}
+void Logger::warning(std::string_view message, Fields fields) {
+    log(LogLevel::warning, message, fields);
+}
+void Logger::error(std::string_view message, Fields fields) {
+    log(LogLevel::error, message, fields);
+}
+
+}  // namespace osora

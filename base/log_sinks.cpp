@@ -1,0 +1,51 @@
+// Sinks on spdlog's single-threaded ones. spdlog's exceptions (a file that cannot be opened or
+// written) stop here.
+#include "base/log_sinks.hpp"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+namespace osora {
+namespace {
+
+class SpdlogSink final : public LogSink {
+public:
+    SpdlogSink(std::unique_ptr<spdlog::sinks::sink> sink, LogFormat format)
+        : sink_(std::move(sink)), format_(format) {
+        sink_->set_pattern("%v");
+    }
+
+    void write(LogEntry const& entry) override {
+        std::string const line =
+            format_ == LogFormat::json ? format_json(entry) : format_logfmt(entry);
+        try {
+            sink_->log({spdlog::string_view_t(), spdlog::level::info, line});
+            sink_->flush();
+        } catch (spdlog::spdlog_ex const&) {
+            return;  // nowhere is left to say it
+        }
+    }
+
+private:
+    std::unique_ptr<spdlog::sinks::sink> sink_;
+    LogFormat format_;
+};
+
+}  // namespace
+
+std::unique_ptr<LogSink> make_stderr_sink(LogFormat format) {
+    return std::make_unique<SpdlogSink>(std::make_unique<spdlog::sinks::stderr_sink_st>(), format);
+}
+
+Result<std::unique_ptr<LogSink>> make_file_sink(std::filesystem::path const& path,
+                                                LogFormat format) {
+    try {
+        auto file = std::make_unique<spdlog::sinks::basic_file_sink_st>(path.string());
+        return std::unique_ptr<LogSink>(std::make_unique<SpdlogSink>(std::move(file), format));
+    } catch (spdlog::spdlog_ex const& failure) {
+        return Error{Errc::io, path.string() + ": open log: " + failure.what()};
+    }
+}
+
+}  // namespace osora

@@ -1,0 +1,62 @@
+// Starting and ending other programs. Arguments and environment are data: exact bytes, no shell.
+// Spawn from the main thread only: the death signal follows the thread that forked.
+#pragma once
+
+#include "base/descriptor.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace osora {
+
+struct SpawnOptions {
+    std::filesystem::path program;            // with a slash in it; PATH is not searched
+    std::vector<std::string> arguments;       // argv[1...]
+    std::vector<std::string> environment;     // "NAME=value", all of it
+    std::filesystem::path working_directory;  // empty: as the parent's
+    /// {descriptor here, its number there}. Without an entry 0 is /dev/null, 1 and 2 are shared
+    /// with the parent; every other descriptor is closed in the child.
+    std::vector<std::pair<int, int>> descriptors;
+    int death_signal = SIGKILL;  // sent to the child when the spawning thread ends; 0: none
+    bool new_session = false;    // else a new process group of the same session
+};
+
+/// A child of this process: leader of its own process group. Not reaped and not killed by its
+/// destructor.
+struct Child {
+    ProcessId id;
+    Descriptor pidfd;  // readable when the child has ended
+};
+
+/// How a process ended.
+struct ExitStatus {
+    int exit_code = 0;  // meaningful when signal is 0
+    int signal = 0;
+    std::int64_t peak_rss_bytes = 0;  // of the child itself
+};
+
+/// Starts `options.program`; when its exec failed the error says which step of which path, and no
+/// child is left.
+[[nodiscard]] Result<Child> spawn(SpawnOptions const& options);
+
+/// Waits for the end of `child` without a limit and reaps it.
+[[nodiscard]] ExitStatus reap(Child const& child);
+/// Whether it has ended and waits to be reaped.
+[[nodiscard]] bool has_ended(Child const& child);
+
+/// Signals every process of the group that `child` leads. Safe until the child is reaped: only then
+/// may its number be used again.
+void signal_group(Child const& child, int signal);
+
+/// Signals exactly this process; false when it is gone, even if its number was given to another.
+bool signal_process(ProcessId const& process, int signal);
+
+/// "exited with 3", "was killed by signal 9 (Killed)".
+[[nodiscard]] std::string describe(ExitStatus const& status);
+
+}  // namespace osora
