@@ -43,6 +43,19 @@ function(osora_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT})
 endfunction()
 
+# osora_script_test(NAME TIER gate|soak SCRIPT file [TIMEOUT s] [ARGS ...]): a python3 or bash script
+# that is one test: exit 0 = passed, 77 = skipped with the reason as its last line.
+function(osora_script_test name)
+  cmake_parse_arguments(arg "" "TIER;TIMEOUT;SCRIPT" "ARGS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
+    SKIP_RETURN_CODE 77 ENVIRONMENT
+    "OSORA_SOURCE_DIR=${CMAKE_SOURCE_DIR};OSORA_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+endfunction()
+
 set(OSORA_SUMMARY "" CACHE INTERNAL "")
 function(osora_summary_line text)
   set(OSORA_SUMMARY "${OSORA_SUMMARY}\n  ${text}" CACHE INTERNAL "")

@@ -1,0 +1,48 @@
+# The front door. Each target installs what is missing (scripts/bootstrap), builds what it needs and
+# says what it does; a second run takes seconds. OSORA_LIBTORCH=DIR uses a LibTorch of your own.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+BUILD := build
+PREFIX ?= /usr/local
+DEMO_PROGRAMS := osora osorad osora-worker
+TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
+
+.PHONY: help demo test soak build bench lint format install clean bootstrap configure
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+demo: configure  ## train a small model on real video with 1 and with 2 workers, then report
+	@scripts/build $(BUILD) $(DEMO_PROGRAMS)
+	@scripts/demo $(BUILD)
+
+test: build  ## the gate tier of the tests; the last line counts them
+	@scripts/run_tests gate $(BUILD)
+
+soak: build  ## the long tier of the tests
+	@scripts/run_tests soak $(BUILD)
+
+build: configure  ## everything
+	@scripts/build $(BUILD)
+
+bench: build  ## every benchmark, one after the other
+	@scripts/run_benchmarks $(BUILD)
+
+lint:  ## clang-format, tidy rules, shell and python syntax
+	@scripts/lint
+
+format:  ## clang-format on every source, in place
+	@scripts/lint --fix
+
+install: build  ## programs and libraries under PREFIX (/usr/local)
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+clean:  ## removes build/ (.deps stays)
+	@rm -rf $(BUILD)
+
+bootstrap:
+	@scripts/bootstrap $(TORCH_OPTION)
+
+configure: bootstrap
+	@scripts/build --configure $(BUILD)

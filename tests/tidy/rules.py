@@ -1,0 +1,240 @@
+"""The tidy rules. Each check takes what it looks at and yields Finding(rule, path, line, message,
+value); tidy, the program, adds up the values per rule and path and compares with ratchet.txt."""
+import re
+from typing import NamedTuple
+
+import cpp_source
+
+HEADER_LINES_MAX = 150
+SOURCE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+COLUMNS_MAX = 100
+PARAMETERS_MAX = 5
+
+# ARCHITECTURE section 2: folder -> folders it may include.
+ARROWS = {
+    "base": {"base"},
+    "protocol": {"base", "protocol"},
+    "topology": {"base", "topology"},
+    "plan": {"base", "topology", "plan"},
+    "db": {"base", "protocol", "db"},
+    "daemon": {"base", "protocol", "topology", "topology/probe", "plan", "db", "daemon"},
+    "worker": {"base", "protocol", "topology", "plan", "worker"},
+    "cli": {"base", "protocol", "topology", "plan", "db", "cli"},
+    "scheduler_plugins": {"scheduler_plugins"},
+}
+# Libraries that only some folders may include (tests and benchmarks may include any).
+LIBRARIES = [
+    (re.compile(r"^(?:torch|ATen|c10|caffe2)/"), {"worker"}),
+    (re.compile(r"^lib(?:av|sw)\w+/"), {"worker"}),
+    (re.compile(r"^(?:sqlite3\.h|SQLiteCpp/)"), {"db"}),
+    (re.compile(r"^libssh/"), {"daemon"}),
+    (re.compile(r"^(?:nccl\.h|cuda\w*\.h|nvml\.h)$"), {"worker", "topology", "scheduler_plugins"}),
+]
+LINKED_LIBRARIES = {"osora_torch": {"worker"}, "PkgConfig::ffmpeg": {"worker"},
+                    "SQLiteCpp": {"db"}}
+HEAVY = re.compile(r"^(?:boost/(?:asio|beast)\.hpp|torch/(?:torch|all|extension)\.h|sqlite3\.h"
+                   r"|SQLiteCpp/.*|lib(?:av|sw)\w+/.*|libssh/.*|nccl\.h|cuda_runtime\w*\.h)$")
+PRIVATE_HEADER = re.compile(r"(?:^|/)(?:detail|private)/|_(?:internal|private|detail)\.hpp$")
+
+MAIN = re.compile(r"(?:^|/)(?:main|\w+_main)\.cpp$")
+CATCH_ALL_ALLOWED = MAIN
+NOT_MEMBER = r"(?<![\w.>:])(?:::|std::)?"
+# (rule, pattern, message, where it is allowed, folders it applies to or None for all)
+BANNED = [
+    ("new_delete", re.compile(r"\bnew\b\s*[\w:(<]|(?<!=)(?<!= )\bdelete\b"),
+     "use make_unique or a container", None, None),
+    ("detached", re.compile(r"::detached\b"), "a task nobody owns: use TaskGroup", MAIN, None),
+    ("catch_all", re.compile(r"\bcatch\s*\(\s*\.\.\.\s*\)"), "catch (...) outside the boundaries",
+     CATCH_ALL_ALLOWED, None),
+    ("shell", re.compile(NOT_MEMBER + r"(?:system|popen)\s*\("),
+     "a shell: pass an argv array", None, None),
+    ("unsafe_c", re.compile(NOT_MEMBER + r"(?:strcpy|strcat|v?sprintf|gets)\s*\("),
+     "writes without a bound", None, None),
+    ("rand", re.compile(NOT_MEMBER + r"s?rand\s*\("),
+     "unseeded, global: use Env's generator", None, None),
+    ("getenv", re.compile(r"\b(?:secure_)?getenv\s*\("), "the environment is read once, in main",
+     re.compile(MAIN.pattern + r"|^(?:tests|bench)/"), None),
+    ("sleep_in_test", re.compile(r"\b(?:sleep_for|sleep_until|usleep|nanosleep)\b|" + NOT_MEMBER
+                                 + r"sleep\s*\("),
+     "tests wait for events, not for time", None, {"tests"}),
+    ("cout", re.compile(r"\bstd::cout\b"), "libraries do not print",
+     re.compile(MAIN.pattern + r"|^(?:cli|tests|bench)/"), None),
+    ("skip_without_reason", re.compile(r"\bGTEST_SKIP\s*\(\s*\)\s*;"),
+     "say why it is skipped", None, None),
+    ("disabled_test", re.compile(r"\bDISABLED_"), "a test that never runs", None, None),
+]
+TEXT_RULES = [
+    ("todo", re.compile(r"\b(?:TODO|FIXME|XXX)\b"), "finish it or file it"),
+    ("machine_path", re.compile(r"(?<![\w.$})\]])/(?:work|root)/[\w.]"), "a path of one machine"),
+    ("registry_host", re.compile(
+        r"\b(?:pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|deb\.debian\.org|archive\.ubuntu\.com"
+        r"|crates\.io|proxy\.golang\.org)\b"), "a package registry's host name"),
+]
+CODE_IN_COMMENT = re.compile(
+    r"^//\s*(?:\}+;?|#\s*include\b.*|(?:if|for|while|switch) \(.*\) ?\{|return\b.*;"
+    r"|(?:auto|const|int|std::)\S*\s.*;|[\w:.>-]+\(.*\);|[\w.>\[\]-]+ [-+*/|&]?= .*;)$")
+
+
+class Finding(NamedTuple):
+    rule: str
+    path: str
+    line: int
+    message: str
+    value: int = 1
+
+
+def is_cpp(path):
+    return path.endswith((".cpp", ".hpp", ".h", ".c", ".cc", ".cu", ".cuh"))
+
+
+def folder_of(path):
+    return path.split("/", 1)[0]
+
+
+def included_folder(include):
+    """The folder of the arrow table that an include path belongs to, or None."""
+    folder = include.split("/", 1)[0]
+    if include.startswith("topology/probe/"):
+        return "topology/probe"
+    return folder if folder in ARROWS and "/" in include else None
+
+
+def check_arrows(path, source):
+    folder = folder_of(path)
+    for line, include in source.includes():
+        target = included_folder(include)
+        if folder in ARROWS and target and target not in ARROWS[folder]:
+            if not (target == "topology/probe" and path.startswith("topology/probe/")):
+                yield Finding("arrow", path, line, f"{folder} may not include {include}")
+        for pattern, allowed in LIBRARIES:
+            if folder in ARROWS and pattern.search(include) and folder not in allowed:
+                yield Finding("arrow", path, line, f"{folder} may not include {include}")
+        if path.endswith(".hpp") and HEAVY.search(include) and not PRIVATE_HEADER.search(path):
+            yield Finding("heavy_header", path, line,
+                          f"{include} in a public header: move it to the .cpp or an _internal.hpp")
+
+
+def check_links(path, text):
+    """Arrows between targets, in a folder's CMakeLists.txt."""
+    folder = folder_of(path)
+    if folder not in ARROWS:
+        return
+    text = re.sub(r"#[^\n]*", "", text)
+    for match in re.finditer(r"\bosora_([a-z]+)\w*|PkgConfig::ffmpeg|\bSQLiteCpp\b", text):
+        allowed = LINKED_LIBRARIES.get(match.group())
+        up = match[1] in ARROWS and match[1] not in ARROWS[folder]
+        if up or (allowed and folder not in allowed):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Finding("arrow", path, line, f"{folder} may not link {match.group()}")
+
+
+def check_sizes(path, source):
+    lines = source.text.count("\n")
+    limit = HEADER_LINES_MAX if path.endswith((".hpp", ".h")) else SOURCE_LINES_MAX
+    if lines > limit:
+        message = f"{lines} lines, limit {limit}: one noun, one file"
+        yield Finding("file_lines", path, 1, message, lines)
+    for function in source.functions():
+        if function.lines > FUNCTION_LINES_MAX:
+            yield Finding("function_lines", path, function.line,
+                          f"function of {function.lines} lines, limit {FUNCTION_LINES_MAX}")
+        count = len(cpp_source.parameters(function.header))
+        if count > PARAMETERS_MAX:
+            yield Finding("parameters", path, function.line,
+                          f"{count} parameters, limit {PARAMETERS_MAX}: use an options struct")
+
+
+def check_columns(path, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > COLUMNS_MAX and "sha256" not in line:
+            yield Finding("columns", path, number, f"{len(line)} columns, limit {COLUMNS_MAX}")
+
+
+def check_opening(path, source, all_paths):
+    """Headers, and sources without a header of their name, open with a comment."""
+    if path.endswith("_test.cpp") or path.rsplit(".", 1)[0] + ".hpp" in all_paths - {path}:
+        return
+    if not source.text.lstrip().startswith(("//", "/*")):
+        yield Finding("opening_comment", path, 1,
+                      "open with what it is, who drives it, what is fatal")
+
+
+def check_banned(path, source):
+    for rule, pattern, message, allowed, folders in BANNED:
+        if (allowed and allowed.search(path)) or (folders and folder_of(path) not in folders):
+            continue
+        for match in pattern.finditer(source.no_directives):
+            text = f"{match.group().strip()}: {message}"
+            yield Finding(rule, path, source.line_of(match.start()), text)
+
+
+def check_coroutines(path, source):
+    for position, expression in cpp_source.await_expressions(source.no_directives):
+        if fault := cpp_source.await_fault(expression):
+            yield Finding("co_await", path, source.line_of(position), fault)
+    for function in source.functions():
+        if "awaitable<" not in function.header.split("(")[0]:
+            continue
+        for parameter in cpp_source.parameters(function.header):
+            if "&&" in parameter or ("&" in parameter and re.search(r"\bconst\b", parameter)):
+                yield Finding("co_await", path, function.line,
+                              f"coroutine parameter '{parameter}': take it by value")
+
+
+def check_comments(path, source):
+    for line, comment in source.comments:
+        if CODE_IN_COMMENT.match(comment):
+            yield Finding("commented_code", path, line, "code in a comment: delete it")
+
+
+def check_text(path, text):
+    for rule, pattern, message in TEXT_RULES:
+        for match in pattern.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Finding(rule, path, line, f"{match.group()}: {message}")
+
+
+def check_registered(files):
+    """files: {path: text}. Every source is named in a CMakeLists.txt of its folder or one above."""
+    lists = {path.rpartition("/")[0]: text for path, text in files.items()
+             if path.endswith("CMakeLists.txt")}
+    names = {folder: set(re.findall(r"[\w./-]+", text)) for folder, text in lists.items()}
+    for path in files:
+        test = path.startswith("tests/") and re.search(r"_test\.(?:cpp|py)$", path)
+        product = folder_of(path) in ARROWS and path.endswith((".cpp", ".c", ".cu"))
+        if not test and not product:
+            continue
+        folder = path.rpartition("/")[0]
+        while folder and not (folder in names and path[len(folder) + 1:] in names[folder]):
+            folder = folder.rpartition("/")[0]
+        if not folder:
+            yield Finding("unregistered", path, 1, "in no CMakeLists.txt: it is never built or run")
+    for folder in lists:
+        above, _, name = folder.rpartition("/")
+        by_itself = re.fullmatch(r"(?:tests/)?[^/]+|tests/unit/[^/]+", folder)
+        if folder and not by_itself and name not in names.get(above, ()):
+            yield Finding("unregistered", folder + "/CMakeLists.txt", 1,
+                          "no add_subdirectory names it")
+
+
+def check_cpp(path, text, all_paths):
+    source = cpp_source.Source(text)
+    for check in (check_arrows, check_sizes, check_banned, check_coroutines, check_comments):
+        yield from check(path, source)
+    yield from check_opening(path, source, all_paths)
+
+
+def check_all(files):
+    """Findings of every rule. files: {path from the root: text}."""
+    all_paths = set(files)
+    for path, text in files.items():
+        if is_cpp(path):
+            yield from check_cpp(path, text, all_paths)
+        if is_cpp(path) or path.endswith(".py") or path.startswith("scripts/") and "." not in path:
+            yield from check_columns(path, text)
+        if path.endswith("CMakeLists.txt"):
+            yield from check_links(path, text)
+        if not path.startswith("tests/tidy/"):
+            yield from check_text(path, text)
+    yield from check_registered(files)
