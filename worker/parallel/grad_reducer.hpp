@@ -28,7 +28,7 @@ public:
     GradReducer(std::vector<at::Tensor> parameters, std::optional<Group> group, double bucket_mib);
     ~GradReducer();
     GradReducer(GradReducer&&) noexcept;
-    GradReducer& operator=(GradReducer&&) noexcept;
+    GradReducer& operator=(GradReducer&&) = delete;
 
     /// Before the backward pass of the last micro-batch of a step (earlier ones just accumulate).
     /// Gradients become sum over ranks of scale * gradient: for a loss that is the mean over this
@@ -36,7 +36,8 @@ public:
     void begin(double scale);
 
     /// After that backward pass: waits for the collectives; then each parameter's grad is a view
-    /// of its bucket. unreachable or timed_out when a peer failed.
+    /// of its bucket. unreachable when a peer failed or the group's timeout passed; the group is
+    /// of no use after that.
     [[nodiscard]] Result<ReduceStats> finish();
 
     /// The flat buckets (empty without collectives): clip norms read these few tensors instead of

@@ -1,0 +1,175 @@
+// Data-parallel gradients of STDiT3 equal those of one rank on the whole batch, with as many
+// collectives as the bucket size asks for.
+#include "worker/parallel/grad_reducer.hpp"
+
+#include "ranks.hpp"
+#include "tests/parity/compare.hpp"
+#include "worker/model/stdit3.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <latch>
+
+namespace osora::worker {
+namespace {
+
+constexpr std::int64_t kSamples = 4;
+constexpr double kTolerance = 1e-5;
+
+Stdit3 make_model() {
+    Stdit3 model(stdit3_config("stdit3-tiny").value());
+    model.initialise(7);
+    at::NoGradGuard const no_grad;  // weights that start at 0 would hide missing gradients
+    auto const generator = at::make_generator<at::CPUGeneratorImpl>(7);
+    for (auto const& parameter : model.parameters().trainable())
+        parameter.normal_(0, 0.1, generator);
+    return model;
+}
+
+/// Mean over samples [start, stop) of a loss that differs for each sample.
+at::Tensor loss_of(Stdit3 const& model, std::int64_t start, std::int64_t stop) {
+    Stdit3Input input;
+    std::vector<std::int64_t> const shape{kSamples, 3, 2, 16, 16};
+    auto const count = kSamples * 3 * 2 * 16 * 16;
+    input.x =
+        at::arange(count).to(at::kFloat).mul(0.7).sin().view(shape).narrow(0, start, stop - start);
+    input.timestep = at::arange(start, stop).to(at::kFloat).mul(200).add(50);
+    input.fps = at::full({1}, 8.0);
+    input.height_px = input.width_px = 16;
+    return model.forward(input).sub(input.x.mul(2)).square().mean();
+}
+
+std::vector<at::Tensor> gradients_on_one_rank() {
+    auto model = make_model();
+    loss_of(model, 0, kSamples).backward();
+    std::vector<at::Tensor> gradients;
+    for (auto const& parameter : model.parameters().trainable())
+        gradients.push_back(parameter.grad());
+    return gradients;
+}
+
+void expect_equal(Stdit3 const& model, std::vector<at::Tensor> const& expected) {
+    auto const parameters = model.parameters().trainable();
+    ASSERT_EQ(parameters.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_LE(relative_error(parameters[i].grad(), expected[i]), kTolerance) << i;
+        EXPECT_GT(expected[i].norm().item<double>(), 0) << i;
+    }
+}
+
+class GradReducerRanks : public testing::TestWithParam<int> {
+protected:
+    GradReducerRanks() { at::set_num_threads(1); }
+};
+
+TEST_P(GradReducerRanks, MeanOverTheGlobalBatch) {
+    auto const expected = gradients_on_one_rank();
+    double const bucket_mib = 0.3;
+    run_ranks(GetParam(), [&](Group const& group) {
+        auto model = make_model();
+        GradReducer reducer(model.parameters().trainable(), group, bucket_mib);
+        std::int64_t const local = kSamples / group.world_size();
+        for (int step = 0; step < 3; ++step) {
+            model.parameters().clear_gradients();
+            reducer.begin(1.0 / group.world_size());
+            loss_of(model, group.rank() * local, (group.rank() + 1) * local).backward();
+            auto const stats = reducer.finish().value();
+            auto const bytes = model.parameters().trainable_count() * 4;
+            auto const buckets = std::ceil(static_cast<double>(bytes) / (bucket_mib * 1048576));
+            bool const alone = group.world_size() == 1;
+            EXPECT_EQ(stats.collectives, alone ? 0 : static_cast<std::int64_t>(buckets));
+            EXPECT_EQ(stats.bytes, alone ? 0 : bytes);
+            EXPECT_GE(stats.exposed_wait_s, 0);
+            expect_equal(model, expected);
+        }
+    });
+}
+INSTANTIATE_TEST_SUITE_P(Ranks, GradReducerRanks, testing::Values(1, 2, 4));
+
+TEST(GradReducer, UnevenRanksAreWeightedBySamples) {
+    auto const expected = gradients_on_one_rank();
+    run_ranks(2, [&](Group const& group) {
+        auto model = make_model();
+        GradReducer reducer(model.parameters().trainable(), group, 1);
+        std::int64_t const start = group.rank() == 0 ? 0 : 3;
+        std::int64_t const stop = group.rank() == 0 ? 3 : 4;
+        reducer.begin(static_cast<double>(stop - start) / kSamples);
+        loss_of(model, start, stop).backward();
+        reducer.finish().value();
+        expect_equal(model, expected);
+    });
+}
+
+TEST(GradReducer, AccumulationReducesOnce) {
+    auto const expected = gradients_on_one_rank();
+    run_ranks(2, [&](Group const& group) {
+        auto model = make_model();
+        GradReducer reducer(model.parameters().trainable(), group, 100);
+        std::int64_t const start = 2 * group.rank();
+        for (int step = 0; step < 2; ++step) {
+            model.parameters().clear_gradients();
+            loss_of(model, start, start + 1).backward();
+            reducer.begin(1.0 / kSamples);
+            loss_of(model, start + 1, start + 2).backward();
+            EXPECT_EQ(reducer.finish().value().collectives, 1);
+            expect_equal(model, expected);
+        }
+    });
+}
+
+TEST(GradReducer, BucketsHoldTheGradients) {
+    run_ranks(2, [&](Group const& group) {
+        std::vector<at::Tensor> const parameters{at::ones({3}).set_requires_grad(true),
+                                                 at::ones({2}).set_requires_grad(true)};
+        GradReducer reducer(parameters, group, 16.0 / 1048576);  // 4 numbers a bucket
+        reducer.begin(0.5);
+        // Only the first parameter is used; the second one's gradient is 0 on every rank.
+        parameters[0].mul(group.rank() + 1.0).sum().backward();
+        EXPECT_EQ(reducer.finish().value().collectives, 2);
+        ASSERT_EQ(reducer.buckets().size(), 2u);
+        EXPECT_EQ(parameters[0].grad().sum().item<double>(), 4.5);  // 3 * (1 + 2) / 2
+        EXPECT_EQ(parameters[1].grad().sum().item<double>(), 0);
+        EXPECT_EQ(reducer.buckets()[0].numel(), 4);
+        EXPECT_EQ(reducer.buckets()[1].numel(), 1);
+        EXPECT_TRUE(parameters[0].grad().is_alias_of(reducer.buckets()[0]));
+    });
+}
+
+TEST(GradReducer, HooksEndWithTheReducer) {
+    run_ranks(2, [&](Group const& group) {
+        auto const parameter = at::ones({3}).set_requires_grad(true);
+        { GradReducer const reducer({parameter}, group, 1); }
+        parameter.sum().backward();
+        EXPECT_EQ(parameter.grad().sum().item<double>(), 3);
+    });
+}
+
+TEST(GradReducer, APeerThatIsGoneIsAnError) {
+    std::latch reported(1);
+    run_ranks(
+        2,
+        [&](Group const& group) {
+            if (group.rank() == 1) {  // joins, then never reduces
+                reported.wait();
+                return;
+            }
+            auto const parameter = at::ones({3}).set_requires_grad(true);
+            GradReducer reducer({parameter}, group, 1);
+            reducer.begin(1);
+            parameter.sum().backward();
+            auto const failed = reducer.finish();
+            reported.count_down();
+            ASSERT_TRUE(failed.has_error());
+            EXPECT_EQ(failed.error().code, Errc::unreachable);
+        },
+        /*timeout_s=*/2);
+}
+
+}  // namespace
+}  // namespace osora::worker

@@ -1,0 +1,85 @@
+// Joining over TCP with a socket that somebody else opened, and what a missing peer looks like.
+#include "worker/parallel/process_group.hpp"
+
+#include "ranks.hpp"
+
+#include <ATen/ops/full.h>
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <thread>
+
+namespace osora::worker {
+namespace {
+
+struct Listener {
+    int fd = -1;
+    std::uint16_t port = 0;
+};
+
+/// As the agent of node 0 does: bind first, so that the port is known and taken.
+Listener listen_on_loopback() {
+    Listener listener;
+    listener.fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    EXPECT_EQ(::bind(listener.fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+    EXPECT_EQ(::listen(listener.fd, 16), 0);
+    EXPECT_EQ(::getsockname(listener.fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+    listener.port = ntohs(address.sin_port);
+    return listener;
+}
+
+TEST(ProcessGroup, JoinsOverASocketThatIsAlreadyOpen) {
+    auto const listener = listen_on_loopback();
+    constexpr int kWorld = 3;
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < kWorld; ++rank)
+        ranks.emplace_back([&, rank] {
+            GroupConfig config;
+            config.rank = rank;
+            config.world_size = kWorld;
+            config.store_port = listener.port;
+            config.listen_fd = rank == 0 ? listener.fd : -1;
+            config.timeout_s = 30;
+            auto const group = join_gloo_group(config).value();
+            std::array<double, 2> values{rank + 1.0, 0.5};
+            group.sum(values).value();
+            EXPECT_EQ(values, (std::array<double, 2>{6.0, 1.5}));
+        });
+}
+
+TEST(ProcessGroup, BroadcastsTensorsOfSeveralTypes) {
+    run_ranks(3, [](Group const& group) {
+        at::Tensor const a = at::full({2, 2}, group.rank() + 1.0);
+        at::Tensor const b = at::full({3}, group.rank() + 1.0, at::kDouble);
+        at::Tensor const whole = at::full({4, 2}, group.rank() + 1.0);
+        group.broadcast({a, b, whole.select(1, 0)}, 1).value();
+        EXPECT_EQ(a.sum().item<double>(), 8);
+        EXPECT_EQ(b.sum().item<double>(), 6);
+        EXPECT_EQ(whole.select(1, 0).sum().item<double>(), 8);
+        EXPECT_EQ(whole.select(1, 1).sum().item<double>(), 4.0 * (group.rank() + 1));
+    });
+}
+
+TEST(ProcessGroup, NobodyAtTheStoreIsUnreachable) {
+    auto listener = listen_on_loopback();
+    ::shutdown(listener.fd, SHUT_RDWR);  // a port that refuses
+    GroupConfig config;
+    config.rank = 1;
+    config.world_size = 2;
+    config.store_port = listener.port;
+    config.timeout_s = 1;
+    auto const joined = join_gloo_group(config);
+    ASSERT_TRUE(joined.has_error());
+    EXPECT_EQ(joined.error().code, Errc::unreachable);
+    EXPECT_NE(joined.error().message.find("rank 1 of 2"), std::string::npos);
+    EXPECT_EQ(joined.error().message.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace osora::worker

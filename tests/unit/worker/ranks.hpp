@@ -1,0 +1,28 @@
+// Ranks as threads of this process, joined by Gloo over a HashStore.
+#pragma once
+
+#include "worker/parallel/process_group.hpp"
+
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <vector>
+
+namespace osora::worker {
+
+/// Runs body(group) once for each rank and waits for all.
+inline void run_ranks(int world_size, std::function<void(Group const&)> const& body,
+                      double timeout_s = 30) {
+    auto const store = c10::make_intrusive<c10d::HashStore>();
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < world_size; ++rank)
+        threads.emplace_back([&, rank] {
+            GroupConfig config;
+            config.rank = rank;
+            config.world_size = world_size;
+            config.timeout_s = timeout_s;
+            body(join_gloo_group(store, config).value());
+        });
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,129 @@
+#include "worker/parallel/process_group.hpp"
+
+#include "base/check.hpp"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <chrono>
+#include <exception>
+#include <map>
+
+namespace osora::worker {
+
+struct Group::Impl {
+    int rank = 0;
+    int world_size = 1;
+    c10::intrusive_ptr<c10d::Store> store;
+    c10::intrusive_ptr<c10d::Backend> backend;
+};
+
+namespace {
+
+Error unreachable(GroupConfig const& config, std::string_view what, std::exception const& why) {
+    // c10 puts a stack trace behind the first line.
+    std::string_view const text = why.what();
+    return Error{Errc::unreachable,
+                 fmt::format("rank {} of {}: {}: {}", config.rank, config.world_size, what,
+                             text.substr(0, text.find('\n')))};
+}
+
+std::chrono::milliseconds timeout_of(GroupConfig const& config) {
+    return std::chrono::milliseconds(static_cast<std::int64_t>(config.timeout_s * 1000));
+}
+
+c10::intrusive_ptr<c10d::Store> connect_store(GroupConfig const& config) {
+    c10d::TCPStoreOptions options;
+    options.port = config.store_port;
+    options.isServer = config.rank == 0;
+    options.numWorkers = static_cast<std::size_t>(config.world_size);
+    options.timeout = timeout_of(config);
+    if (config.rank == 0 && config.listen_fd >= 0) options.masterListenFd = config.listen_fd;
+    return c10::make_intrusive<c10d::TCPStore>(config.store_host, options);
+}
+
+}  // namespace
+
+int Group::rank() const {
+    return impl_->rank;
+}
+int Group::world_size() const {
+    return impl_->world_size;
+}
+c10d::Backend& Group::backend() const {
+    return *impl_->backend;
+}
+c10d::Store& Group::store() const {
+    return *impl_->store;
+}
+
+Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig const& config) {
+    OSORA_CHECK(config.rank >= 0 && config.rank < config.world_size);
+    try {
+        auto const options = c10d::ProcessGroupGloo::Options::create();
+        options->timeout = timeout_of(config);
+        options->devices.push_back(
+            c10d::ProcessGroupGloo::createDeviceForHostname(config.my_address));
+        auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, config.rank,
+                                                                   config.world_size, options);
+        return Group(std::make_shared<Group::Impl>(
+            Group::Impl{config.rank, config.world_size, std::move(store), std::move(backend)}));
+    } catch (std::exception const& error) {
+        return unreachable(config, "join the group", error);
+    }
+}
+
+Result<Group> join_gloo_group(GroupConfig const& config) {
+    c10::intrusive_ptr<c10d::Store> store;
+    try {
+        store = connect_store(config);
+    } catch (std::exception const& error) {
+        return unreachable(
+            config, fmt::format("store at {}:{}", config.store_host, config.store_port), error);
+    }
+    return join_gloo_group(std::move(store), config);
+}
+
+Result<void> Group::sum(std::span<double> values) const {
+    if (world_size() == 1 || values.empty()) return {};
+    try {
+        std::vector<at::Tensor> tensors{
+            at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kDouble)};
+        backend().allreduce(tensors)->wait();
+        return {};
+    } catch (std::exception const& error) {
+        return unreachable({.rank = rank(), .world_size = world_size()}, "all_reduce", error);
+    }
+}
+
+Result<void> Group::broadcast(std::vector<at::Tensor> const& tensors, int root) const {
+    if (world_size() == 1) return {};
+    std::map<at::ScalarType, std::vector<at::Tensor>> by_type;
+    for (auto const& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
+    at::NoGradGuard const no_grad;
+    try {
+        for (auto const& [type, group] : by_type) {
+            std::vector<at::Tensor> flat;
+            for (auto const& tensor : group) flat.push_back(tensor.reshape({-1}));
+            std::vector<at::Tensor> sent{at::cat(flat)};
+            c10d::BroadcastOptions options;
+            options.rootRank = root;
+            backend().broadcast(sent, options)->wait();
+            std::int64_t start = 0;
+            for (auto const& tensor : group) {
+                tensor.copy_(sent[0].narrow(0, start, tensor.numel()).view(tensor.sizes()));
+                start += tensor.numel();
+            }
+        }
+        return {};
+    } catch (std::exception const& error) {
+        return unreachable({.rank = rank(), .world_size = world_size()}, "broadcast", error);
+    }
+}
+
+}  // namespace osora::worker
