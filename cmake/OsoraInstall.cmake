@@ -1,8 +1,14 @@
-# `cmake --install`: programs find LibTorch where the build found it.
+# `cmake --install`: programs and modules; they find LibTorch where the build found it.
 include(GNUInstallDirs)
-set(installed osora osorad osora-worker-mock)
-if(OSORA_WITH_WORKER)
-  list(APPEND installed osora-worker)
-  set_target_properties(osora-worker PROPERTIES INSTALL_RPATH "${OSORA_TORCH_RUNPATH}")
+foreach(program osora osorad osora-worker osora-worker-mock osora-sim)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+# Beside bin, not in a library folder of the system's: run paths say $ORIGIN/../lib.
+get_property(modules GLOBAL PROPERTY OSORA_MODULES)
+if(modules)
+  install(TARGETS ${modules} LIBRARY DESTINATION lib)
 endif()
-install(TARGETS ${installed} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/osora/examples
+        OPTIONAL FILES_MATCHING PATTERN *.toml)

@@ -39,8 +39,32 @@ endif()
 
 find_program(OSORA_CCACHE ccache)
 if(OSORA_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${OSORA_CCACHE})
-  set(CMAKE_C_COMPILER_LAUNCHER ${OSORA_CCACHE})
+  # Paths relative to the checkout: one in another folder finds the same objects.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      ${OSORA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
-# A file that includes LibTorch takes up to 1.5 GB: never more than two at once.
-set_property(GLOBAL PROPERTY JOB_POOLS heavy=2)
+# A file that includes LibTorch takes up to 1.5 GB: two at once, one on a small machine.
+cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+if(memory_mib LESS 5000)
+  set_property(GLOBAL PROPERTY JOB_POOLS heavy=1)
+else()
+  set_property(GLOBAL PROPERTY JOB_POOLS heavy=2)
+endif()
+
+# Programs find LibTorch where the build found it, and modules in ../lib, built or installed.
+set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+# Lines of the summary that the end of the configure prints.
+function(osora_summary_line text)
+  set_property(GLOBAL APPEND PROPERTY OSORA_SUMMARY "${text}")
+endfunction()
+function(osora_print_summary)
+  get_property(lines GLOBAL PROPERTY OSORA_SUMMARY)
+  list(JOIN lines "\n     " lines)
+  message(STATUS "osora ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE} build\n     ${lines}")
+endfunction()

@@ -55,11 +55,3 @@ function(osora_script_test name)
     SKIP_RETURN_CODE 77 ENVIRONMENT
     "OSORA_SOURCE_DIR=${CMAKE_SOURCE_DIR};OSORA_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
 endfunction()
-
-set(OSORA_SUMMARY "" CACHE INTERNAL "")
-function(osora_summary_line text)
-  set(OSORA_SUMMARY "${OSORA_SUMMARY}\n  ${text}" CACHE INTERNAL "")
-endfunction()
-function(osora_print_summary)
-  message(STATUS "osora ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}${OSORA_SUMMARY}")
-endfunction()

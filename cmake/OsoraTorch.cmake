@@ -1,30 +1,65 @@
-# LibTorch as two imported targets, osora_torch (libtorch_cpu + libc10) and osora_gloo (headers of
-# ProcessGroupGloo). find_package(Torch) is not used: it forces libtorch_cuda into every program and
-# wants a CUDA toolkit. OSORA_LIBTORCH names a LibTorch of the user's own (its include/ and lib/).
-set(OSORA_LIBTORCH "" CACHE PATH "Root of a LibTorch; empty: the one that scripts/bootstrap installs")
-if(OSORA_LIBTORCH)
-  set(torch_root ${OSORA_LIBTORCH})
-else()
-  file(GLOB torch_root ${CMAKE_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/torch)
-endif()
-if(NOT EXISTS "${torch_root}/lib/libtorch_cpu.so")
-  message(FATAL_ERROR "no LibTorch under '${torch_root}': run scripts/bootstrap, or pass "
+# LibTorch as one imported target, osora_torch: libtorch_cpu + libc10, with ProcessGroupGloo.
+# find_package(Torch) is not used: it forces libtorch_cuda into every program and wants a CUDA
+# toolkit. Which LibTorch: OSORA_LIBTORCH, else one under CMAKE_PREFIX_PATH, else the one that
+# `scripts/bootstrap --libtorch` was given (.deps/libtorch), else the wheel's.
+set(OSORA_LIBTORCH "" CACHE PATH "Root of a LibTorch: the folder of its include/ and lib/")
+
+function(osora_find_torch out)
+  file(GLOB wheel ${CMAKE_SOURCE_DIR}/.deps/venv/lib/python3*/site-packages/torch)
+  set(candidates ${CMAKE_PREFIX_PATH} ${CMAKE_SOURCE_DIR}/.deps/libtorch ${wheel})
+  if(OSORA_LIBTORCH)
+    set(candidates ${OSORA_LIBTORCH})
+  endif()
+  foreach(root IN LISTS candidates)
+    if(EXISTS "${root}/lib/libtorch_cpu.so")
+      if(IS_SYMLINK "${root}")  # its neighbours matter too
+        file(REAL_PATH "${root}" root)
+      endif()
+      set(${out} "${root}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(FATAL_ERROR "no lib/libtorch_cpu.so under ${candidates}: run scripts/bootstrap, or pass "
                       "-DOSORA_LIBTORCH=DIR, or -DOSORA_WITH_WORKER=OFF")
+endfunction()
+
+# The version out of the headers, "2.11.0", or "unknown".
+function(osora_torch_version root out)
+  set(${out} unknown PARENT_SCOPE)
+  foreach(file torch/headeronly/version.h torch/csrc/api/include/torch/version.h)
+    if(EXISTS "${root}/include/${file}")
+      file(STRINGS "${root}/include/${file}" lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+      string(REGEX REPLACE "[^0-9;]" "" lines "${lines}")
+      if(lines)
+        string(REPLACE ";" "." lines "${lines}")
+        set(${out} "${lines}" PARENT_SCOPE)
+        return()
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
+osora_find_torch(OSORA_TORCH_ROOT)
+osora_torch_version("${OSORA_TORCH_ROOT}" OSORA_TORCH_VERSION)
+osora_summary_line("LibTorch ${OSORA_TORCH_VERSION}: ${OSORA_TORCH_ROOT}")
+if(NOT OSORA_TORCH_VERSION MATCHES "^2\\.11\\.")
+  message(WARNING "LibTorch ${OSORA_TORCH_VERSION}: osora is tested with 2.11")
 endif()
-set(OSORA_TORCH_ROOT ${torch_root})
-get_filename_component(torch_site ${torch_root} DIRECTORY)
-set(OSORA_TORCH_RUNPATH ${torch_root}/lib)
-if(EXISTS ${torch_site}/nvidia/cu13/lib)
-  list(APPEND OSORA_TORCH_RUNPATH ${torch_site}/nvidia/cu13/lib)
+# scripts/bootstrap touches this file when it changed anything under .deps.
+if(EXISTS ${CMAKE_SOURCE_DIR}/.deps/stamp)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/.deps/stamp)
 endif()
 
 add_library(osora_torch INTERFACE)
 # -idirafter: torch's folder carries an fmt of its own; the system's must win (notes in HACKING.md).
 target_compile_options(osora_torch INTERFACE
-  "SHELL:-idirafter ${torch_root}/include"
-  "SHELL:-idirafter ${torch_root}/include/torch/csrc/api/include")
+  "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include\""
+  "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include/torch/csrc/api/include\"")
 target_compile_definitions(osora_torch INTERFACE USE_C10D_GLOO)
-target_link_libraries(osora_torch INTERFACE ${torch_root}/lib/libtorch_cpu.so ${torch_root}/lib/libc10.so)
-foreach(dir IN LISTS OSORA_TORCH_RUNPATH)
-  target_link_options(osora_torch INTERFACE -Wl,-rpath,${dir} -Wl,-rpath-link,${dir})
-endforeach()
+# Full paths: CMake puts their folder into the run path; the libraries find their own from there.
+target_link_libraries(osora_torch INTERFACE
+  ${OSORA_TORCH_ROOT}/lib/libtorch_cpu.so ${OSORA_TORCH_ROOT}/lib/libc10.so)
+get_filename_component(OSORA_NVIDIA_ROOT ${OSORA_TORCH_ROOT}/../nvidia ABSOLUTE)
+if(EXISTS ${OSORA_NVIDIA_ROOT}/cu13/lib)
+  target_link_options(osora_torch INTERFACE -Wl,-rpath-link,${OSORA_NVIDIA_ROOT}/cu13/lib)
+endif()

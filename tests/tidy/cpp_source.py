@@ -78,20 +78,31 @@ class Source:
                 if kind != "init":
                     start = position + 1
             elif open_kinds:
-                if is_declaration(code[start:position]):
+                if is_declaration(without_macros(code[start:position])):
                     found.append(self._function(code, start, position, None))
                 start = position + 1
         return found
 
     def _function(self, code, start, body, end):
-        header = re.sub(r"^(?:\s|public:|private:|protected:)+", "", code[start:body])
+        header = without_macros(code[start:body])
+        header = re.sub(r"^(?:\s|public:|private:|protected:)+", "", header)
         line = self.line_of(body - len(header))
         return Function(header, line, self.line_of(end) - line + 1 if end is not None else 0)
 
 
+def without_macros(header):
+    """A header without the MACRO(...) lines before it; TEST(...) stays, it is all there is."""
+    while match := re.match(r"\s*[A-Z][A-Z0-9_]+\s*(?=\()", header):
+        rest = header[closing(header, match.end()) + 1:]
+        if not rest.strip():
+            return header
+        header = rest
+    return header
+
+
 def brace_kind(code, start, position):
     """What an opening brace at namespace or class scope begins."""
-    header = code[start:position]
+    header = without_macros(code[start:position])
     trimmed = header.rstrip()
     if not trimmed or re.search(r"\b(?:namespace|extern)\b", header):
         return "scope"

@@ -85,6 +85,8 @@ CASES = {
         "// x\nvoid f(std::map<int, int> a, int b, F<void(int, int)> c, int d, int e) {}\n",
         "// x\nvoid f() { g(1, 2, 3, 4, 5, 6, 7); }\n",
         "// x\nBOOST_DESCRIBE_STRUCT(A, (), (a, b, c, d, e, f));\nMACRO(a, b, c, d, e, f);\n",
+        "// x\nBOOST_DESCRIBE_ENUM(A, a, b, c, d, e, f)\n\nstruct B {\n    int a;\n};\n",
+        "// x\nBOOST_DESCRIBE_ENUM(A, a, b, c, d, e, f)\nint g(int a) { return a; }\n",
     ]),
     "opening_comment": (
         ["#include <vector>\n", {"plan/a.hpp": "#pragma once\n"}],
