@@ -83,21 +83,24 @@ std::vector<LayoutViolation> layout_violations(Layout const& layout, CutLimits c
         OSORA_CHECK_LE(1, divisor);
         if (total % divisor == 0) continue;
         broken.push_back({std::string(rule.text), std::string(rule.key),
-                          fmt::format("{} {} does not divide {} {}; nearest valid: {}",
-                                      rule.divisor_name, divisor, total, rule.total_name,
+                          fmt::format("{} {}", rule.divisor_name, divisor),
+                          fmt::format("does not divide {} {}; nearest valid: {}", total,
+                                      rule.total_name,
                                       fmt::join(nearest_divisors(total, divisor), ", "))});
     }
     if (layout.pp_size > limits.blocks) {
         broken.push_back({"pp_size <= blocks", "parallel.pp_size",
-                          fmt::format("pp_size {} exceeds {} blocks; at most one stage per block",
-                                      layout.pp_size, limits.blocks)});
+                          fmt::format("pp_size {}", layout.pp_size),
+                          fmt::format("exceeds {} blocks; at most one stage per block",
+                                      limits.blocks)});
     }
     // dp is last: it takes what the others leave, and a remainder would idle ranks silently.
     int const product = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;
     if (product != world_size) {
         broken.push_back(
             {"tp_size * pp_size * sp_size * dp_size == world_size", "resources.gpus_per_node",
-             fmt::format("the sizes multiply to {}, not to world_size {}", product, world_size)});
+             "the sizes",
+             fmt::format("multiply to {}, not to world_size {}", product, world_size)});
     }
     return broken;
 }

@@ -32,7 +32,9 @@ struct CutLimits {
 struct LayoutViolation {
     std::string rule;     // "heads % tp_size == 0"
     std::string key;      // of the run file that a user would change: "parallel.tp_size"
-    std::string message;  // "tp_size 5 does not divide 16 heads; nearest valid: 4, 8"
+    std::string subject;  // "tp_size 5"
+    std::string why;      // "does not divide 16 heads; nearest valid: 4, 8"
+    [[nodiscard]] std::string message() const { return subject + " " + why; }
 };
 
 /// Every rule that `layout` breaks on `world_size` ranks, in the order of the table; empty when

@@ -16,7 +16,7 @@ TEST(Divisibility, LegalLayoutHasNoViolations) {
 TEST(Divisibility, NamesTheRuleTheKeyAndTheNearestValues) {
     auto const broken = layout_violations({.tp_size = 5, .dp_size = 2}, kXl, 10);
     ASSERT_EQ(broken.size(), 3u);  // heads, mlp, heads by tp * sp
-    EXPECT_EQ(broken[0].message, "tp_size 5 does not divide 16 heads; nearest valid: 4, 8");
+    EXPECT_EQ(broken[0].message(), "tp_size 5 does not divide 16 heads; nearest valid: 4, 8");
     EXPECT_EQ(broken[0].key, "parallel.tp_size");
     EXPECT_EQ(broken[2].key, "parallel.sp_size");
 }
@@ -24,7 +24,7 @@ TEST(Divisibility, NamesTheRuleTheKeyAndTheNearestValues) {
 TEST(Divisibility, SaysWhenRanksWouldBeLeftOver) {
     auto const broken = layout_violations({.tp_size = 2, .dp_size = 3}, kXl, 7);
     ASSERT_EQ(broken.size(), 1u);
-    EXPECT_EQ(broken[0].message, "the sizes multiply to 6, not to world_size 7");
+    EXPECT_EQ(broken[0].message(), "the sizes multiply to 6, not to world_size 7");
 }
 
 // Exhaustive over small worlds: a layout is legal exactly when every cut divides (written here a
