@@ -26,6 +26,7 @@ struct LayoutPlan {
     int zero_stage = 0;
     std::string recompute = "none";
     std::string activation_store = "none";
+    std::string precision = "fp32";  // of forward and backward
     int grad_bucket_mib = 25;
     int num_workers = 1;      // loader threads per rank
     int prefetch_factor = 2;  // batches
@@ -69,7 +70,7 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (), (resolution, num_frames, height, width, mi
                                        grad_accum_steps, global_batch_size, gflop_per_sample,
                                        step_time_s, peak_memory_gib))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (), (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute,
-                                       activation_store, grad_bucket_mib, num_workers,
+                                       activation_store, precision, grad_bucket_mib, num_workers,
                                        prefetch_factor, threads_per_rank, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (), (step_time_s, step_time_error, compute_s, exposed_comm_s,
                                        bubble_s, loader_s, peak_memory_gib, peak_bucket,

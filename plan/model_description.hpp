@@ -59,7 +59,7 @@ struct ParameterCount {
 /// Of one block (mmdit: one double block).
 [[nodiscard]] ParameterCount block_parameters(ModelShape const& shape);
 
-/// not_found names the known architectures and the nearest.
+/// not_found lists the known architectures.
 [[nodiscard]] Result<ModelShape> model_shape(std::string_view arch);
 [[nodiscard]] std::vector<std::string> model_names();
 

@@ -31,8 +31,8 @@ struct ClipStatistics {
 
 struct PlanRequest {
     RunConfig config;
-    Origins origins;  // where values come from, for [nccl] and messages
-    topology::Cluster cluster;
+    Origins origins;            // where values come from, for [nccl] and unwritten defaults
+    topology::Cluster cluster;  // GPUs only where the worker can use them
     Calibration calibration;
     std::optional<ClipStatistics> clips;             // without: square shapes, equal shares
     std::map<std::string, std::string> environment;  // only its NCCL_* are looked at

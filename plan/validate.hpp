@@ -1,5 +1,5 @@
 // Everything that is wrong with a resolved run file on a machine, at once. Pure; the run file's
-// reader has already checked types, names and ranges of single keys.
+// reader has already checked types, names, ranges, and what no job of this version does.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,7 +14,8 @@ namespace osora::plan {
 
 struct ConfigViolation {
     std::string key;      // "parallel.tp_size", "bucket[1].micro_batch_size"; look it up in Origins
-    std::string message;  // "5 does not divide 16 heads; nearest valid: 4, 8"
+    std::string message;  // to stand after "KEY = VALUE: ": "does not divide 16 heads; nearest
+                          // valid: 4, 8"
     Errc code = Errc::invalid_input;
 };
 

@@ -17,11 +17,8 @@ namespace osora::topology {
 [[nodiscard]] std::optional<std::int64_t> total_memory_bytes(std::string_view meminfo);
 /// Whole cores of a cgroup v2 cpu.max, "150000 100000" -> 1 (at least 1); nullopt: no limit.
 [[nodiscard]] std::optional<int> quota_cores(std::string_view cpu_max);
-/// The cgroup v2 path of /proc/self/cgroup ("0::/user.slice" -> "/user.slice").
-[[nodiscard]] std::optional<std::string> cgroup_path(std::string_view self_cgroup);
-
-/// Reads proc/self/status (Cpus_allowed_list), proc/meminfo, the cgroup's cpu.max and memory.max
-/// up to its root, proc/sys/kernel/hostname and proc/driver/nvidia/gpus/*/information.
+/// Reads proc/self/status (Cpus_allowed_list), proc/meminfo, the limits of the process's cgroups
+/// and of those above, proc/sys/kernel/hostname and proc/driver/nvidia/gpus/*/information.
 [[nodiscard]] Node read_local_machine(std::filesystem::path const& root = "/");
 
 }  // namespace osora::topology

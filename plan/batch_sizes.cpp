@@ -1,0 +1,119 @@
+// The rounding rule, and the search for the smallest batch that amortises communication.
+#include "plan/batch_sizes.hpp"
+
+#include "base/units.hpp"
+#include "plan/layout_search.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace osora::plan {
+namespace {
+
+constexpr int kComparable = 4;
+
+int given_micro(PlanContext const& context, std::size_t bucket) {
+    return context.config.bucket[bucket].micro_batch_size.value_or(0);
+}
+
+std::int64_t unit_of(PlanContext const& context, std::size_t bucket) {
+    return batch_unit(context.ranks, given_micro(context, bucket));
+}
+
+/// The smallest multiple of the first bucket's unit that gives every bucket with clips its unit,
+/// and is at least batch.min.
+std::int64_t smallest_first(PlanContext const& context) {
+    double least = context.config.batch.min;
+    for (std::size_t i = 0; i < context.keys.size(); ++i) {
+        if (context.clips[i] <= 0) continue;
+        double const ratio = context.costs[i].forward_flops / context.costs[0].forward_flops;
+        least = std::max(least, static_cast<double>(unit_of(context, i)) * ratio);
+    }
+    std::int64_t const unit = unit_of(context, 0);
+    return std::max<std::int64_t>(1, static_cast<std::int64_t>(
+                                         std::ceil(least / static_cast<double>(unit) - 1e-9))) *
+           unit;
+}
+
+/// Share of exposed communication on comparable_ranks() ranks with cores of their own.
+double exposed_share(PlanContext const& context, std::int64_t first) {
+    PlanContext wide = context;
+    wide.ranks = comparable_ranks(context.ranks);
+    int const threads = std::max(1, context.config.resources.cpus_per_worker);
+    wide.cores = wide.ranks * threads;
+    auto const globals = equal_cost_globals(context, first);
+    auto const shares = step_shares(wide, globals);
+    auto const limit = rank_limit_bytes(wide, globals);
+    double exposed = 0, total = 0;
+    for (std::size_t i = 0; i < globals.size(); ++i) {
+        auto const chosen = choose_micro_batch(wide, i, step_query(wide, i, threads),
+                                               globals[i] / wide.ranks, limit);
+        if (!chosen) continue;  // the search on the real ranks says why
+        exposed += shares[i] * chosen->time.exposed_comm_s;
+        total += shares[i] * chosen->time.total_s();
+    }
+    return total > 0 ? exposed / total : 0;
+}
+
+GlobalBatches of_user(PlanContext const& context, int batch) {
+    return {equal_cost_globals(context, batch),
+            fmt::format("global batch {} of {}: yours", format_count(batch),
+                        context.bucket_name(0))};
+}
+
+}  // namespace
+
+int comparable_ranks(int dp_size) { return std::lcm(kComparable, dp_size); }
+
+std::int64_t batch_unit(int dp_size, int micro_batch_size) {
+    return std::int64_t{comparable_ranks(dp_size)} * std::max(1, micro_batch_size);
+}
+
+std::vector<std::int64_t> equal_cost_globals(PlanContext const& context, std::int64_t first) {
+    double const step = static_cast<double>(first) * context.costs[0].forward_flops;
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < context.keys.size(); ++i) {
+        std::int64_t const unit = unit_of(context, i);
+        double const exact = step / context.costs[i].forward_flops;
+        auto const units = std::llround(exact / static_cast<double>(unit));
+        sizes.push_back(std::max<std::int64_t>(1, units) * unit);
+    }
+    sizes[0] = first;
+    return sizes;
+}
+
+GlobalBatches choose_global_batches(PlanContext const& context) {
+    auto const& batch = context.config.batch;
+    if (!batch.global_batch_size.is_auto()) {
+        return of_user(context, *batch.global_batch_size.value);
+    }
+    std::int64_t const unit = unit_of(context, 0);
+    std::int64_t const last = std::max<std::int64_t>(batch.max / unit, 1) * unit;
+    std::int64_t const least = std::min(smallest_first(context), last);
+    double const target = batch.exposed_comm_target;
+    std::int64_t first = least;
+    while (first < last && exposed_share(context, first) > target) first += unit;
+    double const share = exposed_share(context, first);
+    int const ranks = comparable_ranks(context.ranks);
+    std::string reason;
+    if (share > target) {
+        reason = fmt::format("global batch {}: batch.max; communication is {:.0f} % of a step on "
+                             "{} ranks",
+                             format_count(first), 100 * share, ranks);
+    } else if (first == least) {
+        reason = fmt::format("global batch {}: the least that costs every bucket the same; "
+                             "communication {:.0f} % on {} ranks",
+                             format_count(first), 100 * share, ranks);
+    } else {
+        reason = fmt::format("global batch {}: at {} communication is {:.0f} % of a step on {} "
+                             "ranks, here {:.0f} %",
+                             format_count(first), format_count(first - unit),
+                             100 * exposed_share(context, first - unit), ranks, 100 * share);
+    }
+    return {equal_cost_globals(context, first), std::move(reason)};
+}
+
+}  // namespace osora::plan

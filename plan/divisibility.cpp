@@ -1,0 +1,108 @@
+// The table of divisibility rules, and the values nearest to a wrong one.
+#include "plan/divisibility.hpp"
+
+#include "base/check.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+namespace osora::plan {
+namespace {
+
+/// One row: `divisor` must divide `total`. Rules are data, so that the documentation and the
+/// messages cannot drift apart.
+struct Rule {
+    std::string_view text;
+    std::string_view key;
+    std::string_view divisor_name;
+    std::string_view total_name;
+    int (*divisor)(Layout const&);
+    std::int64_t (*total)(CutLimits const&);
+};
+
+constexpr std::array kRules{
+    Rule{"heads % tp_size == 0", "parallel.tp_size", "tp_size", "heads",
+         [](Layout const& l) { return l.tp_size; },
+         [](CutLimits const& m) { return std::int64_t{m.heads}; }},
+    Rule{"mlp_hidden % tp_size == 0", "parallel.tp_size", "tp_size", "mlp_hidden",
+         [](Layout const& l) { return l.tp_size; },
+         [](CutLimits const& m) { return std::int64_t{m.mlp_hidden}; }},
+    // Ulysses exchanges heads for tokens, so both must divide.
+    Rule{"heads % (tp_size * sp_size) == 0", "parallel.sp_size", "tp_size * sp_size", "heads",
+         [](Layout const& l) { return l.tp_size * l.sp_size; },
+         [](CutLimits const& m) { return std::int64_t{m.heads}; }},
+    Rule{"tokens % sp_size == 0", "parallel.sp_size", "sp_size", "tokens",
+         [](Layout const& l) { return l.sp_size; }, [](CutLimits const& m) { return m.tokens; }},
+};
+
+}  // namespace
+
+CutLimits cut_limits(ModelShape const& shape, std::vector<std::int64_t> const& tokens_per_frame) {
+    std::int64_t tokens = 0;
+    for (std::int64_t const each : tokens_per_frame) tokens = std::gcd(tokens, each);
+    return {.heads = shape.heads,
+            .mlp_hidden = shape.mlp_hidden(),
+            .blocks = shape.blocks(),
+            .tokens = tokens > 0 ? tokens : 1};
+}
+
+std::vector<std::int64_t> nearest_divisors(std::int64_t total, std::int64_t wanted) {
+    OSORA_CHECK_LE(1, total);
+    std::vector<std::int64_t> found;
+    for (std::int64_t below = std::min(wanted, total); below >= 1; --below) {
+        if (total % below != 0) continue;
+        found.push_back(below);
+        break;
+    }
+    for (std::int64_t above = std::max<std::int64_t>(wanted + 1, 1); above <= total; ++above) {
+        if (total % above != 0) continue;
+        found.push_back(above);
+        break;
+    }
+    return found;
+}
+
+std::vector<std::int64_t> nearest_multiples(std::int64_t unit, std::int64_t wanted) {
+    OSORA_CHECK_LE(1, unit);
+    std::int64_t const below = wanted > 0 ? wanted / unit * unit : 0;
+    if (below < unit) return {unit};
+    return {below, below + unit};
+}
+
+std::vector<LayoutViolation> layout_violations(Layout const& layout, CutLimits const& limits,
+                                               int world_size) {
+    std::vector<LayoutViolation> broken;
+    for (Rule const& rule : kRules) {
+        int const divisor = rule.divisor(layout);
+        std::int64_t const total = rule.total(limits);
+        OSORA_CHECK_LE(1, divisor);
+        if (total % divisor == 0) continue;
+        broken.push_back({std::string(rule.text), std::string(rule.key),
+                          fmt::format("{} {}", rule.divisor_name, divisor),
+                          fmt::format("does not divide {} {}; nearest valid: {}", total,
+                                      rule.total_name,
+                                      fmt::join(nearest_divisors(total, divisor), ", "))});
+    }
+    if (layout.pp_size > limits.blocks) {
+        broken.push_back({"pp_size <= blocks", "parallel.pp_size",
+                          fmt::format("pp_size {}", layout.pp_size),
+                          fmt::format("exceeds {} blocks; at most one stage per block",
+                                      limits.blocks)});
+    }
+    // dp is last: it takes what the others leave, and a remainder would idle ranks silently.
+    int const product = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;
+    if (product != world_size) {
+        broken.push_back(
+            {"tp_size * pp_size * sp_size * dp_size == world_size", "resources.gpus_per_node",
+             "the sizes",
+             fmt::format("multiply to {}, not to world_size {}", product, world_size)});
+    }
+    return broken;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,176 @@
+// Enumerates what is free, drops what does not fit, keeps the fastest.
+#include "plan/layout_search.hpp"
+
+#include "base/check.hpp"
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace osora::plan {
+namespace {
+
+constexpr double kGoodEnough = 1.02;
+constexpr std::array kGradBucketsMib{25, 1, 2, 4, 8, 16, 50, 100};  // 25 wins ties
+constexpr int kUnusedGradBucket = 25;
+
+std::vector<std::int64_t> divisors(std::int64_t total) {
+    std::vector<std::int64_t> found;
+    for (std::int64_t each = 1; each <= total; ++each) {
+        if (total % each == 0) found.push_back(each);
+    }
+    return found;
+}
+
+Result<std::vector<BucketChoice>> choose_all(PlanContext const& context,
+                                             std::vector<std::int64_t> const& globals,
+                                             Candidate const& candidate) {
+    auto const limit = rank_limit_bytes(context, globals);
+    std::vector<BucketChoice> chosen;
+    for (std::size_t i = 0; i < globals.size(); ++i) {
+        StepQuery query = step_query(context, i, candidate.threads);
+        query.grad_bucket_mib = candidate.grad_bucket_mib;
+        OSORA_TRY(BucketChoice choice,
+                  choose_micro_batch(context, i, query, globals[i] / context.ranks, limit));
+        chosen.push_back(choice);
+    }
+    return chosen;
+}
+
+std::vector<int> grad_buckets(PlanContext const& context) {
+    auto const& wanted = context.config.parallel.grad_bucket_mib;
+    if (!wanted.is_auto()) return {*wanted.value};
+    if (context.ranks == 1) return {kUnusedGradBucket};
+    return {kGradBucketsMib.begin(), kGradBucketsMib.end()};
+}
+
+}  // namespace
+
+RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
+                              std::int64_t micro_batch_size) {
+    return rank_memory({.shape = context.shape,
+                        .bucket = context.keys[bucket],
+                        .micro_batch_size = static_cast<int>(micro_batch_size),
+                        .dp_size = context.ranks,
+                        .gpu = context.gpu,
+                        .ema = context.config.optim.ema_decay > 0});
+}
+
+std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
+                                  std::int64_t micro_batch_size, std::int64_t limit_bytes) {
+    RankMemory const memory = micro_batch_memory(context, bucket, micro_batch_size);
+    return fmt::format("bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
+                       "{}",
+                       context.bucket_name(bucket), micro_batch_size,
+                       format_bytes(memory.total_bytes()), format_bytes(memory.activation_bytes),
+                       context.gpu ? "a GPU" : "its share of this machine",
+                       format_bytes(std::max<std::int64_t>(0, limit_bytes)));
+}
+
+std::vector<double> step_shares(PlanContext const& context,
+                                std::vector<std::int64_t> const& globals) {
+    std::vector<double> shares;
+    for (std::size_t i = 0; i < globals.size(); ++i) {
+        shares.push_back(context.clips[i] / static_cast<double>(globals[i]));
+    }
+    double const sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+    for (double& share : shares) share /= sum;
+    return shares;
+}
+
+LoaderSizes smallest_loader(PlanContext const& context,
+                            std::vector<std::int64_t> const& globals) {
+    LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
+    for (std::size_t i = 0; i < globals.size(); ++i) {
+        sizes.slot_bytes = std::max(sizes.slot_bytes,
+                                    batch_bytes(context.keys[i], globals[i] / context.ranks));
+    }
+    return sizes;
+}
+
+std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
+                                             std::vector<std::int64_t> const& globals) {
+    if (context.gpu) return context.gpu_bytes;
+    if (context.host_bytes == 0) return {};
+    return context.host_bytes / context.ranks -
+           loader_memory(smallest_loader(context, globals)).total_bytes;
+}
+
+StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads) {
+    return {.shape = context.shape,
+            .bucket = context.keys[bucket],
+            .dp_size = context.ranks,
+            .threads = threads,
+            .cores = context.cores,
+            .gpu = context.gpu,
+            .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
+            .overlap = context.config.parallel.overlap};
+}
+
+Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t bucket,
+                                        StepQuery query, std::int64_t local_samples,
+                                        std::optional<std::int64_t> limit_bytes) {
+    OSORA_CHECK_LE(1, local_samples);
+    auto const& given = context.config.bucket[bucket].micro_batch_size;
+    std::vector<std::int64_t> sizes = divisors(local_samples);
+    if (!given.is_auto()) {
+        OSORA_CHECK_EQ(local_samples % *given.value, 0);
+        sizes = {*given.value};
+    }
+    std::vector<BucketChoice> fitting;
+    for (std::int64_t const micro : sizes) {
+        BucketChoice choice{.micro_batch_size = static_cast<int>(micro),
+                            .grad_accum_steps = static_cast<int>(local_samples / micro),
+                            .time = {},
+                            .memory = micro_batch_memory(context, bucket, micro)};
+        if (limit_bytes && choice.memory.total_bytes() > *limit_bytes) break;
+        query.micro_batch_size = choice.micro_batch_size;
+        query.grad_accum_steps = choice.grad_accum_steps;
+        choice.time = step_time(query, context.calibration);
+        fitting.push_back(choice);
+    }
+    if (fitting.empty()) {
+        return Error{Errc::out_of_memory,
+                     micro_batch_too_large(context, bucket, sizes.front(), *limit_bytes)};
+    }
+    auto const time = [](BucketChoice const& choice) { return choice.time.total_s(); };
+    double const best = time(*std::ranges::min_element(fitting, {}, time));
+    return *std::ranges::find_if(fitting, [&](BucketChoice const& choice) {
+        return time(choice) <= kGoodEnough * best;
+    });
+}
+
+std::vector<int> thread_counts(PlanContext const& context) {
+    int const given = context.config.resources.cpus_per_worker;
+    if (given > 0) return {given};
+    int const most = std::max(1, context.cores / context.ranks);
+    if (context.gpu) return {most};
+    std::vector<int> counts(static_cast<std::size_t>(most));
+    std::iota(counts.rbegin(), counts.rend(), 1);  // most threads first: they win ties
+    return counts;
+}
+
+Result<std::vector<Candidate>> search_layouts(PlanContext const& context,
+                                              std::vector<std::int64_t> const& globals) {
+    auto const shares = step_shares(context, globals);
+    std::vector<Candidate> best_of_threads;
+    for (int const threads : thread_counts(context)) {
+        std::optional<Candidate> best;
+        for (int const mib : grad_buckets(context)) {
+            Candidate candidate{.threads = threads, .grad_bucket_mib = mib, .buckets = {}};
+            OSORA_TRY(candidate.buckets, choose_all(context, globals, candidate));
+            for (std::size_t i = 0; i < shares.size(); ++i) {
+                candidate.step_time_s += shares[i] * candidate.buckets[i].time.total_s();
+            }
+            if (!best || candidate.step_time_s < best->step_time_s) best = std::move(candidate);
+        }
+        best_of_threads.push_back(std::move(*best));
+    }
+    std::ranges::stable_sort(best_of_threads, {}, &Candidate::step_time_s);
+    return best_of_threads;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,121 @@
+// Tries loader sizes with the step-time model against the memory that is left.
+#include "plan/loader_choice.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace osora::plan {
+namespace {
+
+constexpr int kWorkersMax = 8;
+constexpr int kPrefetch = 2;
+constexpr double kGoodEnough = 1.01;
+
+/// What a rank's loader may take: the user's budget, and on the host what the ranks leave.
+std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
+    auto const given = static_cast<std::int64_t>(context.config.data.host_memory_gib * kGiB);
+    std::int64_t budget = given / context.ranks;
+    if (context.host_bytes == 0) return budget;
+    RankMemory peak;
+    for (BucketChoice const& bucket : candidate.buckets) {
+        if (bucket.memory.total_bytes() > peak.total_bytes()) peak = bucket.memory;
+    }
+    NodeMemory const node = node_memory(peak, {}, 1, context.gpu);
+    return std::min(budget, context.host_bytes / context.ranks - node.rank_bytes);
+}
+
+void predict(PlanContext const& context, std::vector<double> const& shares,
+             Candidate const& candidate, LoaderChoice& choice) {
+    choice.times.clear();
+    choice.mean_step_s = 0;
+    for (std::size_t i = 0; i < candidate.buckets.size(); ++i) {
+        StepQuery query = step_query(context, i, candidate.threads);
+        query.micro_batch_size = candidate.buckets[i].micro_batch_size;
+        query.grad_accum_steps = candidate.buckets[i].grad_accum_steps;
+        query.grad_bucket_mib = candidate.grad_bucket_mib;
+        query.num_workers = choice.num_workers;
+        query.decode_s_per_sample = context.decode_s[i];
+        choice.times.push_back(step_time(query, context.calibration));
+        choice.mean_step_s += shares[i] * choice.times.back().total_s();
+    }
+}
+
+std::vector<int> worker_counts(PlanContext const& context) {
+    auto const& given = context.config.data.num_workers;
+    if (!given.is_auto()) return {*given.value};
+    std::vector<int> counts;
+    for (int n = 0; n <= std::min(kWorkersMax, context.cores); ++n) counts.push_back(n);
+    return counts;
+}
+
+/// The loader with the most prefetch that fits, up to the wanted one; the error is the smallest's.
+Result<LoaderMemory> fit(PlanContext const& context, LoaderSizes sizes, std::int64_t budget,
+                         int& prefetch_factor) {
+    auto const& given = context.config.data.prefetch_factor;
+    int const most = given.value_or(kPrefetch);
+    int const least = given.is_auto() ? 1 : most;
+    Result<LoaderMemory> memory = LoaderMemory{};
+    for (int prefetch = most; prefetch >= least; --prefetch) {
+        sizes.prefetch_factor = prefetch;
+        prefetch_factor = prefetch;
+        memory = check_loader_memory(sizes, budget);
+        if (memory) return memory;
+    }
+    return memory;
+}
+
+std::string reason_of(PlanContext const& context, LoaderChoice const& choice,
+                      std::vector<double> const& shares, Candidate const& candidate) {
+    if (!context.config.data.num_workers.is_auto()) {
+        return fmt::format("loader: {} threads a rank: yours", choice.num_workers);
+    }
+    double decode = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        BucketChoice const& bucket = candidate.buckets[i];
+        decode += shares[i] * context.decode_s[i] * bucket.micro_batch_size *
+                  bucket.grad_accum_steps;
+    }
+    std::string const cost = fmt::format("decoding takes {} of a {} step", format_seconds(decode),
+                                         format_seconds(choice.mean_step_s));
+    if (choice.num_workers == 0) return "loader: in the trainer's thread: " + cost;
+    return fmt::format("loader: {} thread{} a rank, {} ahead: {}", choice.num_workers,
+                       choice.num_workers == 1 ? "" : "s", choice.prefetch_factor, cost);
+}
+
+}  // namespace
+
+Result<LoaderChoice> choose_loader(PlanContext const& context,
+                                   std::vector<std::int64_t> const& globals,
+                                   Candidate const& candidate) {
+    auto const shares = step_shares(context, globals);
+    std::int64_t const budget = budget_bytes(context, candidate);
+    LoaderSizes sizes = smallest_loader(context, globals);
+    std::vector<LoaderChoice> fitting;
+    std::optional<Error> error;
+    for (int const workers : worker_counts(context)) {
+        LoaderChoice choice{.num_workers = workers, .memory = {}, .times = {}, .reason = {}};
+        sizes.num_workers = workers;
+        auto memory = fit(context, sizes, budget, choice.prefetch_factor);
+        if (!memory) {
+            if (!error) error = memory.error();
+            continue;
+        }
+        choice.memory = *memory;
+        predict(context, shares, candidate, choice);
+        fitting.push_back(std::move(choice));
+    }
+    if (fitting.empty()) return std::move(*error).in("data");
+    double const best =
+        std::ranges::min_element(fitting, {}, &LoaderChoice::mean_step_s)->mean_step_s;
+    LoaderChoice chosen = *std::ranges::find_if(fitting, [&](LoaderChoice const& choice) {
+        return choice.mean_step_s <= kGoodEnough * best;
+    });
+    chosen.reason = reason_of(context, chosen, shares, candidate);
+    return chosen;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,67 @@
+// Peak memory of a rank and of a node, as a sum of terms that can be checked by hand. Pure.
+// Data parallel ranks hold everything: parameters, gradients, AdamW's two moments and the moving
+// average, all in fp32; activations of one micro-batch; batches of the loader on the host.
+#pragma once
+
+#include "plan/buckets/loader_memory.hpp"
+#include "plan/buckets/shapes.hpp"
+#include "plan/model_description.hpp"
+
+#include <cstdint>
+
+namespace osora::plan {
+
+struct MemoryConstants {
+    /// A worker before its model: LibTorch linked without CUDA, or with it, on the host.
+    std::int64_t cpu_process_bytes = 119'000'000;
+    std::int64_t gpu_process_bytes = 485'000'000;
+    /// CUDA context, cuBLAS workspaces and NCCL's buffers, on the GPU.
+    std::int64_t gpu_context_bytes = 900'000'000;
+    /// Allocated over needed for activations: rounding and fragmentation.
+    double activation_factor = 1.10;
+    /// Share of a node's or GPU's memory that a plan may fill.
+    double usable_share = 0.92;
+};
+
+struct MemoryQuery {
+    ModelShape shape;
+    BucketKey bucket;
+    int micro_batch_size = 1;
+    int dp_size = 1;
+    bool gpu = false;
+    int bytes_per_value = 4;  // of activations
+    bool ema = true;
+};
+struct RankMemory {
+    std::int64_t process_bytes = 0;  // on the device that limits: the GPU, or the host
+    std::int64_t parameter_bytes = 0;
+    std::int64_t gradient_bytes = 0;
+    std::int64_t optimizer_bytes = 0;
+    std::int64_t ema_bytes = 0;
+    std::int64_t communication_bytes = 0;  // flat buckets of gradients
+    std::int64_t activation_bytes = 0;
+    std::int64_t input_bytes = 0;
+
+    /// What stays from step to step.
+    [[nodiscard]] std::int64_t static_bytes() const {
+        return process_bytes + parameter_bytes + gradient_bytes + optimizer_bytes + ema_bytes +
+               communication_bytes;
+    }
+    [[nodiscard]] std::int64_t total_bytes() const {
+        return static_bytes() + activation_bytes + input_bytes;
+    }
+};
+[[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
+                                     MemoryConstants const& constants = {});
+
+struct NodeMemory {
+    std::int64_t rank_bytes = 0;    // host part of one rank, without its loader
+    std::int64_t loader_bytes = 0;  // of one rank
+    int ranks = 1;
+    [[nodiscard]] std::int64_t total_bytes() const { return ranks * (rank_bytes + loader_bytes); }
+};
+/// Host memory of a node whose ranks peak at `peak` with these loaders.
+[[nodiscard]] NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int ranks,
+                                     bool gpu, MemoryConstants const& constants = {});
+
+}  // namespace osora::plan

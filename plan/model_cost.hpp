@@ -1,0 +1,43 @@
+// What one sample of a bucket costs a model: tokens, FLOPs, operators, bytes kept for backward.
+// Pure; formulas for one rank without tensor, sequence or pipeline parallelism.
+#pragma once
+
+#include "plan/buckets/cost.hpp"
+#include "plan/buckets/shapes.hpp"
+#include "plan/model_description.hpp"
+
+#include <cstdint>
+
+namespace osora::plan {
+
+/// The sizes that bucket costs and equal-cost batches read.
+[[nodiscard]] DitSizes dit_sizes(ModelShape const& shape);
+
+struct SampleCost {
+    std::int64_t frames = 0;            // T, latent frames in tokens
+    std::int64_t tokens_per_frame = 0;  // S
+    double forward_flops = 0;
+    /// Bytes that forward keeps for backward, without recompute, `bytes_per_value` each.
+    std::int64_t saved_bytes = 0;
+    /// Bytes at the peak of backward beside the saved ones: one block's gradients.
+    std::int64_t working_bytes = 0;
+    /// The sample and what the loss makes of it (noise, noised, target, prediction), fp32.
+    std::int64_t input_bytes = 0;
+
+    [[nodiscard]] std::int64_t tokens() const { return frames * tokens_per_frame; }
+};
+
+/// STDiT: N = S T tokens, forward_flops() of buckets/cost.hpp plus patch embedding and final layer.
+/// MMDiT: N = S T image + L text tokens in joint attention; 24 N C^2 + 4 N^2 C a block
+/// (mlp_ratio 4).
+[[nodiscard]] SampleCost sample_cost(ModelShape const& shape, BucketKey const& key,
+                                     int bytes_per_value = 4);
+
+/// FLOPs of a training step over those of its forward pass: backward is two forwards, full
+/// recompute one more.
+[[nodiscard]] double training_factor(bool full_recompute);
+
+/// Operators that a forward and backward pass launches, whatever the batch.
+[[nodiscard]] std::int64_t operators_per_pass(ModelShape const& shape);
+
+}  // namespace osora::plan

@@ -1,0 +1,93 @@
+// Looks up what a request names.
+#include "plan/plan_context.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::plan {
+namespace {
+
+/// Without an index of the clips: pictures of 640 x 360, every third frame of them kept.
+constexpr std::int64_t kUnknownClipPixels = 640 * 360;
+constexpr double kUnknownStride = 3;
+
+bool has_statistics(PlanRequest const& request, std::size_t bucket) {
+    return request.clips && bucket < request.clips->buckets.size();
+}
+
+double decode_s(PlanRequest const& request, BucketKey const& key, std::int64_t clip_pixels) {
+    double const known = request.clips ? request.clips->decoded_pixels_per_sample : 0;
+    double const guess = static_cast<double>(clip_pixels) * (1 + kUnknownStride *
+                                                                     (key.num_frames - 1));
+    double const megapixels = (known > 0 ? known : guess) / 1e6;
+    return megapixels * request.calibration.decode_ms_per_megapixel * 1e-3;
+}
+
+Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::size_t i) {
+    OSORA_TRY(BucketKey key, bucket_key(request.config.bucket[i], context.shape));
+    double clips = 1;
+    if (has_statistics(request, i)) {
+        BucketClips const& known = request.clips->buckets[i];
+        clips = known.clips;
+        if (known.height > 0 && known.width > 0) {
+            key.height = known.height;
+            key.width = known.width;
+        }
+    }
+    context.keys.push_back(key);
+    context.costs.push_back(sample_cost(context.shape, key));
+    context.clips.push_back(clips);
+    context.decode_s.push_back(decode_s(request, key, context.clip_pixels_max));
+    return {};
+}
+
+}  // namespace
+
+std::string PlanContext::bucket_name(std::size_t bucket) const {
+    return fmt::format("{} x {}", config.bucket[bucket].resolution, config.bucket[bucket].num_frames);
+}
+
+Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shape) {
+    return nominal_key({.resolution = bucket.resolution, .num_frames = bucket.num_frames},
+                       shape.pixel_multiple());
+}
+
+Result<PlanContext> plan_context(PlanRequest const& request) {
+    PlanContext context;
+    context.config = request.config;
+    OSORA_TRY(context.shape, model_shape(request.config.model.arch));
+    context.calibration = request.calibration;
+    if (auto const checked = check_calibration(request.calibration); checked.has_error()) {
+        return checked.error();
+    }
+    MemoryConstants const constants;
+    context.ranks = request.config.resources.nodes * request.config.resources.gpus_per_node;
+    if (!request.cluster.nodes.empty()) {
+        topology::Node const& node = request.cluster.nodes.front();
+        context.cores = std::max(1, node.cores);
+        context.gpu = !node.gpus.empty();
+        context.host_bytes = static_cast<std::int64_t>(constants.usable_share *
+                                                       static_cast<double>(node.memory_bytes));
+    }
+    if (context.gpu) {
+        std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
+        double const bytes = facts > 0 ? static_cast<double>(facts)
+                                       : request.config.memory.gpu_memory_gib * kGiB;
+        context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
+    }
+    std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
+    context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;
+    for (std::size_t i = 0; i < request.config.bucket.size(); ++i) {
+        OSORA_TRY_VOID(add_bucket(context, request, i));
+    }
+    bool const any = std::ranges::any_of(context.clips, [](double clips) { return clips > 0; });
+    if (!any && !context.clips.empty()) {
+        return Error{Errc::not_found, "no clip of the manifest fits a bucket: make one smaller"};
+    }
+    return context;
+}
+
+}  // namespace osora::plan

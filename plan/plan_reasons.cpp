@@ -1,0 +1,163 @@
+// One function for each kind of reason.
+#include "plan/plan_reasons.hpp"
+
+#include "base/units.hpp"
+#include "plan/divisibility.hpp"
+#include "plan/worker_support.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace osora::plan {
+namespace {
+
+std::string plural(std::int64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
+std::string layout_reason(PlanContext const& context) {
+    if (context.ranks == 1) return "one rank: there is nothing to divide";
+    return "dp only: the model fits one rank, and this version's worker splits batches only";
+}
+
+std::string cores_reason(ChosenParts const& parts) {
+    PlanContext const& context = parts.context;
+    int const threads = parts.best.threads;
+    std::string const ranks = fmt::format("{} x {} on {}", plural(context.ranks, "rank"),
+                                          plural(threads, "thread"),
+                                          plural(context.cores, "core"));
+    double const slower = core_sharing(step_query(context, 0, threads));
+    if (slower > 1) {
+        return fmt::format("{}: ranks share cores, computing takes {:.1f} times as long", ranks,
+                           slower);
+    }
+    if (context.config.resources.cpus_per_worker > 0) return ranks + ": yours";
+    return ranks;
+}
+
+std::string cost_reason(ChosenParts const& parts) {
+    auto const& globals = parts.batches.sizes;
+    auto const& costs = parts.context.costs;
+    double const first = static_cast<double>(globals[0]) * costs[0].forward_flops;
+    double worst = 0;
+    std::string sizes;
+    for (std::size_t i = 0; i < globals.size(); ++i) {
+        double const step = static_cast<double>(globals[i]) * costs[i].forward_flops;
+        worst = std::max(worst, std::abs(step / first - 1));
+        sizes += fmt::format("{}{}", i == 0 ? "" : ", ", format_count(globals[i]));
+    }
+    return fmt::format("equal cost: {} samples a step, within {:.0f} % of the first bucket", sizes,
+                       100 * worst);
+}
+
+void add_micro_reasons(ChosenParts const& parts, std::vector<std::string>& reasons) {
+    PlanContext const& context = parts.context;
+    for (std::size_t i = 0; i < parts.best.buckets.size(); ++i) {
+        BucketChoice const& chosen = parts.best.buckets[i];
+        if (!context.config.bucket[i].micro_batch_size.is_auto()) {
+            reasons.push_back(fmt::format("{}: micro-batch {}: yours", context.bucket_name(i),
+                                          chosen.micro_batch_size));
+        } else if (chosen.grad_accum_steps > 1) {
+            reasons.push_back(fmt::format("{}: micro-batch {}, {} times a step: larger ones save "
+                                          "under 2 % or do not fit",
+                                          context.bucket_name(i), chosen.micro_batch_size,
+                                          chosen.grad_accum_steps));
+        }
+        if (context.clips[i] <= 0) {
+            reasons.push_back(fmt::format("{}: no clip fits, it is never trained",
+                                          context.bucket_name(i)));
+        }
+    }
+}
+
+std::string calibration_reason(Calibration const& calibration) {
+    if (!calibration.measured) {
+        return "expected times are nominal, not measured: run osora plan calibrate";
+    }
+    return fmt::format("rates measured on {} on {}", calibration.machine,
+                       calibration.date.substr(0, 10));
+}
+
+Rejection reject(LayoutPlan layout, Layout const& sizes, std::string reason) {
+    layout.tp_size = sizes.tp_size;
+    layout.pp_size = sizes.pp_size;
+    layout.sp_size = sizes.sp_size;
+    layout.dp_size = sizes.dp_size;
+    layout.buckets.clear();
+    return {std::move(layout), std::move(reason)};
+}
+
+/// Reasons against the three ways to cut the model in `cut` parts.
+void reject_cuts(ChosenParts const& parts, LayoutPlan const& chosen, int cut,
+                 std::vector<Rejection>& rejected) {
+    PlanContext const& context = parts.context;
+    std::vector<std::int64_t> tokens;
+    for (SampleCost const& cost : context.costs) tokens.push_back(cost.tokens_per_frame);
+    CutLimits const limits = cut_limits(context.shape, tokens);
+    int const dp = context.ranks / cut;
+    for (Layout const& sizes : {Layout{.tp_size = cut, .dp_size = dp},
+                                Layout{.pp_size = cut, .dp_size = dp},
+                                Layout{.sp_size = cut, .dp_size = dp}}) {
+        auto const broken = layout_violations(sizes, limits, context.ranks);
+        rejected.push_back(reject(chosen, sizes,
+                                  broken.empty() ? "this version's worker splits batches only"
+                                                 : broken.front().message()));
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> plan_reasons(ChosenParts const& parts) {
+    PlanContext const& context = parts.context;
+    std::vector<std::string> reasons{layout_reason(context), parts.batches.reason};
+    if (context.keys.size() > 1) reasons.push_back(cost_reason(parts));
+    add_micro_reasons(parts, reasons);
+    if (!context.gpu) reasons.push_back(cores_reason(parts));
+    reasons.push_back(parts.loader.reason);
+    if (context.ranks > 1) {
+        bool const given = !context.config.parallel.grad_bucket_mib.is_auto();
+        reasons.push_back(fmt::format("gradients travel in buckets of {} MiB: {}",
+                                      parts.best.grad_bucket_mib,
+                                      given ? "yours" : "least exposed communication"));
+    }
+    if (parts.precision_adapted) {
+        reasons.push_back(fmt::format("precision {}: {} is the default, but not done by this "
+                                      "version's worker",
+                                      WorkerSupport{}.precisions.front(),
+                                      context.config.optim.precision));
+    }
+    reasons.push_back(calibration_reason(context.calibration));
+    return reasons;
+}
+
+std::vector<Rejection> rejected_layouts(ChosenParts const& parts, LayoutPlan const& chosen) {
+    PlanContext const& context = parts.context;
+    std::vector<Rejection> rejected;
+    for (int cut = 2; cut <= context.ranks; ++cut) {
+        if (context.ranks % cut == 0) reject_cuts(parts, chosen, cut, rejected);
+    }
+    auto const limit = rank_limit_bytes(context, parts.batches.sizes);
+    for (std::size_t i = 0; limit && i < chosen.buckets.size(); ++i) {
+        BucketPlan const& bucket = chosen.buckets[i];
+        std::int64_t const local = bucket.global_batch_size / context.ranks;
+        for (std::int64_t micro = bucket.micro_batch_size + 1; micro <= local; ++micro) {
+            if (local % micro != 0) continue;
+            RankMemory const memory = micro_batch_memory(context, i, micro);
+            if (memory.total_bytes() <= *limit) continue;
+            LayoutPlan layout = chosen;
+            layout.buckets = {bucket};
+            layout.buckets[0].micro_batch_size = static_cast<int>(micro);
+            layout.buckets[0].grad_accum_steps = static_cast<int>(local / micro);
+            layout.buckets[0].peak_memory_gib =
+                static_cast<double>(memory.total_bytes()) / static_cast<double>(kGiB);
+            rejected.push_back({std::move(layout),
+                                micro_batch_too_large(context, i, micro, *limit)});
+            break;
+        }
+    }
+    return rejected;
+}
+
+}  // namespace osora::plan

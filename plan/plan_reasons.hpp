@@ -1,0 +1,30 @@
+// The plan's "why" in short plain sentences, and the layouts that lost. Pure; private to the
+// planner.
+#pragma once
+
+#include "plan/batch_sizes.hpp"
+#include "plan/decision.hpp"
+#include "plan/layout_search.hpp"
+#include "plan/loader_choice.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct ChosenParts {
+    PlanContext const& context;
+    GlobalBatches const& batches;
+    Candidate const& best;
+    LoaderChoice const& loader;
+    bool precision_adapted = false;  // an unwritten default became what the worker does
+};
+/// Most important first.
+[[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts);
+
+/// Layouts that cut the model on these ranks: the broken rule, or that the worker does not do it;
+/// and the smallest micro-batch of each bucket that does not fit.
+[[nodiscard]] std::vector<Rejection> rejected_layouts(ChosenParts const& parts,
+                                                      LayoutPlan const& chosen);
+
+}  // namespace osora::plan

@@ -1,0 +1,144 @@
+// From a request to a decision: check, look up, choose batches, search layouts, size the loader,
+// write down what was expected and why.
+#include "plan/planner.hpp"
+
+#include "base/units.hpp"
+#include "plan/batch_sizes.hpp"
+#include "plan/layout_search.hpp"
+#include "plan/loader_choice.hpp"
+#include "plan/nccl_env.hpp"
+#include "plan/plan_context.hpp"
+#include "plan/plan_reasons.hpp"
+#include "plan/validate.hpp"
+#include "plan/worker_support.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::plan {
+namespace {
+
+double gib(std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kGiB); }
+
+LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
+                     Candidate const& candidate, LoaderChoice const& loader) {
+    LayoutPlan layout;
+    layout.dp_size = context.ranks;
+    layout.precision = WorkerSupport{}.precisions.front();
+    layout.grad_bucket_mib = candidate.grad_bucket_mib;
+    layout.num_workers = loader.num_workers;
+    layout.prefetch_factor = loader.prefetch_factor;
+    layout.threads_per_rank = candidate.threads;
+    for (std::size_t i = 0; i < candidate.buckets.size(); ++i) {
+        BucketChoice const& chosen = candidate.buckets[i];
+        layout.buckets.push_back(
+            {.resolution = context.config.bucket[i].resolution,
+             .num_frames = context.config.bucket[i].num_frames,
+             .height = context.keys[i].height,
+             .width = context.keys[i].width,
+             .micro_batch_size = chosen.micro_batch_size,
+             .grad_accum_steps = chosen.grad_accum_steps,
+             .global_batch_size = static_cast<int>(batches.sizes[i]),
+             .gflop_per_sample = training_factor(false) * context.costs[i].forward_flops / 1e9,
+             .step_time_s = loader.times[i].total_s(),
+             .peak_memory_gib = gib(chosen.memory.total_bytes())});
+    }
+    return layout;
+}
+
+Prediction prediction_of(PlanContext const& context, GlobalBatches const& batches,
+                         Candidate const& candidate, LoaderChoice const& loader) {
+    auto const shares = step_shares(context, batches.sizes);
+    Prediction expected;
+    double samples = 0;
+    RankMemory peak;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        StepTime const& time = loader.times[i];
+        expected.step_time_s += shares[i] * time.total_s();
+        expected.compute_s += shares[i] * (time.compute_s + time.optimizer_s);
+        expected.exposed_comm_s += shares[i] * time.exposed_comm_s;
+        expected.loader_s += shares[i] * time.loader_s;
+        samples += shares[i] * static_cast<double>(batches.sizes[i]);
+        RankMemory const& memory = candidate.buckets[i].memory;
+        if (memory.total_bytes() <= peak.total_bytes()) continue;
+        peak = memory;
+        expected.peak_bucket = context.bucket_name(i);
+    }
+    bool const shares_cores = core_sharing(step_query(context, 0, candidate.threads)) > 1;
+    expected.step_time_error = step_time_error(context.calibration, shares_cores);
+    expected.peak_memory_gib = gib(peak.total_bytes());
+    expected.host_memory_gib =
+        gib(node_memory(peak, loader.memory, context.ranks, context.gpu).total_bytes());
+    expected.samples_per_s = samples / expected.step_time_s;
+    return expected;
+}
+
+/// The other thread counts, best first. One whose loader does not fit is left out.
+std::vector<Alternative> alternatives_of(PlanContext const& context, GlobalBatches const& batches,
+                                         std::vector<Candidate> const& candidates) {
+    std::vector<Alternative> others;
+    for (std::size_t i = 1; i < candidates.size(); ++i) {
+        auto const loader = choose_loader(context, batches.sizes, candidates[i]);
+        if (!loader) continue;
+        others.push_back({layout_of(context, batches, candidates[i], *loader),
+                          prediction_of(context, batches, candidates[i], *loader)});
+    }
+    std::ranges::stable_sort(others, {}, [](Alternative const& other) {
+        return other.predicted.step_time_s;
+    });
+    return others;
+}
+
+/// A program that osora does not know: ranks and threads only.
+PlanDecision plan_of_exec(PlanRequest const& request) {
+    PlanDecision decision;
+    auto const& resources = request.config.resources;
+    decision.chosen.dp_size = resources.nodes * resources.gpus_per_node;
+    int const cores = request.cluster.nodes.empty() ? 1 : request.cluster.nodes.front().cores;
+    decision.chosen.threads_per_rank = resources.cpus_per_worker > 0
+                                           ? resources.cpus_per_worker
+                                           : std::max(1, cores / decision.chosen.dp_size);
+    decision.reasons = {"a program of yours: osora starts its ranks and predicts nothing"};
+    return decision;
+}
+
+Result<PlanDecision> plan_training(PlanRequest const& request) {
+    OSORA_TRY(PlanContext const context, plan_context(request));
+    GlobalBatches const batches = choose_global_batches(context);
+    OSORA_TRY(auto const candidates, search_layouts(context, batches.sizes));
+    Candidate const& best = candidates.front();
+    OSORA_TRY(LoaderChoice const loader, choose_loader(context, batches.sizes, best));
+    PlanDecision decision;
+    decision.chosen = layout_of(context, batches, best, loader);
+    decision.predicted = prediction_of(context, batches, best, loader);
+    bool const adapted = decision.chosen.precision != request.config.optim.precision;
+    ChosenParts const parts{context, batches, best, loader, adapted};
+    decision.reasons = plan_reasons(parts);
+    decision.alternatives = alternatives_of(context, batches, candidates);
+    decision.rejected = rejected_layouts(parts, decision.chosen);
+    return decision;
+}
+
+}  // namespace
+
+Result<PlanDecision> make_plan(PlanRequest const& request) {
+    auto const violations =
+        config_violations(request.config, request.origins, request.cluster);
+    if (!violations.empty()) {
+        auto const& first = violations.front();
+        return Error{first.code, first.key + ": " + first.message};
+    }
+    bool const exec = request.config.run.job == "exec";
+    if (!exec && request.config.bucket.empty()) {
+        return Error{Errc::invalid_input, "bucket: the run file has none"};
+    }
+    OSORA_TRY(PlanDecision decision,
+              exec ? Result<PlanDecision>(plan_of_exec(request)) : plan_training(request));
+    bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
+    decision.nccl_env =
+        nccl_settings(request.config.nccl, request.origins, request.environment, gpu);
+    return decision;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,182 @@
+// The terms of a step, each from calibrated constants.
+#include "plan/step_time.hpp"
+
+#include "base/check.hpp"
+#include "base/units.hpp"
+#include "plan/model_cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+namespace osora::plan {
+namespace {
+
+constexpr double kBackwardShare = 2.0 / 3.0;  // of a pass
+/// What threads beyond the measured ones add: t threads are worth t^kThreadPower.
+constexpr double kThreadPower = 0.85;
+/// Times that a value kept for backward is written or read: made, used, read back, its gradient.
+constexpr double kTrafficPerSavedByte = 4;
+/// Share of a collective that backward can hide: Gloo's threads need cores, NCCL's kernels SMs.
+constexpr double kOverlapSpare = 0.9, kOverlapNoSpare = 0.5;
+
+struct SizeRate {
+    int size;
+    double gflops;
+};
+
+/// log-log between the rows of one thread count; flat outside them.
+double rate_at(std::vector<SizeRate> rows, int size) {
+    std::ranges::sort(rows, {}, &SizeRate::size);
+    if (size <= rows.front().size) return rows.front().gflops;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+        if (size > rows[i].size) continue;
+        double const share = std::log(static_cast<double>(size) / rows[i - 1].size) /
+                             std::log(static_cast<double>(rows[i].size) / rows[i - 1].size);
+        return rows[i - 1].gflops * std::pow(rows[i].gflops / rows[i - 1].gflops, share);
+    }
+    return rows.back().gflops;
+}
+
+double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    std::size_t const middle = values.size() / 2;
+    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+/// The formula of pass_time_s before it is scaled.
+double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
+    SampleCost const sample = sample_cost(query.shape, query.bucket);
+    double const samples = query.micro_batch_size;
+    double const flops = training_factor(false) * sample.forward_flops * samples;
+    double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
+    double const traffic = kTrafficPerSavedByte * static_cast<double>(sample.saved_bytes) * samples;
+    auto const operators = static_cast<double>(operators_per_pass(query.shape));
+    return flops / rate + traffic / (calibration.memory_bandwidth_gbps * 1e9) +
+           operators * calibration.launch_floor_us * 1e-6;
+}
+
+std::optional<StepQuery> query_of(ModelStep const& measured) {
+    auto shape = model_shape(measured.arch);
+    if (!shape) return {};
+    auto key = nominal_key({.resolution = measured.resolution, .num_frames = measured.num_frames},
+                           shape->pixel_multiple());
+    if (!key) return {};
+    return StepQuery{.shape = std::move(*shape),
+                     .bucket = *key,
+                     .micro_batch_size = measured.micro_batch_size,
+                     .threads = measured.threads};
+}
+
+double optimizer_s(StepQuery const& query, Calibration const& calibration) {
+    ParameterCount const count = parameter_count(query.shape);
+    // Norm reads g; AdamW reads p, g, m, v and writes p, m, v; the average reads p, a, writes a;
+    // with other ranks gradients are copied to buckets and back.
+    double const passes = 1 + 7 + 3 + (query.dp_size > 1 ? 4 : 0);
+    double const bytes = passes * 4 * static_cast<double>(count.parameters);
+    double const launches = 3 * static_cast<double>(count.tensors);
+    return bytes / (calibration.memory_bandwidth_gbps * 1e9) +
+           launches * calibration.launch_floor_us * 1e-6;
+}
+
+double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double pass_s) {
+    if (query.dp_size == 1) return 0;
+    double const bytes = 4 * static_cast<double>(parameter_count(query.shape).parameters);
+    double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
+    double const buckets = std::max(1.0, std::ceil(bytes / bucket_bytes));
+    double const one = all_reduce_s(calibration.all_reduce, query.dp_size, bytes / buckets);
+    double const slower = core_sharing(query);
+    double const all = slower * buckets * one;
+    if (!query.overlap || buckets < 2) return all;
+    bool const spare = query.gpu || query.cores > query.dp_size * query.threads;
+    double const hidden_share = spare ? kOverlapSpare : kOverlapNoSpare;
+    double const window = kBackwardShare * pass_s * (buckets - 1) / buckets;
+    // The last bucket is full only when backward ends.
+    double const early = all - slower * one;
+    return all - std::min(hidden_share * early, window);
+}
+
+double loader_wait_s(StepQuery const& query, StepTime const& time) {
+    double const decode = query.decode_s_per_sample * query.micro_batch_size *
+                          query.grad_accum_steps;
+    if (decode <= 0) return 0;
+    double const rest = time.compute_s + time.optimizer_s + time.exposed_comm_s;
+    if (query.num_workers == 0) return decode * core_sharing(query);
+    double const behind = decode / query.num_workers - rest;
+    if (query.gpu) {
+        double const cores = std::max(1, query.cores / query.dp_size);
+        return std::max({0.0, behind, decode / cores - rest});
+    }
+    // Decoding and computing share the node's cores: their core-seconds bound the step.
+    double const busy = query.threads / core_sharing(query) * (time.compute_s + time.optimizer_s);
+    double const all_cores = query.dp_size * (busy + decode) / query.cores;
+    return std::max({0.0, behind, all_cores - rest});
+}
+
+}  // namespace
+
+double matmul_gflops(Calibration const& calibration, int threads, int size) {
+    OSORA_CHECK(!calibration.matmul.empty());
+    int nearest = calibration.matmul.front().threads;
+    for (MatmulRate const& row : calibration.matmul) {
+        if (std::abs(row.threads - threads) < std::abs(nearest - threads)) nearest = row.threads;
+    }
+    std::vector<SizeRate> rows;
+    for (MatmulRate const& row : calibration.matmul) {
+        if (row.threads == nearest) rows.push_back({row.size, row.gflops});
+    }
+    return rate_at(std::move(rows), size) *
+           std::pow(static_cast<double>(threads) / nearest, kThreadPower);
+}
+
+double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {
+    if (ranks < 2) return 0;
+    // A ring of n ranks: t = 2 (n - 1) (alpha + S / (n B)).
+    double const hops = 2.0 * (fit.ranks - 1);
+    double const alpha = fit.a_s / hops;
+    double const per_byte = fit.b_s_per_byte * fit.ranks / hops;
+    return 2.0 * (ranks - 1) * (alpha + bytes / ranks * per_byte);
+}
+
+double core_sharing(StepQuery const& query) {
+    if (query.gpu) return 1;
+    return std::max(1.0, static_cast<double>(query.dp_size) * query.threads / query.cores);
+}
+
+double pass_time_scale(Calibration const& calibration, int threads) {
+    std::vector<double> same, all;
+    for (ModelStep const& measured : calibration.model_steps) {
+        auto const query = query_of(measured);
+        if (!query) continue;
+        double const scale = measured.forward_backward_s / formula_pass_s(*query, calibration);
+        all.push_back(scale);
+        if (measured.threads == threads) same.push_back(scale);
+    }
+    if (!same.empty()) return median(std::move(same));
+    return all.empty() ? 1 : median(std::move(all));
+}
+
+double pass_time_s(StepQuery const& query, Calibration const& calibration) {
+    return formula_pass_s(query, calibration) * pass_time_scale(calibration, query.threads);
+}
+
+StepTime step_time(StepQuery const& query, Calibration const& calibration) {
+    double const slower = core_sharing(query);
+    double const pass_s = slower * pass_time_s(query, calibration);
+    StepTime time;
+    time.compute_s = query.grad_accum_steps * pass_s;
+    time.optimizer_s = slower * optimizer_s(query, calibration);
+    time.exposed_comm_s = exposed_comm_s(query, calibration, pass_s);
+    time.loader_s = loader_wait_s(query, time);
+    return time;
+}
+
+double step_time_error(Calibration const& calibration, bool shares_cores) {
+    double const base = !calibration.measured             ? 0.60
+                        : calibration.model_steps.empty() ? 0.30
+                                                          : 0.15;
+    return shares_cores ? base + 0.10 : base;
+}
+
+}  // namespace osora::plan

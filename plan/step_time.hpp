@@ -1,0 +1,53 @@
+// How long a step takes on calibrated hardware: matrix products at a measured rate, memory traffic,
+// a floor per operator, exposed all_reduce, optimizer, loader. Pure. The same formulas are scaled
+// by the calibration's real model steps, when it has some.
+#pragma once
+
+#include "plan/buckets/shapes.hpp"
+#include "plan/calibration.hpp"
+#include "plan/model_description.hpp"
+
+namespace osora::plan {
+
+struct StepQuery {
+    ModelShape shape;
+    BucketKey bucket;
+    int micro_batch_size = 1;
+    int grad_accum_steps = 1;
+    int dp_size = 1;       // ranks, all on one node
+    int threads = 1;       // of a CPU rank
+    int cores = 1;         // of the node
+    bool gpu = false;
+    int grad_bucket_mib = 25;
+    bool overlap = true;
+    int num_workers = 1;
+    double decode_s_per_sample = 0;  // of one decoding thread
+};
+struct StepTime {
+    double compute_s = 0;  // forward and backward of all micro-batches
+    double optimizer_s = 0;
+    double exposed_comm_s = 0;  // all_reduce that backward does not hide
+    double loader_s = 0;        // waiting for batches
+    [[nodiscard]] double total_s() const {
+        return compute_s + optimizer_s + exposed_comm_s + loader_s;
+    }
+};
+[[nodiscard]] StepTime step_time(StepQuery const& query, Calibration const& calibration);
+
+/// Forward and backward of one micro-batch on cores of its own.
+[[nodiscard]] double pass_time_s(StepQuery const& query, Calibration const& calibration);
+/// Measured over predicted of the calibration's model steps (their median, those with this thread
+/// count before all others); 1 without any.
+[[nodiscard]] double pass_time_scale(Calibration const& calibration, int threads);
+
+/// fp32 rate at an inner dimension, between the measured sizes and thread counts.
+[[nodiscard]] double matmul_gflops(Calibration const& calibration, int threads, int size);
+/// Ring all_reduce of `bytes` over `ranks` ranks of a node, from the measured fit.
+[[nodiscard]] double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes);
+/// >= 1: how much slower a CPU rank computes because ranks * threads exceed the cores.
+[[nodiscard]] double core_sharing(StepQuery const& query);
+
+/// Relative half width of the predicted step time.
+[[nodiscard]] double step_time_error(Calibration const& calibration, bool shares_cores);
+
+}  // namespace osora::plan

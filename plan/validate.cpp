@@ -1,0 +1,197 @@
+// The rules of a resolved run file against model, machine and worker, section by section.
+#include "plan/validate.hpp"
+
+#include "plan/batch_sizes.hpp"
+#include "plan/divisibility.hpp"
+#include "plan/plan_context.hpp"
+#include "plan/worker_support.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace osora::plan {
+namespace {
+
+class Checker {
+public:
+    Checker(RunConfig const& config, Origins const& origins, topology::Cluster const& cluster)
+        : config_(config), origins_(origins), cluster_(cluster) {}
+
+    std::vector<ConfigViolation> run() {
+        check_machine();
+        if (config_.run.job == "exec") return std::move(found_);
+        check_model();
+        if (shape_) check_buckets();
+        check_loader();
+        if (shape_) check_parallel();
+        check_batch();
+        check_training();
+        return std::move(found_);
+    }
+
+private:
+    void add(std::string key, std::string message, Errc code = Errc::invalid_input) {
+        found_.push_back({std::move(key), std::move(message), code});
+    }
+    void check_choice(std::string const& key, std::string const& value,
+                      std::vector<std::string> const& supported) {
+        if (std::ranges::find(supported, value) != supported.end()) return;
+        add(key, fmt::format("this version's worker does not do it; valid: {}",
+                             fmt::join(supported, ", ")));
+    }
+    [[nodiscard]] int ranks() const {
+        return config_.resources.nodes * config_.resources.gpus_per_node;
+    }
+
+    void check_machine() {
+        if (cluster_.nodes.empty()) return;
+        auto const gpus = static_cast<int>(cluster_.nodes.front().gpus.size());
+        if (gpus > 0 && config_.resources.gpus_per_node > gpus) {
+            add("resources.gpus_per_node",
+                fmt::format("this machine has {} GPU{}; nearest valid: {}", gpus,
+                            gpus == 1 ? "" : "s", gpus));
+        }
+    }
+
+    void check_model() {
+        auto shape = model_shape(config_.model.arch);
+        if (!shape) {
+            add("model.arch", shape.error().message, shape.error().code);
+            return;
+        }
+        check_choice("model.arch", config_.model.arch, support_.archs);
+        shape_ = std::move(*shape);
+    }
+
+    void check_buckets() {
+        for (std::size_t i = 0; i < config_.bucket.size(); ++i) {
+            auto const key = bucket_key(config_.bucket[i], *shape_);
+            if (!key) {
+                add(fmt::format("bucket[{}].resolution", i), key.error().message);
+                continue;
+            }
+            tokens_.push_back(sample_cost(*shape_, *key).tokens_per_frame);
+        }
+    }
+
+    void check_loader() {
+        auto const& data = config_.data;
+        if (data.num_workers.value_or(0) < 0) add("data.num_workers", "must be at least 0");
+        if (data.prefetch_factor.value_or(1) < 1) add("data.prefetch_factor", "must be at least 1");
+    }
+
+    /// tp, pp and sp sizes of the run file; illegal cuts are named even where the worker could not
+    /// cut at all yet.
+    void check_parallel() {
+        auto const& parallel = config_.parallel;
+        Layout layout{.tp_size = std::max(1, parallel.tp_size.value_or(1)),
+                      .pp_size = std::max(1, parallel.pp_size.value_or(1)),
+                      .sp_size = std::max(1, parallel.sp_size.value_or(1))};
+        int const cut = layout.tp_size * layout.pp_size * layout.sp_size;
+        layout.dp_size = std::max(1, ranks() / cut);
+        auto const broken = layout_violations(layout, cut_limits(*shape_, tokens_), ranks());
+        check_cut("parallel.tp_size", layout.tp_size, broken);
+        check_cut("parallel.pp_size", layout.pp_size, broken);
+        check_cut("parallel.sp_size", layout.sp_size, broken);
+        if (parallel.zero_stage.value_or(0) > support_.zero_stage_max) {
+            add("parallel.zero_stage",
+                fmt::format("this version's worker does not shard; valid: {}",
+                            support_.zero_stage_max));
+        }
+        if (parallel.grad_bucket_mib.value_or(1) < 1) {
+            add("parallel.grad_bucket_mib", "must be at least 1");
+        }
+    }
+    void check_cut(std::string const& key, int size, std::vector<LayoutViolation> const& broken) {
+        if (size == 1) return;
+        auto const rule = std::ranges::find(broken, key, &LayoutViolation::key);
+        if (!support_.model_parallel) {
+            add(key, fmt::format("this version's worker splits batches only; valid: 1{}",
+                                 rule == broken.end() ? "" : " (" + rule->message() + ")"),
+                rule == broken.end() ? Errc::invalid_input : Errc::not_divisible);
+        } else if (rule != broken.end()) {
+            add(key, rule->why, Errc::not_divisible);
+        } else if (ranks() % size != 0) {
+            add(key, fmt::format("does not divide {} ranks; nearest valid: {}", ranks(),
+                                 fmt::join(nearest_divisors(ranks(), size), ", ")),
+                Errc::not_divisible);
+        }
+    }
+
+    void check_batch() {
+        auto const& batch = config_.batch;
+        for (std::size_t i = 0; i < config_.bucket.size(); ++i) {
+            if (config_.bucket[i].micro_batch_size.value_or(1) >= 1) continue;
+            add(fmt::format("bucket[{}].micro_batch_size", i), "must be at least 1");
+            return;
+        }
+        if (config_.bucket.empty()) return;
+        std::int64_t const micro = config_.bucket[0].micro_batch_size.value_or(1);
+        std::int64_t const unit = micro * ranks();
+        if (batch.global_batch_size.is_auto()) {
+            // Every rank needs a micro-batch of the first bucket.
+            std::int64_t const least = batch_unit(ranks(), static_cast<int>(micro));
+            if (batch.max < least) {
+                add("batch.max",
+                    fmt::format("is below {}, the smallest batch that {} ranks and fewer share; "
+                                "nearest valid: {}",
+                                least, comparable_ranks(ranks()), least));
+            }
+            return;
+        }
+        int const global = *batch.global_batch_size.value;
+        if (global >= 1 && global % unit == 0) return;
+        std::string const cause = config_.bucket[0].micro_batch_size.is_auto()
+                                      ? fmt::format("{} ranks", ranks())
+                                      : fmt::format("{} ranks x micro_batch_size {}", ranks(),
+                                                    micro);
+        add("batch.global_batch_size",
+            fmt::format("does not divide over {}; nearest valid: {}", cause,
+                        fmt::join(nearest_multiples(unit, global), ", ")),
+            Errc::not_divisible);
+    }
+
+    void check_training() {
+        check_choice("memory.recompute", config_.memory.recompute.value_or("none"),
+                     support_.recompute);
+        check_choice("memory.activation_store", config_.memory.activation_store.value_or("none"),
+                     support_.activation_stores);
+        check_choice("optim.name", config_.optim.name, support_.optimizers);
+        // A default that nobody wrote adapts to the worker; the plan says so.
+        if (origins_.contains("optim.precision")) {
+            check_choice("optim.precision", config_.optim.precision, support_.precisions);
+        }
+        if (config_.optim.lora_rank > 0) {
+            add("optim.lora_rank", "this version's worker trains all weights; valid: 0");
+        }
+        if (!config_.optim.freeze.empty()) {
+            add("optim.freeze", "this version's worker trains all weights; valid: []");
+        }
+        if (config_.optim.grad_clip.is_auto()) {
+            add("optim.grad_clip", "this version's worker clips at a fixed norm; as in: 1.0");
+        }
+        check_choice("debug.collectives", config_.debug.collectives, support_.collectives);
+        check_choice("debug.bucket_schedule", config_.debug.bucket_schedule,
+                     support_.bucket_schedules);
+    }
+
+    RunConfig const& config_;
+    Origins const& origins_;
+    topology::Cluster const& cluster_;
+    WorkerSupport const support_;
+    std::optional<ModelShape> shape_;
+    std::vector<std::int64_t> tokens_;  // per frame, of each bucket
+    std::vector<ConfigViolation> found_;
+};
+
+}  // namespace
+
+std::vector<ConfigViolation> config_violations(RunConfig const& config, Origins const& origins,
+                                               topology::Cluster const& cluster) {
+    return Checker(config, origins, cluster).run();
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,23 @@
+// What the worker of this version does, next to what a run file can ask for. Grows with the worker;
+// validator and planner read it and nothing else.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+/// The first entry of a list is what "auto", or an unwritten default, becomes.
+struct WorkerSupport {
+    std::vector<std::string> archs{"stdit3-tiny"};  // those in pixel space
+    std::vector<std::string> optimizers{"adamw"};
+    std::vector<std::string> precisions{"fp32"};
+    std::vector<std::string> recompute{"none"};
+    std::vector<std::string> activation_stores{"none"};
+    std::vector<std::string> collectives{"bucketed"};
+    std::vector<std::string> bucket_schedules{"balanced"};
+    int zero_stage_max = 0;
+    bool model_parallel = false;  // tp, pp, sp above 1
+};
+
+}  // namespace osora::plan

@@ -1,0 +1,67 @@
+#include "plan/memory.hpp"
+
+#include "base/units.hpp"
+#include "plan/model_cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+MemoryQuery tiny(int micro_batch_size) {
+    return {.shape = model_shape("stdit3-tiny").value(),
+            .bucket = {64, 64, 8},
+            .micro_batch_size = micro_batch_size};
+}
+
+// 1,207,643,972 parameters: 4.83 GB each for weights, gradients and the average, twice for AdamW.
+TEST(Memory, StatesOfXlByHand) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    RankMemory const one = rank_memory(query);
+    EXPECT_EQ(one.parameter_bytes, 4'830'575'888);
+    EXPECT_EQ(one.gradient_bytes, 4'830'575'888);
+    EXPECT_EQ(one.optimizer_bytes, 9'661'151'776);
+    EXPECT_EQ(one.ema_bytes, 4'830'575'888);
+    EXPECT_EQ(one.communication_bytes, 0);
+    query.dp_size = 2;
+    query.ema = false;
+    EXPECT_EQ(rank_memory(query).communication_bytes, 4'830'575'888);
+    EXPECT_EQ(rank_memory(query).ema_bytes, 0);
+}
+
+TEST(Memory, TotalIsTheSumOfItsTerms) {
+    RankMemory const m = rank_memory(tiny(3), {.cpu_process_bytes = 1000,
+                                               .activation_factor = 1.5});
+    SampleCost const sample = sample_cost(tiny(3).shape, {64, 64, 8});
+    std::int64_t const parameters = parameter_count(tiny(3).shape).parameters;
+    EXPECT_EQ(m.total_bytes(), 1000 + 5 * 4 * parameters +
+                                   3 * (sample.saved_bytes + sample.working_bytes) * 3 / 2 +
+                                   3 * sample.input_bytes);
+}
+
+TEST(Memory, GrowsWithEveryThingThatIsKept) {
+    std::int64_t last = 0;
+    for (int micro = 1; micro <= 64; micro *= 2) {
+        std::int64_t const now = rank_memory(tiny(micro)).total_bytes();
+        EXPECT_GT(now, last);
+        last = now;
+    }
+    MemoryQuery more = tiny(1);
+    more.bucket.num_frames = 16;
+    EXPECT_GT(rank_memory(more).total_bytes(), rank_memory(tiny(1)).total_bytes());
+}
+
+TEST(Memory, NodeHoldsEveryRankAndItsLoader) {
+    RankMemory const peak = rank_memory(tiny(2));
+    LoaderMemory const loader = loader_memory({.slot_bytes = 100, .clip_pixels_max = 0,
+                                               .num_workers = 1, .prefetch_factor = 2});
+    EXPECT_EQ(loader.total_bytes, 3 * 100 + 8 * kMiB);
+    EXPECT_EQ(node_memory(peak, loader, 4, false).total_bytes(),
+              4 * (peak.total_bytes() + 300 + 8 * kMiB));
+    EXPECT_EQ(node_memory(peak, loader, 2, true).total_bytes(),
+              2 * (485'000'000 + 300 + 8 * kMiB));
+}
+
+}  // namespace
+}  // namespace osora::plan

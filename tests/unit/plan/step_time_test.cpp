@@ -1,0 +1,121 @@
+#include "plan/step_time.hpp"
+
+#include "plan/model_cost.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+StepQuery tiny() {
+    return {.shape = model_shape("stdit3-tiny").value(), .bucket = {64, 64, 8}, .cores = 2};
+}
+/// Nothing but matrix products at 100 GFLOP/s.
+Calibration ideal() {
+    Calibration c = nominal_cpu();
+    c.matmul = {{1, 64, 100}};
+    c.launch_floor_us = 0;
+    c.memory_bandwidth_gbps = 1e12;
+    c.all_reduce = {.ranks = 2, .a_s = 0.001, .b_s_per_byte = 1e-9};
+    return c;
+}
+
+TEST(StepTime, ComputeIsThreeForwardsOverTheRate) {
+    StepQuery query = tiny();
+    query.micro_batch_size = 4;
+    query.grad_accum_steps = 2;
+    double const flops = sample_cost(query.shape, query.bucket).forward_flops;
+    EXPECT_NEAR(step_time(query, ideal()).compute_s, 3 * flops * 8 / 100e9, 1e-6);
+    EXPECT_EQ(step_time(query, ideal()).exposed_comm_s, 0);
+}
+
+TEST(StepTime, RatesBetweenMeasuredSizesAndThreads) {
+    Calibration c = ideal();
+    c.matmul = {{1, 100, 10}, {1, 1600, 40}, {2, 100, 18}};
+    EXPECT_DOUBLE_EQ(matmul_gflops(c, 1, 100), 10);
+    EXPECT_DOUBLE_EQ(matmul_gflops(c, 1, 400), 20);  // halfway in log-log
+    EXPECT_DOUBLE_EQ(matmul_gflops(c, 1, 5), 10);
+    EXPECT_DOUBLE_EQ(matmul_gflops(c, 1, 9999), 40);
+    EXPECT_DOUBLE_EQ(matmul_gflops(c, 2, 100), 18);
+    EXPECT_GT(matmul_gflops(c, 4, 100), 18);
+    EXPECT_LT(matmul_gflops(c, 4, 100), 36);
+}
+
+// A ring moves 2 (n - 1) / n of the bytes: from the fit of two ranks, four take 1.5 times the
+// transfer and three times the latency.
+TEST(StepTime, AllReduceFollowsTheRing) {
+    AllReduceFit const fit{.ranks = 2, .a_s = 0.002, .b_s_per_byte = 1e-9};
+    EXPECT_DOUBLE_EQ(all_reduce_s(fit, 2, 1e6), 0.002 + 0.001);
+    EXPECT_DOUBLE_EQ(all_reduce_s(fit, 4, 1e6), 0.006 + 0.0015);
+    EXPECT_EQ(all_reduce_s(fit, 1, 1e6), 0);
+}
+
+TEST(StepTime, RanksThatShareCoresSlowEachOther) {
+    StepQuery query = tiny();
+    query.dp_size = 4;
+    EXPECT_DOUBLE_EQ(core_sharing(query), 2);
+    StepQuery alone = query;
+    alone.cores = 4;
+    EXPECT_DOUBLE_EQ(core_sharing(alone), 1);
+    EXPECT_DOUBLE_EQ(step_time(query, ideal()).compute_s, 2 * step_time(alone, ideal()).compute_s);
+}
+
+TEST(StepTime, OverlapHidesAllButTheLastBucket) {
+    StepQuery query = tiny();
+    query.dp_size = 2;
+    query.micro_batch_size = 16;
+    query.grad_bucket_mib = 1;
+    Calibration const c = ideal();
+    double const bytes = 4.0 * static_cast<double>(parameter_count(query.shape).parameters);
+    double const all = 3 * all_reduce_s(c.all_reduce, 2, bytes / 3);  // 2.85 MiB in 3 buckets
+    query.overlap = false;
+    EXPECT_NEAR(step_time(query, c).exposed_comm_s, all, 1e-9);
+    query.overlap = true;
+    double const half_hidden = all - 0.5 * all * 2 / 3;  // both cores compute
+    EXPECT_NEAR(step_time(query, c).exposed_comm_s, half_hidden, 1e-9);
+    query.cores = 4;
+    EXPECT_NEAR(step_time(query, c).exposed_comm_s, all - 0.9 * all * 2 / 3, 1e-9);
+}
+
+TEST(StepTime, LoaderWaitsOnlyForWhatComputeDoesNotHide) {
+    StepQuery query = tiny();
+    query.cores = 8;
+    double const compute = step_time(query, ideal()).total_s();
+    query.decode_s_per_sample = compute / 2;
+    query.num_workers = 0;
+    EXPECT_NEAR(step_time(query, ideal()).loader_s, compute / 2, 1e-9);
+    query.num_workers = 1;
+    EXPECT_EQ(step_time(query, ideal()).loader_s, 0);
+    query.decode_s_per_sample = 3 * compute;
+    EXPECT_NEAR(step_time(query, ideal()).loader_s, 2 * compute, 1e-9);
+    query.num_workers = 3;
+    EXPECT_NEAR(step_time(query, ideal()).loader_s, 0, 1e-9);
+    query.cores = 1;  // decoding and computing take turns on one core
+    EXPECT_NEAR(step_time(query, ideal()).total_s(), 4 * compute, 1e-9);
+}
+
+TEST(StepTime, MeasuredModelStepsScaleTheFormula) {
+    Calibration c = ideal();
+    StepQuery query = tiny();
+    double const formula = pass_time_s(query, c);
+    c.model_steps = {{"stdit3-tiny", "64", 8, 1, 1, 2 * formula},
+                     {"stdit3-tiny", "64", 8, 1, 2, 9 * formula},
+                     {"no-such-model", "64", 8, 1, 1, 5}};
+    EXPECT_NEAR(pass_time_s(query, c), 2 * formula, 1e-12);
+    EXPECT_NEAR(pass_time_scale(c, 1), 2, 1e-9);
+    EXPECT_GT(pass_time_scale(c, 7), 2);  // no row of its own: all rows count
+}
+
+TEST(StepTime, MeasuredConstantsNarrowTheBand) {
+    Calibration c = nominal_cpu();
+    double const nominal = step_time_error(c, false);
+    c.measured = true;
+    double const measured = step_time_error(c, false);
+    c.model_steps = {{"stdit3-tiny", "64", 8, 1, 1, 0.1}};
+    EXPECT_LT(step_time_error(c, false), measured);
+    EXPECT_LT(measured, nominal);
+    EXPECT_GT(step_time_error(c, true), step_time_error(c, false));
+}
+
+}  // namespace
+}  // namespace osora::plan
