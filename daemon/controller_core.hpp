@@ -6,6 +6,7 @@
 #include "protocol/agent_messages.hpp"
 #include "protocol/run_status.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -21,6 +22,7 @@ struct ControllerOptions {
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;
+    std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
     double step_timeout_s = 0;  // faults.step_timeout; 0 = max(60 s, 5 x the median step)
     MonotonicTime lost_after = 4s;       // silence of an agent
     MonotonicTime lease = 5s;            // that its agents were given
@@ -48,6 +50,7 @@ struct AgentDisconnected {
 /// with it were looked for.
 struct AgentExited {
     int node = 0;
+    int attempt = 0;  // of the StartAgent or StopAgent that it answers
     int exit_code = 0, signal = 0;
     int processes_left = 0;  // workers of the node that live on; -1 = not known
     std::string error;
@@ -66,7 +69,8 @@ using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnecte
                                      StopAsked, LeashBroken, JournalFailed, Tick>;
 
 // Actions, carried out in order. Each is idempotent.
-/// Append to the journal. With `sync` the actions behind it wait until it is durable.
+/// Append to the journal. With `sync` the actions behind it wait until it is durable; after a failure
+/// (JournalFailed) what waits is dropped.
 struct AppendRecord {
     protocol::JournalRecord record;
     bool sync = true;
@@ -83,11 +87,14 @@ struct CloseConnection {  // after what was sent on it
 /// Backend: start the agent of `node`; its end is always reported as AgentExited.
 struct StartAgent {
     int node = 0;
+    int attempt = 1;  // counts the agents of a node in the life of a controller
 };
 /// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
-/// when there is none. The identity is that of the agent that joined last, pid 0 = none did.
+/// when there is none. The identity is that of the agent that joined last, pid 0 = none did;
+/// attempt 0 = it was started in an earlier life.
 struct StopAgent {
     int node = 0;
+    int attempt = 0;
     std::string boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;

@@ -1,7 +1,8 @@
 // The bytes of a run's journal, sans-io: a header, then records, each
 //   u32 length (big endian) | u32 CRC-32C of the body | body = JSON {"seq","wall_us","type",...}
-// One appender; any number of readers, also while it grows. A record that is cut off at the end is
-// a crash of the appender and is dropped by the next one; a bad one in the middle is corruption.
+// One appender; any number of readers, also while it grows. A record at the end that is cut off or
+// not wholly on disk (wrong checksum, zeros) is a crash of the appender and is dropped by the next
+// one; a bad one with more behind it is corruption.
 #pragma once
 
 #include "protocol/run_events.hpp"
@@ -24,8 +25,14 @@ constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;
 class JournalReader {
 public:
     /// Adds bytes read from the file; returns the records they complete. corrupt names the offset:
-    /// a wrong header, length, checksum or sequence; the reader is then of no further use.
+    /// a wrong header, length, checksum or sequence; the reader is then of no further use. Records
+    /// of a type that this version does not know are checked, counted and left out.
     [[nodiscard]] Result<std::vector<JournalRecord>> feed(std::string_view bytes);
+
+    /// For an appender, when the whole file has been fed and before it cuts the file at
+    /// good_bytes(): corrupt when the rest is more than one record that was cut off (a whole record
+    /// stands in it, so a length before it was damaged).
+    [[nodiscard]] Result<void> finish() const;
 
     /// Offset behind the last whole record: where an appender goes on after a crash.
     [[nodiscard]] std::uint64_t good_bytes() const { return good_bytes_; }

@@ -9,27 +9,32 @@
 namespace osora::protocol {
 
 template <class Variant>
-[[nodiscard]] std::string encode_message(Variant const& message) {
+[[nodiscard]] json::object message_to_json(Variant const& message) {
     return std::visit(
         []<class T>(T const& each) {
             json::object object{{"type", T::kType}};
             for (auto&& member : object_to_json(each)) object.insert(std::move(member));
-            return json::serialize(object);
+            return object;
         },
         message);
 }
 
-/// The message of `Variant` that `text` names; invalid_input for JSON that is none of them.
 template <class Variant>
-[[nodiscard]] Result<Variant> decode_message(std::string_view text) {
-    OSORA_TRY(auto value, parse_json(text));
+[[nodiscard]] std::string encode_message(Variant const& message) {
+    return json::serialize(message_to_json(message));
+}
+
+/// The message of `Variant` that `value` names; not_found for a type it does not know,
+/// invalid_input for anything else that is none of them.
+template <class Variant>
+[[nodiscard]] Result<Variant> message_from_json(json::value const& value) {
     auto const* object = value.if_object();
     auto const* type = object != nullptr ? object->if_contains("type") : nullptr;
     if (type == nullptr || !type->is_string()) {
         return Error{Errc::invalid_input, "message without a \"type\""};
     }
     Result<Variant> result =
-        Error{Errc::invalid_input, "unknown message '" + std::string(type->get_string()) + "'"};
+        Error{Errc::not_found, "unknown message '" + std::string(type->get_string()) + "'"};
     bool found = false;
     boost::mp11::mp_for_each<boost::mp11::mp_transform<std::type_identity, Variant>>(
         [&]<class T>(std::type_identity<T>) {
@@ -43,6 +48,13 @@ template <class Variant>
             }
         });
     return result;
+}
+
+/// As message_from_json, from one JSON document.
+template <class Variant>
+[[nodiscard]] Result<Variant> decode_message(std::string_view text) {
+    OSORA_TRY(auto value, parse_json(text));
+    return message_from_json<Variant>(value);
 }
 
 }  // namespace osora::protocol

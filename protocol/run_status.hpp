@@ -31,8 +31,9 @@ struct NodeStatus {
     bool joined = false;    // an agent holds the node
     bool finished = false;  // its ranks did their last step of this epoch
     bool stopped = true;    // no worker of the current epoch is left
-    int ranks_started = 0;  // of this epoch
-    int processes_left = 0;  // as the last NodeStopped counted; -1 = could not be counted
+    std::vector<bool> started;  // by local rank: has said hello in this epoch
+    int losses = 0;             // since the last LaunchOrdered
+    int processes_left = 0;     // as the last NodeStopped counted; -1 = could not be counted
     // The agent that joined last.
     std::string host, boot_id;
     int agent_pid = 0;
@@ -48,13 +49,14 @@ struct RunStatus {
     std::string cause;  // of the last relaunch or of the end, as the user reads it
     bool cause_is_echo = false;  // a better cause of the same epoch may still replace it
     StopMode stop = StopMode::none;
-    bool exec = false;   // job = "exec"
-    int epoch = -1;      // newest one that was ordered
+    int rounds = 0;  // of faults since the last LaunchOrdered; each counts as a restart
+    bool exec = false;     // job = "exec"
+    int epoch = -1;        // newest one that was ordered
     bool ordered = false;  // in launching: LaunchOrdered of `epoch` was journalled
-    int restarts = 0;    // relaunches so far, over the whole run
+    int restarts = 0;      // relaunches so far, over the whole run
     int restarts_max = 0;
     int ranks_per_node = 1;
-    int lives = 0;       // controllers so far
+    int lives = 0;         // controllers so far
     int checkpoint_step = -1;  // training resumes with this step; -1 = none
     std::string checkpoint_path;
     std::string store_host;  // of `epoch`

@@ -46,11 +46,12 @@ struct RunView {
     double checkpoint_s = 0;         // how long it took
     std::int64_t checkpoint_bytes = 0;
 
-    // Training. Rates are over recent_steps; NaN or 0 while there are none.
+    // Training. Rates are over recent_steps; 0 while there are none.
     int start_step = 0;      // first step of this epoch
     int steps_done = 0;      // = index of the next step
     double last_loss = 0;    // of the newest step
     double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; goes on over relaunches
+    int smoothed_steps = 0;  // steps of this epoch that are in it end before this one
     double grad_norm = 0, lr = 0;
     std::string bucket;             // of the newest step
     double step_time_s = 0;         // median
@@ -58,6 +59,7 @@ struct RunView {
     double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1
     double eta_s = 0;               // to the last step, from the mean step; 0 = unknown
     std::int64_t rss_bytes = 0;     // maximum over ranks, newest step
+    std::vector<std::int64_t> node_rss_bytes;  // of each node
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
     std::deque<StepView> recent_steps;  // of this epoch, oldest first, at most kRecentSteps
 

@@ -5,6 +5,7 @@
 #include "protocol/run_events.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace osora::protocol {
 
@@ -13,11 +14,15 @@ constexpr int kExitOk = 0, kExitComm = 10, kExitRefused = 11, kExitOutOfMemory =
 constexpr int kExitData = 13, kExitConfiguration = 14, kExitCheckFailed = 15;
 constexpr int kExitEndedByController = 16, kExitDoNotRequeue = 93;
 
+/// NodeLost.why of a node that stopped talking; others are free text.
+inline constexpr std::string_view kFellSilent = "fell silent";
+
 struct Ruling {
     Verdict verdict = Verdict::internal;
     bool retry = false;  // relaunch from the last checkpoint while restarts are left
     /// A rank that lost its peers: likely the echo of another failure, which then is the cause.
     bool echo = false;
+    bool do_not_requeue = false;  // osora exits with 93, whatever the verdict
     friend bool operator==(Ruling const&, Ruling const&) = default;
 };
 
@@ -29,7 +34,7 @@ struct Ruling {
 [[nodiscard]] std::string describe(NodeLost const& lost);
 [[nodiscard]] std::string describe(HangDetected const& hang);
 
-/// Exit code of osora for a run that ended so (CONTRACT 4); 93 is decided by the caller.
-[[nodiscard]] int exit_code_of(Verdict verdict);
+/// Exit code of osora for a run that ended so (CONTRACT 4).
+[[nodiscard]] int exit_code_of(Ruling const& ruling);
 
 }  // namespace osora::protocol

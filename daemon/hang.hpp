@@ -1,0 +1,31 @@
+// When is silence a hang, and whose? Pure (docs/rfc/001: limits by phase).
+#pragma once
+
+#include "protocol/agent_messages.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace osora::daemon {
+
+struct HangLimits {
+    double step_timeout_s = 0;  // the run file's faults.step_timeout; 0 = auto
+    double median_step_s = 0;   // of the last steps; 0 = none yet
+};
+
+/// Seconds without a word that are a hang in `phase`. The run file's limit for steps wins over the
+/// worker's own (`asked_s`, 0 = none), which wins over the defaults.
+[[nodiscard]] double hang_limit_s(protocol::Phase phase, double asked_s, HangLimits const& limits);
+
+struct NodePulse {
+    int node = 0;
+    protocol::RankPulse rank;
+};
+
+/// The rank to blame once any rank is over its limit; nullopt while none is. Ranks that wait for it
+/// in a collective fall silent with it, so it is, of those silent for half their limit, the one that
+/// is behind: lowest step, then longest silent, then lowest rank.
+[[nodiscard]] std::optional<NodePulse> find_hang(std::vector<NodePulse> const& ranks,
+                                                 HangLimits const& limits);
+
+}  // namespace osora::daemon

@@ -1,0 +1,94 @@
+#include "protocol/metric_reducer.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
+namespace osora::protocol {
+namespace {
+
+/// Calls f(name, value) for each figure of a step; `step` and `samples` are counted apart.
+template <class F>
+void for_each_figure(StepMetrics const& metrics, F f) {
+    using Members = boost::describe::describe_members<StepMetrics, boost::describe::mod_any_access>;
+    boost::mp11::mp_for_each<Members>([&](auto member) {
+        using Value = std::remove_cvref_t<decltype(metrics.*member.pointer)>;
+        if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, std::int64_t>) {
+            f(member.name, static_cast<double>(metrics.*member.pointer));
+        }
+    });
+}
+
+/// NaN is the greatest.
+bool less(double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); }
+
+}  // namespace
+
+MetricReducer::MetricReducer(int epoch, int node, int first_rank, int ranks)
+    : epoch_(epoch), node_(node), first_rank_(first_rank), ranks_(ranks) {}
+
+void MetricReducer::add(int rank, StepMetrics const& metrics) {
+    int const local_rank = rank - first_rank_;
+    if (local_rank < 0 || local_rank >= ranks_ || metrics.step < next_step_) return;
+    Row& row = rows_[metrics.step];
+    if (row.reported.empty()) row.reported.assign(static_cast<std::size_t>(ranks_), false);
+    if (row.reported[static_cast<std::size_t>(local_rank)]) return;
+    row.reported[static_cast<std::size_t>(local_rank)] = true;
+    bool const first = row.ranks++ == 0;
+    row.samples += metrics.samples;
+    if (first) row.bucket = metrics.bucket;
+    std::size_t column = 0;
+    for_each_figure(metrics, [&](char const*, double value) {
+        if (first) {
+            row.cells.push_back({value, value, value, rank});
+            return;
+        }
+        Cell& cell = row.cells[column++];
+        cell.sum += value;
+        if (less(value, cell.min)) cell.min = value;
+        if (less(cell.max, value)) std::tie(cell.max, cell.argmax) = std::pair(value, rank);
+    });
+    if (rows_.size() > kRowsMax) {
+        next_step_ = rows_.begin()->first + 1;
+        rows_.erase(rows_.begin());
+        ++dropped_;
+    }
+}
+
+std::optional<MetricChunk> MetricReducer::take(bool partial) {
+    if (rows_.empty()) return std::nullopt;
+    int const ranks = rows_.begin()->second.ranks;
+    if (ranks < ranks_ && !partial) return std::nullopt;
+    MetricChunk chunk;
+    chunk.epoch = epoch_;
+    chunk.node = node_;
+    chunk.ranks = ranks;
+    chunk.step0 = rows_.begin()->first;
+    next_step_ = chunk.step0;
+    while (!rows_.empty() && rows_.begin()->first == next_step_ &&
+           rows_.begin()->second.ranks == ranks && next_step_ - chunk.step0 < kChunkSteps) {
+        append(chunk, rows_.begin()->second);
+        rows_.erase(rows_.begin());
+        ++next_step_;
+    }
+    return chunk;
+}
+
+void MetricReducer::append(MetricChunk& chunk, Row const& row) {
+    chunk.bucket.push_back(row.bucket);
+    chunk.samples.push_back(row.samples);
+    std::size_t at = 0;
+    for_each_figure(StepMetrics{}, [&](char const* name, double) {
+        Cell const& cell = row.cells[at++];
+        MetricColumn& column = chunk.columns[name];
+        column.mean.push_back(cell.sum / row.ranks);
+        column.min.push_back(cell.min);
+        column.max.push_back(cell.max);
+        column.argmax.push_back(cell.argmax);
+    });
+}
+
+std::uint64_t MetricReducer::take_dropped() { return std::exchange(dropped_, 0); }
+
+}  // namespace osora::protocol

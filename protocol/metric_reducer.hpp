@@ -1,0 +1,54 @@
+// Training steps of the ranks of one node, reduced to one row a step (docs/rfc/002): mean, minimum,
+// maximum and who had it, for each figure of StepMetrics. Used by the agent. Pure.
+#pragma once
+
+#include "protocol/run_events.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::protocol {
+
+class MetricReducer {
+public:
+    static constexpr std::size_t kRowsMax = 8192;  // kept while nobody takes them
+    static constexpr int kChunkSteps = 128;        // keeps a chunk far below the frame limit
+
+    /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
+    MetricReducer(int epoch, int node, int first_rank, int ranks);
+
+    /// A rank of another node, or a step that was taken already, is ignored. NaN counts as the
+    /// greatest value, so that argmax names a rank that has it.
+    void add(int rank, StepMetrics const& metrics);
+
+    /// The oldest consecutive steps that every rank has reported, at most kChunkSteps; nullopt when
+    /// there is none. With `partial` also steps that some ranks never reported (end of an epoch);
+    /// MetricChunk::ranks says how many did.
+    [[nodiscard]] std::optional<MetricChunk> take(bool partial = false);
+
+    /// Rows that were dropped because nobody took them, since the last call.
+    [[nodiscard]] std::uint64_t take_dropped();
+
+private:
+    struct Cell {
+        double sum = 0, min = 0, max = 0;
+        int argmax = 0;
+    };
+    struct Row {
+        std::vector<bool> reported;  // by local rank
+        int ranks = 0, samples = 0;
+        std::string bucket;
+        std::vector<Cell> cells;  // one for each column
+    };
+    static void append(MetricChunk& chunk, Row const& row);
+
+    int epoch_, node_, first_rank_, ranks_;
+    int next_step_ = 0;  // below it everything was taken
+    std::uint64_t dropped_ = 0;
+    std::map<int, Row> rows_;  // by step
+};
+
+}  // namespace osora::protocol

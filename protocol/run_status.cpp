@@ -1,0 +1,251 @@
+// The fold. Each event has one function; what does not fit the state is ignored there, so that any
+// sequence of events leaves a status that makes sense.
+#include "protocol/run_status.hpp"
+
+#include "protocol/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::protocol {
+namespace {
+
+constexpr int kNodesMax = 1 << 16;
+constexpr int kRanksPerNodeMax = 1 << 10;
+
+NodeStatus* node_at(RunStatus& run, int index) {
+    if (index < 0 || index >= static_cast<int>(run.nodes.size())) return nullptr;
+    return &run.nodes[static_cast<std::size_t>(index)];
+}
+
+bool workers_wanted(RunStatus const& run) {
+    return run.state == RunState::running || (run.state == RunState::launching && run.ordered);
+}
+
+void finish(RunStatus& run, Ruling const& ruling, std::string cause) {
+    run.state = RunState::finishing;
+    run.verdict = ruling.verdict;
+    run.exit_code = exit_code_of(ruling);
+    run.cause = std::move(cause);
+}
+
+/// Goes on to the next state when what it waits for is there.
+void advance(RunStatus& run) {
+    bool const waits = run.state == RunState::allocating || run.state == RunState::relaunching;
+    if (!waits || !all_joined(run) || !all_stopped(run)) return;
+    run.state = RunState::launching;
+    run.ordered = false;
+}
+
+/// One more round of trouble: relaunch, or end when it is final or the restarts are used up.
+void fault(RunStatus& run, Ruling const& ruling, std::string cause) {
+    run.cause_is_echo = ruling.echo;
+    ++run.rounds;
+    if (!ruling.retry || run.restarts >= run.restarts_max) {
+        finish(run, ruling, std::move(cause));
+        return;
+    }
+    ++run.restarts;
+    run.state = RunState::relaunching;
+    run.ordered = false;
+    run.cause = std::move(cause);
+    advance(run);
+}
+
+/// A failure of the epoch that is ending already: only a better cause than an echo counts.
+void improve_cause(RunStatus& run, Ruling const& ruling, std::string cause) {
+    bool const ending = run.state == RunState::relaunching || run.state == RunState::finishing;
+    bool const by_fault = run.verdict != Verdict::ok && run.verdict != Verdict::cancelled;
+    if (!ending || !by_fault || !run.cause_is_echo || ruling.echo) return;
+    run.cause_is_echo = false;
+    if (run.state == RunState::relaunching && ruling.retry) {
+        run.cause = std::move(cause);
+        return;
+    }
+    if (run.state == RunState::relaunching) --run.restarts;  // the relaunch that will not be
+    finish(run, ruling, std::move(cause));
+}
+
+void fault_or_improve(RunStatus& run, Ruling const& ruling, std::string cause) {
+    if (workers_wanted(run)) {
+        fault(run, ruling, std::move(cause));
+    } else if (run.state == RunState::finishing && run.stop == StopMode::orderly) {
+        run.stop = StopMode::now;  // a broken group cannot save a checkpoint
+    } else {
+        improve_cause(run, ruling, std::move(cause));
+    }
+}
+
+void on(RunStatus& run, RunSubmitted const& event) {
+    bool const sane = event.nodes >= 1 && event.nodes <= kNodesMax && event.ranks_per_node >= 1 &&
+                      event.ranks_per_node <= kRanksPerNodeMax;
+    if (!run.nodes.empty() || !sane) return;
+    run.nodes.resize(static_cast<std::size_t>(event.nodes));
+    run.ranks_per_node = event.ranks_per_node;
+    run.restarts_max = event.restarts_max;
+    run.exec = event.job == "exec";
+}
+
+void on(RunStatus& run, PlanChosen const&) {
+    if (run.state == RunState::submitted) run.state = RunState::checked;
+}
+
+void on(RunStatus& run, ControllerStarted const& event) {
+    run.lives = std::max(run.lives, event.life + 1);
+    bool const first = run.state == RunState::submitted || run.state == RunState::checked;
+    if (first) run.state = RunState::allocating;
+}
+
+void on(RunStatus& run, AgentJoined const& event) {
+    NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr) return;
+    node->joined = true;
+    node->host = event.host;
+    node->boot_id = event.boot_id;
+    node->agent_pid = event.pid;
+    node->agent_start_ticks = event.start_ticks;
+    advance(run);
+}
+
+void on(RunStatus& run, NodeLost const& event) {
+    NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr) return;
+    node->joined = false;
+    ++node->losses;
+    Ruling const ruling{Verdict::node_fault, true};
+    // While agents are gathered, nodes that are lost together count once; one that is lost again
+    // after it was replaced counts again.
+    bool const gathering = run.state == RunState::allocating ||
+                           run.state == RunState::relaunching ||
+                           (run.state == RunState::launching && !run.ordered);
+    if (gathering && node->losses > run.rounds) {
+        fault(run, ruling, describe(event));
+        return;
+    }
+    if (run.state == RunState::launching && !run.ordered) run.state = RunState::relaunching;
+    fault_or_improve(run, ruling, describe(event));
+}
+
+void on(RunStatus& run, LaunchOrdered const& event) {
+    if (run.state != RunState::launching || run.ordered || event.epoch != run.epoch + 1) return;
+    run.epoch = event.epoch;
+    run.ordered = true;
+    run.rounds = 0;
+    run.cause_is_echo = false;
+    run.store_host = event.store_host;
+    run.store_port = event.store_port;
+    for (NodeStatus& node : run.nodes) {
+        node.finished = node.stopped = false;
+        node.losses = node.processes_left = 0;
+        node.started.assign(static_cast<std::size_t>(run.ranks_per_node), false);
+    }
+}
+
+void on(RunStatus& run, RankStarted const& event) {
+    NodeStatus* node = node_at(run, event.node);
+    int const local_rank = event.rank - event.node * run.ranks_per_node;
+    if (node == nullptr || local_rank < 0 || local_rank >= run.ranks_per_node) return;
+    if (run.state != RunState::launching || !run.ordered) return;
+    node->started[static_cast<std::size_t>(local_rank)] = true;
+    bool const all_started = std::ranges::all_of(run.nodes, [](NodeStatus const& each) {
+        return std::ranges::find(each.started, false) == each.started.end();
+    });
+    if (all_started) run.state = RunState::running;
+}
+
+void on(RunStatus& run, RankFailed const& event) {
+    if (node_at(run, event.node) == nullptr) return;
+    fault_or_improve(run, rule_on(event, run.exec), describe(event, run.exec));
+}
+
+void on(RunStatus& run, NodeFinished const& event) {
+    NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr) return;
+    if (event.stopped && workers_wanted(run)) {
+        fault(run, {Verdict::node_fault, true},
+              fmt::format("node {} stopped its workers although nobody had asked", event.node));
+        return;
+    }
+    node->finished = true;
+    bool const all = std::ranges::all_of(run.nodes, [](auto const& each) { return each.finished; });
+    if (all && workers_wanted(run)) finish(run, {Verdict::ok}, "");
+}
+
+void on(RunStatus& run, HangDetected const& event) {
+    if (workers_wanted(run)) fault(run, {Verdict::no_progress, true}, describe(event));
+}
+
+void on(RunStatus& run, CheckpointCompleted const& event) {
+    run.checkpoint_step = event.step;
+    run.checkpoint_path = event.path;
+}
+
+void on(RunStatus& run, StopRequested const& event) {
+    StopMode const asked = event.now ? StopMode::now : StopMode::orderly;
+    if (run.state == RunState::finishing) {
+        if (run.stop == StopMode::orderly) run.stop = asked;
+        return;
+    }
+    // Workers of a broken epoch are being stopped already.
+    run.stop = run.state == RunState::relaunching ? StopMode::now : asked;
+    finish(run, {Verdict::cancelled}, event.reason);
+}
+
+void on(RunStatus& run, NodeStopped const& event) {
+    NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr) return;
+    node->stopped = true;
+    node->processes_left = event.processes_left;
+    if (workers_wanted(run) && !node->finished) {
+        fault(run, {Verdict::node_fault, true},
+              fmt::format("node {} stopped its workers: it had no controller", event.node));
+    } else if (run.state == RunState::relaunching && event.processes_left > 0) {
+        finish(run, {Verdict::node_fault},
+               fmt::format("{} processes on node {} could not be stopped", event.processes_left,
+                           event.node));
+    } else {
+        advance(run);
+    }
+}
+
+void on(RunStatus& run, RunEnded const& event) {
+    run.state = RunState::done;
+    run.verdict = event.verdict;
+    run.exit_code = event.exit_code;
+    run.cause = event.cause;
+}
+
+void on(RunStatus&, RunNotice const&) {}
+void on(RunStatus&, MetricChunk const&) {}
+
+/// Events that name an epoch count only for the newest one.
+template <class T>
+bool is_echo(RunStatus const& run, T const& event) {
+    if constexpr (requires { event.epoch; } && !std::is_same_v<T, LaunchOrdered>) {
+        return event.epoch != run.epoch;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool all_joined(RunStatus const& run) {
+    return std::ranges::all_of(run.nodes, [](NodeStatus const& node) { return node.joined; });
+}
+
+bool all_stopped(RunStatus const& run) {
+    return std::ranges::all_of(run.nodes, [](NodeStatus const& node) { return node.stopped; });
+}
+
+void apply(RunStatus& run, RunEvent const& event) {
+    std::visit(
+        [&run]<class T>(T const& each) {
+            bool const awaited = std::is_same_v<T, RunSubmitted> || !run.nodes.empty();
+            if (run.state == RunState::done || !awaited || is_echo(run, each)) return;
+            on(run, each);
+        },
+        event);
+}
+
+}  // namespace osora::protocol

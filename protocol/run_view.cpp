@@ -1,0 +1,229 @@
+// The fold for readers. Journals may be damaged or written by a neighbouring version, so nothing in
+// a chunk is trusted: columns may be missing or short.
+#include "protocol/run_view.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace osora::protocol {
+namespace {
+
+constexpr double kSmoothing = 0.1;  // weight of a new step in smooth_loss
+
+template <class T>
+void keep(std::deque<T>& kept, T const& value) {
+    kept.push_back(value);
+    if (kept.size() > kKept) kept.pop_front();
+}
+
+double at(std::vector<double> const& values, std::size_t i) {
+    return i < values.size() ? values[i] : std::nan("");
+}
+
+MetricColumn const* column(MetricChunk const& chunk, char const* name) {
+    auto const found = chunk.columns.find(name);
+    return found != chunk.columns.end() ? &found->second : nullptr;
+}
+
+double mean_of(MetricChunk const& chunk, char const* name, std::size_t i) {
+    auto const* found = column(chunk, name);
+    return found != nullptr ? at(found->mean, i) : std::nan("");
+}
+
+double max_of(MetricChunk const& chunk, char const* name, std::size_t i) {
+    auto const* found = column(chunk, name);
+    return found != nullptr ? at(found->max, i) : std::nan("");
+}
+
+std::int64_t bytes_of(double value) {
+    return value > 0 && value < 9e18 ? static_cast<std::int64_t>(value) : 0;
+}
+
+/// Mean over the ranks of two nodes from the means of each.
+void merge_mean(double& mean, int ranks, double other, int other_ranks) {
+    mean = (mean * ranks + other * other_ranks) / (ranks + other_ranks);
+}
+
+StepView step_of(MetricChunk const& chunk, std::size_t i) {
+    StepView step;
+    step.step = chunk.step0 + static_cast<int>(i);
+    step.ranks = chunk.ranks;
+    step.samples = i < chunk.samples.size() ? chunk.samples[i] : 0;
+    step.step_time_s = max_of(chunk, "step_time_s", i);
+    step.loss = mean_of(chunk, "loss", i);
+    step.grad_norm = mean_of(chunk, "grad_norm", i);
+    step.lr = mean_of(chunk, "lr", i);
+    step.data_wait_s = mean_of(chunk, "data_wait_s", i);
+    step.exposed_comm_s = mean_of(chunk, "exposed_comm_s", i);
+    step.bucket = chunk.bucket[i];
+    return step;
+}
+
+void merge(StepView& into, StepView const& other) {
+    into.step_time_s = std::fmax(into.step_time_s, other.step_time_s);
+    merge_mean(into.loss, into.ranks, other.loss, other.ranks);
+    merge_mean(into.grad_norm, into.ranks, other.grad_norm, other.ranks);
+    merge_mean(into.data_wait_s, into.ranks, other.data_wait_s, other.ranks);
+    merge_mean(into.exposed_comm_s, into.ranks, other.exposed_comm_s, other.ranks);
+    into.samples += other.samples;
+    into.ranks += other.ranks;
+}
+
+double median_step_time(std::deque<StepView> const& steps) {
+    std::vector<double> times;
+    for (StepView const& step : steps) {
+        if (std::isfinite(step.step_time_s)) times.push_back(step.step_time_s);
+    }
+    if (times.empty()) return 0;
+    auto const middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::ranges::nth_element(times, middle);
+    if (times.size() % 2 == 1) return *middle;
+    return (*middle + *std::max_element(times.begin(), middle)) / 2;
+}
+
+/// Rates over the recent steps that every rank has reported (the newest may wait for a node).
+void update_rates(RunView& view) {
+    double time = 0, wait = 0, comm = 0, samples = 0;
+    int steps = 0;
+    for (StepView const& step : view.recent_steps) {
+        if (!std::isfinite(step.step_time_s) || step.step_time_s <= 0) continue;
+        ++steps;
+        time += step.step_time_s;
+        samples += step.samples;
+        if (std::isfinite(step.data_wait_s)) wait += step.data_wait_s;
+        if (std::isfinite(step.exposed_comm_s)) comm += step.exposed_comm_s;
+    }
+    if (steps == 0) return;
+    view.step_time_s = median_step_time(view.recent_steps);
+    view.samples_per_s = samples / time;
+    view.data_wait_share = wait / time;
+    view.exposed_comm_share = comm / time;
+    int const left = view.steps - view.steps_done;
+    view.eta_s = left > 0 ? left * time / steps : 0;
+}
+
+void add_step(RunView& view, StepView const& step) {
+    auto& steps = view.recent_steps;
+    auto const same = std::ranges::find(steps, step.step, &StepView::step);
+    if (same != steps.end()) {
+        merge(*same, step);
+        if (same->step == view.steps_done - 1) view.last_loss = same->loss;
+        return;
+    }
+    if (!steps.empty() && step.step < steps.back().step) return;  // late, of a slow node
+    steps.push_back(step);
+    if (steps.size() > kRecentSteps) steps.pop_front();
+    view.last_loss = step.loss;
+    view.steps_done = step.step + 1;
+    view.grad_norm = step.grad_norm;
+    view.lr = step.lr;
+    view.bucket = step.bucket;
+}
+
+/// Folds the steps that every rank has reported into smooth_loss.
+void smooth(RunView& view) {
+    int const ranks = view.nodes * view.ranks_per_node;
+    for (StepView const& step : view.recent_steps) {
+        if (step.step < view.smoothed_steps || step.ranks < ranks) continue;
+        view.smoothed_steps = step.step + 1;
+        if (!std::isfinite(step.loss)) continue;
+        bool const first = view.smooth_loss == 0;
+        view.smooth_loss += (first ? 1.0 : kSmoothing) * (step.loss - view.smooth_loss);
+    }
+}
+
+void on(RunView& view, RunSubmitted const& event, std::int64_t wall_us) {
+    if (view.submitted_us != 0) return;
+    view.run_uuid = event.run_uuid;
+    view.run_name = event.run_name;
+    view.job = event.job;
+    view.user = event.user;
+    view.host = event.host;
+    view.number = event.number;
+    view.nodes = event.nodes;
+    view.ranks_per_node = event.ranks_per_node;
+    view.steps = event.steps;
+    view.attached = event.attached;
+    view.submitted_us = wall_us;
+}
+
+void on(RunView& view, ControllerStarted const& event, std::int64_t) {
+    view.controller_host = event.host;
+    view.controller_boot_id = event.boot_id;
+    view.controller_pid = event.pid;
+}
+
+void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
+    if (event.epoch != view.status.epoch) return;
+    view.recent_steps.clear();
+    view.smoothed_steps = 0;
+}
+
+void on(RunView& view, RankStarted const& event, std::int64_t) {
+    if (event.epoch != view.status.epoch) return;
+    view.start_step = event.start_step;
+    if (view.recent_steps.empty()) view.steps_done = event.start_step;
+}
+
+void on(RunView& view, CheckpointCompleted const& event, std::int64_t wall_us) {
+    if (event.epoch != view.status.epoch) return;
+    view.checkpoint_us = wall_us;
+    view.checkpoint_s = event.seconds;
+    view.checkpoint_bytes = event.bytes;
+}
+
+void on(RunView& view, RunEnded const&, std::int64_t wall_us) { view.ended_us = wall_us; }
+
+void on(RunView& view, RankFailed const& event, std::int64_t) {
+    keep(view.rank_ends, {event.epoch, event.node, event.rank, event.exit_code, event.signal,
+                          event.oom_killed, event.message});
+}
+
+void on(RunView& view, RunNotice const& event, std::int64_t) {
+    keep(view.notices, event);
+    ++view.notice_counts[event.kind];
+}
+
+void on(RunView& view, HangDetected const& event, std::int64_t) { keep(view.hangs, event); }
+void on(RunView& view, NodeLost const& event, std::int64_t) { keep(view.nodes_lost, event); }
+
+/// Numbers that no agent sends.
+bool is_sane(RunView const& view, MetricChunk const& chunk) {
+    constexpr int kStepsMax = 1'000'000'000;
+    bool const known_node =
+        chunk.node >= 0 && chunk.node < static_cast<int>(view.status.nodes.size());
+    return known_node && chunk.epoch == view.status.epoch && chunk.step0 >= 0 &&
+           chunk.step0 < kStepsMax && chunk.ranks >= 1 &&
+           chunk.ranks <= view.status.ranks_per_node && !chunk.bucket.empty();
+}
+
+void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
+    if (!is_sane(view, chunk)) return;
+    if (view.first_step_us == 0) view.first_step_us = wall_us;
+    view.node_rss_bytes.resize(view.status.nodes.size());
+    std::int64_t& rss = view.node_rss_bytes[static_cast<std::size_t>(chunk.node)];
+    for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
+        add_step(view, step_of(chunk, i));
+        smooth(view);
+        rss = bytes_of(max_of(chunk, "rss_bytes", i));
+        view.peak_rss_bytes = std::max(view.peak_rss_bytes, rss);
+        view.peak_allocated_bytes = std::max(view.peak_allocated_bytes,
+                                             bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
+    }
+    view.rss_bytes = std::ranges::max(view.node_rss_bytes);
+    update_rates(view);
+}
+
+template <class T>
+void on(RunView&, T const&, std::int64_t) {}  // nothing beyond the status
+
+}  // namespace
+
+void apply(RunView& view, JournalRecord const& record) {
+    apply(view.status, record.event);
+    std::visit([&](auto const& event) { on(view, event, record.wall_us); }, record.event);
+    view.last_record_us = record.wall_us;
+    ++view.records;
+}
+
+}  // namespace osora::protocol

@@ -1,0 +1,108 @@
+// The verdict table and the sentences that name a cause.
+#include "protocol/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <csignal>
+#include <string_view>
+
+namespace osora::protocol {
+namespace {
+
+struct Row {
+    int exit_code;
+    Ruling ruling;
+    std::string_view name;
+};
+
+constexpr std::array kRows{
+    Row{kExitOk, {Verdict::app_bug, false}, "before it had finished"},
+    Row{kExitComm, {Verdict::comm, true, true}, "communication"},
+    Row{kExitRefused, {Verdict::oom, false}, "refused: it would run out of memory"},
+    Row{kExitOutOfMemory, {Verdict::oom, false}, "out of GPU memory"},
+    Row{kExitData, {Verdict::data, false}, "data"},
+    Row{kExitConfiguration, {Verdict::app_bug, false}, "configuration"},
+    Row{kExitCheckFailed, {Verdict::app_bug, false}, "a check failed"},
+    Row{kExitEndedByController, {Verdict::node_fault, true, true}, "ended by its agent"},
+    Row{kExitDoNotRequeue, {Verdict::app_bug, false, false, true}, "do not requeue"},
+};
+constexpr std::array kExecRows{
+    Row{kExitDoNotRequeue, {Verdict::app_bug, false, false, true}, "do not requeue"},
+    Row{126, {Verdict::app_bug, false}, "the command could not be run"},
+    Row{127, {Verdict::app_bug, false}, "the command was not found"},
+};
+
+template <class Rows>
+Row const* find_row(Rows const& rows, int exit_code) {
+    for (Row const& row : rows) {
+        if (row.exit_code == exit_code) return &row;
+    }
+    return nullptr;
+}
+
+Row const* row_of(int exit_code, bool exec) {
+    return exec ? find_row(kExecRows, exit_code) : find_row(kRows, exit_code);
+}
+
+/// Signals by which a program ends itself: a crash, not an order from outside.
+bool is_crash(int signal) {
+    return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
+           signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
+}
+
+}  // namespace
+
+Ruling rule_on(RankFailed const& failed, bool exec) {
+    if (failed.oom_killed) return {Verdict::oom, false};
+    if (failed.signal != 0) {
+        // A crash may be the machine's: it is tried again, but if it stays it is the program's.
+        return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
+    }
+    if (Row const* row = row_of(failed.exit_code, exec)) return row->ruling;
+    return {Verdict::app_bug, exec};
+}
+
+std::string describe(RankFailed const& failed, bool exec) {
+    std::string text = fmt::format("rank {} on node {} ", failed.rank, failed.node);
+    if (failed.oom_killed) {
+        text += "was killed by the kernel: out of memory";
+    } else if (failed.signal != 0) {
+        text += fmt::format("was killed by signal {}", failed.signal);
+    } else if (failed.exit_code == kExitOk) {
+        text += "exited before it had finished";
+    } else {
+        text += fmt::format("exited with {}", failed.exit_code);
+        if (Row const* row = row_of(failed.exit_code, exec)) text += fmt::format(" ({})", row->name);
+    }
+    return failed.message.empty() ? text : text + ": " + failed.message;
+}
+
+std::string describe(NodeLost const& lost) {
+    if (lost.why == kFellSilent) {
+        return fmt::format("node {} fell silent for {:.1f} s", lost.node, lost.silent_s);
+    }
+    return fmt::format("node {} was lost: {}", lost.node, lost.why);
+}
+
+std::string describe(HangDetected const& hang) {
+    return fmt::format("rank {} on node {} made no progress for {:.0f} s in phase '{}'", hang.rank,
+                       hang.node, hang.silent_s,
+                       boost::describe::enum_to_string(hang.phase, "?"));
+}
+
+int exit_code_of(Ruling const& ruling) {
+    if (ruling.do_not_requeue) return kExitDoNotRequeue;
+    switch (ruling.verdict) {
+        case Verdict::ok:
+            return 0;
+        case Verdict::cancelled:
+            return 130;
+        case Verdict::internal:
+            return 5;
+        default:
+            return 1;
+    }
+}
+
+}  // namespace osora::protocol
