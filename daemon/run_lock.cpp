@@ -1,0 +1,48 @@
+// The holder writes "PID HOST" into the file for whoever is refused.
+#include "daemon/run_lock.hpp"
+
+#include "base/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+std::string holder_of(std::filesystem::path const& path) {
+    auto const text = read_file(path, 4096);
+    if (text.has_error() || text->empty()) return "another process";
+    auto const space = text->find(' ');
+    auto const end = text->find('\n');
+    if (space == std::string::npos || end == std::string::npos) return "another process";
+    return fmt::format("process {} on {}", text->substr(0, space),
+                       text->substr(space + 1, end - space - 1));
+}
+
+}  // namespace
+
+Result<RunLock> RunLock::take(protocol::RunPaths const& paths) {
+    auto const path = paths.lock();
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!file.is_open()) return file_error(errno, "open", path);
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) return file_error(errno, "lock", path);
+        return Error{Errc::busy, fmt::format("{}: this run already has a controller: {}",
+                                             paths.dir.string(), holder_of(path))};
+    }
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    std::string const holder = fmt::format("{} {}\n", ::getpid(), host.data());
+    // For people only: a full disk must not stop the run here.
+    if (::ftruncate(file.get(), 0) == 0) {
+        [[maybe_unused]] auto const wrote = ::write(file.get(), holder.data(), holder.size());
+    }
+    return RunLock(std::move(file));
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,66 @@
+// poll and plain reads: a worker has one agent and nothing else to do meanwhile.
+#include "worker/mock/agent_link.hpp"
+
+#include "base/files.hpp"
+#include "protocol/message.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <span>
+
+namespace osora::mock {
+
+using Clock = std::chrono::steady_clock;
+
+Result<void> AgentLink::send(protocol::FromWorker const& message) {
+    OSORA_TRY(std::string bytes, protocol::encode_frame(protocol::encode_message(message)));
+    return send_bytes(bytes);
+}
+
+Result<void> AgentLink::send_bytes(std::string_view bytes) {
+    while (socket_.is_open() && !bytes.empty()) {
+        ssize_t const sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return file_error(errno, "send", "agent");
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return {};
+}
+
+Result<void> AgentLink::pass_time(std::chrono::duration<double> limit) {
+    auto const end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+    while (true) {
+        auto const left = std::chrono::duration<double, std::milli>(end - Clock::now()).count();
+        int const timeout_ms = static_cast<int>(std::ceil(std::max(left, 0.0)));
+        pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};  // fd -1 is ignored
+        int const ready = ::poll(&waited, 1, timeout_ms);
+        if (ready < 0 && errno != EINTR) return file_error(errno, "poll", "agent");
+        if (ready > 0) {
+            OSORA_TRY_VOID(receive());
+            if (stop_) return {};
+        }
+        if (left <= 0) return {};
+    }
+}
+
+Result<void> AgentLink::receive() {
+    std::array<std::byte, 4096> buffer{};
+    ssize_t const got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && errno == EINTR) return {};
+    if (got < 0) return file_error(errno, "receive", "agent");
+    if (got == 0) return Error{Errc::unreachable, "agent: closed the connection"};
+    auto const bytes = std::span(buffer).first(static_cast<std::size_t>(got));
+    OSORA_TRY(auto frames, frames_.feed(bytes));
+    for (std::string const& frame : frames) {
+        OSORA_TRY(auto message, protocol::decode_message<protocol::ToWorker>(frame));
+        stop_ = std::get<protocol::StopWorker>(message);
+    }
+    return {};
+}
+
+}  // namespace osora::mock

@@ -1,0 +1,37 @@
+// The worker's end of the socketpair to its agent: blocking writes, stop requests when they come.
+#pragma once
+
+#include "base/descriptor.hpp"
+#include "protocol/framing.hpp"
+#include "protocol/worker_messages.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+namespace osora::mock {
+
+class AgentLink {
+public:
+    /// `fd` < 0: no agent; everything is then dropped.
+    explicit AgentLink(int fd) : socket_(fd) {}
+
+    /// Errors: the agent is gone.
+    [[nodiscard]] Result<void> send(protocol::FromWorker const& message);
+    [[nodiscard]] Result<void> send_bytes(std::string_view bytes);
+
+    /// Lets `limit` pass, or less when the agent asks to stop; the request is kept for
+    /// stop_request(). Errors: the agent is gone.
+    [[nodiscard]] Result<void> pass_time(std::chrono::duration<double> limit);
+
+    [[nodiscard]] std::optional<protocol::StopWorker> const& stop_request() const { return stop_; }
+
+private:
+    [[nodiscard]] Result<void> receive();
+
+    Descriptor socket_;
+    protocol::FrameReader frames_;
+    std::optional<protocol::StopWorker> stop_;
+};
+
+}  // namespace osora::mock

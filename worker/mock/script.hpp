@@ -1,0 +1,52 @@
+// What osora-worker-mock is asked to do wrong: OSORA_MOCK_* variables, usually from `[worker] env`.
+//
+//   OSORA_MOCK_STEP_S=0.01      length of a step
+//   OSORA_MOCK_LOAD_S=0         time before the first step
+//   OSORA_MOCK_FAIL=1:20:13     rank 1 exits with 13 when it begins step 20
+//   OSORA_MOCK_KILL=0:5         it kills itself (SIGKILL)
+//   OSORA_MOCK_HANG=*:7         every rank stops at step 7 and says nothing more
+//   OSORA_MOCK_OOM=0:3          it reports "out of GPU memory" and exits with 12
+//   OSORA_MOCK_GARBAGE=0:3      it sends the agent bytes that are no frame
+//   OSORA_MOCK_IGNORE_TERM=1    SIGTERM does nothing
+//   OSORA_MOCK_IGNORE_STOP=1    neither does the agent's StopWorker
+//   OSORA_MOCK_LEAVE_CHILD=1    a child in a session of its own that ignores SIGTERM stays behind
+//   OSORA_MOCK_PRINT=1          a line to stdout and one to stderr each step
+//
+// A fault with "@E" behind it happens in epoch E only: OSORA_MOCK_KILL=0:5@0.
+#pragma once
+
+#include "base/environment.hpp"
+#include "base/result.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace osora::mock {
+
+/// A place in a run where a fault happens.
+struct Fault {
+    std::optional<int> rank;   // nullopt: every rank
+    std::optional<int> epoch;  // nullopt: every epoch
+    int step = 0;
+    int value = 0;
+
+    [[nodiscard]] bool is_at(int now_rank, int now_epoch, int now_step) const {
+        return rank.value_or(now_rank) == now_rank && epoch.value_or(now_epoch) == now_epoch &&
+               step == now_step;
+    }
+};
+
+/// "RANK:STEP[:VALUE][@EPOCH]", RANK may be "*".
+[[nodiscard]] Result<Fault> parse_fault(std::string_view text);
+
+struct Script {
+    double step_s = 0.01;
+    double load_s = 0;
+    std::optional<Fault> fail, kill, hang, oom, garbage;
+    bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
+};
+
+/// invalid_input names the variable.
+[[nodiscard]] Result<Script> read_script(Environment const& environment);
+
+}  // namespace osora::mock

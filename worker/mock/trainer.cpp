@@ -1,0 +1,148 @@
+// The loop of a rank. Rank 0 writes the checkpoints; the others wait for it in agree().
+#include "worker/mock/trainer.hpp"
+
+#include "base/version.hpp"
+#include "worker/mock/checkpoint.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+
+namespace osora::mock {
+namespace {
+
+using protocol::Phase;
+
+constexpr int kExitOutOfMemory = 12;
+constexpr std::chrono::hours kLong{24};
+
+bool is_due(std::optional<Fault> const& fault, Place const& place, int step) {
+    return fault && fault->is_at(place.rank, place.epoch, step);
+}
+
+}  // namespace
+
+Trainer::Trainer(plan::WorkerJob job, Place place, Script script, AgentLink& agent, Peers peers)
+    : job_(std::move(job)),
+      place_(place),
+      script_(script),
+      agent_(agent),
+      peers_(std::move(peers)) {}
+
+Result<void> Trainer::enter(Phase phase) {
+    return agent_.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
+}
+
+Result<void> Trainer::announce(int start_step) {
+    return agent_.send(protocol::WorkerHello{.protocol = protocol::kWorkerProtocol,
+                                             .rank = place_.rank,
+                                             .pid = ::getpid(),
+                                             .start_step = start_step,
+                                             .facts = {{"worker", "mock"}, {"version", kVersion}}});
+}
+
+Result<void> Trainer::hang() {
+    while (true) OSORA_TRY_VOID(agent_.pass_time(kLong));
+}
+
+Result<std::optional<int>> Trainer::commit_faults(int step) {
+    if (is_due(script_.kill, place_, step)) std::raise(SIGKILL);
+    if (is_due(script_.hang, place_, step)) OSORA_TRY_VOID(hang());
+    if (is_due(script_.garbage, place_, step)) {
+        OSORA_TRY_VOID(agent_.send_bytes("\xff\xff\xff\xff this is no frame"));
+    }
+    if (is_due(script_.oom, place_, step)) {
+        OSORA_TRY_VOID(agent_.send(
+            protocol::WorkerFailed{.exit_code = kExitOutOfMemory,
+                                   .message = fmt::format("step {}: out of GPU memory", step)}));
+        return std::optional(kExitOutOfMemory);
+    }
+    if (is_due(script_.fail, place_, step)) {
+        OSORA_TRY_VOID(agent_.send(
+            protocol::WorkerFailed{.exit_code = script_.fail->value,
+                                   .message = fmt::format("step {}: asked to fail", step)}));
+        return std::optional(script_.fail->value);
+    }
+    return std::optional<int>();
+}
+
+Result<void> Trainer::do_step(int step) {
+    if (script_.print) {
+        std::printf("rank %d: step %d\n", place_.rank, step);
+        std::fprintf(stderr, "rank %d: step %d on stderr\n", place_.rank, step);
+        std::fflush(stdout);
+    }
+    auto const begin = std::chrono::steady_clock::now();
+    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(script_.step_s)));
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
+    protocol::StepMetrics metrics;
+    metrics.step = step;
+    metrics.bucket = "64x64x8";
+    metrics.step_time_s = took.count();
+    metrics.forward_s = 0.3 * took.count();
+    metrics.backward_s = 0.6 * took.count();
+    metrics.other_s = 0.1 * took.count();
+    metrics.loss = 1.0 / (1.0 + 0.05 * step);
+    metrics.grad_norm = metrics.loss;
+    metrics.lr = job_.config.optim.lr;
+    metrics.samples = 1;
+    metrics.rss_bytes = 64 << 20;
+    return agent_.send(metrics);
+}
+
+Result<void> Trainer::save(int next_step) {
+    if (place_.rank != 0) return {};
+    OSORA_TRY_VOID(enter(Phase::checkpoint));
+    auto const begin = std::chrono::steady_clock::now();
+    auto const saved = save_checkpoint(std::filesystem::path(job_.run_dir) / "checkpoints",
+                                       next_step, job_.config.checkpoint.keep);
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
+    if (saved.has_error()) {
+        return agent_.send(protocol::WorkerNotice{.kind = "checkpoint_failed",
+                                                  .severity = "error",
+                                                  .step = next_step,
+                                                  .detail = saved.error().message});
+    }
+    OSORA_TRY_VOID(agent_.send(protocol::CheckpointSaved{
+        .step = next_step, .path = saved->string(), .seconds = took.count(), .bytes = 16}));
+    return enter(Phase::step);
+}
+
+Result<int> Trainer::finish(int next_step, bool stopped) {
+    OSORA_TRY_VOID(enter(Phase::finishing));
+    OSORA_TRY_VOID(agent_.send(protocol::WorkerFinished{.steps = next_step, .stopped = stopped}));
+    return 0;
+}
+
+Result<int> Trainer::run() {
+    int const steps = job_.config.train.steps;
+    int const every = job_.config.checkpoint.every;
+    bool const resume = place_.epoch > 0 || job_.config.checkpoint.resume != "none";
+    int const start =
+        resume ? find_checkpoint(std::filesystem::path(job_.run_dir) / "checkpoints") : 0;
+    OSORA_TRY_VOID(announce(start));
+    OSORA_TRY_VOID(enter(Phase::loading));
+    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(script_.load_s)));
+    OSORA_TRY_VOID(enter(Phase::first_step));
+    for (int step = start; step < steps; ++step) {
+        bool const asked = agent_.stop_request().has_value() && !script_.ignore_stop;
+        OSORA_TRY(bool const stop, peers_.agree(asked));
+        if (stop) {
+            if (asked && agent_.stop_request()->save_checkpoint) OSORA_TRY_VOID(save(step));
+            return finish(step, true);
+        }
+        OSORA_TRY(auto const failed, commit_faults(step));
+        if (failed) return *failed;
+        OSORA_TRY_VOID(do_step(step));
+        if (step == start) OSORA_TRY_VOID(enter(Phase::step));
+        bool const last = step + 1 == steps;
+        if (last || (every > 0 && (step + 1) % every == 0)) OSORA_TRY_VOID(save(step + 1));
+    }
+    return finish(steps, false);
+}
+
+}  // namespace osora::mock

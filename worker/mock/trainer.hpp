@@ -1,0 +1,44 @@
+// A training run without training: the messages, phases, checkpoints and exits of a worker, at the
+// pace and with the faults of a Script.
+#pragma once
+
+#include "plan/worker_job.hpp"
+#include "worker/mock/agent_link.hpp"
+#include "worker/mock/peers.hpp"
+#include "worker/mock/script.hpp"
+
+namespace osora::mock {
+
+/// Who this rank is (from its environment).
+struct Place {
+    int rank = 0;
+    int local_rank = 0;
+    int world_size = 1;
+    int epoch = 0;
+};
+
+class Trainer {
+public:
+    Trainer(plan::WorkerJob job, Place place, Script script, AgentLink& agent, Peers peers);
+
+    /// Exit code of the worker. Errors: what it could not go on without (exit 10 or 16).
+    [[nodiscard]] Result<int> run();
+
+private:
+    [[nodiscard]] Result<void> announce(int start_step);
+    [[nodiscard]] Result<void> enter(protocol::Phase phase);
+    [[nodiscard]] Result<void> do_step(int step);
+    [[nodiscard]] Result<void> save(int next_step);
+    [[nodiscard]] Result<int> finish(int next_step, bool stopped);
+    /// The exit code when `step` is where this rank fails in an orderly way.
+    [[nodiscard]] Result<std::optional<int>> commit_faults(int step);
+    [[nodiscard]] Result<void> hang();
+
+    plan::WorkerJob job_;
+    Place place_;
+    Script script_;
+    AgentLink& agent_;
+    Peers peers_;
+};
+
+}  // namespace osora::mock
