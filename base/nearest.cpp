@@ -41,12 +41,17 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string_view> nearest_name(std::string_view typed,
                                              std::span<std::string_view const> candidates) {
     constexpr std::size_t kTypedMax = 256;  // the cost is a product: no typo is that long
+    constexpr std::size_t kPrefixMin = 3;   // a name cut short counts as one edit from here on
     if (typed.empty() || typed.size() > kTypedMax) return std::nullopt;
     std::string const wanted = lower(typed);
     std::optional<std::string_view> best;
     int best_distance = 0;
     for (std::string_view const candidate : candidates) {
-        int const distance = edit_distance(wanted, lower(candidate));
+        std::string const known = lower(candidate);
+        bool const cut = std::min(wanted.size(), known.size()) >= kPrefixMin &&
+                         (wanted.starts_with(known) || known.starts_with(wanted));
+        int const distance =
+            cut ? std::min(1, edit_distance(wanted, known)) : edit_distance(wanted, known);
         int const limit =
             std::max<int>(1, static_cast<int>(std::max(typed.size(), candidate.size()) / 3));
         if (candidate.empty() || distance > limit) continue;

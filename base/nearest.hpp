@@ -11,7 +11,8 @@ namespace osora {
 [[nodiscard]] int edit_distance(std::string_view a, std::string_view b);
 
 /// The first of the candidates at the smallest distance, when that is small enough to be a typo (a
-/// third of the longer name, at least 1; a change of case counts nothing); "" never matches.
+/// third of the longer name, at least 1; a change of case counts nothing, a name cut short one
+/// edit); "" never matches.
 [[nodiscard]] std::optional<std::string_view> nearest_name(
     std::string_view typed, std::span<std::string_view const> candidates);
 

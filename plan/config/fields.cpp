@@ -3,8 +3,8 @@
 
 #include "base/check.hpp"
 
-#include <boost/mp11.hpp>
 #include <fmt/format.h>
+#include <boost/mp11.hpp>
 
 #include <algorithm>
 #include <type_traits>
@@ -65,7 +65,9 @@ std::string to_toml(StringMap const& values) {
     return text.empty() ? "{}" : "{" + text + " }";
 }
 
-std::string to_toml(std::vector<std::string> const& values) { return list(values); }
+std::string to_toml(std::vector<std::string> const& values) {
+    return list(values);
+}
 
 }  // namespace
 
@@ -131,8 +133,8 @@ std::string toml_value(FieldRef const& value, SchemaRow const& row) {
 bool same_value(FieldRef const& a, FieldRef const& b) {
     return std::visit(
         [&](auto const* left) {
-            auto const* const* right = std::get_if<std::remove_const_t<
-                std::remove_pointer_t<decltype(left)>>*>(&b);
+            auto const* const* right =
+                std::get_if<std::remove_const_t<std::remove_pointer_t<decltype(left)>>*>(&b);
             OSORA_CHECK(right != nullptr, "values of two kinds");
             return *left == **right;
         },

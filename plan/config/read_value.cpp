@@ -1,12 +1,13 @@
 // Values are never converted silently: "2" for 2 is an error that says what to write.
 #include "plan/config/read_value.hpp"
 
+#include "base/check.hpp"
 #include "base/nearest.hpp"
 
-#include <boost/algorithm/string/classification.hpp>
-#include <boost/algorithm/string/split.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -26,11 +27,15 @@ std::optional<N> parsed(std::string_view text) {
     return number;
 }
 
-std::string number_text(double value) { return fmt::format("{}", value); }
+constexpr double kUnsaidMax = 1e9;  // larger bounds only guard against overflow
+
+std::string number_text(double value) {
+    return fmt::format("{}", value);
+}
 
 std::string range_text(SchemaRow const& row) {
     bool const low = std::isfinite(row.min);
-    bool const high = std::isfinite(row.max) && row.max < 1e9;
+    bool const high = row.max < kUnsaidMax;
     std::string const over = row.above_min ? "above " : "at least ";
     if (low && high && !row.above_min) {
         return fmt::format("between {} and {}", number_text(row.min), number_text(row.max));
@@ -46,8 +51,10 @@ Complaint outside(double value, SchemaRow const& row) {
     bool const low = row.above_min ? value <= row.min : value < row.min;
     if (!low && value <= row.max) return std::nullopt;
     if (low && row.above_min) return "must be " + range_text(row);
-    return fmt::format("must be {}; nearest valid: {}", range_text(row),
-                       number_text(low ? row.min : row.max));
+    double const bound = low ? row.min : row.max;
+    std::string const range =
+        !low && bound >= kUnsaidMax ? "at most " + number_text(bound) : range_text(row);
+    return fmt::format("must be {}; nearest valid: {}", range, number_text(bound));
 }
 
 std::string expected(std::string_view what, toml::node const& node) {
@@ -128,7 +135,8 @@ Complaint bad_name(std::string const& text) {
     if (valid) return std::nullopt;
     std::string near;
     for (char const each : text) near += fits(static_cast<unsigned char>(each)) ? each : '-';
-    if (near.empty() || std::isalpha(static_cast<unsigned char>(near[0])) == 0) near = "run-" + near;
+    if (near.empty() || std::isalpha(static_cast<unsigned char>(near[0])) == 0)
+        near = "run-" + near;
     return fmt::format(
         "must be a letter, then letters, digits, . _ or -, at most {} in all; nearest valid: {}",
         kNameMax, near.substr(0, kNameMax));
@@ -204,19 +212,6 @@ Complaint read(toml::node const& node, SchemaRow const& row, ArgumentLists& into
     return std::nullopt;
 }
 
-Complaint read(toml::node const& node, SchemaRow const& row, StringMap& into) {
-    auto const* table = node.as_table();
-    if (table == nullptr) return expected("a table of strings", node);
-    for (auto const& [key, each] : *table) {
-        std::string value;
-        if (auto complaint = read(each, row, value)) {
-            return fmt::format("{}: {}", key.str(), *complaint);
-        }
-        into[std::string(key.str())] = std::move(value);
-    }
-    return std::nullopt;
-}
-
 template <class T>
 Complaint read(toml::node const& node, SchemaRow const& row, AutoOr<T>& into) {
     if (node.value_exact<std::string>() == row.auto_word) {
@@ -236,21 +231,40 @@ Complaint read(toml::node const& node, SchemaRow const& row, AutoOr<T>& into) {
 }  // namespace
 
 Complaint read_value(toml::node const& node, SchemaRow const& row, FieldRef const& into) {
-    return std::visit([&](auto* target) { return read(node, row, *target); }, into);
+    return std::visit(
+        [&](auto* target) -> Complaint {
+            if constexpr (std::is_same_v<decltype(target), StringMap*>) {
+                OSORA_CHECK(target == nullptr, "string maps are read entry by entry");
+                return std::nullopt;
+            } else {
+                return read(node, row, *target);
+            }
+        },
+        into);
 }
 
 std::string_view kind_of(toml::node const& node) {
     switch (node.type()) {
-        case toml::node_type::table: return "a table";
-        case toml::node_type::array: return "a list";
-        case toml::node_type::string: return "a string";
-        case toml::node_type::integer: return "an integer";
-        case toml::node_type::floating_point: return "a float";
-        case toml::node_type::boolean: return "a boolean";
-        case toml::node_type::date: return "a date";
-        case toml::node_type::time: return "a time";
-        case toml::node_type::date_time: return "a date and time";
-        case toml::node_type::none: break;
+        case toml::node_type::table:
+            return "a table";
+        case toml::node_type::array:
+            return "a list";
+        case toml::node_type::string:
+            return "a string";
+        case toml::node_type::integer:
+            return "an integer";
+        case toml::node_type::floating_point:
+            return "a float";
+        case toml::node_type::boolean:
+            return "a boolean";
+        case toml::node_type::date:
+            return "a date";
+        case toml::node_type::time:
+            return "a time";
+        case toml::node_type::date_time:
+            return "a date and time";
+        case toml::node_type::none:
+            break;
     }
     return "nothing";
 }
@@ -274,6 +288,8 @@ std::string shown(toml::node const& node) {
     return text.substr(0, cut) + "...";
 }
 
-bool is_c_string(std::string_view text) { return text.find('\0') == std::string_view::npos; }
+bool is_c_string(std::string_view text) {
+    return text.find('\0') == std::string_view::npos;
+}
 
 }  // namespace osora::plan

@@ -7,6 +7,7 @@
 namespace osora::plan {
 namespace {
 
+// clang-format off
 constexpr std::array kSections{
     SectionRow{"run", "What to run.", true},
     SectionRow{"resources", "Where to run it.", true},
@@ -16,7 +17,7 @@ constexpr std::array kSections{
     SectionRow{"vae", "The video autoencoder in front of the model."},
     SectionRow{"text", "Captions."},
     SectionRow{"data", "Clips and how they are read.", true},
-    SectionRow{"bucket", "One [[bucket]] for each size of sample; a clip goes to the largest it fits.",
+    SectionRow{"bucket", "One [[bucket]] for each size of sample; clips go to the largest fit.",
                true},
     SectionRow{"parallel", "How the model is cut over ranks; auto is decided by the planner.",
                true},
@@ -236,15 +237,20 @@ constexpr std::array kRows{
               .choices = "balanced|original"},
 };
 
+// clang-format on
+
 }  // namespace
 
-std::span<SectionRow const> schema_sections() { return kSections; }
-std::span<SchemaRow const> schema_rows() { return kRows; }
+std::span<SectionRow const> schema_sections() {
+    return kSections;
+}
+std::span<SchemaRow const> schema_rows() {
+    return kRows;
+}
 
 SchemaRow const* find_row(std::string_view section, std::string_view key) {
-    auto const* found = std::ranges::find_if(kRows, [&](SchemaRow const& row) {
-        return row.section == section && row.key == key;
-    });
+    auto const* found = std::ranges::find_if(
+        kRows, [&](SchemaRow const& row) { return row.section == section && row.key == key; });
     return found == kRows.end() ? nullptr : found;
 }
 

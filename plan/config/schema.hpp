@@ -28,17 +28,17 @@ inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 struct SchemaRow {
     std::string_view section;
     std::string_view key;
-    std::string_view doc;      // one sentence
-    std::string_view unit = {};// of a number: "GiB", "steps"
-    double min = -kUnbounded;  // of a number, inclusive
+    std::string_view doc;        // one sentence
+    std::string_view unit = {};  // of a number: "GiB", "steps"
+    double min = -kUnbounded;    // of a number, inclusive
     double max = kUnbounded;
-    std::string_view choices = {};// "a|b|c"; empty = any
-    bool or_integer = false;    // `choices`, or an integer in [min, max] kept as its digits
-    bool above_min = false;     // `min` itself is not valid
-    bool in_template = false;   // `osora init` writes it as a live line
-    std::string_view example = {};// TOML, where the default says little
+    std::string_view choices = {};  // "a|b|c"; empty = any
+    bool or_integer = false;        // `choices`, or an integer in [min, max] kept as its digits
+    bool above_min = false;         // `min` itself is not valid
+    bool in_template = false;       // `osora init` writes it as a live line
+    std::string_view example = {};  // TOML, where the default says little
     std::string_view auto_word = "auto";  // for AutoOr members
-    std::string_view member = {};// of the struct, where it is not called as the key
+    std::string_view member = {};         // of the struct, where it is not called as the key
     Shape shape = Shape::plain;
     Support support = Support::full;
 };

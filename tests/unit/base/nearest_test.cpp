@@ -22,6 +22,8 @@ TEST(Nearest, PicksTheNearestAndNothingThatIsFar) {
     EXPECT_EQ(nearest_name("sumbit", kNames), "submit");
     EXPECT_EQ(nearest_name("STATUS", kNames), "status");
     EXPECT_EQ(nearest_name("repot", kNames), "report");
+    EXPECT_EQ(nearest_name("stat", kNames), "status");
+    EXPECT_EQ(nearest_name("submitting", kNames), "submit");
     EXPECT_EQ(nearest_name("frobnicate", kNames), std::nullopt);
     EXPECT_EQ(nearest_name("", kNames), std::nullopt);
     EXPECT_EQ(nearest_name(std::string(100'000, 's'), kNames), std::nullopt);
