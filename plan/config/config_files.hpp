@@ -1,0 +1,27 @@
+// Reads the files of a configuration and resolves them: the thin shell over run_file.hpp.
+#pragma once
+
+#include "plan/config/run_file.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct ConfigRequest {
+    std::filesystem::path site_file;  // "/etc/osora/config.toml"; need not exist; empty: none
+    std::filesystem::path user_file;  // "~/.config/osora/config.toml"; the same
+    std::filesystem::path run_file;   // must exist; empty: none
+    std::string run_file_shown;       // in messages; empty = as run_file
+    std::filesystem::path base_dir;   // empty = the folder of run_file
+    std::vector<std::string> sets;    // "section.key=value"
+};
+
+/// Everything checked, files of the run file included; a file that cannot be read is a problem.
+[[nodiscard]] ResolvedConfig load_config(ConfigRequest const& request);
+
+/// Absolute folder that relative paths of a run file start at.
+[[nodiscard]] std::filesystem::path base_dir_of(std::filesystem::path const& run_file);
+
+}  // namespace osora::plan

@@ -1,0 +1,178 @@
+// Each rule names the key that is to be changed; its place in the file comes from the origins.
+#include "plan/config/cross_checks.hpp"
+
+#include "plan/config/fields.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+
+namespace osora::plan {
+namespace {
+
+bool readable(ResolvedConfig const& resolved, std::initializer_list<char const*> keys) {
+    return std::ranges::none_of(keys,
+                                [&](char const* key) { return resolved.unread.contains(key); });
+}
+
+void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
+    resolved.problems.push_back(problem_of(resolved, key, message));
+}
+
+bool written(ResolvedConfig const& resolved, std::string const& key) {
+    return resolved.origins.contains(key);
+}
+
+void check_batch(ResolvedConfig& resolved) {
+    auto const& batch = resolved.config.batch;
+    if (!readable(resolved, {"batch.min", "batch.max", "batch.global_batch_size"})) return;
+    if (batch.min > batch.max) {
+        // The key that was written is the one to change.
+        bool const blame_max = written(resolved, "batch.max");
+        complain(resolved, blame_max ? "batch.max" : "batch.min",
+                 blame_max ? fmt::format("is below batch.min = {}", batch.min)
+                           : fmt::format("is above batch.max = {}", batch.max));
+        return;
+    }
+    if (batch.global_batch_size.is_auto()) return;
+    // The defaults bound what auto may choose; a number is held against limits that were written.
+    int const global = *batch.global_batch_size.value;
+    if (written(resolved, "batch.min") && global < batch.min) {
+        complain(resolved, "batch.global_batch_size",
+                 fmt::format("is below batch.min = {0}; nearest valid: {0}", batch.min));
+    }
+    if (written(resolved, "batch.max") && global > batch.max) {
+        complain(resolved, "batch.global_batch_size",
+                 fmt::format("is above batch.max = {0}; nearest valid: {0}", batch.max));
+    }
+}
+
+void check_buckets(ResolvedConfig& resolved) {
+    auto const& buckets = resolved.config.bucket;
+    if (!readable(resolved, {"bucket", "run.job"})) return;
+    if (buckets.empty() && resolved.config.run.job == "train") {
+        complain(resolved, "bucket",
+                 "none is given; add [[bucket]] with resolution = \"64\" and num_frames = 8");
+    }
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) {
+            if (buckets[i].resolution != buckets[j].resolution || buckets[i].resolution.empty() ||
+                buckets[i].num_frames != buckets[j].num_frames) {
+                continue;
+            }
+            complain(resolved, fmt::format("bucket[{}]", i),
+                     fmt::format("{} x {} is given twice (also as bucket[{}])",
+                                 buckets[i].resolution, buckets[i].num_frames, j));
+            break;
+        }
+    }
+    bool const no_share = !buckets.empty() && std::ranges::all_of(buckets, [](auto const& each) {
+        return each.keep_prob <= 0;
+    });
+    if (no_share) complain(resolved, "bucket", "keep_prob is 0 in all of them: no clip is left");
+}
+
+void check_job(ResolvedConfig& resolved) {
+    auto const& config = resolved.config;
+    if (!readable(resolved, {"run.job", "worker.command", "data.manifest"})) return;
+    bool const exec = config.run.job == "exec";
+    if (exec && config.worker.command.empty()) {
+        complain(resolved, "run.job",
+                 "needs worker.command, as in command = [\"python\", \"train.py\"]");
+    }
+    if (!exec && !config.worker.command.empty()) {
+        complain(resolved, "worker.command", "is used with run.job = \"exec\" only");
+    }
+    if (config.run.job == "train" && config.data.manifest.empty()) {
+        complain(resolved, "data.manifest", "the job needs one: a CSV with a column path");
+    }
+}
+
+/// 0 when `path` is a file that can be read, else an errno.
+int file_state(std::filesystem::path const& path) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return EISDIR;
+    return ::access(path.c_str(), R_OK) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+void check_keys(ResolvedConfig& resolved) {
+    check_batch(resolved);
+    check_buckets(resolved);
+    check_job(resolved);
+}
+
+void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir) {
+    RunConfig copy = resolved.config;
+    for (Field const& field : fields_of(copy)) {
+        auto* const* value = std::get_if<std::string*>(&field.value);
+        if (field.row->shape != Shape::path || value == nullptr || (*value)->empty()) continue;
+        bool const resume = field.row->section == "checkpoint";
+        if (resume && (**value == "auto" || **value == "none")) continue;
+        std::string const key = fmt::format("{}.{}", field.row->section, field.row->key);
+        int const error = file_state(base_dir / **value);
+        if (error == 0 && !resume) continue;
+        if (error == EISDIR && resume) continue;
+        bool const relative = !std::filesystem::path(**value).is_absolute();
+        std::string const why = resume && error == 0 ? "not a folder"
+                                : error == EISDIR    ? "is a folder, not a file"
+                                : error == ENOENT    ? resume ? "no such folder" : "no such file"
+                                                     : std::generic_category().message(error);
+        auto problem = problem_of(resolved, key, "");
+        problem.message = fmt::format("{}: {}: {}{}", key, **value, why,
+                                      relative ? " (looked in the run file's folder)" : "");
+        resolved.problems.push_back(std::move(problem));
+    }
+}
+
+std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
+    ResolvedConfig probe = resolved;
+    probe.problems.clear();
+    auto const& resources = probe.config.resources;
+    if (resources.backend != "local") {
+        complain(probe, "resources.backend", "not available in this version; available: local");
+    } else if (resources.nodes != 1) {
+        complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
+    }
+    if (auto const& job = probe.config.run.job; job != "train" && job != "exec") {
+        complain(probe, "run.job", "not available in this version; available: train, exec");
+    }
+    if (!probe.stages.empty()) {
+        complain(probe, "stage", "[[stage]] is not available in this version");
+    }
+    if (probe.config.optim.grad_clip.is_auto()) {
+        complain(probe, "optim.grad_clip", "not available in this version; give a number");
+    }
+    RunConfig defaults;
+    auto const before = fields_of(defaults);
+    auto const now = fields_of(probe.config);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (now[i].row->support != Support::none || same_value(now[i].value, before[i].value)) {
+            continue;
+        }
+        complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
+                 "not available in this version");
+    }
+    return probe.problems;
+}
+
+std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
+    ResolvedConfig probe = resolved;
+    probe.problems.clear();
+    RunConfig defaults;
+    auto const before = fields_of(defaults);
+    auto const now = fields_of(probe.config);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        if (now[i].row->support != Support::none_harmless) continue;
+        if (same_value(now[i].value, before[i].value)) continue;
+        complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
+                 "has no effect in this version");
+    }
+    return probe.problems;
+}
+
+}  // namespace osora::plan

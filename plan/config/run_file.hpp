@@ -1,0 +1,54 @@
+// A run file and the layers under it as a RunConfig: defaults < site file < user file < run file <
+// --set. Pure: texts in, every problem out at once. config_files.hpp reads the files.
+#pragma once
+
+#include "plan/config/origin.hpp"
+#include "plan/config/run_config.hpp"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::plan {
+
+/// Something a user must change: "stage1.toml:21: parallel.tp_size = 0: must be at least 1".
+struct ConfigProblem {
+    Origin where;
+    int column = 0;       // 1-based, of a syntax error; else 0
+    std::string message;  // without the place
+};
+[[nodiscard]] std::string to_text(ConfigProblem const& problem);
+
+/// One file of settings.
+struct ConfigText {
+    Layer layer = Layer::run;
+    std::string file;  // as it is shown to the user
+    std::string text;
+};
+
+struct ResolvedConfig {
+    RunConfig config;
+    Origins origins;
+    std::string run_file;     // shown for problems that no line is to blame for
+    std::vector<int> stages;  // at_step of each [[stage]], checked but not applied
+    std::vector<ConfigProblem> problems;
+    std::set<std::string> unread;  // keys whose value was wrong and has stayed at a lower layer's
+};
+
+constexpr std::size_t kRunFileBytesMax = 1u << 20;
+
+/// `layers` from the lowest to the highest; `sets` are "section.key=value", applied last. Checks
+/// each value and the rules between keys; problems stand in the order of layers and lines.
+[[nodiscard]] ResolvedConfig resolve_config(std::vector<ConfigText> const& layers,
+                                            std::vector<std::string> const& sets);
+
+/// A problem of `key`, placed where its value was written: "train.steps = 5: MESSAGE".
+[[nodiscard]] ConfigProblem problem_of(ResolvedConfig const& resolved, std::string const& key,
+                                       std::string_view message);
+
+/// The value of "section.key", "bucket[0].key", "nccl.NAME" or "worker.env.NAME" as TOML; empty
+/// when there is no such key.
+[[nodiscard]] std::string value_text(RunConfig const& config, std::string_view key);
+
+}  // namespace osora::plan

@@ -1,0 +1,262 @@
+// The rows. A test checks that they and the members of RunConfig are the same set.
+#include "plan/config/schema.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace osora::plan {
+namespace {
+
+// clang-format off
+constexpr std::array kSections{
+    SectionRow{"run", "What to run.", true},
+    SectionRow{"resources", "Where to run it.", true},
+    SectionRow{"slurm", "How to ask Slurm; used with resources.backend = \"slurm\"."},
+    SectionRow{"ssh", "Hosts; used with resources.backend = \"ssh\"."},
+    SectionRow{"model", "The network that is trained.", true},
+    SectionRow{"vae", "The video autoencoder in front of the model."},
+    SectionRow{"text", "Captions."},
+    SectionRow{"data", "Clips and how they are read.", true},
+    SectionRow{"bucket", "One [[bucket]] for each size of sample; clips go to the largest fit.",
+               true},
+    SectionRow{"parallel", "How the model is cut over ranks; auto is decided by the planner.",
+               true},
+    SectionRow{"batch", "Samples a step; auto is the smallest batch that amortises communication.",
+               true},
+    SectionRow{"memory", "What may be traded for memory."},
+    SectionRow{"optim", "Optimizer.", true},
+    SectionRow{"train", "Length and seed.", true},
+    SectionRow{"checkpoint", "What is kept to go on from.", true},
+    SectionRow{"nccl", "NCCL_* variables for every rank; a value given here always wins."},
+    SectionRow{"worker", "The program of a rank, and its environment."},
+    SectionRow{"faults", "What happens when a rank or a node fails."},
+    SectionRow{"bisect", "Search for the cause of a regression."},
+    SectionRow{"notify", "Who is told, and when."},
+    SectionRow{"debug", "Known-bad ways, for reproductions."},
+};
+
+constexpr std::string_view kArchs =
+    "stdit3-tiny|stdit3-xl/2|stdit3-3b/2|stdit2-xl/2|mmdit-tiny|mmdit-11b";
+constexpr std::string_view kResolutions = "144p|240p|360p|480p|720p|1080p|2k|4k";
+constexpr double kInt = std::numeric_limits<int>::max();
+
+constexpr std::array kRows{
+    SchemaRow{.section = "run", .key = "name",
+              .doc = "Run directories are called NAME-NUMBER; runs of one name form a series.",
+              .in_template = true, .shape = Shape::name},
+    SchemaRow{.section = "run", .key = "job", .doc = "What the workers do.",
+              .choices = "train|train_vae|train_vqvae|encode|sample|score|probe|rehearse|exec"},
+
+    SchemaRow{.section = "resources", .key = "backend", .doc = "How nodes are found.",
+              .choices = "local|ssh|slurm", .in_template = true},
+    SchemaRow{.section = "resources", .key = "nodes", .doc = "Machines.", .min = 1, .max = 65536},
+    SchemaRow{.section = "resources", .key = "gpus_per_node",
+              .doc = "Workers on each node; CPU workers where no GPU is.", .min = 1, .max = 64,
+              .in_template = true},
+    SchemaRow{.section = "resources", .key = "cpus_per_worker",
+              .doc = "Threads of a CPU worker; 0 shares the cores evenly.", .min = 0, .max = 1024,
+              .in_template = true},
+    SchemaRow{.section = "resources", .key = "spares", .doc = "Extra nodes kept warm for a swap.",
+              .min = 0, .max = 65536, .support = Support::none_harmless},
+    SchemaRow{.section = "resources", .key = "time_limit",
+              .doc = "Wall time, HH:MM:SS or D-HH:MM:SS; empty: none.", .example = "\"24:00:00\"",
+              .shape = Shape::duration, .support = Support::none},
+
+    SchemaRow{.section = "slurm", .key = "partition", .doc = "Partition.", .example = "\"gpu\""},
+    SchemaRow{.section = "slurm", .key = "account", .doc = "Account."},
+    SchemaRow{.section = "slurm", .key = "qos", .doc = "Quality of service."},
+    SchemaRow{.section = "slurm", .key = "constraint", .doc = "Node features."},
+    SchemaRow{.section = "slurm", .key = "reservation", .doc = "Reservation."},
+    SchemaRow{.section = "slurm", .key = "container", .doc = "pyxis or apptainer image."},
+    SchemaRow{.section = "slurm", .key = "prolog",
+              .doc = "Commands before the agent starts, each a list of arguments.",
+              .example = "[[\"module\", \"load\", \"cuda\"]]"},
+    SchemaRow{.section = "slurm", .key = "extra", .doc = "Raw sbatch arguments.",
+              .example = "[\"--exclusive\"]"},
+
+    SchemaRow{.section = "ssh", .key = "hosts", .doc = "Hosts.", .example = "[\"n1\", \"n2\"]"},
+    SchemaRow{.section = "ssh", .key = "hostfile",
+              .doc = "File with a line \"host slots=8 port=22 user=x\" for each host.",
+              .shape = Shape::path},
+
+    SchemaRow{.section = "model", .key = "arch", .doc = "Architecture.", .choices = kArchs,
+              .in_template = true},
+    SchemaRow{.section = "model", .key = "init",
+              .doc = "First weights; empty: random from train.seed.",
+              .example = "\"weights.safetensors\"", .shape = Shape::path},
+
+    SchemaRow{.section = "vae", .key = "micro_batch_size", .doc = "Clips encoded at once.",
+              .min = 1, .max = kInt, .support = Support::none},
+    SchemaRow{.section = "vae", .key = "micro_frame_size", .doc = "Frames encoded at once.",
+              .unit = "frames", .min = 1, .max = kInt, .support = Support::none},
+
+    SchemaRow{.section = "text", .key = "embeddings",
+              .doc = "Cached text embeddings; empty: null captions.", .shape = Shape::path,
+              .support = Support::none},
+
+    SchemaRow{.section = "data", .key = "manifest",
+              .doc = "CSV: path,text,num_frames,height,width,aspect_ratio,resolution,fps.",
+              .in_template = true, .example = "\"clips.csv\"", .shape = Shape::path},
+    SchemaRow{.section = "data", .key = "latents", .doc = "Cached latents instead of frames.",
+              .shape = Shape::path, .support = Support::none},
+    SchemaRow{.section = "data", .key = "eval_manifest", .doc = "Clips to evaluate on.",
+              .shape = Shape::path, .support = Support::none},
+    SchemaRow{.section = "data", .key = "num_workers",
+              .doc = "Decoding threads of a rank; 0 decodes in the trainer's thread.",
+              .unit = "threads", .min = 0, .max = 512},
+    SchemaRow{.section = "data", .key = "prefetch_factor", .doc = "Batches decoded ahead.",
+              .unit = "batches", .min = 1, .max = 1024},
+    SchemaRow{.section = "data", .key = "host_memory_gib",
+              .doc = "Most memory the loaders of a node may use.", .unit = "GiB", .min = 0,
+              .max = 1e6, .above_min = true},
+
+    SchemaRow{.section = "bucket", .key = "resolution",
+              .doc = "A named size, or N for N x N pixels.", .min = 8, .max = 8192,
+              .choices = kResolutions, .or_integer = true, .in_template = true,
+              .example = "\"64\""},
+    SchemaRow{.section = "bucket", .key = "num_frames", .doc = "Frames of a sample; 1: images.",
+              .unit = "frames", .min = 1, .max = 65536, .in_template = true},
+    SchemaRow{.section = "bucket", .key = "keep_prob",
+              .doc = "Share of the clips that fit and stay in this bucket.", .min = 0, .max = 1},
+    SchemaRow{.section = "bucket", .key = "micro_batch_size",
+              .doc = "Samples of one rank in one forward.", .unit = "samples", .min = 1,
+              .max = kInt},
+
+    SchemaRow{.section = "parallel", .key = "tp_size",
+              .doc = "Ranks that share each layer (tensor parallel).", .min = 1, .max = 65536},
+    SchemaRow{.section = "parallel", .key = "pp_size", .doc = "Pipeline stages.", .min = 1,
+              .max = 65536},
+    SchemaRow{.section = "parallel", .key = "sp_size",
+              .doc = "Ranks that share the tokens of a sample (Ulysses or ring).", .min = 1,
+              .max = 65536},
+    SchemaRow{.section = "parallel", .key = "zero_stage",
+              .doc = "What is sharded over dp: 0 nothing, 1 optimizer, 2 gradients, 3 weights.",
+              .min = 0, .max = 3},
+    SchemaRow{.section = "parallel", .key = "grad_bucket_mib",
+              .doc = "Gradients are reduced in pieces of this size.", .unit = "MiB", .min = 1,
+              .max = 4096},
+    SchemaRow{.section = "parallel", .key = "overlap",
+              .doc = "Reduce gradients while backward goes on."},
+
+    SchemaRow{.section = "batch", .key = "global_batch_size",
+              .doc = "Samples a step of the first bucket; others get the same cost.",
+              .unit = "samples", .min = 1, .max = kInt, .in_template = true},
+    SchemaRow{.section = "batch", .key = "min", .doc = "Least global batch that auto may choose.",
+              .unit = "samples", .min = 1, .max = kInt},
+    SchemaRow{.section = "batch", .key = "max", .doc = "Largest global batch that auto may choose.",
+              .unit = "samples", .min = 1, .max = kInt},
+    SchemaRow{.section = "batch", .key = "exposed_comm_target",
+              .doc = "Share of a step that communication may take before the batch grows.",
+              .min = 0, .max = 1},
+
+    SchemaRow{.section = "memory", .key = "recompute",
+              .doc = "Activations computed again in backward, or of how many blocks.", .min = 1,
+              .max = 65536, .choices = "none|selective|full", .or_integer = true},
+    SchemaRow{.section = "memory", .key = "activation_store",
+              .doc = "How activations wait for backward.", .choices = "none|bf16|int8|offload"},
+    SchemaRow{.section = "memory", .key = "allow_lossy",
+              .doc = "Whether auto may choose int8 activations."},
+    SchemaRow{.section = "memory", .key = "gpu_memory_gib", .doc = "Memory of one GPU.",
+              .unit = "GiB", .min = 0, .max = 1e5, .above_min = true},
+
+    SchemaRow{.section = "optim", .key = "name", .doc = "Optimizer.", .choices = "adamw"},
+    SchemaRow{.section = "optim", .key = "lr", .doc = "Learning rate after the warm-up.", .min = 0,
+              .max = 1e3, .above_min = true, .in_template = true},
+    SchemaRow{.section = "optim", .key = "warmup_steps",
+              .doc = "Steps over which the rate rises from 0.", .unit = "steps", .min = 0,
+              .max = kInt, .in_template = true},
+    SchemaRow{.section = "optim", .key = "grad_clip",
+              .doc = "Largest gradient norm, or \"adaptive\".", .min = 0, .max = 1e9,
+              .above_min = true, .auto_word = "adaptive"},
+    SchemaRow{.section = "optim", .key = "ema_decay",
+              .doc = "Decay of the moving average of the weights.", .min = 0, .max = 1},
+    SchemaRow{.section = "optim", .key = "precision", .doc = "Arithmetic of forward and backward.",
+              .choices = "bf16|fp16|fp32", .in_template = true},
+    SchemaRow{.section = "optim", .key = "lora_rank",
+              .doc = "Rank of LoRA adapters; 0 trains all weights.", .min = 0, .max = 65536,
+              .support = Support::none},
+    SchemaRow{.section = "optim", .key = "freeze", .doc = "Name prefixes of weights that stay.",
+              .example = "[\"blocks.0.\"]", .support = Support::none},
+
+    SchemaRow{.section = "train", .key = "steps", .doc = "Training ends after this many.",
+              .unit = "steps", .min = 1, .max = kInt, .in_template = true},
+    SchemaRow{.section = "train", .key = "seed", .doc = "Everything random follows it.", .min = 0},
+    SchemaRow{.section = "train", .key = "log_every",
+              .doc = "Distance of the lines in worker logs.", .unit = "steps", .min = 1,
+              .max = kInt},
+    SchemaRow{.section = "train", .key = "deterministic",
+              .doc = "Only kernels that give the same bits every time."},
+
+    SchemaRow{.section = "checkpoint", .key = "every",
+              .doc = "Distance of checkpoints; 0: only at the end.", .unit = "steps", .min = 0,
+              .max = kInt, .in_template = true},
+    SchemaRow{.section = "checkpoint", .key = "keep", .doc = "Newest checkpoints that are kept.",
+              .min = 1, .max = 100000},
+    SchemaRow{.section = "checkpoint", .key = "async", .doc = "Write while training goes on."},
+    SchemaRow{.section = "checkpoint", .key = "resume",
+              .doc = "Where to start: \"auto\" (newest of this run), \"none\", or a folder.",
+              .shape = Shape::path},
+
+    SchemaRow{.section = "worker", .key = "command",
+              .doc = "Program and arguments of each rank, with run.job = \"exec\".",
+              .example = "[\"./train.py\", \"--fast\"]"},
+    SchemaRow{.section = "worker", .key = "env", .doc = "Variables for every rank.",
+              .example = "{ OMP_NUM_THREADS = \"4\" }"},
+
+    SchemaRow{.section = "faults", .key = "max_restarts",
+              .doc = "Relaunches before the run counts as failed.", .min = 0, .max = 10000},
+    SchemaRow{.section = "faults", .key = "step_timeout",
+              .doc = "A step without progress for longer is a hang.", .unit = "s", .min = 0,
+              .max = 1e9, .above_min = true},
+    SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
+              .example = "[\"n11\"]", .support = Support::none_harmless},
+
+    SchemaRow{.section = "bisect", .key = "auto", .doc = "When a regression is confirmed.",
+              .choices = "off|suggest|run", .member = "auto_mode",
+              .support = Support::none_harmless},
+    SchemaRow{.section = "bisect", .key = "budget_gpu_h", .doc = "Most that a bisect may spend.",
+              .unit = "GPU-h", .min = 0, .max = 1e9, .support = Support::none_harmless},
+    SchemaRow{.section = "bisect", .key = "build",
+              .doc = "How to build a commit; empty: commits are not a factor.",
+              .example = "[\"make\", \"-j8\"]", .support = Support::none_harmless},
+
+    SchemaRow{.section = "notify", .key = "on", .doc = "Occasions.",
+              .choices = "end|failure|regression", .example = "[\"end\", \"failure\"]",
+              .support = Support::none_harmless},
+    SchemaRow{.section = "notify", .key = "command", .doc = "Program and arguments to run.",
+              .example = "[\"notify-send\", \"osora\"]", .support = Support::none_harmless},
+    SchemaRow{.section = "notify", .key = "webhook", .doc = "URL that gets a POST.",
+              .support = Support::none_harmless},
+    SchemaRow{.section = "notify", .key = "mail", .doc = "Address that gets a mail.",
+              .support = Support::none_harmless},
+
+    SchemaRow{.section = "debug", .key = "collectives", .doc = "How gradients are reduced.",
+              .choices = "bucketed|per_parameter"},
+    SchemaRow{.section = "debug", .key = "bucket_schedule",
+              .doc = "\"original\": ranks draw buckets of unequal cost, as Open-Sora does.",
+              .choices = "balanced|original"},
+};
+
+// clang-format on
+
+}  // namespace
+
+std::span<SectionRow const> schema_sections() {
+    return kSections;
+}
+std::span<SchemaRow const> schema_rows() {
+    return kRows;
+}
+
+SchemaRow const* find_row(std::string_view section, std::string_view key) {
+    auto const* found = std::ranges::find_if(
+        kRows, [&](SchemaRow const& row) { return row.section == section && row.key == key; });
+    return found == kRows.end() ? nullptr : found;
+}
+
+SectionRow const* find_section(std::string_view section) {
+    auto const* found = std::ranges::find(kSections, section, &SectionRow::name);
+    return found == kSections.end() ? nullptr : found;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,87 @@
+#include "plan/config/cross_checks.hpp"
+
+#include "resolve.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> unsupported_with(std::vector<std::string> const& sets) {
+    return texts(unsupported(resolve(kMinimal, sets)));
+}
+
+TEST(CrossChecks, BatchLimits) {
+    EXPECT_THAT(problems_of("batch = { min = 8, max = 4 }"),
+                ElementsAre("run.toml:1: batch.max = 4: is below batch.min = 8"));
+    EXPECT_THAT(problems_of("batch = { max = 64, global_batch_size = 65 }"),
+                ElementsAre("run.toml:1: batch.global_batch_size = 65: is above batch.max = 64; "
+                            "nearest valid: 64"));
+    EXPECT_THAT(problems_of("batch = { min = 64, global_batch_size = 63 }"),
+                ElementsAre("run.toml:1: batch.global_batch_size = 63: is below batch.min = 64; "
+                            "nearest valid: 64"));
+    EXPECT_THAT(problems_of("batch = { global_batch_size = 100000 }"), IsEmpty());
+    // A limit that could not be read is not blamed on others.
+    EXPECT_THAT(problems_of("batch = { max = \"x\", global_batch_size = 100000 }"),
+                ElementsAre("run.toml:1: batch.max = \"x\": expected an integer, found a string"));
+}
+
+TEST(CrossChecks, Buckets) {
+    EXPECT_THAT(texts(resolve("[data]\nmanifest = \"c\"\n").problems),
+                ElementsAre("run.toml: bucket: none is given; add [[bucket]] with resolution = "
+                            "\"64\" and num_frames = 8"));
+    EXPECT_THAT(
+        texts(
+            resolve(std::string(kMinimal) + "[[bucket]]\nresolution=64\nnum_frames=8\n").problems),
+        ElementsAre("run.toml:6: bucket[1]: 64 x 8 is given twice (also as bucket[0])"));
+    EXPECT_THAT(problems_of_set("bucket[0].keep_prob=0"),
+                ElementsAre("run.toml: bucket: keep_prob is 0 in all of them: no clip is left"));
+}
+
+TEST(CrossChecks, JobsNeedTheirInputs) {
+    EXPECT_THAT(
+        texts(resolve("[[bucket]]\nresolution = \"64\"\n").problems),
+        ElementsAre("run.toml: data.manifest = \"\": the job needs one: a CSV with a column "
+                    "path"));
+    EXPECT_THAT(texts(resolve("[run]\njob = \"exec\"\n").problems),
+                ElementsAre("run.toml:2: run.job = \"exec\": needs worker.command, as in command = "
+                            "[\"python\", \"train.py\"]"));
+    EXPECT_THAT(texts(resolve("[run]\njob = \"exec\"\n[worker]\ncommand = [\"x\"]\n").problems),
+                IsEmpty());
+    EXPECT_THAT(problems_of("worker.command = [\"x\"]"),
+                ElementsAre("run.toml:1: worker.command = [\"x\"]: is used with run.job = \"exec\" "
+                            "only"));
+}
+
+TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
+    EXPECT_THAT(unsupported_with({}), IsEmpty());
+    EXPECT_THAT(unsupported_with({"resources.backend=slurm"}),
+                ElementsAre("--set: resources.backend = \"slurm\": not available in this version; "
+                            "available: local"));
+    EXPECT_THAT(unsupported_with({"resources.nodes=2"}),
+                ElementsAre("--set: resources.nodes = 2: the local backend has one node; nearest "
+                            "valid: 1"));
+    EXPECT_THAT(
+        unsupported_with({"run.job=sample"}),
+        ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
+                    "train, exec"));
+    EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}),
+                ElementsAre("--set: optim.lora_rank = 8: not available in this version"));
+    auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");
+    EXPECT_THAT(texts(unsupported(staged)),
+                ElementsAre("run.toml: stage: [[stage]] is not available in this version"));
+}
+
+TEST(CrossChecks, KeysWithoutEffectAreNamed) {
+    auto const resolved = resolve(std::string(kMinimal) + "[notify]\nmail = \"a@b\"\n");
+    EXPECT_THAT(texts(unsupported(resolved)), IsEmpty());
+    EXPECT_THAT(texts(without_effect(resolved)),
+                ElementsAre("run.toml:7: notify.mail = \"a@b\": has no effect in this version"));
+}
+
+}  // namespace
+}  // namespace osora::plan
