@@ -84,7 +84,7 @@ def install(name, lines):
         wanted.write_text(lines)
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--no-deps",
                    "--require-hashes", "--no-cache-dir", "--no-compile", "--only-binary=:all:",
-                   "--disable-pip-version-check", "-r", str(wanted)]
+                   "--disable-pip-version-check", "--retries", "2", "-r", str(wanted)]
         for attempt in range(1, ATTEMPTS + 1):
             run = subprocess.run(command, text=True, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT, check=False)
@@ -113,4 +113,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
