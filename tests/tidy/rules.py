@@ -211,9 +211,11 @@ def check_registered(files):
         if not folder:
             yield Finding("unregistered", path, 1, "in no CMakeLists.txt: it is never built or run")
     for folder in lists:
-        above, _, name = folder.rpartition("/")
+        parts = folder.split("/")
+        named = any("/".join(parts[depth:]) in names.get("/".join(parts[:depth]), ())
+                    for depth in range(len(parts)))
         by_itself = re.fullmatch(r"(?:tests/)?[^/]+|tests/unit/[^/]+", folder)
-        if folder and not by_itself and name not in names.get(above, ()):
+        if folder and not by_itself and not named:
             yield Finding("unregistered", folder + "/CMakeLists.txt", 1,
                           "no add_subdirectory names it")
 

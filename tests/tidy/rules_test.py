@@ -177,6 +177,9 @@ class Rules(unittest.TestCase):
                          ["tests/unit/plan/aa_test.cpp"])
         lost = {"worker/model/CMakeLists.txt": "", "worker/CMakeLists.txt": ""}
         self.assertEqual(broken({**good, **lost}), ["worker/model/CMakeLists.txt"])
+        for path, text in (("CMakeLists.txt", "add_subdirectory(worker/model)"),
+                           ("worker/CMakeLists.txt", "foreach(folder data model)")):
+            self.assertEqual(broken({**good, **lost, path: text}), [])
 
 
 class Reading(unittest.TestCase):
