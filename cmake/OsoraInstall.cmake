@@ -5,8 +5,15 @@ foreach(program osora osorad osora-worker osora-worker-mock osora-sim)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-# Beside bin, not in a library folder of the system's: run paths say $ORIGIN/../lib.
+# LibTorch under .deps is no link path to CMake, since it lies in the source tree: name it.
 get_property(modules GLOBAL PROPERTY OSORA_MODULES)
+foreach(target osora-worker ${modules})
+  if(TARGET ${target})
+    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH
+                 ${OSORA_TORCH_ROOT}/lib ${OSORA_NVIDIA_ROOT}/cu13/lib)
+  endif()
+endforeach()
+# Beside bin, not in a library folder of the system's: run paths say $ORIGIN/../lib.
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION lib)
 endif()
