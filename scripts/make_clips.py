@@ -74,6 +74,8 @@ def cut(films, out, film, start, frames, row, crop):
 
 
 def main():
+    if not shutil.which("ffmpeg"):
+        fail("no ffmpeg on the PATH to cut them with")
     target = Path(sys.argv[1])
     clips = list(plan())
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
