@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace osora::plan {
 namespace {
@@ -66,7 +65,9 @@ GlobalBatches of_user(PlanContext const& context, int batch) {
 
 }  // namespace
 
-int comparable_ranks(int dp_size) { return std::lcm(kComparable, dp_size); }
+int comparable_ranks(int dp_size) {
+    return kComparable % dp_size == 0 ? kComparable : dp_size;
+}
 
 std::int64_t batch_unit(int dp_size, int micro_batch_size) {
     return std::int64_t{comparable_ranks(dp_size)} * std::max(1, micro_batch_size);

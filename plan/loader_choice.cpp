@@ -14,6 +14,8 @@ namespace {
 constexpr int kWorkersMax = 8;
 constexpr int kPrefetch = 2;
 constexpr double kGoodEnough = 1.01;
+/// Decoding in the trainer's thread hides no file reads: only for next to no decoding.
+constexpr double kInlineShare = 0.01;
 
 /// What a rank's loader may take: the user's budget, and on the host what the ranks leave.
 std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
@@ -44,11 +46,26 @@ void predict(PlanContext const& context, std::vector<double> const& shares,
     }
 }
 
-std::vector<int> worker_counts(PlanContext const& context) {
+/// Seconds that one thread decodes for a step of one rank, mean over the steps.
+double decode_s_per_step(PlanContext const& context, std::vector<double> const& shares,
+                         Candidate const& candidate) {
+    double decode = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+        BucketChoice const& bucket = candidate.buckets[i];
+        decode += shares[i] * context.decode_s[i] * bucket.micro_batch_size *
+                  bucket.grad_accum_steps;
+    }
+    return decode;
+}
+
+std::vector<int> worker_counts(PlanContext const& context, Candidate const& candidate,
+                               double decode_s) {
     auto const& given = context.config.data.num_workers;
     if (!given.is_auto()) return {*given.value};
+    if (decode_s <= kInlineShare * candidate.step_time_s) return {0};
     std::vector<int> counts;
-    for (int n = 0; n <= std::min(kWorkersMax, context.cores); ++n) counts.push_back(n);
+    for (int n = 1; n <= std::min(kWorkersMax, context.cores); ++n) counts.push_back(n);
+    counts.push_back(0);  // the least memory: only where no thread fits
     return counts;
 }
 
@@ -68,18 +85,13 @@ Result<LoaderMemory> fit(PlanContext const& context, LoaderSizes sizes, std::int
     return memory;
 }
 
-std::string reason_of(PlanContext const& context, LoaderChoice const& choice,
-                      std::vector<double> const& shares, Candidate const& candidate) {
+std::string reason_of(PlanContext const& context, LoaderChoice const& choice, double decode_s) {
     if (!context.config.data.num_workers.is_auto()) {
-        return fmt::format("loader: {} threads a rank: yours", choice.num_workers);
+        return fmt::format("loader: {} thread{} a rank: yours", choice.num_workers,
+                           choice.num_workers == 1 ? "" : "s");
     }
-    double decode = 0;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-        BucketChoice const& bucket = candidate.buckets[i];
-        decode += shares[i] * context.decode_s[i] * bucket.micro_batch_size *
-                  bucket.grad_accum_steps;
-    }
-    std::string const cost = fmt::format("decoding takes {} of a {} step", format_seconds(decode),
+    std::string const cost = fmt::format("decoding takes {} of a {} step",
+                                         format_seconds(decode_s),
                                          format_seconds(choice.mean_step_s));
     if (choice.num_workers == 0) return "loader: in the trainer's thread: " + cost;
     return fmt::format("loader: {} thread{} a rank, {} ahead: {}", choice.num_workers,
@@ -96,7 +108,8 @@ Result<LoaderChoice> choose_loader(PlanContext const& context,
     LoaderSizes sizes = smallest_loader(context, globals);
     std::vector<LoaderChoice> fitting;
     std::optional<Error> error;
-    for (int const workers : worker_counts(context)) {
+    double const decode_s = decode_s_per_step(context, shares, candidate);
+    for (int const workers : worker_counts(context, candidate, decode_s)) {
         LoaderChoice choice{.num_workers = workers, .memory = {}, .times = {}, .reason = {}};
         sizes.num_workers = workers;
         auto memory = fit(context, sizes, budget, choice.prefetch_factor);
@@ -114,7 +127,7 @@ Result<LoaderChoice> choose_loader(PlanContext const& context,
     LoaderChoice chosen = *std::ranges::find_if(fitting, [&](LoaderChoice const& choice) {
         return choice.mean_step_s <= kGoodEnough * best;
     });
-    chosen.reason = reason_of(context, chosen, shares, candidate);
+    chosen.reason = reason_of(context, chosen, decode_s);
     return chosen;
 }
 

@@ -2,6 +2,7 @@
 #include "plan/plan_context.hpp"
 
 #include "base/units.hpp"
+#include "plan/buckets/assign.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +11,7 @@
 namespace osora::plan {
 namespace {
 
-/// Without an index of the clips: pictures of 640 x 360, every third frame of them kept.
+/// Without an index of the clips: pictures of 640 x 360, decoded to every third frame.
 constexpr std::int64_t kUnknownClipPixels = 640 * 360;
 constexpr double kUnknownStride = 3;
 
@@ -26,12 +27,31 @@ double decode_s(PlanRequest const& request, BucketKey const& key, std::int64_t c
     return megapixels * request.calibration.decode_ms_per_megapixel * 1e-3;
 }
 
+/// Shares of clips that fit every bucket, by keep_prob alone; equal ones where keep_prob = 1 of a
+/// large bucket would leave the smaller ones none, because real clips fit them at times.
+std::vector<double> shares_by_keep_prob(RunConfig const& config, ModelShape const& shape) {
+    std::vector<double> shares(config.bucket.size(), 1.0);
+    std::vector<BucketEntry> entries;
+    for (BucketSection const& bucket : config.bucket) {
+        entries.push_back({.resolution = bucket.resolution,
+                           .num_frames = bucket.num_frames,
+                           .keep_prob = bucket.keep_prob});
+    }
+    auto const table = BucketTable::make(
+        std::move(entries), {.multiple = shape.pixel_multiple(), .images_from_videos = true});
+    if (!table) return shares;
+    ClipShape const huge{.num_frames = 1 << 20, .height = 8192, .width = 8192};
+    auto const rows = table->row_shares(huge);
+    if (std::ranges::any_of(rows, [](double share) { return share <= 0; })) return shares;
+    for (std::size_t i = 0; i < rows.size(); ++i) shares[table->rows()[i].source] = rows[i];
+    return shares;
+}
+
 Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::size_t i) {
     OSORA_TRY(BucketKey key, bucket_key(request.config.bucket[i], context.shape));
-    double clips = 1;
     if (has_statistics(request, i)) {
         BucketClips const& known = request.clips->buckets[i];
-        clips = known.clips;
+        context.clips[i] = known.clips;
         if (known.height > 0 && known.width > 0) {
             key.height = known.height;
             key.width = known.width;
@@ -39,7 +59,6 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
     }
     context.keys.push_back(key);
     context.costs.push_back(sample_cost(context.shape, key));
-    context.clips.push_back(clips);
     context.decode_s.push_back(decode_s(request, key, context.clip_pixels_max));
     return {};
 }
@@ -80,6 +99,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     }
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;
+    context.clips = shares_by_keep_prob(request.config, context.shape);
     for (std::size_t i = 0; i < request.config.bucket.size(); ++i) {
         OSORA_TRY_VOID(add_bucket(context, request, i));
     }

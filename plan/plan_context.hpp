@@ -19,7 +19,7 @@ struct PlanContext {
     Calibration calibration;
     std::vector<BucketKey> keys;         // of each [[bucket]]
     std::vector<SampleCost> costs;       // of a sample of each
-    std::vector<double> clips;           // of each, a pass over the data; equal when unknown
+    std::vector<double> clips;           // of each, a pass over the data; any unit
     std::vector<double> decode_s;        // of a sample of each, one decoding thread
     std::int64_t clip_pixels_max = 0;    // of the largest source picture
     int ranks = 1;                       // all on one node

@@ -34,7 +34,8 @@ struct PlanRequest {
     Origins origins;            // where values come from, for [nccl] and unwritten defaults
     topology::Cluster cluster;  // GPUs only where the worker can use them
     Calibration calibration;
-    std::optional<ClipStatistics> clips;             // without: square shapes, equal shares
+    std::optional<ClipStatistics> clips;             // without: square shapes, shares by
+                                                     // keep_prob
     std::map<std::string, std::string> environment;  // only its NCCL_* are looked at
 };
 

@@ -1,0 +1,24 @@
+// The command table: a new command is one line here.
+#include "cli/commands.hpp"
+
+namespace osora::cli {
+
+std::vector<CommandSpec> command_table() {
+    return {
+        init_command(),       validate_command(),        config_show_command(),
+        completion_command(), completion_runs_command(), man_command(),
+    };
+}
+
+CommandMatch find_command(std::span<CommandSpec const> table, std::span<std::string const> words) {
+    for (std::size_t count : {std::size_t{2}, std::size_t{1}}) {
+        if (words.size() < count) continue;
+        std::string const name = count == 2 ? words[0] + " " + words[1] : words[0];
+        for (CommandSpec const& command : table) {
+            if (command.name == name) return {&command, count};
+        }
+    }
+    return {};
+}
+
+}  // namespace osora::cli

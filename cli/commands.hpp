@@ -1,0 +1,15 @@
+// The rows of the command table; each stands in the file of its command.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace osora::cli {
+
+[[nodiscard]] CommandSpec init_command();
+[[nodiscard]] CommandSpec validate_command();
+[[nodiscard]] CommandSpec config_show_command();
+[[nodiscard]] CommandSpec completion_command();
+[[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script
+[[nodiscard]] CommandSpec man_command();              // hidden: makes docs/man/osora.1
+
+}  // namespace osora::cli

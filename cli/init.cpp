@@ -1,0 +1,101 @@
+// osora init: a run file to start from, with a comment for every key.
+#include "base/files.hpp"
+#include "base/version.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/json_output.hpp"
+#include "cli/run_file_command.hpp"
+#include "cli/runs.hpp"
+#include "plan/config/fields.hpp"
+#include "plan/config/template.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace osora::cli {
+namespace {
+
+/// The run file will stand elsewhere: paths must not depend on its folder.
+void make_paths_absolute(plan::RunConfig& config, std::filesystem::path const& base_dir) {
+    for (plan::Field const& field : plan::fields_of(config)) {
+        auto* const* value = std::get_if<std::string*>(&field.value);
+        if (field.row->shape != plan::Shape::path || value == nullptr || (*value)->empty())
+            continue;
+        bool const word = **value == "auto" || **value == "none";
+        if (!word || field.row->section != "checkpoint") {
+            **value = (base_dir / **value).lexically_normal().string();
+        }
+    }
+}
+
+Result<plan::RunConfig> config_of_run(Context const& context, std::string const& wanted) {
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    OSORA_TRY(auto const folder, find_run(state, wanted));
+    OSORA_TRY(auto const submitted, read_submission(folder));
+    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(submitted.config));
+    make_paths_absolute(config, submitted.base_dir);
+    return config;
+}
+
+Result<std::string> text_for(Context const& context, Arguments const& arguments) {
+    std::string const check =
+        "# Check it with: osora validate FILE    Run it with: osora submit FILE";
+    auto const from = arguments.value("--from");
+    if (!from) {
+        return plan::run_file_text(plan::starting_config(),
+                                   fmt::format("# A run file for osora {}. Keys behind a # show "
+                                               "their default or an example.\n{}",
+                                               kVersion, check));
+    }
+    OSORA_TRY(auto const config, config_of_run(context, *from));
+    return plan::run_file_text(config, fmt::format("# Settings of run {}.\n{}", *from, check));
+}
+
+int run(Context const& context, Arguments const& arguments) {
+    auto const text = text_for(context, arguments);
+    if (text.has_error()) return fail(exit_code_for(text.error().code), text.error().message);
+    auto const file = arguments.value("FILE");
+    if (arguments.has("--json")) {
+        print_json("init", {{"text", *text}});
+        return kExitOk;
+    }
+    if (!file) {
+        fmt::print("{}", *text);
+        return kExitOk;
+    }
+    std::error_code ignored;
+    if (std::filesystem::exists(*file, ignored) && !arguments.has("--force")) {
+        return fail(kExitUsage, *file + ": exists already; --force replaces it");
+    }
+    if (auto const written = write_file_atomic(*file, *text); written.has_error()) {
+        return fail(kExitBad, written.error().message);
+    }
+    fmt::print("wrote {0}; next: osora validate {0}\n", *file);
+    return kExitOk;
+}
+
+}  // namespace
+
+CommandSpec init_command() {
+    return {.name = "init",
+            .summary = "write a run file to start from, with comments",
+            .details =
+                "Prints a run file in which every key stands with its sentence, its range "
+                "and its default, or writes it to FILE. With --from it holds the settings "
+                "of an earlier run.",
+            .example = "osora init first.toml\nosora init --from 42 > again.toml",
+            .positionals = {{.name = "FILE",
+                             .help = "Where to write; stdout when it is left out.",
+                             .complete = Complete::file,
+                             .required = false}},
+            .options = {{.name = "--from",
+                         .value = "RUN",
+                         .help = "Take the settings of this run.",
+                         .complete = Complete::run},
+                        {.name = "--force", .value = "", .help = "Replace FILE."},
+                        json_option()},
+            .run = run};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,13 @@
+// Objects that scripts read, one a line.
+#pragma once
+
+#include "protocol/json.hpp"
+
+#include <string_view>
+
+namespace osora::cli {
+
+/// {"schema": "osora.NAME/1", ...members} and a newline on stdout, flushed.
+void print_json(std::string_view schema, protocol::json::object const& members);
+
+}  // namespace osora::cli

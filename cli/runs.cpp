@@ -1,0 +1,159 @@
+// Numbers count over all runs of a state folder; the highest folder, under the lock, gives the
+// next.
+#include "cli/runs.hpp"
+
+#include "base/descriptor.hpp"
+#include "base/files.hpp"
+#include "base/nearest.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+namespace osora::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kUuidPrefixMin = 4;
+
+/// "stage1-0042" -> "stage1".
+std::string_view series_of(std::string_view folder_name) {
+    return folder_name.substr(0, folder_name.rfind('-'));
+}
+
+bool is_number(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Error no_such_run(std::vector<RunFolder> const& runs, std::string_view wanted) {
+    if (runs.empty()) {
+        return {Errc::not_found,
+                fmt::format("run {}: there are no runs yet; osora submit starts one", wanted)};
+    }
+    std::vector<std::string_view> names;
+    for (RunFolder const& each : runs) {
+        names.push_back(each.name);
+        names.push_back(series_of(each.name));
+    }
+    auto const near = nearest_name(wanted, names);
+    return {Errc::not_found,
+            fmt::format("run {}: no such run; {}", wanted,
+                        near ? fmt::format("did you mean {}?", *near)
+                             : fmt::format("the newest is {} ({})", runs.front().number,
+                                           runs.front().name))};
+}
+
+Result<RunFolder> by_uuid(std::vector<RunFolder> const& runs, std::string_view wanted) {
+    std::vector<RunFolder> found;
+    for (RunFolder const& each : runs) {
+        auto const submission = read_submission(each);
+        if (submission.has_value() && submission->run_uuid.starts_with(wanted)) {
+            found.push_back(each);
+        }
+    }
+    if (found.size() > 1) {
+        return Error{Errc::invalid_input, fmt::format("run {}: {} and {} start with it", wanted,
+                                                      found[0].name, found[1].name)};
+    }
+    if (found.empty()) return no_such_run(runs, wanted);
+    return found.front();
+}
+
+Result<Descriptor> lock_numbers(fs::path const& runs) {
+    fs::path const file = runs / ".lock";
+    Descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock.is_open()) return file_error(errno, "open", file);
+    auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR) return file_error(errno, "lock", file);
+        if (std::chrono::steady_clock::now() > deadline) {
+            return Error{Errc::busy, file.string() + ": another submit holds it for over 10 s"};
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return lock;
+}
+
+}  // namespace
+
+int number_of(std::string_view folder_name) {
+    auto const dash = folder_name.rfind('-');
+    if (dash == std::string_view::npos || dash == 0) return 0;
+    std::string_view const digits = folder_name.substr(dash + 1);
+    if (digits.size() < 4 || !is_number(digits)) return 0;
+    int number = 0;
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
+}
+
+Result<std::vector<RunFolder>> list_runs(fs::path const& state) {
+    std::vector<RunFolder> runs;
+    std::error_code error;
+    fs::directory_iterator folder(state / "runs", error);
+    if (error == std::errc::no_such_file_or_directory) return runs;
+    for (auto const end = fs::directory_iterator(); !error && folder != end;
+         folder.increment(error)) {
+        std::string const name = folder->path().filename();
+        int const number = number_of(name);
+        if (number > 0) runs.push_back({number, name, {folder->path()}});
+    }
+    if (error) return file_error(error.value(), "list", state / "runs");
+    std::ranges::sort(runs, std::greater{}, &RunFolder::number);
+    return runs;
+}
+
+Result<RunFolder> find_run(fs::path const& state, std::string_view wanted) {
+    OSORA_TRY(auto const runs, list_runs(state));
+    if (is_number(wanted)) {
+        int number = 0;
+        std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+        auto const found = std::ranges::find(runs, number, &RunFolder::number);
+        if (found != runs.end()) return *found;
+    }
+    for (RunFolder const& each : runs) {
+        if (each.name == wanted) return each;
+    }
+    for (RunFolder const& each : runs) {  // newest first
+        if (series_of(each.name) == wanted) return each;
+    }
+    bool const hexadecimal =
+        wanted.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+    if (wanted.size() >= kUuidPrefixMin && hexadecimal) return by_uuid(runs, wanted);
+    return no_such_run(runs, wanted);
+}
+
+Result<protocol::RunSubmitted> read_submission(RunFolder const& run) {
+    OSORA_TRY(auto const text, read_file(run.paths.submission()));
+    auto submitted = protocol::decode<protocol::RunSubmitted>(text);
+    if (submitted.has_error()) {
+        return std::move(submitted).error().in(run.paths.submission().string());
+    }
+    return submitted;
+}
+
+Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
+    std::error_code error;
+    fs::create_directories(state / "runs", error);
+    if (error) return file_error(error.value(), "create", state / "runs");
+    OSORA_TRY(auto const lock, lock_numbers(state / "runs"));
+    OSORA_TRY(auto const runs, list_runs(state));
+    RunFolder run;
+    run.number = runs.empty() ? 1 : runs.front().number + 1;
+    run.name = fmt::format("{}-{:04}", name, run.number);
+    run.paths.dir = state / "runs" / run.name;
+    if (::mkdir(run.paths.dir.c_str(), 0700) != 0) {
+        return file_error(errno, "create", run.paths.dir);
+    }
+    OSORA_TRY_VOID(sync_directory(state / "runs"));
+    return run;
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,42 @@
+// Runs as folders of the state folder: listing them, finding the one that a user means, and making
+// a new one with the next number (protocol/run_directory.hpp has the names).
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/run_directory.hpp"
+#include "protocol/run_events.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::cli {
+
+struct RunFolder {
+    int number = 0;    // 42
+    std::string name;  // "stage1-0042"
+    protocol::RunPaths paths;
+};
+
+/// "stage1-0042" -> 42; 0 when a folder of this name is no run.
+[[nodiscard]] int number_of(std::string_view folder_name);
+
+/// Newest first; none when there is no state folder yet.
+[[nodiscard]] Result<std::vector<RunFolder>> list_runs(std::filesystem::path const& state);
+
+/// The run that `wanted` names: a number, a folder's name, a run's name (its newest run), or at
+/// least four characters of a uuid. not_found names the nearest; invalid_input when it is
+/// ambiguous.
+[[nodiscard]] Result<RunFolder> find_run(std::filesystem::path const& state,
+                                         std::string_view wanted);
+
+/// submission.json of a run.
+[[nodiscard]] Result<protocol::RunSubmitted> read_submission(RunFolder const& run);
+
+/// Makes RUNS/NAME-NNNN (mode 0700) with the next number, under a lock that other submits wait for
+/// at most 10 s.
+[[nodiscard]] Result<RunFolder> make_run_folder(std::filesystem::path const& state,
+                                                std::string_view name);
+
+}  // namespace osora::cli

@@ -1,0 +1,40 @@
+// What kind of thing stdout is. Colour only underlines what the words already say.
+#pragma once
+
+#include "base/environment.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace osora::cli {
+
+enum class Style { plain, bold, dim, good, warning, bad };
+
+struct Terminal {
+    bool interactive = false;  // a terminal that can move its cursor
+    bool colour = false;
+    int columns = 80;
+
+    /// `text` in a style when there is colour, else `text`.
+    [[nodiscard]] std::string styled(Style style, std::string_view text) const;
+};
+
+/// Looks at descriptor `fd`, TERM and NO_COLOR.
+[[nodiscard]] Terminal terminal_of(int fd, Environment const& environment);
+
+/// Columns of the terminal at `fd` now; 80 when it does not say.
+[[nodiscard]] int columns_of(int fd);
+
+/// Columns that UTF-8 text takes: code points, without the colour sequences of styled().
+[[nodiscard]] int display_width(std::string_view text);
+
+/// At most `columns` of plain text (no sequences), cut at a code point.
+[[nodiscard]] std::string clipped(std::string_view text, int columns);
+
+/// Text from outside for one line of a terminal: control characters become '?'.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// `text` filled to `columns` with `indent` spaces before each line, one '\n' after each.
+[[nodiscard]] std::string filled(std::string_view text, int indent, int columns);
+
+}  // namespace osora::cli

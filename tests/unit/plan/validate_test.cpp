@@ -1,0 +1,121 @@
+#include "plan/validate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace osora::plan {
+namespace {
+
+RunConfig valid() {
+    RunConfig config;
+    config.resources.gpus_per_node = 2;
+    config.data.manifest = "clips.csv";
+    config.bucket = {{"48", 4, 0.6, {}}, {"32", 1, 1.0, {}}};
+    return config;
+}
+
+std::vector<ConfigViolation> violations_of(RunConfig const& config, Origins const& origins = {}) {
+    return config_violations(config, origins, {{{"box", 2, 0, {}}}});
+}
+
+TEST(Validate, ValidIsSilent) {
+    EXPECT_TRUE(violations_of(valid()).empty());
+    RunConfig defaults = valid();
+    defaults.batch.global_batch_size = 8;
+    defaults.parallel.tp_size = 1;
+    defaults.memory.recompute = std::string("none");
+    EXPECT_TRUE(violations_of(defaults).empty());
+}
+
+TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
+    struct Case {
+        std::function<void(RunConfig&)> break_it;
+        char const* key;
+        char const* message;
+    };
+    Case const cases[] = {
+        {[](RunConfig& c) { c.model.arch = "stdit4"; }, "model.arch",
+         "unknown architecture 'stdit4'; known: stdit3-tiny, stdit3-xl/2, stdit3-3b/2, "
+         "stdit2-xl/2, mmdit-11b"},
+        {[](RunConfig& c) { c.model.arch = "stdit3-xl/2"; }, "model.arch",
+         "this version's worker does not do it; valid: stdit3-tiny"},
+        {[](RunConfig& c) { c.parallel.tp_size = 2; }, "parallel.tp_size",
+         "this version's worker splits batches only; valid: 1"},
+        {[](RunConfig& c) { c.parallel.tp_size = 3; }, "parallel.tp_size",
+         "this version's worker splits batches only; valid: 1 (tp_size 3 does not divide 4 heads; "
+         "nearest valid: 2, 4)"},
+        {[](RunConfig& c) { c.parallel.pp_size = 8; }, "parallel.pp_size",
+         "this version's worker splits batches only; valid: 1 (pp_size 8 exceeds 4 blocks; at "
+         "most one stage per block)"},
+        {[](RunConfig& c) { c.parallel.zero_stage = 2; }, "parallel.zero_stage",
+         "this version's worker does not shard; valid: 0"},
+        {[](RunConfig& c) { c.memory.recompute = std::string("full"); }, "memory.recompute",
+         "this version's worker does not do it; valid: none"},
+        {[](RunConfig& c) { c.memory.activation_store = std::string("int8"); },
+         "memory.activation_store", "this version's worker does not do it; valid: none"},
+        {[](RunConfig& c) { c.optim.lora_rank = 8; }, "optim.lora_rank",
+         "this version's worker trains all weights; valid: 0"},
+        {[](RunConfig& c) { c.optim.freeze = {"x"}; }, "optim.freeze",
+         "this version's worker trains all weights; valid: []"},
+        {[](RunConfig& c) { c.optim.grad_clip = {}; }, "optim.grad_clip",
+         "this version's worker clips at a fixed norm; as in: 1.0"},
+        {[](RunConfig& c) { c.optim.name = "sgd"; }, "optim.name",
+         "this version's worker does not do it; valid: adamw"},
+        {[](RunConfig& c) { c.debug.collectives = "per_parameter"; }, "debug.collectives",
+         "this version's worker does not do it; valid: bucketed"},
+        {[](RunConfig& c) { c.bucket[1].resolution = "7p"; }, "bucket[1].resolution", nullptr},
+        {[](RunConfig& c) { c.batch.global_batch_size = 7; }, "batch.global_batch_size",
+         "does not divide over 2 ranks; nearest valid: 6, 8"},
+        {[](RunConfig& c) {
+             c.batch.global_batch_size = 10;
+             c.bucket[0].micro_batch_size = 4;
+         },
+         "batch.global_batch_size",
+         "does not divide over 2 ranks x micro_batch_size 4; nearest valid: 8, 16"},
+        {[](RunConfig& c) { c.batch.max = 3; }, "batch.max",
+         "is below 4, the smallest batch that 4 ranks and fewer share; nearest valid: 4"},
+        {[](RunConfig& c) { c.data.num_workers = -1; }, "data.num_workers", "must be at least 0"}};
+    for (Case const& each : cases) {
+        RunConfig config = valid();
+        each.break_it(config);
+        auto const found = violations_of(config);
+        ASSERT_EQ(found.size(), 1u) << each.key;
+        EXPECT_EQ(found[0].key, each.key);
+        if (each.message != nullptr) {
+            EXPECT_EQ(found[0].message, each.message);
+        }
+    }
+}
+
+TEST(Validate, AllAtOnceInTheOrderOfTheFile) {
+    RunConfig config = valid();
+    config.optim.lora_rank = 4;
+    config.model.arch = "mmdit-11b";
+    config.parallel.sp_size = 5;
+    auto const found = violations_of(config);
+    ASSERT_EQ(found.size(), 3u);
+    EXPECT_EQ(found[0].key, "model.arch");
+    EXPECT_EQ(found[1].key, "parallel.sp_size");
+    EXPECT_EQ(found[1].code, Errc::not_divisible);
+    EXPECT_EQ(found[2].key, "optim.lora_rank");
+}
+
+TEST(Validate, OnlyAWrittenPrecisionIsRefused) {
+    RunConfig const config = valid();  // bf16 by default
+    EXPECT_TRUE(violations_of(config).empty());
+    auto const found = violations_of(config, {{"optim.precision", {Layer::run, "r.toml", 9}}});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].message, "this version's worker does not do it; valid: fp32");
+}
+
+TEST(Validate, NoMoreWorkersThanGpus) {
+    RunConfig config = valid();
+    topology::Cluster const machine{{{"box", 8, 0, {{"a GPU", 0}}}}};
+    auto const found = config_violations(config, {}, machine);
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].message, "this machine has 1 GPU; nearest valid: 1");
+}
+
+}  // namespace
+}  // namespace osora::plan
