@@ -46,6 +46,8 @@ struct DecodeCounts {
     std::int64_t frames_decoded = 0;
 };
 
+class Scaler;
+
 class ClipDecoder {
 public:
     explicit ClipDecoder(DecodeLimits limits = {});
@@ -67,10 +69,13 @@ public:
     [[nodiscard]] DecodeCounts const& counts() const { return counts_; }
 
 private:
-    class Scaler;  // keeps its scratch memory from clip to clip
     DecodeLimits limits_;
-    std::unique_ptr<Scaler> scaler_;
+    std::unique_ptr<Scaler> scaler_;  // keeps its scratch memory from clip to clip
     DecodeCounts counts_;
 };
+
+/// FFmpeg writes about every damaged file on stderr; what matters is in the errors. Process-wide,
+/// so for main to call.
+void silence_ffmpeg();
 
 }  // namespace osora::worker

@@ -37,7 +37,6 @@ struct Manifest {
 
 struct ManifestOptions {
     double probe_deadline_s = 10.0;  // per file
-    std::int64_t file_bytes_max = std::int64_t{4} << 30;
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`

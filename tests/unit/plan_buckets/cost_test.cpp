@@ -36,9 +36,10 @@ TEST(Cost, BatchesAgreeWithOpenSorasSearch) {
         BucketKey key;
         std::int64_t batch;
     };
+    // Without 256 x 256, where the published batches use only 0.5-0.7 of the others' FLOPs.
     std::vector<Found> const found{
         {{144, 256, 102}, 27}, {{144, 256, 51}, 51},  {{144, 256, 204}, 13}, {{144, 256, 408}, 6},
-        {{256, 256, 51}, 20},  {{256, 256, 102}, 10}, {{256, 256, 204}, 5},  {{240, 426, 102}, 10},
+        {{240, 426, 51}, 20},  {{240, 426, 102}, 10}, {{240, 426, 204}, 5},  {{240, 426, 408}, 2},
         {{360, 640, 51}, 8},   {{360, 640, 102}, 4},  {{360, 640, 204}, 2},  {{360, 640, 408}, 1}};
     std::vector<BucketKey> keys;
     for (Found const& f : found) keys.push_back(f.key);
@@ -47,12 +48,7 @@ TEST(Cost, BatchesAgreeWithOpenSorasSearch) {
     for (std::size_t i = 0; i < found.size(); ++i) {
         double const ratio =
             static_cast<double>(batches[i]) / (8.0 * static_cast<double>(found[i].batch));
-        if (found[i].key.height == 256 || found[i].key.height == 240) {
-            EXPECT_GT(ratio, 0.5) << i;  // the authors left memory room at these sizes
-            EXPECT_LT(ratio, 2.0) << i;
-            continue;
-        }
-        EXPECT_NEAR(ratio, 1.0, 0.25) << "bucket " << i << ": " << batches[i];
+        EXPECT_NEAR(ratio, 1.0, 0.2) << "bucket " << i << ": " << batches[i];
     }
 }
 

@@ -1,0 +1,41 @@
+// The decoder's public face: window in, RGB out.
+#include "worker/data/decoder.hpp"
+
+#include "base/check.hpp"
+#include "worker/data/frame_reader.hpp"
+#include "worker/data/scaler.hpp"
+
+#include <fmt/format.h>
+
+extern "C" {
+#include <libavutil/log.h>
+}
+
+namespace osora::worker {
+
+void silence_ffmpeg() {
+    av_log_set_level(AV_LOG_QUIET);
+}
+
+ClipDecoder::ClipDecoder(DecodeLimits limits)
+    : limits_(limits), scaler_(std::make_unique<Scaler>()) {}
+
+ClipDecoder::~ClipDecoder() = default;
+
+Result<ClipFacts> ClipDecoder::probe(std::string const& path) {
+    return probe_clip(path, limits_);
+}
+
+Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& window, FrameSize size,
+                                 std::span<std::uint8_t> out) {
+    std::size_t const frame_bytes = static_cast<std::size_t>(size.height) * size.width * 3;
+    OSORA_CHECK_EQ(out.size(), frame_bytes * static_cast<std::size_t>(window.num_frames));
+    counts_ = {};
+    FrameSink const sink = [&](int index, AVFrame& frame) {
+        auto const offset = static_cast<std::size_t>(index) * frame_bytes;
+        return scaler_->to_rgb(frame, size, out.subspan(offset, frame_bytes));
+    };
+    return read_frames(path, window, limits_, counts_, sink);
+}
+
+}  // namespace osora::worker

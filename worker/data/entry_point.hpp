@@ -1,0 +1,19 @@
+// Private to worker/data: whether decoding that starts at a packet is exact from its picture on.
+// Containers flag more packets as keyframes than those.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace osora::worker {
+
+/// H.264: true for an IDR picture, and for a recovery point that needs no further frames
+/// (recovery_frame_cnt 0, open groups of pictures); false where the picture is refreshed bit by bit
+/// over the next frames (ITU-T H.264, D.2.8). `nal_length_bytes`: 1-4 in front of each NAL unit, or
+/// 0 for start codes.
+[[nodiscard]] bool is_h264_entry_point(std::span<std::uint8_t const> packet, int nal_length_bytes);
+
+/// From avcC extradata; 0 when it is not avcC (start codes).
+[[nodiscard]] int h264_nal_length_bytes(std::span<std::uint8_t const> extradata);
+
+}  // namespace osora::worker

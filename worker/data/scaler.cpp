@@ -1,0 +1,146 @@
+// Crop, resize, colour conversion.
+#include "worker/data/scaler.hpp"
+
+#include "base/check.hpp"
+#include "worker/data/yuv_to_rgb.hpp"
+
+#include <fmt/format.h>
+#include <libyuv.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+extern "C" {
+#include <libavutil/pixdesc.h>
+}
+
+namespace osora::worker {
+namespace {
+
+bool is_full_range(AVFrame const& frame) {
+    return frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
+}
+
+YuvMatrix matrix_of(AVFrame const& frame) {
+    bool const full = is_full_range(frame);
+    switch (frame.colorspace) {
+        case AVCOL_SPC_BT709:
+            return {.kr = 0.2126, .kb = 0.0722, .full_range = full};
+        case AVCOL_SPC_BT2020_NCL:
+        case AVCOL_SPC_BT2020_CL:
+            return {.kr = 0.2627, .kb = 0.0593, .full_range = full};
+        default:
+            return {.kr = 0.299, .kb = 0.114, .full_range = full};
+    }
+}
+
+Result<void> crop(AVFrame& frame, FrameSize size) {
+    AVPixFmtDescriptor const* format =
+        av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+    if (format == nullptr) return Error{Errc::corrupt, "resize: unknown pixel format"};
+    CropBox const box = centre_crop(frame.width, frame.height, size);
+    // Chroma planes can only be cut at whole samples.
+    int const x = box.x >> format->log2_chroma_w << format->log2_chroma_w;
+    int const y = box.y >> format->log2_chroma_h << format->log2_chroma_h;
+    frame.crop_left = static_cast<std::size_t>(x);
+    frame.crop_top = static_cast<std::size_t>(y);
+    frame.crop_right = static_cast<std::size_t>(frame.width - x - box.width);
+    frame.crop_bottom = static_cast<std::size_t>(frame.height - y - box.height);
+    if (av_frame_apply_cropping(&frame, AV_FRAME_CROP_UNALIGNED) < 0) {
+        return Error{Errc::corrupt, "resize: cannot crop this pixel format"};
+    }
+    return {};
+}
+
+}  // namespace
+
+CropBox centre_crop(int width, int height, FrameSize size) {
+    OSORA_CHECK(width > 0 && height > 0 && size.width > 0 && size.height > 0);
+    std::int64_t const by_height = std::int64_t{width} * size.height;
+    std::int64_t const by_width = std::int64_t{height} * size.width;
+    CropBox box{.x = 0, .y = 0, .width = width, .height = height};
+    if (by_height > by_width) {  // too wide
+        auto const wanted = std::llround(static_cast<double>(by_width) / size.height);
+        box.width = std::clamp(static_cast<int>(wanted), 1, width);
+        box.x = (width - box.width) / 2;
+    } else {
+        auto const wanted = std::llround(static_cast<double>(by_height) / size.width);
+        box.height = std::clamp(static_cast<int>(wanted), 1, height);
+        box.y = (height - box.height) / 2;
+    }
+    return box;
+}
+
+Result<void> Scaler::to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out) {
+    OSORA_CHECK_EQ(out.size(), static_cast<std::size_t>(size.height) * size.width * 3);
+    OSORA_TRY_VOID(crop(frame, size));
+    bool const yuv420 = frame.format == AV_PIX_FMT_YUV420P || frame.format == AV_PIX_FMT_YUVJ420P;
+    return yuv420 ? planes_to_rgb(frame, size, out) : any_to_rgb(frame, size, out);
+}
+
+Result<void> Scaler::planes_to_rgb(AVFrame const& frame, FrameSize size,
+                                   std::span<std::uint8_t> out) {
+    std::array<std::uint8_t const*, 3> planes{frame.data[0], frame.data[1], frame.data[2]};
+    std::array<int, 3> strides{frame.linesize[0], frame.linesize[1], frame.linesize[2]};
+    if (frame.width != size.width || frame.height != size.height) {
+        int const half_width = (size.width + 1) / 2;
+        int const half_height = (size.height + 1) / 2;
+        std::size_t const luma = static_cast<std::size_t>(size.width) * size.height;
+        std::size_t const chroma = static_cast<std::size_t>(half_width) * half_height;
+        planes_.resize(luma + 2 * chroma);
+        std::uint8_t* const y = planes_.data();
+        int const error = libyuv::I420Scale(planes[0], strides[0], planes[1], strides[1], planes[2],
+                                            strides[2], frame.width, frame.height, y, size.width,
+                                            y + luma, half_width, y + luma + chroma, half_width,
+                                            size.width, size.height, libyuv::kFilterBox);
+        if (error != 0) return Error{Errc::corrupt, "resize: the picture's size is refused"};
+        planes = {y, y + luma, y + luma + chroma};
+        strides = {size.width, half_width, half_width};
+    }
+    osora::worker::yuv420_to_rgb({.y = planes[0],
+                                  .u = planes[1],
+                                  .v = planes[2],
+                                  .y_stride = strides[0],
+                                  .u_stride = strides[1],
+                                  .v_stride = strides[2],
+                                  .height = size.height,
+                                  .width = size.width},
+                                 matrix_of(frame), out);
+    return {};
+}
+
+Result<void> Scaler::any_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out) {
+    bool const smaller = size.width < frame.width && size.height < frame.height;
+    int const filter = (smaller ? SWS_AREA : SWS_BILINEAR) | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INP |
+                       SWS_FULL_CHR_H_INT;
+    sws_.reset(sws_getCachedContext(
+        sws_.release(), frame.width, frame.height, static_cast<AVPixelFormat>(frame.format),
+        size.width, size.height, AV_PIX_FMT_RGB24, filter, nullptr, nullptr, nullptr));
+    if (!sws_) {
+        char const* name = av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame.format));
+        return Error{Errc::corrupt, fmt::format("resize: {} of {} x {} to {} x {} is refused",
+                                                name == nullptr ? "?" : name, frame.width,
+                                                frame.height, size.width, size.height)};
+    }
+    int const* const from = sws_getCoefficients(frame.colorspace);
+    sws_setColorspaceDetails(sws_.get(), from, is_full_range(frame) ? 1 : 0,
+                             sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
+    // swscale may write past the end of a row, so rows get room behind them.
+    std::size_t const row_bytes = static_cast<std::size_t>(size.width) * 3;
+    std::size_t const stride = (row_bytes + 63) / 64 * 64 + 64;
+    rows_.resize(stride * static_cast<std::size_t>(size.height));
+    std::array<std::uint8_t*, 4> const planes{rows_.data(), nullptr, nullptr, nullptr};
+    std::array<int, 4> const strides{static_cast<int>(stride), 0, 0, 0};
+    int const done = sws_scale(sws_.get(), frame.data, frame.linesize, 0, frame.height,
+                               planes.data(), strides.data());
+    if (done != size.height) return Error{Errc::corrupt, "resize: swscale failed"};
+    for (int y = 0; y < size.height; ++y) {
+        auto const row = static_cast<std::size_t>(y);
+        std::memcpy(out.data() + row * row_bytes, rows_.data() + row * stride, row_bytes);
+    }
+    return {};
+}
+
+}  // namespace osora::worker

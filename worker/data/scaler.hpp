@@ -1,0 +1,40 @@
+// Private to worker/data: a decoded picture of any format, cropped, resized and converted to RGB in
+// memory of the caller. One per thread; its scratch memory stays.
+#pragma once
+
+#include "worker/data/av_handles.hpp"
+#include "worker/data/decoder.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace osora::worker {
+
+/// The centred part of a picture that has the aspect ratio of `size`.
+struct CropBox {
+    int x = 0;
+    int y = 0;
+    int width = 0;
+    int height = 0;
+    friend bool operator==(CropBox const&, CropBox const&) = default;
+};
+[[nodiscard]] CropBox centre_crop(int width, int height, FrameSize size);
+
+class Scaler {
+public:
+    /// `out`: height x width x 3 bytes of `size`. 8-bit 4:2:0 goes through libyuv's box filter,
+    /// everything else through swscale (area or bilinear). Colours by the picture's matrix and
+    /// range; without one BT.601, limited, as the ffmpeg program takes it.
+    [[nodiscard]] Result<void> to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
+
+private:
+    Result<void> planes_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
+    Result<void> any_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
+
+    std::vector<std::uint8_t> planes_;  // I420 of the last size
+    std::vector<std::uint8_t> rows_;    // RGB with padded rows
+    SwsHandle sws_;
+};
+
+}  // namespace osora::worker

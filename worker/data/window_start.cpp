@@ -1,0 +1,125 @@
+// Keyframes and packets around a window, found through the container's index or by reading.
+#include "worker/data/window_start.hpp"
+
+#include "worker/data/entry_point.hpp"
+
+#include <span>
+
+namespace osora::worker {
+namespace {
+
+bool is_entry_point(AVPacket const& packet, AVCodecParameters const& codec) {
+    if ((packet.flags & AV_PKT_FLAG_KEY) == 0) return false;
+    if (codec.codec_id != AV_CODEC_ID_H264) return true;
+    auto const bytes = [](std::uint8_t const* data, int size) {
+        return std::span(data, static_cast<std::size_t>(data == nullptr ? 0 : size));
+    };
+    return is_h264_entry_point(bytes(packet.data, packet.size),
+                               h264_nal_length_bytes(bytes(codec.extradata, codec.extradata_size)));
+}
+
+PacketTime time_of(AVPacket const& packet, AVCodecParameters const& codec) {
+    return {.pts = packet.pts,
+            .dts = packet.dts,
+            .key = is_entry_point(packet, codec),
+            .discard = (packet.flags & AV_PKT_FLAG_DISCARD) != 0};
+}
+
+struct IndexedKey {
+    AVIndexEntry entry{};
+    std::int64_t frames_before = 0;  // shown frames whose packets come first
+};
+
+/// The last keyframe with at most `frame` shown frames before it.
+std::optional<IndexedKey> key_before(AVStream* stream, std::int64_t frame, int entries) {
+    std::optional<IndexedKey> key;
+    std::int64_t frames = 0;
+    for (int i = 0; i < entries && frames <= frame; ++i) {
+        AVIndexEntry const* entry = avformat_index_get_entry(stream, i);
+        if (entry == nullptr) break;
+        if ((entry->flags & AVINDEX_KEYFRAME) != 0) {
+            key = IndexedKey{.entry = *entry, .frames_before = frames};
+        }
+        if (is_shown(*entry)) ++frames;
+    }
+    return key;
+}
+
+Result<void> scan(Demuxer& demuxer, FrameTable& table, AVPacket& packet) {
+    while (!table.settled()) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more) break;
+        table.add(time_of(packet, *demuxer.stream()->codecpar));
+    }
+    return {};
+}
+
+/// Reads on until the packet of `entry`; the seek may land on an earlier keyframe.
+Result<bool> find_packet(Demuxer& demuxer, AVIndexEntry const& entry, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.seek(entry.timestamp));
+    for (;;) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more || packet.pos > entry.pos) return false;
+        if (packet.pos == entry.pos) return true;
+    }
+}
+
+/// By the container's index, reading only the packets around the window. nullopt: it does not fit
+/// the packets, or the window needs more than the nearest keyframes.
+Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow const& window,
+                                                 AVPacket& packet) {
+    std::int64_t frame = window.start;
+    int const entries = avformat_index_get_entries_count(demuxer.stream());
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        auto const key = key_before(demuxer.stream(), frame, entries);
+        if (!key) break;
+        OSORA_TRY(bool const found, find_packet(demuxer, key->entry, packet));
+        if (!found) break;
+        FrameTable table(window, key->frames_before);
+        table.add(time_of(packet, *demuxer.stream()->codecpar));
+        OSORA_TRY_VOID(scan(demuxer, table, packet));
+        OSORA_TRY(auto plan, table.plan());
+        if (plan && !plan->by_count && plan->key_packet == 0) {
+            return std::optional(WindowStart{.plan = std::move(*plan), .seek = key->entry});
+        }
+        if (plan || key->frames_before == 0) break;
+        frame = key->frames_before - 1;
+    }
+    return std::optional<WindowStart>();
+}
+
+/// By reading packets from the first one on.
+Result<WindowStart> plan_by_scan(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.rewind());
+    FrameTable table(window, 0);
+    OSORA_TRY_VOID(scan(demuxer, table, packet));
+    OSORA_TRY(auto plan, table.plan());
+    if (!plan) return Error{Errc::corrupt, "no keyframe at or before the window"};
+    return WindowStart{.plan = std::move(*plan), .seek = std::nullopt};
+}
+
+}  // namespace
+
+Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
+    if (demuxer.has_index()) {
+        OSORA_TRY(auto start, plan_by_index(demuxer, window, packet));
+        if (start) return std::move(*start);
+    }
+    return plan_by_scan(demuxer, window, packet);
+}
+
+Result<void> go_to_start(Demuxer& demuxer, WindowStart const& start, AVPacket& packet) {
+    if (start.seek) {
+        OSORA_TRY(bool const found, find_packet(demuxer, *start.seek, packet));
+        if (!found) return Error{Errc::corrupt, "seek: the keyframe is not where it was"};
+        return {};
+    }
+    OSORA_TRY_VOID(demuxer.rewind());
+    for (std::size_t i = 0; i <= start.plan.key_packet; ++i) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more) return Error{Errc::corrupt, "read: the file became shorter"};
+    }
+    return {};
+}
+
+}  // namespace osora::worker
