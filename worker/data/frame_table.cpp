@@ -16,11 +16,11 @@ std::int64_t FrameTable::last_frame() const {
 
 void FrameTable::add(PacketTime const& packet) {
     packets_.push_back(packet);
-    if (packet.pts == kNoTime || packet.dts == kNoTime) {
+    if (packet.pts == kNoTime) {
         times_missing_ = true;
         return;
     }
-    while (!unsettled_.empty() && unsettled_.front() < packet.dts) {
+    while (packet.dts != kNoTime && !unsettled_.empty() && unsettled_.front() < packet.dts) {
         std::ranges::pop_heap(unsettled_, std::greater{});
         unsettled_.pop_back();
         ++settled_frames_;

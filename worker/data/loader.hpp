@@ -91,8 +91,10 @@ public:
 
 private:
     class Impl;
-    explicit Loader(std::unique_ptr<Impl> impl);
     std::unique_ptr<Impl> impl_;
+
+public:
+    explicit Loader(std::unique_ptr<Impl> impl);  // for start()
 };
 
 }  // namespace osora::worker

@@ -1,0 +1,255 @@
+// The loader: decoding threads around a pipeline, and what is done about bad clips.
+#include "worker/data/loader.hpp"
+
+#include "base/check.hpp"
+#include "worker/data/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+namespace osora::worker {
+namespace {
+
+std::int64_t batch_bytes_max(plan::StepSchedule const& schedule, int dp_size) {
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < schedule.buckets().size(); ++i) {
+        std::int64_t const share = schedule.global_batch_size(i) / dp_size;
+        most = std::max(most, plan::batch_bytes(schedule.buckets()[i].key, share));
+    }
+    return most;
+}
+
+/// Decoders work on whole blocks: 1080 rows are 1088 or 1152 to them.
+std::int64_t coded_pixels(Clip const& clip) {
+    auto const blocks = [](int side) { return (std::int64_t{side} + 63) / 64 * 64; };
+    return blocks(clip.height) * blocks(clip.width);
+}
+
+std::int64_t clip_pixels_max(plan::StepSchedule const& schedule, Manifest const& manifest) {
+    std::int64_t most = 0;
+    for (plan::Bucket const& bucket : schedule.buckets()) {
+        for (std::uint32_t const clip : bucket.clips) {
+            OSORA_CHECK_LT(clip, manifest.clips.size());
+            most = std::max(most, coded_pixels(manifest.clips[clip]));
+        }
+    }
+    return most;
+}
+
+Result<void> check_options(plan::StepSchedule const& schedule, LoaderOptions const& options) {
+    auto refuse = [](std::string const& why) {
+        return Error{Errc::invalid_input, "loader: " + why};
+    };
+    if (options.num_workers < 0 || options.num_workers > 1024) {
+        return refuse(fmt::format("num_workers {} is outside [0, 1024]", options.num_workers));
+    }
+    if (options.prefetch_factor < 1) {
+        return refuse(fmt::format("prefetch_factor {} must be >= 1", options.prefetch_factor));
+    }
+    if (options.frame_stride < 1) {
+        return refuse(fmt::format("frame_stride {} must be >= 1", options.frame_stride));
+    }
+    if (options.dp_size < 1 || options.dp_rank < 0 || options.dp_rank >= options.dp_size) {
+        return refuse(
+            fmt::format("dp_rank {} is not in [0, {})", options.dp_rank, options.dp_size));
+    }
+    for (std::size_t i = 0; i < schedule.buckets().size(); ++i) {
+        std::int64_t const batch = schedule.global_batch_size(i);
+        if (batch % options.dp_size == 0) continue;
+        return Error{Errc::not_divisible,
+                     fmt::format("loader: bucket {}: global batch {} is not a multiple of dp_size "
+                                 "{}; nearest valid: {}",
+                                 i, batch, options.dp_size,
+                                 (batch / options.dp_size + 1) * options.dp_size)};
+    }
+    return {};
+}
+
+}  // namespace
+
+struct Batch::State {
+    State(std::shared_ptr<Pipeline> owner, std::unique_ptr<BatchWork> made)
+        : pipeline(std::move(owner)), work(std::move(made)) {}
+    State(State const&) = delete;
+    State& operator=(State const&) = delete;
+    ~State() { pipeline->give_back(work->slot); }
+
+    std::shared_ptr<Pipeline> pipeline;  // owns the memory, also when the loader is gone
+    std::unique_ptr<BatchWork> work;
+    std::vector<LoadedSample> samples;
+    std::vector<BadClip> bad;
+    double data_wait_s = 0.0;
+};
+
+Batch::Batch(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Batch::Batch(Batch&&) noexcept = default;
+Batch& Batch::operator=(Batch&&) noexcept = default;
+Batch::~Batch() = default;
+
+std::uint64_t Batch::step() const {
+    return state_->work->step;
+}
+std::size_t Batch::bucket() const {
+    return state_->work->refs.front().bucket;
+}
+plan::BucketKey const& Batch::key() const {
+    return state_->work->key;
+}
+std::span<std::uint8_t const> Batch::pixels() const {
+    return state_->pipeline->pixels(*state_->work);
+}
+std::span<LoadedSample const> Batch::samples() const {
+    return state_->samples;
+}
+std::span<BadClip const> Batch::bad_clips() const {
+    return state_->bad;
+}
+double Batch::data_wait_s() const {
+    return state_->data_wait_s;
+}
+
+class Loader::Impl {
+public:
+    Impl(plan::StepSchedule const& schedule, Manifest const& manifest, LoaderOptions const& options,
+         plan::LoaderMemory const& memory)
+        : schedule_(schedule), manifest_(manifest), options_(options), memory_(memory) {
+        pipeline_ = std::make_shared<Pipeline>(
+            schedule, PipelineOptions{.slots = static_cast<std::size_t>(memory.slots),
+                                      .slot_bytes = static_cast<std::size_t>(memory.slot_bytes),
+                                      .dp_rank = options.dp_rank,
+                                      .dp_size = options.dp_size,
+                                      .start_step = options.start_step,
+                                      .stop_step = options.stop_step});
+        limits_ = {.deadline_s = options.clip_deadline_s,
+                   .pixels_max = clip_pixels_max(schedule, manifest),
+                   .cancel = &pipeline_->cancelled()};
+        if (options.num_workers == 0) inline_decoder_.emplace(limits_);
+        for (int i = 0; i < options.num_workers; ++i) {
+            threads_.emplace_back([this] { decode_until_end(); });
+        }
+    }
+    Impl(Impl const&) = delete;
+    Impl& operator=(Impl const&) = delete;
+    ~Impl() {
+        pipeline_->cancel();
+        for (std::thread& thread : threads_) thread.join();
+    }
+
+    void cancel() { pipeline_->cancel(); }
+    [[nodiscard]] plan::LoaderMemory const& memory() const { return memory_; }
+
+    Result<std::unique_ptr<Batch::State>> next(std::uint64_t step) {
+        if (ended_) return *ended_;
+        if (step != pipeline_->due_step() || step >= options_.stop_step) {
+            return Error{
+                Errc::invalid_input,
+                fmt::format("loader: step {} was asked for, step {} of [{}, {}) is next", step,
+                            pipeline_->due_step(), options_.start_step, options_.stop_step)};
+        }
+        auto const begin = std::chrono::steady_clock::now();
+        if (inline_decoder_) decode_inline();
+        auto batch = take_batch();
+        if (batch.has_error()) {
+            if (batch.error().code != Errc::busy) ended_ = batch.error();
+            return batch;
+        }
+        (*batch)->data_wait_s =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return batch;
+    }
+
+private:
+    void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
+        pipeline_->complete(task, fill_sample(schedule_, manifest_, task.batch->refs[task.sample],
+                                              options_.frame_stride, decoder, task.out));
+    }
+
+    void decode_until_end() {
+        ClipDecoder decoder(limits_);
+        while (auto const task = pipeline_->take()) fill(*task, decoder);
+    }
+
+    void decode_inline() {
+        while (auto const task = pipeline_->try_take()) fill(*task, *inline_decoder_);
+    }
+
+    /// Waits for the due batch, and turns failed samples and too many bad clips into errors. In the
+    /// order of samples, so that every run ends with the same message.
+    Result<std::unique_ptr<Batch::State>> take_batch() {
+        OSORA_TRY(auto work, pipeline_->wait_front());
+        auto state = std::make_unique<Batch::State>(pipeline_, std::move(work));
+        for (auto& filled : state->work->filled) {
+            if (filled->has_error()) return filled->error();
+            FilledSample& sample = **filled;
+            state->samples.push_back(sample.sample);
+            ++samples_seen_;
+            if (!sample.bad.empty()) ++bad_samples_seen_;
+            std::ranges::move(sample.bad, std::back_inserter(state->bad));
+        }
+        double const share =
+            static_cast<double>(bad_samples_seen_) / static_cast<double>(samples_seen_);
+        if (samples_seen_ >= options_.bad_grace_samples && share > options_.bad_share_max) {
+            return Error{Errc::corrupt,
+                         fmt::format("loader: {} of {} samples had a clip that cannot be decoded, "
+                                     "over the limit of {:.0f} %; the last: {}",
+                                     bad_samples_seen_, samples_seen_, 100 * options_.bad_share_max,
+                                     last_bad(*state))};
+        }
+        if (!state->bad.empty()) last_bad_ = describe(state->bad.back());
+        return state;
+    }
+
+    [[nodiscard]] std::string last_bad(Batch::State const& state) const {
+        return state.bad.empty() ? last_bad_ : describe(state.bad.back());
+    }
+    static std::string describe(BadClip const& bad) {
+        return fmt::format("{}: {}", bad.path, bad.reason);
+    }
+
+    plan::StepSchedule const& schedule_;
+    Manifest const& manifest_;
+    LoaderOptions const options_;
+    plan::LoaderMemory const memory_;
+    std::shared_ptr<Pipeline> pipeline_;
+    DecodeLimits limits_;
+    std::optional<ClipDecoder> inline_decoder_;
+    std::optional<Error> ended_;
+    std::int64_t samples_seen_ = 0;
+    std::int64_t bad_samples_seen_ = 0;
+    std::string last_bad_;
+    std::vector<std::thread> threads_;
+};
+
+Result<std::unique_ptr<Loader>> Loader::start(plan::StepSchedule const& schedule,
+                                              Manifest const& manifest,
+                                              LoaderOptions const& options) {
+    OSORA_TRY_VOID(check_options(schedule, options));
+    plan::LoaderSizes const sizes{.slot_bytes = batch_bytes_max(schedule, options.dp_size),
+                                  .clip_pixels_max = clip_pixels_max(schedule, manifest),
+                                  .num_workers = options.num_workers,
+                                  .prefetch_factor = options.prefetch_factor};
+    OSORA_TRY(auto const memory, plan::check_loader_memory(sizes, options.host_memory_bytes));
+    return std::make_unique<Loader>(std::make_unique<Impl>(schedule, manifest, options, memory));
+}
+
+Loader::Loader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Loader::~Loader() = default;
+
+Result<Batch> Loader::next(std::uint64_t step) {
+    OSORA_TRY(auto state, impl_->next(step));
+    return Batch(std::move(state));
+}
+
+void Loader::cancel() {
+    impl_->cancel();
+}
+plan::LoaderMemory const& Loader::memory() const {
+    return impl_->memory();
+}
+
+}  // namespace osora::worker

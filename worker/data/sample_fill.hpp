@@ -1,0 +1,35 @@
+// Private to worker/data: one sample into its place in a batch. If its clip cannot be decoded,
+// other clips of the bucket are tried in an order that depends on the sample alone.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/buckets/schedule.hpp"
+#include "worker/data/decoder.hpp"
+#include "worker/data/loader.hpp"
+#include "worker/data/manifest.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace osora::worker {
+
+constexpr std::uint64_t kReplacementsMax = 32;  // clips tried after the first
+
+struct FilledSample {
+    LoadedSample sample;
+    std::vector<BadClip> bad;  // in the order of the attempts
+};
+
+/// The first frame of the window: uniform over the places where it fits, by (sample, clip).
+[[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
+                                              std::uint32_t clip_index, int window_frames);
+
+/// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Errors: corrupt (the clip
+/// and every replacement that may be tried are bad), cancelled, out_of_memory never.
+[[nodiscard]] Result<FilledSample> fill_sample(plan::StepSchedule const& schedule,
+                                               Manifest const& manifest, plan::SampleRef const& ref,
+                                               int frame_stride, ClipDecoder& decoder,
+                                               std::span<std::uint8_t> out);
+
+}  // namespace osora::worker
