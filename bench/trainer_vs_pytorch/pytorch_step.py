@@ -59,7 +59,8 @@ class Trainer:
         return loss.detach()
 
     def loss(self, bucket):
-        loss = self.backward(bucket, self.tensors[f"in/{bucket}/noise"], self.tensors[f"in/{bucket}/t"])
+        noise, t = (self.tensors[f"in/{bucket}/{name}"] for name in ("noise", "t"))
+        loss = self.backward(bucket, noise, t)
         norm = torch.nn.utils.get_total_norm([p.grad for p in self.params])
         self.optimizer.zero_grad(set_to_none=True)
         return {"loss": loss.item(), "grad_norm": norm.item()}
@@ -80,7 +81,8 @@ class Trainer:
         for _ in range(count):
             loss = self.step(bucket)
         loss = loss.item()
-        return {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu, "loss": loss}
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return {"wall_s": wall, "cpu_s": cpu, "loss": loss}
 
 
 def main():
@@ -104,5 +106,4 @@ def main():
 
 
 if __name__ == "__main__":
-    with torch.enable_grad():
-        main()
+    main()

@@ -151,7 +151,8 @@ class STDiT3(nn.Module):
     def __init__(self, channels=3, patch=(1, 4, 4), dim=96, depth=2, heads=4, text_channels=32,
                  text_tokens=8, input_sq_size=64):
         super().__init__()
-        self.patch, self.dim, self.channels, self.input_sq_size = patch, dim, channels, input_sq_size
+        self.patch, self.dim, self.channels = patch, dim, channels
+        self.input_sq_size = input_sq_size
         self.x_embedder = PatchEmbed(patch, channels, dim)
         self.t_embedder = TimeEmbed(dim)
         self.fps_embedder = TimeEmbed(dim)
@@ -182,7 +183,8 @@ class STDiT3(nn.Module):
     def rope_tables(self, frames):
         key = frames
         if key not in self.tables:
-            angles = torch.outer(torch.arange(frames).float(), self.rope.freqs).repeat_interleave(2, -1)
+            angles = torch.outer(torch.arange(frames).float(), self.rope.freqs)
+            angles = angles.repeat_interleave(2, -1)
             self.tables[key] = (angles.cos(), angles.sin())
         return self.tables[key]
 
