@@ -21,8 +21,12 @@ Environment current_environment() {
     return result;
 }
 
-void set_variable(Environment& environment, std::string_view name, std::string_view value) {
+void remove_variable(Environment& environment, std::string_view name) {
     std::erase_if(environment, [name](std::string const& each) { return is_named(each, name); });
+}
+
+void set_variable(Environment& environment, std::string_view name, std::string_view value) {
+    remove_variable(environment, name);
     environment.push_back(std::string(name) + "=" + std::string(value));
 }
 

@@ -15,6 +15,7 @@ using Environment = std::vector<std::string>;
 
 /// Sets or replaces NAME.
 void set_variable(Environment& environment, std::string_view name, std::string_view value);
+void remove_variable(Environment& environment, std::string_view name);
 [[nodiscard]] bool has_variable(Environment const& environment, std::string_view name);
 /// The value of NAME; `otherwise` when it is not set.
 [[nodiscard]] std::string variable_or(Environment const& environment, std::string_view name,

@@ -14,7 +14,9 @@ namespace osora {
 
 enum class LogFormat { logfmt, json };
 
-[[nodiscard]] std::unique_ptr<LogSink> make_stderr_sink(LogFormat format);
+/// Entries below `level` are left out.
+[[nodiscard]] std::unique_ptr<LogSink> make_stderr_sink(LogFormat format,
+                                                        LogLevel level = LogLevel::debug);
 
 /// Appends to `path`, flushed after each line; an error when it cannot be opened.
 [[nodiscard]] Result<std::unique_ptr<LogSink>> make_file_sink(std::filesystem::path const& path,

@@ -100,4 +100,8 @@ std::vector<std::string> TaskGroup::running() const {
     return names;
 }
 
+asio::any_io_executor TaskGroup::executor() const {
+    return state_->executor;
+}
+
 }  // namespace osora

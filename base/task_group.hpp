@@ -32,6 +32,7 @@ public:
     [[nodiscard]] boost::asio::awaitable<void> wait();
 
     [[nodiscard]] std::vector<std::string> running() const;
+    [[nodiscard]] boost::asio::any_io_executor executor() const;
 
 private:
     struct State;

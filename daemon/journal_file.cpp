@@ -14,6 +14,11 @@ Error broken_error() {
 
 }  // namespace
 
+class JournalFile::Key {};
+
+JournalFile::JournalFile(Key const&, std::unique_ptr<AppendFile> file, JournalReserve reserve)
+    : file_(std::move(file)), reserve_(reserve) {}
+
 Result<JournalFile::Opened> JournalFile::open(std::unique_ptr<AppendFile> file,
                                               JournalReserve reserve) {
     Opened opened;
@@ -31,7 +36,7 @@ Result<JournalFile::Opened> JournalFile::open(std::unique_ptr<AppendFile> file,
         OSORA_TRY_VOID(file->truncate(reader.good_bytes()));
     }
     bool const is_empty = file->size() == 0;
-    opened.journal.reset(new JournalFile(std::move(file), reserve));
+    opened.journal = std::make_unique<JournalFile>(Key(), std::move(file), reserve);
     opened.journal->next_sequence_ = reader.next_sequence();
     if (is_empty) {
         OSORA_TRY_VOID(opened.journal->file_->append(protocol::kJournalHeader));

@@ -29,6 +29,8 @@ public:
     /// is wrong with it; the file is then as it was.
     [[nodiscard]] static Result<Opened> open(std::unique_ptr<AppendFile> file,
                                              JournalReserve reserve = {});
+    class Key;  // open() alone has one
+    JournalFile(Key const&, std::unique_ptr<AppendFile> file, JournalReserve reserve);
     ~JournalFile();
     JournalFile(JournalFile const&) = delete;
     JournalFile& operator=(JournalFile const&) = delete;
@@ -45,8 +47,6 @@ public:
     [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
 
 private:
-    JournalFile(std::unique_ptr<AppendFile> file, JournalReserve reserve)
-        : file_(std::move(file)), reserve_(reserve) {}
     [[nodiscard]] Result<void> secure_space(std::size_t bytes, Importance importance);
 
     std::unique_ptr<AppendFile> file_;

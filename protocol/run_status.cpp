@@ -238,7 +238,7 @@ bool all_stopped(RunStatus const& run) {
     return std::ranges::all_of(run.nodes, [](NodeStatus const& node) { return node.stopped; });
 }
 
-void apply(RunStatus& run, RunEvent const& event) {
+void fold(RunStatus& run, RunEvent const& event) {
     std::visit(
         [&run]<class T>(T const& each) {
             bool const awaited = std::is_same_v<T, RunSubmitted> || !run.nodes.empty();

@@ -68,7 +68,7 @@ struct RunStatus {
 /// Advances `run` by one event. A done run ignores every event; so does any run for events of older
 /// epochs, of nodes it has not, and before RunSubmitted: whoever reads a journal may be fed a
 /// damaged one.
-void apply(RunStatus& run, RunEvent const& event);
+void fold(RunStatus& run, RunEvent const& event);
 
 [[nodiscard]] bool all_joined(RunStatus const& run);
 [[nodiscard]] bool all_stopped(RunStatus const& run);

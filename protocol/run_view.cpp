@@ -219,8 +219,8 @@ void on(RunView&, T const&, std::int64_t) {}  // nothing beyond the status
 
 }  // namespace
 
-void apply(RunView& view, JournalRecord const& record) {
-    apply(view.status, record.event);
+void fold(RunView& view, JournalRecord const& record) {
+    fold(view.status, record.event);
     std::visit([&](auto const& event) { on(view, event, record.wall_us); }, record.event);
     view.last_record_us = record.wall_us;
     ++view.records;

@@ -77,6 +77,6 @@ constexpr std::size_t kRecentSteps = 50;
 constexpr std::size_t kKept = 64;
 
 /// Folds one record in; the derived figures are up to date after each call.
-void apply(RunView& view, JournalRecord const& record);
+void fold(RunView& view, JournalRecord const& record);
 
 }  // namespace osora::protocol

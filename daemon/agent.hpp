@@ -1,0 +1,29 @@
+// `osorad agent`: the shell around AgentCore. Keeps a connection to the controller, owns the node's
+// workers and the store port; decides nothing itself. Ends when the core says so.
+#pragma once
+
+#include "base/env.hpp"
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "daemon/agent_start.hpp"
+
+#include <filesystem>
+
+namespace osora::daemon {
+
+struct AgentSetup {
+    AgentStart start;
+    std::filesystem::path worker_program;
+    Environment environment;  // of this process; the workers inherit it
+};
+
+/// Runs until the run is over, the controller has been gone for the lease, or a signal; returns the
+/// exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second one: now. Call it
+/// from the main thread.
+int run_agent(AgentSetup setup, Env& env, Logger& log);
+
+/// What a backend wrote to this agent's standard input.
+[[nodiscard]] Result<AgentStart> read_agent_start(int fd);
+
+}  // namespace osora::daemon

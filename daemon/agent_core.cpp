@@ -1,0 +1,215 @@
+// The agent's side of the controller protocol: reports that survive a reconnect, the heartbeat, the
+// lease. Its workers are in agent_workers.cpp.
+#include "base/check.hpp"
+#include "daemon/agent_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace osora::daemon {
+
+using namespace protocol;
+
+namespace {
+
+// Bounds of what is kept while no controller listens. Ends of ranks are few; notices and metrics
+// may be many.
+constexpr std::size_t kReportsBeforeNoticesDrop = 1000;
+constexpr std::size_t kChunksInFlight = 8;
+
+double seconds(MonotonicTime time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+AgentCore::Impl::Impl(AgentOptions options, Now now)
+    : options_(std::move(options)),
+      now_(now),
+      last_word_(now.monotonic),
+      next_beat_(now.monotonic + options_.heartbeat),
+      idle_since_(now.monotonic) {}
+
+AgentActions AgentCore::Impl::handle(Now now, AgentInput const& input) {
+    if (exited_) return {};
+    now_ = now;
+    std::visit([this](auto const& each) { on(each); }, input);
+    check_deadlines();
+    return std::exchange(actions_, {});
+}
+
+void AgentCore::Impl::on(AgentTick const&) {}
+
+void AgentCore::Impl::on(ControllerConnected const&) {
+    welcomed_ = false;
+    AgentHello hello;
+    hello.token = options_.token;
+    hello.node = options_.node;
+    hello.host = options_.host;
+    hello.boot_id = options_.boot_id;
+    hello.pid = options_.pid;
+    hello.start_ticks = options_.start_ticks;
+    hello.epoch = waiting_ ? waiting_->epoch : epoch_;
+    hello.workers_left = workers_alive();
+    hello.first_report = first_report_;
+    hello.facts = options_.facts;
+    act(SendToController{std::move(hello)});
+}
+
+void AgentCore::Impl::on(ControllerDisconnected const&) { welcomed_ = false; }
+
+void AgentCore::Impl::on(ControllerSaid const& input) {
+    last_word_ = now_.monotonic;
+    std::visit([this](auto const& each) { hear(each); }, input.message);
+}
+
+void AgentCore::Impl::hear(Welcome const&) {
+    welcomed_ = true;
+    for (FromAgent const& each : reports_) act(SendToController{each});
+    next_beat_ = now_.monotonic;
+}
+
+void AgentCore::Impl::hear(Refused const& message) { leave(1, "refused: " + message.reason); }
+
+void AgentCore::Impl::hear(Beat const&) {}
+
+void AgentCore::Impl::hear(AckReports const& message) {
+    while (!reports_.empty() && first_report_ < message.next) {
+        reports_.pop_front();
+        ++first_report_;
+    }
+}
+
+void AgentCore::Impl::hear(ReserveStore const& message) {
+    if (store_ && store_->epoch == message.epoch) {
+        act(SendToController{*store_});
+    } else if (message.epoch > store_epoch_) {
+        store_epoch_ = message.epoch;
+        store_.reset();
+        act(BindStore{message.epoch});
+    }
+}
+
+void AgentCore::Impl::on(StoreBound const& input) {
+    if (input.epoch != store_epoch_) return;
+    StoreReserved const answer{input.epoch, options_.store_host, input.port, input.error};
+    if (input.port > 0) {
+        store_ = answer;
+    } else {
+        store_epoch_ = -1;  // may be asked for again
+    }
+    if (welcomed_) act(SendToController{answer});
+}
+
+void AgentCore::Impl::hear(Dismiss const&) { leave(0, "dismissed"); }
+
+/// Exits once the workers are gone.
+void AgentCore::Impl::leave(int exit_code, std::string why) {
+    if (leaving_) return;
+    leaving_ = std::move(why);
+    leaving_code_ = exit_code;
+    if (workers_alive() > 0) stop(StopHow::terminate, *leaving_);
+}
+
+void AgentCore::Impl::act(AgentAction action) { actions_.push_back(std::move(action)); }
+
+/// Kept until it is acknowledged.
+void AgentCore::Impl::report(FromAgent event) {
+    bool const notice = std::holds_alternative<RunNotice>(event);
+    if (notice && reports_.size() >= kReportsBeforeNoticesDrop) {
+        ++notices_dropped_;
+        return;
+    }
+    reports_.push_back(std::move(event));
+    if (welcomed_) act(SendToController{reports_.back()});
+}
+
+/// Moves reduced steps to the reports. Without a controller they wait in the reducer, which is
+/// bounded; at the end of an epoch all of them go.
+void AgentCore::Impl::take_metrics(bool partial) {
+    if (!reducer_) return;
+    auto const in_flight = [this] {
+        return static_cast<std::size_t>(std::ranges::count_if(reports_, [](auto const& each) {
+            return std::holds_alternative<MetricChunk>(each);
+        }));
+    };
+    while (partial || (welcomed_ && in_flight() < kChunksInFlight)) {
+        auto chunk = reducer_->take(partial);
+        if (!chunk) break;
+        report(std::move(*chunk));
+    }
+    auto tell_dropped = [this](std::uint64_t count, char const* what) {
+        RunNotice notice;
+        notice.epoch = epoch_;
+        notice.node = options_.node;
+        notice.kind = "reports_dropped";
+        notice.severity = "warning";
+        notice.detail = fmt::format("{} {} were dropped while no controller listened", count, what);
+        report(std::move(notice));
+    };
+    if (auto const rows = reducer_->take_dropped(); rows > 0) tell_dropped(rows, "steps");
+    if (notices_dropped_ > 0 && reports_.size() < kReportsBeforeNoticesDrop) {
+        tell_dropped(std::exchange(notices_dropped_, 0), "notices");
+    }
+}
+
+void AgentCore::Impl::beat() {
+    next_beat_ = now_.monotonic + options_.heartbeat;
+    if (!welcomed_) return;
+    take_metrics(false);
+    Heartbeat message;
+    message.epoch = epoch_;
+    for (WorkerState const& each : workers_) {
+        if (!each.alive || options_.exec) continue;
+        message.ranks.push_back(each.pulse);
+        message.ranks.back().silent_s = seconds(now_.monotonic - each.last_heard);
+    }
+    act(SendToController{std::move(message)});
+}
+
+void AgentCore::Impl::check_deadlines() {
+    if (now_.monotonic >= next_beat_) beat();
+    bool const alone = now_.monotonic - last_word_ >= options_.lease;
+    if (alone && workers_alive() > 0) end_lease();
+    if (now_.monotonic >= kill_at_) {
+        kill_at_ = kNever;
+        stop(StopHow::kill, "");
+    }
+    bool const given_up = now_.monotonic >= reap_at_ && workers_alive() > 0;
+    if (given_up) {
+        reap_at_ = kNever;
+        stop_reported_ = true;
+        report(NodeStopped{epoch_, options_.node, workers_alive()});
+    }
+    if (leaving_ && (workers_alive() == 0 || given_up)) {
+        exited_ = true;
+        act(ExitAgent{leaving_code_, *leaving_});
+        return;
+    }
+    MonotonicTime const idle = now_.monotonic - std::max(idle_since_, last_word_ + options_.lease);
+    if (alone && workers_alive() == 0 && idle >= options_.linger) {
+        exited_ = true;
+        act(ExitAgent{1, fmt::format("no controller for {:.1f} s",
+                                                    seconds(now_.monotonic - last_word_))});
+    }
+}
+
+MonotonicTime AgentCore::Impl::next_deadline() const {
+    if (exited_) return kNever;
+    MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_});
+    MonotonicTime const lease_end = last_word_ + options_.lease;
+    if (workers_alive() == 0) return std::min(next, std::max(idle_since_, lease_end) + options_.linger);
+    if (!lease_ended_) next = std::min(next, lease_end);
+    return next;
+}
+
+AgentCore::AgentCore(AgentOptions options, Now now)
+    : impl_(std::make_unique<Impl>(std::move(options), now)) {}
+AgentCore::~AgentCore() = default;
+AgentActions AgentCore::handle(Now now, AgentInput const& input) {
+    return impl_->handle(now, input);
+}
+MonotonicTime AgentCore::next_deadline() const { return impl_->next_deadline(); }
+int AgentCore::workers_alive() const { return impl_->workers_alive(); }
+
+}  // namespace osora::daemon

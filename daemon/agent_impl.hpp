@@ -1,0 +1,105 @@
+// Private to the agent core: its state.
+#pragma once
+
+#include "daemon/agent_core.hpp"
+#include "protocol/metric_reducer.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+
+namespace osora::daemon {
+
+struct WorkerState {
+    bool alive = false;
+    bool done = false;     // ended well
+    bool stopped = false;  // WorkerFinished::stopped
+    bool finished = false;  // said WorkerFinished
+    bool failed = false;   // reported
+    int pid = 0, steps = 0;
+    std::string last_words;  // of WorkerFailed
+    protocol::RankPulse pulse;
+    MonotonicTime last_heard{};
+};
+
+class AgentCore::Impl {
+public:
+    Impl(AgentOptions options, Now now);
+
+    AgentActions handle(Now now, AgentInput const& input);
+    [[nodiscard]] MonotonicTime next_deadline() const;
+    [[nodiscard]] int workers_alive() const;
+
+private:
+    // agent_core.cpp: the controller, reports, the lease
+    void on(ControllerConnected const& input);
+    void on(ControllerDisconnected const& input);
+    void on(ControllerSaid const& input);
+    void on(AgentTick const& input);
+    void hear(protocol::Welcome const& message);
+    void hear(protocol::Refused const& message);
+    void hear(protocol::Beat const& message);
+    void hear(protocol::AckReports const& message);
+    void hear(protocol::ReserveStore const& message);
+    void hear(protocol::LaunchWorkers const& message);
+    void hear(protocol::StopEpoch const& message);
+    void hear(protocol::Dismiss const& message);
+    void on(StoreBound const& input);
+    void act(AgentAction action);
+    void report(protocol::FromAgent event);
+    void beat();
+    void take_metrics(bool partial);
+    void check_deadlines();
+    void leave(int exit_code, std::string why);
+
+    // agent_workers.cpp
+    void on(WorkerSpawned const& input);
+    void on(WorkerSaid const& input);
+    void on(WorkerExited const& input);
+    void hear(int rank, protocol::WorkerHello const& message);
+    void hear(int rank, protocol::PhaseChanged const& message);
+    void hear(int rank, protocol::StepMetrics const& message);
+    void hear(int rank, protocol::CheckpointSaved const& message);
+    void hear(int rank, protocol::WorkerNotice const& message);
+    void hear(int rank, protocol::WorkerFailed const& message);
+    void hear(int rank, protocol::WorkerFinished const& message);
+    void launch(protocol::LaunchWorkers const& order);
+    void stop(protocol::StopHow how, std::string const& reason);
+    void end_lease();
+    void worker_failed(int rank, WorkerExited const& end);
+    [[nodiscard]] bool is_consequence(WorkerExited const& end, WorkerState const& worker) const;
+    void when_none_is_left();
+    [[nodiscard]] WorkerState* worker_at(int epoch, int rank);
+
+    AgentOptions options_;
+    Now now_;                   // of the call in progress
+    AgentActions actions_;      // of the call in progress
+    bool welcomed_ = false;     // reports may be sent
+    bool exited_ = false;
+    MonotonicTime last_word_{};  // of the controller
+    MonotonicTime next_beat_{};
+
+    std::deque<protocol::FromAgent> reports_;  // not acknowledged, oldest first
+    std::uint64_t first_report_ = 0;           // number of the oldest
+    std::uint64_t notices_dropped_ = 0;
+
+    int store_epoch_ = -1;  // bound or being bound
+    std::optional<protocol::StoreReserved> store_;
+
+    int epoch_ = -1;  // newest one started or stopped
+    int first_rank_ = 0;
+    std::vector<WorkerState> workers_;  // of epoch_, by local rank
+    std::optional<protocol::MetricReducer> reducer_;
+    std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
+
+    std::optional<protocol::StopHow> stop_;  // asked for in epoch_
+    bool stop_reported_ = false;             // NodeStopped of epoch_
+    bool lease_ended_ = false;               // this epoch's workers had to go
+    MonotonicTime kill_at_ = kNever;         // SIGKILL
+    MonotonicTime reap_at_ = kNever;         // who lives then is left over
+    MonotonicTime idle_since_{};             // no workers since
+    std::optional<std::string> leaving_;     // dismissed or refused: exit when no worker is left
+    int leaving_code_ = 0;
+};
+
+}  // namespace osora::daemon

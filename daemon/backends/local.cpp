@@ -1,0 +1,145 @@
+// An agent gets SIGTERM when the controller dies, and then ends its workers itself; workers get
+// SIGKILL when their agent dies. What both left behind is looked for before an end is reported.
+#include "daemon/backends/local.hpp"
+
+#include "base/files.hpp"
+#include "daemon/frame_connection.hpp"
+#include "daemon/leftovers.hpp"
+#include "daemon/process_end.hpp"
+#include "protocol/json.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <array>
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+/// A pipe that holds `text` and whose writing end is closed already.
+Result<Descriptor> pipe_with(std::string_view text) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error(errno, "pipe", "agent");
+    Descriptor reading(ends[0]);
+    Descriptor const writing(ends[1]);
+    ::fcntl(writing.get(), F_SETFL, O_NONBLOCK);
+    if (::write(writing.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+        return file_error(errno, "write", "pipe to the agent");
+    }
+    return reading;
+}
+
+/// The agent's log; where it cannot be opened (a full disk) the agent goes without.
+Descriptor open_log(std::filesystem::path const& path) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+    if (file.is_open()) return file;
+    return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+LocalBackend::LocalBackend(LocalOptions options, TaskGroup& tasks, Logger& log, OnExited on_exited)
+    : options_(std::move(options)), tasks_(tasks), log_(log), on_exited_(std::move(on_exited)) {
+    set_variable(options_.environment, kRunMark, options_.start.run_uuid);
+}
+
+void LocalBackend::set_address(std::string const& address, int port) {
+    options_.start.address = address;
+    options_.start.port = port;
+}
+
+Result<Child> LocalBackend::spawn_agent(int node) const {
+    AgentStart start = options_.start;
+    start.node = node;
+    OSORA_TRY(Descriptor const input, pipe_with(protocol::encode(start)));
+    auto const log_name = fmt::format("agent-{}.log", node);
+    Descriptor const log = open_log(std::filesystem::path(start.run_dir) / log_name);
+    SpawnOptions spawned{.program = options_.osorad,
+                         .arguments = {"agent"},
+                         .environment = options_.environment,
+                         .working_directory = "/",
+                         .descriptors = {{input.get(), STDIN_FILENO},
+                                         {log.get(), STDOUT_FILENO},
+                                         {log.get(), STDERR_FILENO}},
+                         .death_signal = SIGTERM,
+                         .new_session = false};
+    set_variable(spawned.environment, kNodeMark, std::to_string(node));
+    return spawn(spawned);
+}
+
+void LocalBackend::start_agent(StartAgent const& order) {
+    auto child = spawn_agent(order.node);
+    if (child.has_error()) {
+        log_.error("agent not started", {{"node", order.node}, {"why", child.error().message}});
+        AgentExited exited;
+        exited.node = order.node;
+        exited.attempt = order.attempt;
+        exited.error = child.error().message;
+        tasks_.spawn("report agent", report(std::move(exited)));
+        return;
+    }
+    log_.info("agent started", {{"node", order.node}, {"pid", child->id.pid}});
+    agents_[order.node] = child->id;
+    tasks_.spawn(fmt::format("agent {}", order.node),
+                 watch(order.node, order.attempt, std::move(*child)));
+}
+
+void LocalBackend::stop_agent(StopAgent const& order) {
+    if (auto const found = agents_.find(order.node); found != agents_.end()) {
+        signal_process(found->second, SIGKILL);  // watch() reports its end
+        return;
+    }
+    tasks_.spawn("end an earlier agent", end_stranger(order));
+}
+
+std::vector<int> LocalBackend::living() const {
+    std::vector<int> pids;
+    for (auto const& [node, id] : agents_) pids.push_back(id.pid);
+    return pids;
+}
+
+asio::awaitable<void> LocalBackend::report(AgentExited exited) {
+    co_await asio::post(asio::use_awaitable);
+    on_exited_(std::move(exited));
+}
+
+asio::awaitable<void> LocalBackend::watch(int node, int attempt, Child child) {
+    std::function<void()> const nothing = [] {};
+    ExitStatus const status = co_await wait_and_reap(std::move(child), nothing);
+    agents_.erase(node);
+    log_.info("agent ended", {{"node", node}, {"how", describe(status)}});
+    LeftoverScope const scope{options_.start.run_uuid, node, living()};
+    AgentExited exited;
+    exited.node = node;
+    exited.attempt = attempt;
+    exited.exit_code = status.exit_code;
+    exited.signal = status.signal;
+    exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
+    on_exited_(std::move(exited));
+}
+
+asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
+    ProcessId const stranger{.pid = order.pid, .start_ticks = order.start_ticks};
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    auto const limit = std::chrono::duration<double>(options_.lease_end_s);
+    auto const end = asio::steady_timer::clock_type::now() +
+                     std::chrono::duration_cast<asio::steady_timer::duration>(limit);
+    // It lost its controller: it is saving a checkpoint and will end by itself.
+    while (order.boot_id == boot_id() && is_alive(stranger)) {
+        if (asio::steady_timer::clock_type::now() >= end) signal_process(stranger, SIGKILL);
+        timer.expires_after(std::chrono::milliseconds(20));
+        co_await timer.async_wait(kToken);
+    }
+    LeftoverScope const scope{options_.start.run_uuid, order.node, living()};
+    AgentExited exited;
+    exited.node = order.node;
+    exited.attempt = order.attempt;
+    exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
+    on_exited_(std::move(exited));
+}
+
+}  // namespace osora::daemon

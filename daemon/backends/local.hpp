@@ -1,0 +1,48 @@
+// Agents as child processes on this machine. Private to shells (Asio inside).
+#pragma once
+
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "base/task_group.hpp"
+#include "daemon/agent_start.hpp"
+#include "daemon/backends/backend.hpp"
+
+#include <filesystem>
+#include <map>
+
+namespace osora::daemon {
+
+struct LocalOptions {
+    std::filesystem::path osorad;  // run as `osorad agent`
+    Environment environment;       // of the agents and, through them, of the workers
+    AgentStart start;              // `node` is filled in
+    double stop_limit_s = 2;       // for what an ended agent left behind
+    double lease_end_s = 9;        // an agent of an earlier life has ended itself by then
+};
+
+class LocalBackend final : public Backend {
+public:
+    /// `on_exited` is never called from inside start_agent() or stop_agent().
+    LocalBackend(LocalOptions options, TaskGroup& tasks, Logger& log, OnExited on_exited);
+
+    /// Where agents find the controller; before the first start_agent().
+    void set_address(std::string const& address, int port);
+    void start_agent(StartAgent const& order) override;
+    void stop_agent(StopAgent const& order) override;
+
+private:
+    boost::asio::awaitable<void> watch(int node, int attempt, Child child);
+    boost::asio::awaitable<void> end_stranger(StopAgent order);
+    boost::asio::awaitable<void> report(AgentExited exited);
+    [[nodiscard]] Result<Child> spawn_agent(int node) const;
+    [[nodiscard]] std::vector<int> living() const;
+
+    LocalOptions options_;
+    TaskGroup& tasks_;
+    Logger& log_;
+    OnExited on_exited_;
+    std::map<int, ProcessId> agents_;  // by node
+};
+
+}  // namespace osora::daemon

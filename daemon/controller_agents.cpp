@@ -1,0 +1,199 @@
+// What agents say: who is let in, which reports become records, and when silence of a rank is a
+// hang. An agent has shown the token, yet nothing it says is used as an index or size unchecked.
+#include "base/ids.hpp"
+#include "daemon/controller_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace osora::daemon {
+
+using namespace protocol;
+
+namespace {
+
+bool holds(NodeStatus const& node, AgentIdentity const& agent) {
+    return node.boot_id == agent.boot_id && node.agent_pid == agent.pid &&
+           node.agent_start_ticks == agent.start_ticks;
+}
+
+AgentIdentity identity_of(AgentHello const& hello) {
+    return {hello.boot_id, hello.pid, hello.start_ticks};
+}
+
+bool is_sane(MetricChunk const& chunk) {
+    std::size_t const steps = chunk.bucket.size();
+    if (steps == 0 || steps > 4096 || chunk.step0 < 0 || chunk.step0 > 1'000'000'000) return false;
+    if (chunk.samples.size() != steps || chunk.columns.size() > 64) return false;
+    return std::ranges::all_of(chunk.columns, [&](auto const& each) {
+        MetricColumn const& column = each.second;
+        return column.mean.size() == steps && column.min.size() == steps &&
+               column.max.size() == steps && column.argmax.size() == steps;
+    });
+}
+
+}  // namespace
+
+std::string ControllerCore::Impl::reason_to_refuse(AgentHello const& hello) const {
+    if (!equal_constant_time(hello.token, options_.token)) return "wrong token";
+    if (hello.protocol != kAgentProtocol) {
+        return fmt::format("the agent speaks protocol {}, this controller {}", hello.protocol,
+                           kAgentProtocol);
+    }
+    if (hello.node < 0 || hello.node >= node_count()) {
+        return fmt::format("node {}; this run has {}", hello.node, node_count());
+    }
+    NodeLink const& known = links_[static_cast<std::size_t>(hello.node)];
+    if (std::ranges::find(known.given_up, identity_of(hello)) != known.given_up.end()) {
+        return fmt::format("node {} was given up and replaced", hello.node);
+    }
+    if (node_status(hello.node).joined && !holds(node_status(hello.node), identity_of(hello))) {
+        return fmt::format("node {} is held by another agent", hello.node);
+    }
+    if (hello.epoch > status_.epoch) {
+        return fmt::format("epoch {} was never ordered", hello.epoch);
+    }
+    return "";
+}
+
+void ControllerCore::Impl::hear(int connection, AgentHello const& hello) {
+    std::string const reason = reason_to_refuse(hello);
+    if (!reason.empty()) {
+        act(SendToAgent{connection, Refused{reason}, false});
+        close(connection, reason);
+    } else if (link(hello.node).process == AgentProcess::stopping) {
+        // Its predecessor is being ended; until that is known there must not be two.
+        close(connection, "the last agent of the node is not gone yet");
+    } else {
+        accept(connection, hello);
+    }
+}
+
+void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
+    int const node = hello.node;
+    NodeLink& each = link(node);
+    if (each.connection >= 0) close(each.connection, "the agent has connected again");
+    bool const same_process = each.identity == identity_of(hello);
+    connections_[connection].node = node;
+    each.process = AgentProcess::up;
+    each.process_deadline = kNever;
+    each.connection = connection;
+    each.identity = identity_of(hello);
+    // Reports that were taken and whose acknowledgement was lost come again.
+    each.taken = same_process ? std::max(each.taken, hello.first_report) : hello.first_report;
+    each.next_report = hello.first_report;
+    each.launched = hello.epoch;
+    each.store_asked = -1;
+    each.stop_sent.reset();
+    each.dismissed = false;
+    liveness_.heard(node, now_.monotonic);
+    if (!node_status(node).joined && status_.state != RunState::done) {
+        record(AgentJoined{node, hello.host, hello.boot_id, hello.pid, hello.start_ticks,
+                           hello.facts});
+    }
+    send(node, Welcome{status_.lives - 1}, false);
+}
+
+void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
+    int const node = connections_[connection].node;
+    link(node).pulse = message;
+    send(node, Beat{}, false);
+    look_for_hang();
+}
+
+void ControllerCore::Impl::hear(int connection, StoreReserved const& message) {
+    int const node = connections_[connection].node;
+    if (node != 0 || goal_of(status_) != Goal::order_launch) return;
+    if (message.epoch != status_.epoch + 1) return;
+    if (message.port < 1 || message.port > 65535) {
+        lose(node, "no port for the store: " + message.error);
+        return;
+    }
+    store_epoch_ = message.epoch;
+    store_host_ = message.host;
+    store_port_ = message.port;
+}
+
+/// Whether a report says something new of the current epoch.
+bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
+    if (status_.state == RunState::done) return false;
+    NodeStatus const& known = node_status(node);
+    int const first_rank = node * status_.ranks_per_node;
+    auto is_here = [&](int rank) {
+        return rank >= first_rank && rank < first_rank + status_.ranks_per_node;
+    };
+    return std::visit(
+        [&]<class T>(T const& each) {
+            if constexpr (requires { each.epoch; }) {
+                if (each.epoch != status_.epoch || each.epoch < 0) return false;
+            }
+            if constexpr (std::is_same_v<T, RankStarted>) {
+                return is_here(each.rank) &&
+                       !known.started[static_cast<std::size_t>(each.rank - first_rank)];
+            } else if constexpr (std::is_same_v<T, RankFailed>) {
+                return is_here(each.rank);
+            } else if constexpr (std::is_same_v<T, NodeFinished>) {
+                return !known.finished;
+            } else if constexpr (std::is_same_v<T, NodeStopped>) {
+                return !known.stopped;
+            } else if constexpr (std::is_same_v<T, MetricChunk>) {
+                return is_sane(each) && each.step0 >= links_[static_cast<std::size_t>(node)].next_step;
+            }
+            return true;
+        },
+        report);
+}
+
+template <class Report>
+void ControllerCore::Impl::hear(int connection, Report const& report) {
+    static_assert(is_report<Report>);
+    int const node = connections_[connection].node;
+    NodeLink& each = link(node);
+    std::uint64_t const number = each.next_report++;
+    if (number >= each.taken) {
+        each.taken = number + 1;
+        Report mine = report;
+        if constexpr (requires { mine.node; }) mine.node = node;
+        bool const decides =
+            !std::is_same_v<Report, MetricChunk> && !std::is_same_v<Report, RunNotice>;
+        if (is_wanted(mine, node)) record(std::move(mine), decides);
+    }
+    send(node, AckReports{each.taken});
+}
+
+void ControllerCore::Impl::look_for_hang() {
+    bool const workers = status_.state == RunState::running ||
+                         (status_.state == RunState::launching && status_.ordered);
+    if (!workers || status_.exec) return;
+    std::vector<NodePulse> pulses;
+    for (int node = 0; node < node_count(); ++node) {
+        if (link(node).pulse.epoch != status_.epoch) continue;
+        for (RankPulse const& rank : link(node).pulse.ranks) pulses.push_back({node, rank});
+    }
+    HangLimits limits{options_.step_timeout_s, 0};
+    if (!step_times_.empty()) {
+        std::vector<double> times(step_times_.begin(), step_times_.end());
+        std::erase_if(times, [](double each) { return !std::isfinite(each); });
+        std::ranges::sort(times);
+        if (!times.empty()) limits.median_step_s = times[times.size() / 2];
+    }
+    auto const hang = find_hang(pulses, limits);
+    if (!hang) return;
+    RankPulse const& rank = hang->rank;
+    record(HangDetected{status_.epoch, hang->node, rank.rank, rank.phase, rank.silent_s});
+}
+
+void ControllerCore::Impl::on(AgentSaid const& input) {
+    auto const found = connections_.find(input.connection);
+    if (found == connections_.end()) return;  // closed by us, still read by the shell
+    bool const is_hello = std::holds_alternative<AgentHello>(input.message);
+    if (is_hello != (found->second.node < 0)) {
+        close(input.connection, is_hello ? "a second hello" : "no hello");
+        return;
+    }
+    if (!is_hello) liveness_.heard(found->second.node, now_.monotonic);
+    std::visit([&](auto const& each) { hear(input.connection, each); }, input.message);
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,220 @@
+// The controller's inputs, and the one place where records are made. Replayed records and live ones
+// take the same way into the state.
+#include "base/check.hpp"
+#include "daemon/controller_impl.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace osora::daemon {
+
+using namespace protocol;
+
+namespace {
+
+constexpr MonotonicTime kHelloLimit = std::chrono::seconds(5);
+constexpr MonotonicTime kOwnPause = std::chrono::seconds(1);
+constexpr std::size_t kStrangersMax = 64;  // connections that have not said hello
+constexpr std::size_t kStepTimes = 50;
+
+int nodes_of(ControllerOptions const& options) {
+    OSORA_CHECK_LE(1, options.submission.nodes);
+    return options.submission.nodes;
+}
+
+}  // namespace
+
+ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord> const& replayed)
+    : options_(std::move(options)),
+      links_(static_cast<std::size_t>(nodes_of(options_))),
+      liveness_(nodes_of(options_), {}, options_.lost_after),
+      next_sequence_(options_.next_sequence) {
+    for (JournalRecord const& each : replayed) {
+        fold(status_, each.event);
+        observe(each.event);
+    }
+    // An earlier life may have left agents.
+    if (status_.lives > 0) {
+        for (NodeLink& each : links_) each.process = AgentProcess::unknown;
+    }
+}
+
+ControllerActions ControllerCore::Impl::start(Now now) {
+    now_ = now;
+    for (int node = 0; node < node_count(); ++node) {
+        liveness_.heard(node, now.monotonic);
+        link(node).process_deadline = now.monotonic + options_.adopt_limit;
+    }
+    if (status_.nodes.empty()) record(options_.submission);
+    OSORA_CHECK_EQ(static_cast<int>(status_.nodes.size()), node_count());
+    if (status_.state == RunState::submitted) record(PlanChosen{options_.plan});
+    if (status_.state != RunState::done) {
+        record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives});
+    }
+    if (status_.stop == StopMode::orderly) {
+        orderly_deadline_ = now.monotonic + options_.leash_limit;
+    }
+    pursue();
+    return std::exchange(actions_, {});
+}
+
+ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& input) {
+    if (finished_) return {};
+    Now const before = std::exchange(now_, now);
+    now_.monotonic = std::max(now.monotonic, before.monotonic);
+    forgive_own_pause();
+    std::visit([this](auto const& each) { on(each); }, input);
+    check_deadlines();
+    pursue();
+    last_call_ = now_.monotonic;
+    due_ = next_deadline();
+    return std::exchange(actions_, {});
+}
+
+/// Somebody who did not run when a deadline came (a stopped process, a slow disk) has heard nobody
+/// either.
+void ControllerCore::Impl::forgive_own_pause() {
+    if (due_ == kNever) return;
+    MonotonicTime const late = now_.monotonic - std::max(due_, last_call_);
+    if (late > kOwnPause) liveness_.forgive(late);
+}
+
+void ControllerCore::Impl::on(AgentConnected const& input) {
+    auto const strangers = std::ranges::count_if(
+        connections_, [](auto const& each) { return each.second.node < 0; });
+    connections_[input.connection] = {now_.monotonic + kHelloLimit};
+    if (static_cast<std::size_t>(strangers) >= kStrangersMax + links_.size()) {
+        close(input.connection, "too many connections");
+    }
+}
+
+void ControllerCore::Impl::on(AgentDisconnected const& input) {
+    auto const found = connections_.find(input.connection);
+    if (found == connections_.end()) return;
+    if (found->second.node >= 0) link(found->second.node).connection = -1;
+    connections_.erase(found);
+}
+
+void ControllerCore::Impl::on(AgentExited const& input) {
+    if (input.node < 0 || input.node >= node_count()) return;
+    NodeLink const& agent = link(input.node);
+    // An agent that was given up long ago.
+    if (agent.process == AgentProcess::none || input.attempt != agent.attempt) return;
+    std::string why = fmt::format("agent exited with {}", input.exit_code);
+    if (input.signal != 0) why = fmt::format("agent was killed by signal {}", input.signal);
+    if (!input.error.empty()) why = "agent could not be started: " + input.error;
+    agent_gone(input.node, input.processes_left, std::move(why));
+}
+
+void ControllerCore::Impl::on(StopAsked const& input) {
+    // Asked a second time: the first one took too long for whoever asks.
+    bool const again = status_.stop == StopMode::orderly;
+    request_stop(input.now || again, input.reason, options_.stop_limit);
+}
+
+void ControllerCore::Impl::on(LeashBroken const&) {
+    request_stop(false, "the attached osora went away", options_.leash_limit);
+}
+
+void ControllerCore::Impl::request_stop(bool now, std::string reason, MonotonicTime limit) {
+    MonotonicTime const deadline = now_.monotonic + limit;
+    if (status_.stop == StopMode::orderly && !now) {
+        orderly_deadline_ = std::min(orderly_deadline_, deadline);
+        return;
+    }
+    bool const changes = !ending() || (status_.stop == StopMode::orderly && now);
+    if (!changes || !journal_error_.empty()) return;
+    record(StopRequested{now, std::move(reason)});
+    orderly_deadline_ = status_.stop == StopMode::orderly ? deadline : kNever;
+}
+
+void ControllerCore::Impl::on(JournalFailed const& input) {
+    journal_error_ = input.error.empty() ? "unknown error" : input.error;
+}
+
+void ControllerCore::Impl::on(Tick const&) {}
+
+bool ControllerCore::Impl::ending() const {
+    return status_.state == RunState::finishing || status_.state == RunState::done;
+}
+
+void ControllerCore::Impl::record(RunEvent event, bool sync) {
+    if (!journal_error_.empty()) return;
+    fold(status_, event);
+    observe(event);
+    act(AppendRecord{{next_sequence_++, now_.wall_us, std::move(event)}, sync});
+}
+
+/// What the controller keeps of an event beside the run's status.
+void ControllerCore::Impl::observe(RunEvent const& event) {
+    if (std::holds_alternative<LaunchOrdered>(event)) {
+        kill_ = false;
+        for (NodeLink& each : links_) {
+            each.next_step = 0;
+            each.stop_sent.reset();
+            each.stop_deadline = kNever;
+            each.pulse = {};
+        }
+    }
+    if (auto const* stopped = std::get_if<NodeStopped>(&event)) {
+        if (stopped->node >= 0 && stopped->node < node_count()) {
+            link(stopped->node).stop_deadline = kNever;
+        }
+    }
+    auto const* chunk = std::get_if<MetricChunk>(&event);
+    if (chunk == nullptr || chunk->node < 0 || chunk->node >= node_count()) return;
+    link(chunk->node).next_step = chunk->step0 + static_cast<int>(chunk->bucket.size());
+    auto const times = chunk->columns.find("step_time_s");
+    if (times == chunk->columns.end()) return;
+    for (double each : times->second.max) step_times_.push_back(each);
+    while (step_times_.size() > kStepTimes) step_times_.pop_front();
+}
+
+void ControllerCore::Impl::act(ControllerAction action) { actions_.push_back(std::move(action)); }
+
+void ControllerCore::Impl::send(int node, ToAgent message, bool waits) {
+    int const connection = link(node).connection;
+    if (connection < 0) return;
+    auto& action = std::get<SendToAgent>(actions_.emplace_back(std::in_place_type<SendToAgent>));
+    action.connection = connection;
+    action.message = std::move(message);
+    action.waits = waits;
+}
+
+void ControllerCore::Impl::close(int connection, std::string why) {
+    auto const found = connections_.find(connection);
+    if (found == connections_.end()) return;
+    if (found->second.node >= 0) link(found->second.node).connection = -1;
+    connections_.erase(found);
+    act(CloseConnection{connection, std::move(why)});
+}
+
+MonotonicTime ControllerCore::Impl::next_deadline() const {
+    if (finished_) return kNever;
+    MonotonicTime next = orderly_deadline_;
+    for (auto const& [id, each] : connections_) {
+        if (each.node < 0) next = std::min(next, each.hello_deadline);
+    }
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink const& each = links_[static_cast<std::size_t>(node)];
+        if (each.process == AgentProcess::none) continue;
+        bool const up = each.process == AgentProcess::up;
+        next = std::min(next, up ? liveness_.deadline(node) : each.process_deadline);
+        if (up) next = std::min(next, each.stop_deadline);
+    }
+    return next;
+}
+
+ControllerCore::ControllerCore(ControllerOptions options,
+                               std::vector<JournalRecord> const& replayed)
+    : impl_(std::make_unique<Impl>(std::move(options), replayed)) {}
+ControllerCore::~ControllerCore() = default;
+ControllerActions ControllerCore::start(Now now) { return impl_->start(now); }
+ControllerActions ControllerCore::handle(Now now, ControllerInput const& input) {
+    return impl_->handle(now, input);
+}
+MonotonicTime ControllerCore::next_deadline() const { return impl_->next_deadline(); }
+RunStatus const& ControllerCore::status() const { return impl_->status(); }
+
+}  // namespace osora::daemon

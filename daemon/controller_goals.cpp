@@ -1,0 +1,233 @@
+// The controller's goals: what the run's state asks for, and what has been asked for already, make
+// the next actions. Called after every input; without a change nothing is asked twice.
+#include "daemon/controller_impl.hpp"
+#include "protocol/verdicts.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::daemon {
+
+using namespace protocol;
+
+namespace {
+
+double seconds(MonotonicTime time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+void ControllerCore::Impl::pursue() {
+    while (!finished_ && pursue_once()) {
+    }
+}
+
+/// Returns whether a record changed the state, so that the goal may be another one.
+bool ControllerCore::Impl::pursue_once() {
+    if (!journal_error_.empty()) {
+        dismiss();
+        return false;
+    }
+    if (wants_agents(status_)) start_missing_agents();
+    switch (goal_of(status_)) {
+        case Goal::gather:
+        case Goal::watch:
+            return false;
+        case Goal::order_launch:
+            return order_launch();
+        case Goal::start_workers:
+            start_workers();
+            return false;
+        case Goal::stop_workers:
+            return stop_workers();
+        case Goal::end_run:
+            record(RunEnded{status_.verdict, status_.exit_code, status_.cause});
+            return true;
+        case Goal::dismiss:
+            dismiss();
+            return false;
+    }
+    return false;
+}
+
+void ControllerCore::Impl::start_missing_agents() {
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink& each = link(node);
+        if (each.process != AgentProcess::none || node_status(node).joined) continue;
+        each.process = AgentProcess::starting;
+        each.process_deadline = now_.monotonic + options_.join_limit;
+        act(StartAgent{node, ++each.attempt});
+    }
+}
+
+bool ControllerCore::Impl::order_launch() {
+    int const epoch = status_.epoch + 1;
+    if (store_epoch_ == epoch) {
+        int const world_size = node_count() * status_.ranks_per_node;
+        record(LaunchOrdered{epoch, world_size, store_host_, store_port_});
+        return true;
+    }
+    NodeLink& first = link(0);
+    if (first.connection >= 0 && first.store_asked != epoch) {
+        first.store_asked = epoch;
+        send(0, ReserveStore{epoch});
+    }
+    return false;
+}
+
+void ControllerCore::Impl::start_workers() {
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink& each = link(node);
+        if (each.connection < 0 || each.launched >= status_.epoch) continue;
+        each.launched = status_.epoch;
+        LaunchWorkers launch;
+        launch.epoch = status_.epoch;
+        launch.world_size = node_count() * status_.ranks_per_node;
+        launch.first_rank = node * status_.ranks_per_node;
+        launch.local_world_size = status_.ranks_per_node;
+        launch.store_host = status_.store_host;
+        launch.store_port = status_.store_port;
+        send(node, launch);
+    }
+}
+
+bool ControllerCore::Impl::stop_workers() {
+    bool changed = false;
+    StopHow const how = kill_ ? StopHow::kill : stop_how(status_);
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink& each = link(node);
+        if (node_status(node).stopped) continue;
+        if (how != StopHow::checkpoint && each.stop_deadline == kNever) {
+            each.stop_deadline = now_.monotonic + options_.kill_limit;
+        }
+        if (each.process == AgentProcess::none) {
+            // Nothing is left that could stop or count the workers.
+            record(NodeStopped{status_.epoch, node, -1});
+            changed = true;
+        } else if (each.connection >= 0 && each.stop_sent != how) {
+            each.stop_sent = how;
+            std::string const reason = status_.cause.empty() ? "the run is over" : status_.cause;
+            send(node, StopEpoch{status_.epoch, how, reason});
+        }
+    }
+    return changed;
+}
+
+/// The run is over (or the journal is): the agents go, then the controller.
+void ControllerCore::Impl::dismiss() {
+    bool all_gone = true;
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink& each = link(node);
+        bool const silent = each.process == AgentProcess::up && each.connection < 0;
+        if (silent || each.process == AgentProcess::starting) stop_agent(node);
+        if (each.process == AgentProcess::unknown) {
+            if (node_status(node).joined) {
+                stop_agent(node);
+            } else {
+                each.process = AgentProcess::none;
+            }
+        }
+        if (each.process == AgentProcess::up && !each.dismissed) {
+            each.dismissed = true;
+            each.stop_deadline = now_.monotonic + options_.kill_limit;
+            send(node, Dismiss{}, journal_error_.empty());
+        }
+        all_gone = all_gone && each.process == AgentProcess::none;
+    }
+    if (!all_gone) return;
+    finished_ = true;
+    if (journal_error_.empty()) {
+        act(Finish{status_.exit_code, status_.cause});
+    } else {
+        act(Finish{1, "journal: " + journal_error_});
+    }
+}
+
+void ControllerCore::Impl::check_deadlines() {
+    for (auto const& [id, each] : std::map(connections_)) {
+        if (each.node < 0 && now_.monotonic >= each.hello_deadline) close(id, "no hello in time");
+    }
+    if (now_.monotonic >= orderly_deadline_) {
+        orderly_deadline_ = kNever;
+        if (status_.stop == StopMode::orderly && !all_stopped(status_)) {
+            kill_ = true;
+            record(StopRequested{true, "the orderly stop took too long"});
+        }
+    }
+    for (int node = 0; node < node_count(); ++node) check_process(node);
+}
+
+void ControllerCore::Impl::check_process(int node) {
+    NodeLink& each = link(node);
+    bool const due = now_.monotonic >= each.process_deadline;
+    switch (each.process) {
+        case AgentProcess::none:
+            return;
+        case AgentProcess::unknown:
+            if (!due) return;
+            if (node_status(node).joined) {
+                lose(node, fmt::format("agent did not come back within {:.0f} s",
+                                       seconds(options_.adopt_limit)));
+            } else {
+                each.process = AgentProcess::none;
+            }
+            return;
+        case AgentProcess::starting:
+            if (!due) return;
+            lose(node, fmt::format("agent did not join within {:.0f} s",
+                                   seconds(options_.join_limit)));
+            return;
+        case AgentProcess::up:
+            if (now_.monotonic >= each.stop_deadline) {
+                stop_agent(node);
+            } else if (now_.monotonic >= liveness_.deadline(node)) {
+                lose(node, kFellSilent, liveness_.silence(node, now_.monotonic));
+            }
+            return;
+        case AgentProcess::stopping:
+            if (due) agent_gone(node, -1, "agent could not be stopped");
+            return;
+    }
+}
+
+void ControllerCore::Impl::lose(int node, std::string_view why, MonotonicTime silent) {
+    if (status_.state != RunState::done) {
+        record(NodeLost{node, seconds(silent), std::string(why)});
+    }
+    stop_agent(node);
+}
+
+void ControllerCore::Impl::stop_agent(int node) {
+    NodeLink& each = link(node);
+    if (each.process == AgentProcess::none || each.process == AgentProcess::stopping) return;
+    NodeStatus const& known = node_status(node);
+    bool const earlier = each.process == AgentProcess::unknown;
+    if (earlier) each.identity = {known.boot_id, known.agent_pid, known.agent_start_ticks};
+    if (each.identity.pid != 0) each.given_up.push_back(each.identity);
+    close(each.connection, "the agent was given up");
+    if (node == 0) store_epoch_ = -1;
+    // Where the backend cannot confirm its end, the lease has ended its workers by then.
+    auto const lease_end = options_.lease + options_.kill_limit;
+    bool const over = status_.state == RunState::done;
+    auto const limit = over ? options_.agent_stop_limit
+                            : std::max(options_.agent_stop_limit, lease_end);
+    each.process = AgentProcess::stopping;
+    each.process_deadline = now_.monotonic + limit;
+    AgentIdentity const& id = each.identity;
+    act(StopAgent{node, each.attempt, id.boot_id, id.pid, id.start_ticks});
+}
+
+/// The process is gone, or nobody can say and the time for it is over (`processes_left` -1).
+void ControllerCore::Impl::agent_gone(int node, int processes_left, std::string why) {
+    NodeLink& each = link(node);
+    bool const lost_before = each.process == AgentProcess::stopping && !node_status(node).joined;
+    if (each.identity.pid != 0) each.given_up.push_back(each.identity);
+    close(each.connection, "the agent is gone");
+    if (node == 0) store_epoch_ = -1;
+    each.process = AgentProcess::none;
+    each.identity = {};
+    each.stop_deadline = kNever;
+    if (status_.state == RunState::done) return;
+    if (!lost_before) record(NodeLost{node, 0, std::move(why)});
+    if (!node_status(node).stopped) record(NodeStopped{status_.epoch, node, processes_left});
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,137 @@
+// Private to the controller core: its state that is not in the journal. What a controller has asked
+// of an agent is forgotten with the connection, and asked again.
+#pragma once
+
+#include "daemon/controller_core.hpp"
+#include "daemon/hang.hpp"
+#include "daemon/liveness.hpp"
+#include "daemon/run_fsm.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace osora::daemon {
+
+struct AgentIdentity {
+    std::string boot_id;
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+    friend bool operator==(AgentIdentity const&, AgentIdentity const&) = default;
+};
+
+/// What a controller knows of the agent process of a node.
+enum class AgentProcess {
+    none,
+    unknown,   // of an earlier life; may come back
+    starting,  // StartAgent, no hello yet
+    up,        // joined; connected or expected back
+    stopping   // StopAgent, not confirmed yet
+};
+
+struct NodeLink {
+    AgentProcess process = AgentProcess::none;
+    MonotonicTime process_deadline = kNever;  // unknown, starting, stopping
+    int attempt = 0;
+    AgentIdentity identity;              // of the agent that is up or being stopped
+    std::vector<AgentIdentity> given_up;  // agents that were replaced: never accepted again
+    int connection = -1;                 // welcomed; -1 = none
+    std::uint64_t next_report = 0;       // number of the next one on this connection
+    std::uint64_t taken = 0;             // reports of this agent below it were taken
+    int launched = -1;                   // newest epoch that the agent has or was sent
+    int store_asked = -1;                // epoch
+    std::optional<protocol::StopHow> stop_sent;
+    MonotonicTime stop_deadline = kNever;  // then its agent is ended
+    bool dismissed = false;
+    protocol::Heartbeat pulse;
+    int next_step = 0;  // metrics below it are in the journal
+};
+
+class ControllerCore::Impl {
+public:
+    Impl(ControllerOptions options, std::vector<protocol::JournalRecord> const& replayed);
+
+    ControllerActions start(Now now);
+    ControllerActions handle(Now now, ControllerInput const& input);
+    [[nodiscard]] MonotonicTime next_deadline() const;
+    [[nodiscard]] protocol::RunStatus const& status() const { return status_; }
+
+private:
+    struct Connection {
+        MonotonicTime hello_deadline{};
+        int node = -1;
+    };
+
+    // controller_core.cpp
+    void on(AgentConnected const& input);
+    void on(AgentDisconnected const& input);
+    void on(AgentExited const& input);
+    void on(StopAsked const& input);
+    void on(LeashBroken const& input);
+    void on(JournalFailed const& input);
+    void on(Tick const& input);
+    void request_stop(bool now, std::string reason, MonotonicTime limit);
+    void record(protocol::RunEvent event, bool sync = true);
+    void observe(protocol::RunEvent const& event);
+    void act(ControllerAction action);
+    void send(int node, protocol::ToAgent message, bool waits = true);
+    void close(int connection, std::string why);
+    void forgive_own_pause();
+    [[nodiscard]] bool ending() const;
+
+    // controller_agents.cpp: what agents say
+    void on(AgentSaid const& input);
+    void hear(int connection, protocol::AgentHello const& hello);
+    void hear(int connection, protocol::Heartbeat const& message);
+    void hear(int connection, protocol::StoreReserved const& message);
+    template <class Report>
+    void hear(int connection, Report const& report);
+    void accept(int connection, protocol::AgentHello const& hello);
+    [[nodiscard]] std::string reason_to_refuse(protocol::AgentHello const& hello) const;
+    [[nodiscard]] bool is_wanted(protocol::RunEvent const& report, int node) const;
+    void look_for_hang();
+
+    // controller_goals.cpp: what the run needs
+    void pursue();
+    bool pursue_once();
+    void start_missing_agents();
+    bool order_launch();
+    void start_workers();
+    bool stop_workers();
+    void dismiss();
+    void check_deadlines();
+    void check_process(int node);
+    void lose(int node, std::string_view why, MonotonicTime silent = {});
+    void stop_agent(int node);
+    void agent_gone(int node, int processes_left, std::string why);
+
+    [[nodiscard]] int node_count() const { return static_cast<int>(links_.size()); }
+    NodeLink& link(int node) { return links_[static_cast<std::size_t>(node)]; }
+    [[nodiscard]] protocol::NodeStatus const& node_status(int node) const {
+        return status_.nodes[static_cast<std::size_t>(node)];
+    }
+
+    ControllerOptions options_;
+    protocol::RunStatus status_;
+    std::vector<NodeLink> links_;
+    Liveness liveness_;
+    std::map<int, Connection> connections_;
+    std::deque<double> step_times_;  // of the last steps
+    int store_epoch_ = -1;           // that store_host_ and store_port_ are reserved for
+    std::string store_host_;
+    int store_port_ = 0;
+    std::uint64_t next_sequence_ = 0;
+    MonotonicTime orderly_deadline_ = kNever;
+    bool kill_ = false;  // the orderly stop took too long
+    std::string journal_error_;
+    bool finished_ = false;
+
+    MonotonicTime last_call_{};
+    MonotonicTime due_ = kNever;  // next_deadline() after the last call
+    Now now_;                    // of the call in progress
+    ControllerActions actions_;  // of the call in progress
+};
+
+}  // namespace osora::daemon

@@ -1,0 +1,127 @@
+// Gathers what the controller needs from the run directory; every error names its file.
+#include "daemon/one_run.hpp"
+
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "daemon/run_lock.hpp"
+#include "plan/config/run_config.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace osora::daemon {
+namespace {
+
+constexpr std::int64_t kFileBytesMax = 64 << 20;
+
+Result<protocol::json::value> read_document(std::filesystem::path const& path) {
+    OSORA_TRY(auto const text, read_file(path, kFileBytesMax));
+    auto value = protocol::parse_json(text);
+    if (value.has_error()) return std::move(value).error().in(path.string());
+    return value;
+}
+
+Result<protocol::RunSubmitted> read_submission(protocol::RunPaths const& paths) {
+    auto const path = paths.submission();
+    OSORA_TRY(auto const value, read_document(path));
+    auto submission = protocol::from_json<protocol::RunSubmitted>(value);
+    if (submission.has_error()) return std::move(submission).error().in(path.string());
+    if (submission->nodes < 1 || submission->ranks_per_node < 1 || submission->run_uuid.empty()) {
+        return Error{Errc::invalid_input,
+                     path.string() + ": needs run_uuid, nodes >= 1 and ranks_per_node >= 1"};
+    }
+    return submission;
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+/// The run's own limit for a silent step; 0 = decided from the steps.
+Result<double> step_timeout_of(protocol::RunSubmitted const& submission) {
+    auto const config = protocol::from_json<plan::RunConfig>(submission.config);
+    if (config.has_error()) return Error(config.error()).in("submission.json: config");
+    return config->faults.step_timeout.value_or(0);
+}
+
+std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
+                                            JournalFile::Opened const& opened) {
+    std::vector<protocol::RunNotice> notices;
+    auto add = [&](std::string kind, std::string detail) {
+        protocol::RunNotice notice;
+        notice.kind = std::move(kind);
+        notice.severity = "warning";
+        notice.detail = std::move(detail);
+        notices.push_back(std::move(notice));
+    };
+    auto const network = is_network_file_system(paths.dir);
+    if (network.has_value() && *network) {
+        auto const type = file_system_type(paths.dir);
+        add("network_file_system",
+            fmt::format("the run directory is on {}: its lock is only as good as that file "
+                        "system's, and a slow server slows the run down",
+                        type.has_value() ? *type : "a network file system"));
+    }
+    if (opened.dropped_bytes > 0) {
+        add("journal_recovered",
+            fmt::format("{} bytes of a record that the last controller did not "
+                        "finish were cut off",
+                        opened.dropped_bytes));
+    }
+    return notices;
+}
+
+ControllerOptions core_options(protocol::RunSubmitted submission, protocol::json::value plan) {
+    ControllerOptions options;
+    options.submission = std::move(submission);
+    options.plan = std::move(plan);
+    options.token = make_token();
+    options.host = host_name();
+    options.boot_id = boot_id();
+    options.pid = ::getpid();
+    // Agents of an earlier life end by themselves; the backend waits for that.
+    options.adopt_limit = MonotonicTime{0};
+    options.agent_stop_limit = std::chrono::seconds(12);
+    return options;
+}
+
+}  // namespace
+
+Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
+    OSORA_TRY(auto const lock, RunLock::take(options.paths));
+    OSORA_TRY(auto submission, read_submission(options.paths));
+    OSORA_TRY(auto plan, read_document(options.paths.plan()));
+    OSORA_TRY(double const step_timeout_s, step_timeout_of(submission));
+    OSORA_TRY(auto file, open_append_file(options.paths.journal()));
+    OSORA_TRY(auto opened, JournalFile::open(std::move(file)));
+    log.info(
+        "controller started",
+        {{"run", submission.run_name}, {"records", opened.records.size()}, {"pid", ::getpid()}});
+
+    ControllerSetup setup;
+    setup.paths = options.paths;
+    setup.notices = notices_of(options.paths, opened);
+    setup.core = core_options(std::move(submission), std::move(plan));
+    setup.core.next_sequence = opened.journal->next_sequence();
+    setup.core.step_timeout_s = step_timeout_s;
+    setup.replayed = std::move(opened.records);
+    setup.journal = std::move(opened.journal);
+    setup.local.osorad = options.osorad;
+    setup.local.environment = options.environment;
+    setup.local.start.token = setup.core.token;
+    setup.local.start.run_uuid = setup.core.submission.run_uuid;
+    setup.local.start.run_dir = options.paths.dir.string();
+    setup.local.start.exec = setup.core.submission.job == "exec";
+    setup.local.start.lease_s = std::chrono::duration<double>(setup.core.lease).count();
+    setup.local.start.worker = options.worker_program.string();
+    setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
+    setup.leash_fd = options.leash_fd;
+    setup.ingest = options.ingest;
+    return run_controller(std::move(setup), env, log);
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,20 @@
+// The port on which the ranks of an epoch meet: bound and listening before any rank is started, and
+// handed to rank 0 as an open socket, so that nobody can take it in between.
+#pragma once
+
+#include "base/descriptor.hpp"
+#include "base/result.hpp"
+
+#include <string>
+
+namespace osora::daemon {
+
+struct StorePort {
+    Descriptor socket;  // listening
+    int port = 0;
+};
+
+/// Binds a free port of `host` (an IPv4 address). busy: there is none.
+[[nodiscard]] Result<StorePort> bind_store_port(std::string const& host);
+
+}  // namespace osora::daemon

@@ -1,0 +1,68 @@
+// The worker processes of one node: starts them, hears what they say, ends them, and reports each
+// end after everything that the worker had said. Driven by the agent. Private to shells (Asio
+// inside). Use it from the main thread: workers get SIGKILL when the thread that forked them ends.
+#pragma once
+
+#include "base/log.hpp"
+#include "base/process.hpp"
+#include "base/task_group.hpp"
+#include "daemon/agent_core.hpp"
+#include "daemon/frame_connection.hpp"
+#include "daemon/store_port.hpp"
+#include "daemon/worker_setup.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace osora::daemon {
+
+struct WorkersOptions {
+    std::filesystem::path run_dir;
+    std::filesystem::path worker_program;
+    std::string run_uuid;
+    int node = 0;
+    bool exec = false;
+    Environment environment;
+    double leftover_limit_s = 2;  // for what the last worker of an epoch left behind
+};
+
+class Workers {
+public:
+    using OnInput = std::function<void(AgentInput)>;
+
+    /// `on_input` takes WorkerSpawned, WorkerSaid and WorkerExited; never called from inside a call
+    /// of this class, except start().
+    Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput on_input);
+
+    /// Reads job.json and starts the ranks of `launch`; answers WorkerSpawned for each. `store`:
+    /// the bound socket for rank 0.
+    void start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store);
+    void tell(protocol::StopWorker const& message);
+    void signal(int signal);
+
+private:
+    struct Worker {
+        int epoch = 0, rank = 0;
+        ProcessId id;
+        std::shared_ptr<FrameConnection> link;  // none for `exec`
+    };
+    [[nodiscard]] Result<void> start_one(plan::WorkerJob const& job, WorkerPlace place,
+                                         Descriptor const& store);
+    [[nodiscard]] Descriptor open_log(int epoch, int rank);
+    void watch_link(std::shared_ptr<Worker> const& worker, int fd);
+    void hear(Worker const& worker, std::string const& frame);
+    void link_broke(Worker const& worker, Error const& why);
+    boost::asio::awaitable<void> watch(std::shared_ptr<Worker> worker, Child child);
+
+    WorkersOptions options_;
+    TaskGroup& tasks_;
+    Logger& log_;
+    OnInput on_input_;
+    std::map<int, std::shared_ptr<Worker>> living_;  // by pid
+    long oom_kills_ = 0;
+};
+
+}  // namespace osora::daemon

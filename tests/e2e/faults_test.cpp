@@ -1,0 +1,243 @@
+// Everything that may be killed is killed; disks fill; workers hang. The run goes on, or ends with
+// its cause, and nothing is left.
+#include "base/descendants.hpp"
+#include "base/files.hpp"
+#include "protocol/message.hpp"
+#include "tests/e2e/run_fixture.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+namespace osora::e2e {
+namespace {
+
+using namespace protocol;
+using testing::HasSubstr;
+
+class E2eFaults : public Run {};
+
+TEST_F(E2eFaults, AKilledWorkerIsRelaunchedFromTheCheckpoint) {
+    RunSpec spec;
+    spec.env = {{"OSORA_MOCK_KILL", "1:12@0"}};
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    auto const failures = events<RankFailed>();
+    ASSERT_FALSE(failures.empty());
+    EXPECT_TRUE(std::ranges::any_of(failures, [](RankFailed const& each) {
+        return each.rank == 1 && each.signal == SIGKILL && each.epoch == 0;
+    }));
+    EXPECT_EQ(events<LaunchOrdered>().size(), 2u);
+    for (auto const& started : events<RankStarted>()) {
+        EXPECT_EQ(started.start_step, started.epoch == 0 ? 0 : 10);
+    }
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eFaults, RestartsAreBoundedAndTheCauseIsTold) {
+    RunSpec spec;
+    spec.max_restarts = 2;
+    spec.env = {{"OSORA_MOCK_KILL", "0:3"}};
+    EXPECT_EQ(run_to_end(spec), 1);
+    EXPECT_EQ(events<LaunchOrdered>().size(), 3u);
+    auto const end = events<RunEnded>().at(0);
+    EXPECT_THAT(end.cause, HasSubstr("rank 0 on node 0 was killed by signal 9"));
+    EXPECT_THAT(errors(), HasSubstr("rank 0 on node 0 was killed by signal 9"));
+}
+
+TEST_F(E2eFaults, AConfigurationErrorIsNotRetried) {
+    RunSpec spec;
+    spec.env = {{"OSORA_MOCK_FAIL", "0:3:14"}};
+    EXPECT_EQ(run_to_end(spec), 1);
+    EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("step 3: asked to fail"));
+}
+
+TEST_F(E2eFaults, AHangIsDetectedAndRelaunched) {
+    RunSpec spec;
+    spec.step_timeout_s = 1;
+    spec.env = {{"OSORA_MOCK_HANG", "1:7@0"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    auto const hangs = events<HangDetected>();
+    ASSERT_EQ(hangs.size(), 1u);
+    EXPECT_GE(hangs[0].silent_s, 1);
+    EXPECT_EQ(events<LaunchOrdered>().size(), 2u);
+    EXPECT_EQ(events<RankStarted>().back().start_step, 5);
+}
+
+TEST_F(E2eFaults, AWorkerThatSendsNoMessagesIsNamed) {
+    RunSpec spec;
+    spec.max_restarts = 0;
+    spec.env = {{"OSORA_MOCK_GARBAGE", "1:3"}};
+    EXPECT_EQ(run_to_end(spec), 1);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("messages to the agent do not read"));
+}
+
+TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
+    RunSpec spec;
+    spec.steps = 100000;
+    spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
+    make_run(spec);
+    start();
+    await_steps(10);
+    EXPECT_FALSE(processes().empty());
+    kill_controller();
+    EXPECT_TRUE(all_gone(10));
+    EXPECT_GE(events<MetricChunk>().size(), 1u);
+    EXPECT_TRUE(events<RunEnded>().empty());
+
+    start();
+    EXPECT_TRUE(eventually([&] {
+        auto const started = events<RankStarted>();
+        return !started.empty() && started.back().epoch == 1 && started.back().start_step >= 10;
+    }));
+    EXPECT_EQ(events<ControllerStarted>().back().life, 1);
+    signal_controller(SIGTERM);
+    EXPECT_EQ(wait_for_exit(), 130);
+    EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::cancelled);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eFaults, ASecondControllerRightAfterTheFirstsDeathTakesOver) {
+    RunSpec spec;
+    spec.steps = 400;
+    spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
+    make_run(spec);
+    start();
+    await_steps(10);
+    kill_controller();
+    start();
+    EXPECT_EQ(wait_for_exit(40), 0) << errors();
+    EXPECT_EQ(events<NodeFinished>().back().steps, 400);
+}
+
+TEST_F(E2eFaults, ADeadAgentIsReplaced) {
+    RunSpec spec;
+    spec.steps = 60;
+    spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
+    make_run(spec);
+    start();
+    auto const joined = await_event<AgentJoined>();
+    await_event<CheckpointCompleted>();
+    signal_process({.pid = joined.pid, .start_ticks = joined.start_ticks}, SIGKILL);
+    EXPECT_EQ(wait_for_exit(), 0) << errors();
+    EXPECT_THAT(events<NodeLost>().at(0).why, HasSubstr("signal 9"));
+    EXPECT_EQ(events<NodeStopped>().at(0).processes_left, 0);
+    EXPECT_EQ(events<AgentJoined>().size(), 2u);
+    EXPECT_GE(events<RankStarted>().back().start_step, 5);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eFaults, AStoppedAgentIsLostAndReplaced) {
+    make_run({.steps = 60});
+    start();
+    auto const joined = await_event<AgentJoined>();
+    await_event<RankStarted>(2);
+    signal_process({.pid = joined.pid, .start_ticks = joined.start_ticks}, SIGSTOP);
+    EXPECT_EQ(wait_for_exit(), 0) << errors();
+    EXPECT_EQ(events<NodeLost>().size(), 1u);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eFaults, ChildrenThatWorkersLeaveBehindAreEnded) {
+    RunSpec spec;
+    spec.steps = 5;
+    spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
+    EXPECT_EQ(run_to_end(spec), 0);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eFaults, ADamagedJournalIsRefusedAndKept) {
+    EXPECT_EQ(run_to_end({.steps = 3}), 0);
+    std::string content = *read_file(paths().journal());
+    content[content.size() / 2] ^= 1;
+    std::ofstream(paths().journal(), std::ios::binary | std::ios::trunc) << content;
+    start();
+    EXPECT_EQ(wait_for_exit(), 1);
+    EXPECT_THAT(errors(), HasSubstr("journal"));
+    EXPECT_EQ(*read_file(paths().journal()), content);
+}
+
+TEST_F(E2eFaults, MissingAndBrokenFilesAreNamed) {
+    make_run({});
+    std::ofstream(paths().submission(), std::ios::trunc) << "{\"run_uuid\": 3}";
+    start();
+    EXPECT_EQ(wait_for_exit(), 2);
+    EXPECT_THAT(errors(), HasSubstr("submission.json: run_uuid: expected a string"));
+    std::filesystem::remove(paths().submission());
+    start();
+    EXPECT_EQ(wait_for_exit(), 2);
+    EXPECT_THAT(errors(), HasSubstr("submission.json: open: No such file"));
+}
+
+/// The run directory on a small file system of its own; checkpoints elsewhere.
+class E2eFullDisk : public Run {
+protected:
+    void make_small_disk_run(RunSpec const& spec) {
+        std::filesystem::create_directories(folder() / "disk");
+        std::filesystem::create_directories(folder() / "checkpoints");
+        ASSERT_EQ(::mount("osora-test", (folder() / "disk").c_str(), "tmpfs", 0, "size=1m"), 0);
+        mounted_ = true;
+        make_run(spec, "disk/run-0001");
+        std::filesystem::create_directory_symlink(folder() / "checkpoints", paths().checkpoints());
+    }
+    void fill_disk() const {
+        Descriptor const file(
+            ::open((paths().dir / "filler").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+        for (std::size_t size = 64 << 10; size > 0; size /= 2) {
+            std::string const block(size, 'f');
+            while (::write(file.get(), block.data(), size) > 0) {}
+        }
+    }
+    void SetUp() override {
+        Run::SetUp();
+        if (::geteuid() != 0) GTEST_SKIP() << "needs root: a small tmpfs is mounted";
+    }
+    void TearDown() override {
+        // Lazily: the processes that a failed test leaves are killed behind this.
+        if (mounted_) ::umount2((folder() / "disk").c_str(), MNT_DETACH);
+        Run::TearDown();
+    }
+
+private:
+    bool mounted_ = false;
+};
+
+TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
+    make_small_disk_run({.steps = 300});
+    start();
+    await_event<CheckpointCompleted>();
+    fill_disk();
+    EXPECT_EQ(wait_for_exit(), 0) << errors();
+    auto const notices = events<RunNotice>();
+    ASSERT_FALSE(notices.empty());
+    EXPECT_EQ(notices[0].kind, "metrics_lost");
+    EXPECT_THAT(notices[0].detail, HasSubstr("No space left on device"));
+    EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::ok);
+    EXPECT_EQ(events<CheckpointCompleted>().back().step, 300);
+}
+
+TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
+    RunSpec spec;
+    spec.steps = 1000000;
+    spec.checkpoint_every = 1;
+    spec.env = {{"OSORA_MOCK_STEP_S", "0.001"}};
+    make_small_disk_run(spec);
+    start();
+    await_event<CheckpointCompleted>(3);
+    fill_disk();
+    EXPECT_EQ(wait_for_exit(60), 1);
+    auto const end = events<RunEnded>().at(0);
+    EXPECT_EQ(end.cause, "journal: no space left on device");
+    EXPECT_EQ(end.exit_code, 1);
+    EXPECT_THAT(errors(), HasSubstr("No space left on device"));
+    EXPECT_TRUE(std::filesystem::exists(events<CheckpointCompleted>().back().path) ||
+                !std::filesystem::is_empty(folder() / "checkpoints"));
+    EXPECT_TRUE(all_gone(0));
+}
+
+}  // namespace
+}  // namespace osora::e2e

@@ -1,0 +1,31 @@
+// A plain client for the sockets of a controller: says anything, well-formed or not.
+#pragma once
+
+#include "base/descriptor.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace osora::e2e {
+
+class Peer {
+public:
+    /// A test fails when nobody listens.
+    static Peer connect_tcp(int port);
+    static Peer connect_unix(std::string const& path);
+
+    void send_bytes(std::string_view bytes) const;
+    void send_frame(std::string_view body) const;
+    /// The next frame; nullopt when the other side closed the connection, or after 10 s.
+    [[nodiscard]] std::optional<std::string> receive_frame() const;
+    /// Whether the other side closes the connection within 10 s, whatever it says before.
+    [[nodiscard]] bool is_dropped() const;
+
+private:
+    explicit Peer(int fd) : socket_(fd) {}
+    [[nodiscard]] std::optional<std::string> receive_exactly(std::size_t bytes) const;
+    Descriptor socket_;
+};
+
+}  // namespace osora::e2e

@@ -1,0 +1,220 @@
+// Polling with poll(): conditions of other processes cannot be waited for otherwise.
+#include "tests/e2e/run_fixture.hpp"
+
+#include "base/descendants.hpp"
+#include "base/files.hpp"
+#include "base/marked_processes.hpp"
+#include "plan/worker_job.hpp"
+#include "protocol/message.hpp"
+#include "tests/e2e/peer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace osora::e2e {
+namespace {
+
+plan::RunConfig config_of(RunSpec const& spec) {
+    plan::RunConfig config;
+    config.run.name = "e2e";
+    config.run.job = spec.job;
+    config.resources.gpus_per_node = spec.ranks;
+    config.train.steps = spec.steps;
+    config.checkpoint.every = spec.checkpoint_every;
+    config.faults.max_restarts = spec.max_restarts;
+    if (spec.step_timeout_s > 0) config.faults.step_timeout = spec.step_timeout_s;
+    config.worker.command = spec.command;
+    config.worker.env = spec.env;
+    return config;
+}
+
+protocol::RunSubmitted submission_of(RunSpec const& spec, plan::WorkerJob const& job) {
+    protocol::RunSubmitted submission;
+    submission.run_uuid = job.run_uuid;
+    submission.run_name = job.run_name;
+    submission.job = spec.job;
+    submission.user = "tester";
+    submission.host = "localhost";
+    submission.base_dir = job.base_dir;
+    submission.number = 1;
+    submission.ranks_per_node = spec.ranks;
+    submission.restarts_max = spec.max_restarts;
+    submission.steps = spec.steps;
+    submission.config = protocol::to_json(job.config);
+    submission.origins = protocol::json::object();
+    return submission;
+}
+
+std::string content_of(std::filesystem::path const& path) {
+    auto content = read_file(path);
+    return content.has_value() ? *content : "";
+}
+
+}  // namespace
+
+bool eventually(std::function<bool()> const& condition, double limit_s) {
+    using Clock = std::chrono::steady_clock;
+    auto const end = Clock::now() + std::chrono::duration<double>(limit_s);
+    while (!condition()) {
+        if (Clock::now() >= end) return false;
+        ::poll(nullptr, 0, 5);
+    }
+    return true;
+}
+
+void Run::SetUp() {
+    folder_ = testing::TempDir() + "osora-e2e-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    become_subreaper();
+    environment_ = current_environment();
+    set_variable(environment_, "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker-mock");
+    remove_variable(environment_, "XDG_RUNTIME_DIR");
+}
+
+void Run::TearDown() {
+    if (HasFailure()) {
+        fmt::print("--- controller.log\n{}--- agent-0.log\n{}", log(),
+                   content_of(paths_.dir / "agent-0.log"));
+    }
+    controller_.reset();
+    auto const nothing_lives = [this] {
+        for (ProcessId const& each : processes()) signal_process(each, SIGKILL);
+        return kill_descendants({}) == 0 && processes().empty();
+    };
+    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes behind";
+    std::filesystem::remove_all(folder_);
+}
+
+void Run::make_run(RunSpec const& spec, std::string const& name) {
+    run_uuid_ = make_uuid();
+    paths_.dir = std::filesystem::path(folder_) / name;
+    std::filesystem::create_directories(paths_.dir);
+    plan::WorkerJob job;
+    job.run_uuid = run_uuid_;
+    job.run_name = "e2e-0001";
+    job.run_dir = paths_.dir.string();
+    job.base_dir = folder_;
+    job.config = config_of(spec);
+    job.plan.chosen.dp_size = spec.ranks;
+    job.plan.nccl_env.push_back({"NCCL_IB_TC", "106", "run file", "asked for"});
+    ASSERT_TRUE(write_file_atomic(paths_.job(), protocol::encode(job)).has_value());
+    ASSERT_TRUE(write_file_atomic(paths_.plan(), protocol::encode(job.plan)).has_value());
+    auto const submission = protocol::encode(submission_of(spec, job));
+    ASSERT_TRUE(write_file_atomic(paths_.submission(), submission).has_value());
+}
+
+Result<Child> Run::spawn_osorad(int leash_fd, std::string const& stderr_name) {
+    auto const path = std::filesystem::path(folder_) / stderr_name;
+    Descriptor const errors(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    constexpr int kLeashFd = 9;
+    SpawnOptions options{.program = OSORA_BIN_DIR "/osorad",
+                         .arguments = {"--one-run", paths_.dir.string()},
+                         .environment = environment_,
+                         .working_directory = "/",
+                         .descriptors = {{errors.get(), STDERR_FILENO}},
+                         .death_signal = SIGKILL,
+                         .new_session = false};
+    if (leash_fd >= 0) {
+        options.arguments.insert(options.arguments.end(), {"--leash-fd", std::to_string(kLeashFd)});
+        options.descriptors.emplace_back(leash_fd, kLeashFd);
+    }
+    return spawn(options);
+}
+
+void Run::start(bool attached) {
+    std::array<int, 2> pipe{-1, -1};
+    if (attached) {
+        ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+    }
+    Descriptor const reading(pipe[0]);
+    leash_.reset(pipe[1]);
+    auto child = spawn_osorad(reading.get(), "stderr");
+    ASSERT_TRUE(child.has_value()) << child.error().message;
+    controller_ = std::move(*child);
+}
+
+int Run::wait_for_exit(double limit_s) {
+    pollfd waited{.fd = controller_->pidfd.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&waited, 1, static_cast<int>(limit_s * 1000)) != 1) {
+        ADD_FAILURE() << "osorad still runs after " << limit_s << " s";
+        return -1;
+    }
+    ExitStatus const status = reap(*controller_);
+    controller_.reset();
+    return status.signal != 0 ? 128 + status.signal : status.exit_code;
+}
+
+int Run::run_to_end(RunSpec const& spec) {
+    make_run(spec);
+    start();
+    return wait_for_exit();
+}
+
+void Run::kill_controller() {
+    signal_controller(SIGKILL);
+    EXPECT_EQ(wait_for_exit(5), 128 + SIGKILL);
+}
+
+std::vector<protocol::JournalRecord> Run::journal() const {
+    protocol::JournalReader reader;
+    auto records = reader.feed(content_of(paths_.journal()));
+    EXPECT_TRUE(records.has_value()) << records.error().message;
+    return records.has_value() ? *records : std::vector<protocol::JournalRecord>();
+}
+
+void Run::await_steps(int steps) const {
+    auto const enough = [&] {
+        int done = 0;
+        for (auto const& chunk : events<protocol::MetricChunk>()) {
+            done = std::max(done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
+        }
+        return done >= steps;
+    };
+    EXPECT_TRUE(eventually(enough)) << "fewer than " << steps << " steps";
+}
+
+std::vector<ProcessId> Run::processes() const {
+    if (run_uuid_.empty()) return {};
+    return processes_marked({"OSORA_RUN_UUID=" + run_uuid_});
+}
+
+bool Run::all_gone(double limit_s) const {
+    return eventually([this] { return processes().empty(); }, limit_s);
+}
+
+protocol::ControlReply Run::command(protocol::ToController const& message) const {
+    std::string path = paths_.control_socket().string();
+    if (std::string const moved = content_of(paths_.control_path()); !moved.empty()) {
+        path = moved.substr(0, moved.size() - 1);
+    }
+    Peer peer = Peer::connect_unix(path);
+    peer.send_frame(protocol::encode_message(message));
+    auto const answer = peer.receive_frame();
+    EXPECT_TRUE(answer.has_value()) << "no answer on " << path;
+    auto const reply = protocol::decode_message<protocol::FromController>(answer.value_or("{}"));
+    EXPECT_TRUE(reply.has_value());
+    return reply.has_value() ? std::get<protocol::ControlReply>(*reply) : protocol::ControlReply{};
+}
+
+std::string Run::log() const {
+    return content_of(paths_.controller_log());
+}
+
+std::string Run::errors() const {
+    return content_of(std::filesystem::path(folder_) / "stderr");
+}
+
+int Run::agents_port() const {
+    std::string const text = log();
+    auto const at = text.find(" agents_port=");
+    return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + 13);
+}
+
+}  // namespace osora::e2e

@@ -1,0 +1,99 @@
+// A run directory and a real osorad on it, with mock workers. Everything that a test starts is
+// killed when it ends, also when it fails: death signals, and a search for the run's mark in /proc.
+#pragma once
+
+#include "base/environment.hpp"
+#include "base/process.hpp"
+#include "protocol/control_messages.hpp"
+#include "protocol/journal.hpp"
+#include "protocol/run_directory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::e2e {
+
+struct RunSpec {
+    std::string job = "train";
+    std::vector<std::string> command = {};  // job = "exec"
+    int ranks = 2;
+    int steps = 20;
+    int checkpoint_every = 5;
+    int max_restarts = 3;
+    double step_timeout_s = 0;
+    std::map<std::string, std::string> env = {};  // of the workers: OSORA_MOCK_*...
+};
+
+/// Polls until `condition` holds; false after `limit_s`.
+bool eventually(std::function<bool()> const& condition, double limit_s = 20);
+
+class Run : public testing::Test {
+protected:
+    void SetUp() override;
+    void TearDown() override;
+
+    /// Writes job.json, plan.json and submission.json into a new folder `name` below folder().
+    void make_run(RunSpec const& spec, std::string const& name = "run-0001");
+
+    /// Starts `osorad --one-run`; with a leash when `attached`.
+    void start(bool attached = false);
+    /// Its exit code (128 + signal when it was killed); the test fails after `limit_s`.
+    int wait_for_exit(double limit_s = 30);
+    int run_to_end(RunSpec const& spec);
+    void kill_controller();
+    void cut_leash() { leash_.reset(); }
+    void signal_controller(int signal) const { signal_process(controller_->id, signal); }
+
+    [[nodiscard]] std::vector<protocol::JournalRecord> journal() const;
+    template <class T>
+    [[nodiscard]] std::vector<T> events() const {
+        std::vector<T> found;
+        for (auto const& record : journal()) {
+            if (auto const* each = std::get_if<T>(&record.event)) found.push_back(*each);
+        }
+        return found;
+    }
+    /// Waits for `count` events of type T and returns the last.
+    template <class T>
+    T await_event(std::size_t count = 1, double limit_s = 20) const {
+        bool const came = eventually([&] { return events<T>().size() >= count; }, limit_s);
+        EXPECT_TRUE(came) << T::kType << ": too few";
+        auto const found = events<T>();
+        return found.empty() ? T{} : found.back();
+    }
+    /// Waits until `steps` steps of rank 0's node are in the journal.
+    void await_steps(int steps) const;
+
+    /// Processes of the run, the controller aside.
+    [[nodiscard]] std::vector<ProcessId> processes() const;
+    [[nodiscard]] bool all_gone(double limit_s) const;
+
+    [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message) const;
+    [[nodiscard]] std::string log() const;     // controller.log
+    [[nodiscard]] std::string errors() const;  // stderr of osorad
+    /// Where agents connect, from the controller's log.
+    [[nodiscard]] int agents_port() const;
+
+    [[nodiscard]] std::filesystem::path folder() const { return folder_; }
+    [[nodiscard]] protocol::RunPaths const& paths() const { return paths_; }
+    /// What osorad is started with; add to it before start().
+    Environment& environment() { return environment_; }
+    [[nodiscard]] std::optional<Child> const& controller() const { return controller_; }
+    [[nodiscard]] Result<Child> spawn_osorad(int leash_fd, std::string const& stderr_name);
+
+private:
+    std::string folder_;
+    std::string run_uuid_;
+    protocol::RunPaths paths_;
+    Environment environment_;
+    std::optional<Child> controller_;
+    Descriptor leash_;
+};
+
+}  // namespace osora::e2e

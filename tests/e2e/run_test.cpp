@@ -1,0 +1,235 @@
+// Runs that go well: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
+#include "base/files.hpp"
+#include "protocol/message.hpp"
+#include "tests/e2e/run_fixture.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <fstream>
+
+namespace osora::e2e {
+namespace {
+
+using namespace protocol;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class E2eRun : public Run {};
+
+TEST_F(E2eRun, TwoRanksTrainToTheEnd) {
+    RunSpec spec;
+    spec.env = {{"OSORA_MOCK_PRINT", "1"}};
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    auto const ends = events<RunEnded>();
+    ASSERT_EQ(ends.size(), 1u);
+    EXPECT_EQ(ends[0].verdict, Verdict::ok);
+    EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
+    EXPECT_EQ(events<RankStarted>().size(), 2u);
+    EXPECT_EQ(events<NodeFinished>().at(0).steps, 20);
+    EXPECT_EQ(events<CheckpointCompleted>().back().step, 20);
+    int steps = 0, samples = 0;
+    for (auto const& chunk : events<MetricChunk>()) {
+        EXPECT_EQ(chunk.step0, steps);
+        steps += static_cast<int>(chunk.bucket.size());
+        for (int const each : chunk.samples) samples += each;
+    }
+    EXPECT_EQ(steps, 20);
+    EXPECT_EQ(samples, 40);
+    EXPECT_TRUE(all_gone(0));
+    EXPECT_FALSE(std::filesystem::exists(paths().control_socket()));
+    for (int const rank : {0, 1}) {
+        auto const text = read_file(paths().rank_log(0, rank));
+        ASSERT_TRUE(text.has_value());
+        EXPECT_THAT(*text, HasSubstr(fmt::format("rank {}: step 19\n", rank)));
+        EXPECT_THAT(*text, HasSubstr("step 19 on stderr\n"));
+    }
+}
+
+TEST_F(E2eRun, TheFirstWorkerStartsInMilliseconds) {
+    make_run({.ranks = 1, .steps = 1});
+    auto const begin = std::chrono::system_clock::now().time_since_epoch();
+    start();
+    EXPECT_EQ(wait_for_exit(), 0);
+    auto const begin_us = std::chrono::duration_cast<std::chrono::microseconds>(begin).count();
+    for (auto const& record : journal()) {
+        if (!std::holds_alternative<RankStarted>(record.event)) continue;
+        auto const took_ms = static_cast<double>(record.wall_us - begin_us) / 1000;
+        RecordProperty("first_worker_ms", fmt::format("{:.1f}", took_ms));
+        fmt::print("osorad to the worker's first message: {:.1f} ms\n", took_ms);
+        EXPECT_LT(took_ms, 300);
+    }
+}
+
+TEST_F(E2eRun, AFinishedRunIsNotRunAgain) {
+    EXPECT_EQ(run_to_end({.steps = 3}), 0);
+    auto const before = journal().size();
+    start();
+    EXPECT_EQ(wait_for_exit(), 0);
+    EXPECT_EQ(journal().size(), before);
+}
+
+TEST_F(E2eRun, APathWithSpacesQuotesAndDollarsIsJustAPath) {
+    make_run({.steps = 5}, "it's a \"run\" $HOME `id`;*");
+    start();
+    EXPECT_EQ(wait_for_exit(), 0) << errors();
+    EXPECT_TRUE(std::filesystem::exists(paths().rank_log(0, 1)));
+}
+
+TEST_F(E2eRun, APathTooLongForASocketGetsOneElsewhere) {
+    make_run({.steps = 100000}, std::string(120, 'x'));
+    start();
+    await_event<RankStarted>(2);
+    EXPECT_TRUE(std::filesystem::exists(paths().control_path()));
+    EXPECT_EQ(command(ControlPing{}).message, "running");
+    EXPECT_TRUE(command(ControlStop{.now = true, .reason = "test"}).ok);
+    EXPECT_EQ(wait_for_exit(), 130);
+    EXPECT_FALSE(std::filesystem::exists(paths().control_path()));
+}
+
+TEST_F(E2eRun, ASocketThatACrashLeftIsReplaced) {
+    make_run({.steps = 100000});
+    std::ofstream(paths().control_socket()) << "stale";
+    start();
+    await_event<RankStarted>(2);
+    EXPECT_TRUE(command(ControlPing{}).ok);
+}
+
+std::vector<std::string> environment_of(int pid) {
+    std::vector<std::string> found;
+    auto const text = read_file(fmt::format("/proc/{}/environ", pid));
+    std::string const all = text.has_value() ? *text : "";
+    for (std::size_t begin = 0; begin < all.size();) {
+        auto const end = all.find('\0', begin);
+        found.push_back(all.substr(begin, end - begin));
+        begin = end == std::string::npos ? all.size() : end + 1;
+    }
+    return found;
+}
+
+TEST_F(E2eRun, EnvironmentTravelsAsExactBytes) {
+    std::string const odd = "a\nb=\"c\" 'd' $e `f` \\ ; *,\t";
+    std::string const large(64 << 10, 'z');
+    RunSpec spec;
+    spec.steps = 100000;
+    spec.env = {{"ODD", odd}, {"LARGE", large}, {"EMPTY", ""}};
+    make_run(spec);
+    set_variable(environment(), "BYTES", "\xff\xfe\x01");
+    set_variable(environment(), "NCCL_IB_HCA", "mlx5_0,mlx5_1");
+    start();
+    await_event<RankStarted>(2);
+    for (auto const& started : events<RankStarted>()) {
+        auto const seen = environment_of(started.pid);
+        EXPECT_THAT(seen, Contains("ODD=" + odd));
+        EXPECT_THAT(seen, Contains("LARGE=" + large));
+        EXPECT_THAT(seen, Contains("EMPTY="));
+        EXPECT_THAT(seen, Contains("BYTES=\xff\xfe\x01"));
+        EXPECT_THAT(seen, Contains("NCCL_IB_HCA=mlx5_0,mlx5_1"));
+        EXPECT_THAT(seen, Contains("NCCL_IB_TC=106"));
+        EXPECT_THAT(seen, Contains("WORLD_SIZE=2"));
+        EXPECT_THAT(seen, Contains(fmt::format("RANK={}", started.rank)));
+        EXPECT_THAT(seen, Contains("OMP_NUM_THREADS=1"));
+    }
+}
+
+TEST_F(E2eRun, StopOnceSavesACheckpointFirst) {
+    make_run({.steps = 100000, .checkpoint_every = 0});
+    start();
+    await_steps(3);
+    EXPECT_TRUE(command(ControlStop{.now = false, .reason = "Ctrl-C"}).ok);
+    EXPECT_EQ(wait_for_exit(), 130);
+    auto const end = events<RunEnded>().at(0);
+    EXPECT_EQ(end.verdict, Verdict::cancelled);
+    EXPECT_THAT(end.cause, HasSubstr("Ctrl-C"));
+    EXPECT_GE(events<CheckpointCompleted>().at(0).step, 3);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eRun, StopTwiceStopsWorkersThatDoNotListen) {
+    RunSpec spec;
+    spec.steps = 100000;
+    spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
+    make_run(spec);
+    start();
+    await_steps(3);
+    signal_controller(SIGINT);
+    await_event<StopRequested>();
+    EXPECT_EQ(command(ControlPing{}).message, "finishing");
+    auto const begin = std::chrono::steady_clock::now();
+    signal_controller(SIGINT);
+    EXPECT_EQ(wait_for_exit(), 130);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+    EXPECT_TRUE(events<StopRequested>().back().now);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eRun, TheEndOfTheAttachedOsoraStopsTheRun) {
+    make_run({.steps = 100000, .checkpoint_every = 0});
+    start(true);
+    await_steps(3);
+    cut_leash();
+    EXPECT_EQ(wait_for_exit(10), 130);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("attached osora went away"));
+    EXPECT_GE(events<CheckpointCompleted>().at(0).step, 3);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eRun, WorkersThatDoNotListenAreGoneTenSecondsAfterTheLeash) {
+    RunSpec spec;
+    spec.steps = 100000;
+    spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
+    make_run(spec);
+    start(true);
+    await_steps(3);
+    cut_leash();
+    EXPECT_EQ(wait_for_exit(10), 130);
+    EXPECT_TRUE(all_gone(0));
+}
+
+TEST_F(E2eRun, ExecRunsAnyCommandWithTorchrunsVariables) {
+    RunSpec spec;
+    spec.job = "exec";
+    spec.command = {"sh", "-c", "echo \"$1|$RANK/$WORLD_SIZE $MASTER_ADDR\"; pwd", "sh",
+                    "a b\n\"c\" $d"};
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    for (int const rank : {0, 1}) {
+        EXPECT_EQ(*read_file(paths().rank_log(0, rank)),
+                  fmt::format("a b\n\"c\" $d|{}/2 127.0.0.1\n{}\n", rank, folder().string()));
+    }
+}
+
+TEST_F(E2eRun, ExecThatFailsIsAFailedRun) {
+    RunSpec spec;
+    spec.job = "exec";
+    spec.max_restarts = 0;
+    spec.command = {"sh", "-c", "exit 7"};
+    EXPECT_EQ(run_to_end(spec), 1);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("exited with 7"));
+}
+
+TEST_F(E2eRun, ExitCode93IsPassedOn) {
+    RunSpec spec;
+    spec.job = "exec";
+    spec.command = {"sh", "-c", "exit 93"};
+    EXPECT_EQ(run_to_end(spec), 93);
+}
+
+TEST_F(E2eRun, ACommandThatIsNotThereIsNamed) {
+    RunSpec spec;
+    spec.job = "exec";
+    spec.command = {"no-such-program-here"};
+    EXPECT_EQ(run_to_end(spec), 1);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("no-such-program-here"));
+}
+
+TEST_F(E2eRun, AWorkerProgramThatIsNotThereIsNamed) {
+    make_run({});
+    set_variable(environment(), "OSORA_WORKER", "/nonexistent/osora-worker");
+    start();
+    EXPECT_EQ(wait_for_exit(), 1);
+    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("/nonexistent/osora-worker"));
+}
+
+}  // namespace
+}  // namespace osora::e2e
