@@ -5,8 +5,10 @@ namespace osora::cli {
 
 std::vector<CommandSpec> command_table() {
     return {
-        init_command(),       validate_command(),        config_show_command(),
-        completion_command(), completion_runs_command(), man_command(),
+        init_command(),           validate_command(),
+        plan_command(),           plan_calibrate_command(),
+        config_show_command(),    completion_command(),
+        completion_runs_command(), man_command(),
     };
 }
 

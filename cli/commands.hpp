@@ -7,6 +7,8 @@ namespace osora::cli {
 
 [[nodiscard]] CommandSpec init_command();
 [[nodiscard]] CommandSpec validate_command();
+[[nodiscard]] CommandSpec plan_command();
+[[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec config_show_command();
 [[nodiscard]] CommandSpec completion_command();
 [[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script
