@@ -3,10 +3,25 @@
 // data.
 #include "daemon/journal_file.hpp"
 
+#include <algorithm>
+
 namespace osora::daemon {
 namespace {
 
 constexpr std::size_t kReadBytes = 1 << 20;
+constexpr std::size_t kKeptChunks = 4096;
+
+bool is_metric(protocol::JournalRecord const& record) {
+    return std::holds_alternative<protocol::MetricChunk>(record.event);
+}
+
+/// A long run has millions of metric chunks, and only the newest matter to its controller.
+void forget_old_metrics(std::vector<protocol::JournalRecord>& records) {
+    auto surplus = std::ranges::count_if(records, is_metric);
+    surplus -= static_cast<std::ptrdiff_t>(kKeptChunks);
+    std::erase_if(records,
+                  [&surplus](auto const& each) { return is_metric(each) && surplus-- > 0; });
+}
 
 Error broken_error() {
     return {Errc::io, "journal: not written any more after an earlier error"};
@@ -29,6 +44,7 @@ Result<JournalFile::Opened> JournalFile::open(std::unique_ptr<AppendFile> file,
         offset += bytes.size();
         OSORA_TRY(auto records, reader.feed(bytes));
         for (auto& record : records) opened.records.push_back(std::move(record));
+        forget_old_metrics(opened.records);
     }
     OSORA_TRY_VOID(reader.finish());
     if (file->size() > reader.good_bytes()) {

@@ -59,8 +59,8 @@ private:
 
 struct JournalFile::Opened {
     std::unique_ptr<JournalFile> journal;
-    std::vector<protocol::JournalRecord> records;
-    std::uint64_t dropped_bytes = 0;  // of the unfinished record
+    std::vector<protocol::JournalRecord> records;  // all but old metric chunks, in order
+    std::uint64_t dropped_bytes = 0;               // of the unfinished record
 };
 
 }  // namespace osora::daemon

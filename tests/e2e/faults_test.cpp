@@ -177,10 +177,8 @@ TEST_F(E2eFaults, MissingAndBrokenFilesAreNamed) {
 class E2eFullDisk : public Run {
 protected:
     void make_small_disk_run(RunSpec const& spec) {
-        std::filesystem::create_directories(folder() / "disk");
-        std::filesystem::create_directories(folder() / "checkpoints");
-        ASSERT_EQ(::mount("osora-test", (folder() / "disk").c_str(), "tmpfs", 0, "size=1m"), 0);
-        mounted_ = true;
+        mount_tmpfs(folder() / "disk", "size=1m");
+        mount_tmpfs(folder() / "checkpoints", "size=16m");
         make_run(spec, "disk/run-0001");
         std::filesystem::create_directory_symlink(folder() / "checkpoints", paths().checkpoints());
     }
@@ -198,16 +196,21 @@ protected:
     }
     void TearDown() override {
         // Lazily: the processes that a failed test leaves are killed behind this.
-        if (mounted_) ::umount2((folder() / "disk").c_str(), MNT_DETACH);
+        for (auto const& each : mounted_) ::umount2(each.c_str(), MNT_DETACH);
         Run::TearDown();
     }
 
 private:
-    bool mounted_ = false;
+    void mount_tmpfs(std::filesystem::path const& path, char const* options) {
+        std::filesystem::create_directories(path);
+        ASSERT_EQ(::mount("osora-test", path.c_str(), "tmpfs", 0, options), 0);
+        mounted_.push_back(path);
+    }
+    std::vector<std::filesystem::path> mounted_;
 };
 
 TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
-    make_small_disk_run({.steps = 300});
+    make_small_disk_run({.steps = 150});
     start();
     await_event<CheckpointCompleted>();
     fill_disk();
@@ -217,14 +220,14 @@ TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     EXPECT_EQ(notices[0].kind, "metrics_lost");
     EXPECT_THAT(notices[0].detail, HasSubstr("No space left on device"));
     EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::ok);
-    EXPECT_EQ(events<CheckpointCompleted>().back().step, 300);
+    EXPECT_EQ(events<CheckpointCompleted>().back().step, 150);
 }
 
 TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
     RunSpec spec;
     spec.steps = 1000000;
     spec.checkpoint_every = 1;
-    spec.env = {{"OSORA_MOCK_STEP_S", "0.001"}};
+    spec.env = {{"OSORA_MOCK_STEP_S", "0"}};
     make_small_disk_run(spec);
     start();
     await_event<CheckpointCompleted>(3);

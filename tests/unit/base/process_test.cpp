@@ -3,6 +3,7 @@
 #include "base/descendants.hpp"
 #include "base/environment.hpp"
 #include "base/files.hpp"
+#include "base/marked_processes.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -210,6 +211,21 @@ TEST_F(Processes, SignalsReachTheWholeGroup) {
     EXPECT_EQ(reap(*child).signal, SIGKILL);
     for (int i = 0; i < 10'000 && is_alive(*inner); ++i) ::poll(nullptr, 0, 1);
     EXPECT_FALSE(is_alive(*inner));
+}
+
+TEST_F(Processes, MarkedOnesAreFoundWhoeverTheirParentIs) {
+    SpawnOptions options = shell("(setsid sleep 1000 &) ; echo > ready; exec sleep 1000");
+    set_variable(options.environment, "OSORA_MARK", "m1");
+    set_variable(options.environment, "OSORA_OTHER", "x");
+    auto const child = spawn(options);
+    ASSERT_TRUE(child.has_value());
+    auto const count = [](Environment const& marks) { return processes_marked(marks).size(); };
+    for (int i = 0; i < 10'000 && count({"OSORA_MARK=m1"}) < 2; ++i) ::poll(nullptr, 0, 1);
+    EXPECT_EQ(count({"OSORA_MARK=m1"}), 2u);
+    EXPECT_EQ(count({"OSORA_MARK=m1", "OSORA_OTHER=x"}), 2u);
+    EXPECT_EQ(count({"OSORA_MARK=m1", "OSORA_OTHER=y"}), 0u);
+    EXPECT_EQ(count({"OSORA_MARK=m"}), 0u);
+    EXPECT_EQ(count({"SORA_MARK=m1"}), 0u);
 }
 
 TEST(Environments, NamesAreWholeNames) {

@@ -139,6 +139,23 @@ TEST_F(OnDisk, RecordsAreNumberedAndReadBack) {
     EXPECT_EQ(again.journal->next_sequence(), 2u);
 }
 
+TEST_F(OnDisk, OldMetricsAreNotKeptInMemory) {
+    protocol::MetricChunk chunk;
+    {
+        auto const opened = open();
+        ASSERT_TRUE(opened.journal->append(notice("first"), Importance::decision).has_value());
+        for (chunk.step0 = 0; chunk.step0 < 6000; ++chunk.step0) {
+            ASSERT_TRUE(opened.journal->append({0, 1, chunk}, Importance::metric).has_value());
+        }
+    }
+    auto const opened = open();
+    ASSERT_EQ(opened.records.size(), 1u + 4096u);
+    EXPECT_EQ(opened.records[0].sequence, 0u);
+    EXPECT_EQ(std::get<protocol::MetricChunk>(opened.records[1].event).step0, 6000 - 4096);
+    EXPECT_EQ(std::get<protocol::MetricChunk>(opened.records.back().event).step0, 5999);
+    EXPECT_EQ(opened.journal->next_sequence(), 6001u);
+}
+
 TEST_F(OnDisk, TheReserveIsGivenBackAtTheEnd) {
     open();
     std::filesystem::path const file = path();
