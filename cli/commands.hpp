@@ -13,6 +13,8 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec logs_command();
 [[nodiscard]] CommandSpec cancel_command();
 [[nodiscard]] CommandSpec resume_command();
+[[nodiscard]] CommandSpec plan_command();
+[[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec config_show_command();
 [[nodiscard]] CommandSpec completion_command();
 [[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script
