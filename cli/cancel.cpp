@@ -29,7 +29,7 @@ Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& vi
     auto const deadline = Clock::now() + kOrderlyLimit;
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
-        for (auto const& each : records) apply(fresh, each);
+        for (auto const& each : records) fold(fresh, each);
         if (is_over(fresh)) {
             view = std::move(fresh);
             return true;

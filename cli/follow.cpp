@@ -77,11 +77,11 @@ private:
             heard_ = Clock::now();
             for (auto const& record : records) {
                 if (std::holds_alternative<protocol::MetricChunk>(record.event)) {
-                    apply(view_, record);  // the most frequent one changes no state
+                    fold(view_, record);  // the most frequent one changes no state
                     continue;
                 }
                 auto const before = view_;
-                apply(view_, record);
+                fold(view_, record);
                 output_->record(before, record, view_);
             }
         }

@@ -36,7 +36,7 @@ Result<protocol::RunView> read_view(std::filesystem::path const& journal) {
     while (true) {
         OSORA_TRY(auto const records, tail.read());
         if (records.empty()) return view;
-        for (auto const& each : records) apply(view, each);
+        for (auto const& each : records) fold(view, each);
     }
 }
 

@@ -65,7 +65,7 @@ void follow_logs(LogRequest& request, LogFiles files) {
             auto const records = tail.read();
             if (records.has_error()) over = true;
             if (records.has_error() || records->empty()) break;
-            for (auto const& each : *records) apply(view, each);
+            for (auto const& each : *records) fold(view, each);
         }
         over = over || is_over(view);
         files.drain(over, [&](FoldedLine const& line) { show(request, line); });

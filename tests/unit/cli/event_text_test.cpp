@@ -18,7 +18,7 @@ public:
         std::vector<std::string> said;
         for (auto const& record : records) {
             auto const before = view;
-            apply(view, record);
+            fold(view, record);
             for (auto& line : text.lines(before, record, view)) said.push_back(std::move(line));
         }
         return said;

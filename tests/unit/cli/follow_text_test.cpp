@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 RunView view_of(std::vector<protocol::JournalRecord> const& records) {
     RunView view;
-    for (auto const& each : records) apply(view, each);
+    for (auto const& each : records) fold(view, each);
     return view;
 }
 
