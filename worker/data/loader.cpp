@@ -25,17 +25,27 @@ std::int64_t batch_bytes_max(plan::StepSchedule const& schedule, int dp_size) {
 }
 
 /// Decoders work on whole blocks: 1080 rows are 1088 or 1152 to them.
+std::int64_t blocks(int side) {
+    return (std::int64_t{side} + 63) / 64 * 64;
+}
+
 std::int64_t coded_pixels(Clip const& clip) {
-    auto const blocks = [](int side) { return (std::int64_t{side} + 63) / 64 * 64; };
     return blocks(clip.height) * blocks(clip.width);
 }
 
-std::int64_t clip_pixels_max(plan::StepSchedule const& schedule, Manifest const& manifest) {
+/// What max_pixels must allow: FFmpeg's MPEG decoders apply it to a scratch image of 280 rows too,
+/// which has up to 192 columns more than the picture.
+std::int64_t pixels_allowed(Clip const& clip) {
+    return std::max<std::int64_t>(blocks(clip.height), 320) * (blocks(clip.width) + 256);
+}
+
+std::int64_t largest(plan::StepSchedule const& schedule, Manifest const& manifest,
+                     std::int64_t (*pixels)(Clip const&)) {
     std::int64_t most = 0;
     for (plan::Bucket const& bucket : schedule.buckets()) {
         for (std::uint32_t const clip : bucket.clips) {
             OSORA_CHECK_LT(clip, manifest.clips.size());
-            most = std::max(most, coded_pixels(manifest.clips[clip]));
+            most = std::max(most, pixels(manifest.clips[clip]));
         }
     }
     return most;
@@ -126,7 +136,7 @@ public:
                                       .start_step = options.start_step,
                                       .stop_step = options.stop_step});
         limits_ = {.deadline_s = options.clip_deadline_s,
-                   .pixels_max = clip_pixels_max(schedule, manifest),
+                   .pixels_max = largest(schedule, manifest, pixels_allowed),
                    .cancel = &pipeline_->cancelled()};
         if (options.num_workers == 0) inline_decoder_.emplace(limits_);
         for (int i = 0; i < options.num_workers; ++i) {
@@ -230,7 +240,7 @@ Result<std::unique_ptr<Loader>> Loader::start(plan::StepSchedule const& schedule
                                               LoaderOptions const& options) {
     OSORA_TRY_VOID(check_options(schedule, options));
     plan::LoaderSizes const sizes{.slot_bytes = batch_bytes_max(schedule, options.dp_size),
-                                  .clip_pixels_max = clip_pixels_max(schedule, manifest),
+                                  .clip_pixels_max = largest(schedule, manifest, coded_pixels),
                                   .num_workers = options.num_workers,
                                   .prefetch_factor = options.prefetch_factor};
     OSORA_TRY(auto const memory, plan::check_loader_memory(sizes, options.host_memory_bytes));

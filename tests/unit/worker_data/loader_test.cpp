@@ -31,9 +31,12 @@ protected:
         if (!have_ffmpeg()) return;
         made_ = std::make_unique<TempFolder>();
         for (int i = 0; i < kVideos; ++i) {
-            ASSERT_TRUE(make_clip(made_->file(video(i)), "96x64", 1.2,
-                                  {"-vf", "hue=h=" + std::to_string(50 * i), "-c:v", "libx264",
-                                   "-g", "12", "-pix_fmt", "yuv420p"}));
+            std::vector<std::string> encoder{
+                "-vf", "hue=h=" + std::to_string(50 * i), "-g", "12", "-pix_fmt", "yuv420p",
+                "-c:v"};
+            encoder.push_back(i == 1 ? "mpeg4" : i == 3 ? "libx265" : "libx264");
+            if (i == 3) encoder.insert(encoder.end(), {"-x265-params", "log-level=none"});
+            ASSERT_TRUE(make_clip(made_->file(video(i)), "96x64", 1.2, encoder));
         }
         for (int i = 0; i < kImages; ++i) {
             ASSERT_TRUE(make_clip(made_->file(image(i)), "96x64", 0.04, {"-frames:v", "1"}));
