@@ -189,8 +189,8 @@ void AgentCore::Impl::check_deadlines() {
     MonotonicTime const idle = now_.monotonic - std::max(idle_since_, last_word_ + options_.lease);
     if (alone && workers_alive() == 0 && idle >= options_.linger) {
         exited_ = true;
-        act(ExitAgent{1, fmt::format("no controller for {:.1f} s",
-                                                    seconds(now_.monotonic - last_word_))});
+        act(ExitAgent{kAgentUnreachable, fmt::format("no controller for {:.1f} s",
+                                                     seconds(now_.monotonic - last_word_))});
     }
 }
 

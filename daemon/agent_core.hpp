@@ -64,6 +64,9 @@ struct AgentTick {};  // next_deadline() has come
 using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
                                 StoreBound, WorkerSpawned, WorkerSaid, WorkerExited, AgentTick>;
 
+/// Exit code of an agent that gave up because it had no controller.
+constexpr int kAgentUnreachable = 4;
+
 // Actions, carried out in order.
 struct SendToController {  // dropped when not connected: the core sends it again
     protocol::FromAgent message;

@@ -104,8 +104,7 @@ void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
 
 void ControllerCore::Impl::hear(int connection, StoreReserved const& message) {
     int const node = connections_[connection].node;
-    if (node != 0 || goal_of(status_) != Goal::order_launch) return;
-    if (message.epoch != status_.epoch + 1) return;
+    if (node != 0 || message.epoch != status_.epoch + 1 || ending()) return;
     if (message.port < 1 || message.port > 65535) {
         lose(node, "no port for the store: " + message.error);
         return;

@@ -1,6 +1,7 @@
 // The controller's inputs, and the one place where records are made. Replayed records and live ones
 // take the same way into the state.
 #include "base/check.hpp"
+#include "daemon/agent_core.hpp"
 #include "daemon/controller_impl.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
 }
 
 ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& input) {
-    if (finished_) return {};
+    if (finished_ && !std::holds_alternative<JournalFailed>(input)) return {};
     Now const before = std::exchange(now_, now);
     now_.monotonic = std::max(now.monotonic, before.monotonic);
     forgive_own_pause();
@@ -98,9 +99,14 @@ void ControllerCore::Impl::on(AgentDisconnected const& input) {
 
 void ControllerCore::Impl::on(AgentExited const& input) {
     if (input.node < 0 || input.node >= node_count()) return;
-    NodeLink const& agent = link(input.node);
+    NodeLink& agent = link(input.node);
     // An agent that was given up long ago.
     if (agent.process == AgentProcess::none || input.attempt != agent.attempt) return;
+    bool const found_nobody = input.exit_code == kAgentUnreachable && input.signal == 0;
+    if (agent.process == AgentProcess::starting && found_nobody && input.error.empty()) {
+        act(StartAgent{input.node, ++agent.attempt});  // until join_limit is over
+        return;
+    }
     std::string why = fmt::format("agent exited with {}", input.exit_code);
     if (input.signal != 0) why = fmt::format("agent was killed by signal {}", input.signal);
     if (!input.error.empty()) why = "agent could not be started: " + input.error;
@@ -130,7 +136,14 @@ void ControllerCore::Impl::request_stop(bool now, std::string reason, MonotonicT
 }
 
 void ControllerCore::Impl::on(JournalFailed const& input) {
+    if (!journal_error_.empty()) return;
     journal_error_ = input.error.empty() ? "unknown error" : input.error;
+    // Orders that waited for the record were dropped with it.
+    finished_ = false;
+    for (NodeLink& each : links_) {
+        each.dismissed = false;
+        if (each.process == AgentProcess::stopping) each.process = AgentProcess::up;
+    }
 }
 
 void ControllerCore::Impl::on(Tick const&) {}

@@ -31,7 +31,7 @@ struct ControllerOptions {
     MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user
     MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
     MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
-    MonotonicTime agent_stop_limit = 5s;  // from StopAgent to AgentExited
+    MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 
 // Inputs.
@@ -69,8 +69,9 @@ using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnecte
                                      StopAsked, LeashBroken, JournalFailed, Tick>;
 
 // Actions, carried out in order. Each is idempotent.
-/// Append to the journal. With `sync` the actions behind it wait until it is durable; after a failure
-/// (JournalFailed) what waits is dropped.
+/// Append to the journal. With `sync` the actions behind it wait until it is durable. Records may be
+/// written ahead of the actions between them, so that one sync serves all that are queued; after a
+/// failure everything that is queued is dropped and JournalFailed is the next input.
 struct AppendRecord {
     protocol::JournalRecord record;
     bool sync = true;

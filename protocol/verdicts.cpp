@@ -60,7 +60,8 @@ Ruling rule_on(RankFailed const& failed, bool exec) {
         return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
     }
     if (Row const* row = row_of(failed.exit_code, exec)) return row->ruling;
-    return {Verdict::app_bug, exec};
+    // Ranks of a user's own program fail with any code when they lose a peer.
+    return {Verdict::app_bug, exec, exec};
 }
 
 std::string describe(RankFailed const& failed, bool exec) {

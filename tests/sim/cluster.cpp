@@ -1,0 +1,185 @@
+#include "tests/sim/cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace osora::sim {
+
+using namespace protocol;
+using namespace daemon;
+
+namespace {
+
+constexpr Time kRunLimit = 600s;  // of virtual time; a run is done before
+
+}  // namespace
+
+Cluster::Cluster(std::uint64_t seed, int agents, bool print)
+    : world(seed, print),
+      scenario(make_scenario(world, agents)),
+      disk(world),
+      network(*this),
+      workers(*this),
+      controller(*this),
+      backend_floor_(static_cast<std::size_t>(scenario.nodes)) {}
+
+AgentProcess* Cluster::agent(int pid) {
+    auto const found = agents_.find(pid);
+    return found != agents_.end() ? found->second.get() : nullptr;
+}
+
+AgentProcess* Cluster::agent_of(int node) {
+    AgentProcess* newest = nullptr;
+    for (auto const& [pid, each] : agents_) {
+        if (each->node() == node) newest = each.get();
+    }
+    return newest;
+}
+
+ControllerOptions Cluster::controller_options() const {
+    ControllerOptions options;
+    options.submission.run_uuid = "simulated";
+    options.submission.job = scenario.exec ? "exec" : "train";
+    options.submission.nodes = scenario.nodes;
+    options.submission.ranks_per_node = scenario.ranks_per_node;
+    options.submission.restarts_max = scenario.restarts_max;
+    options.submission.steps = scenario.steps;
+    options.token = token;
+    options.step_timeout_s = 10;
+    return options;
+}
+
+Ending Cluster::run() {
+    for (Fault& each : scenario.faults) {
+        if (each.kind == FaultKind::no_port) inject(each);
+        if (each.when > 0s) world.at(each.when, [this, &each] { inject(each); });
+    }
+    controller.start();
+    while (world.now() < kRunLimit && world.violations().empty() && world.step()) {
+        dead_.clear();
+        check();
+        if (nothing_left()) break;
+    }
+    if (!nothing_left()) {
+        world.violated(fmt::format("not over after {} s: {} agents, {} workers live",
+                                   kRunLimit / 1s, agents_.size(), workers.count()));
+    }
+    ending_.finished = controller.finished();
+    ending_.exit_code = controller.exit_code();
+    RunStatus replayed;
+    for (JournalRecord const& each : disk.read()) fold(replayed, each.event);
+    ending_.status = replayed;
+    if (controller.alive() && !disk.full && !(replayed == controller.status())) {
+        world.violated("the journal on disk does not replay to the controller's state");
+    }
+    return ending_;
+}
+
+bool Cluster::nothing_left() const {
+    bool const over = !controller.alive() || controller.finished();
+    bool const comes_back = std::ranges::any_of(scenario.faults, [&](Fault const& each) {
+        return each.kind == FaultKind::kill_controller && each.fired &&
+               each.when + each.length >= world.now();
+    });
+    return over && !comes_back && agents_.empty() && workers.count() == 0;
+}
+
+void Cluster::check() {
+    for (auto const& [pid, each] : agents_) {
+        bool const late = !each->frozen() && world.now() > each->workers_end();
+        if (late && workers.count_of_agent(pid) > 0) {
+            world.violated(fmt::format("workers of node {} outlive its lease", each->node()));
+        }
+    }
+    if (seen_.restarts > seen_.restarts_max) world.violated("more relaunches than allowed");
+}
+
+void Cluster::recorded(RunEvent const& event) {
+    bool const ends = std::holds_alternative<RunEnded>(event);
+    bool const relaunches = std::holds_alternative<LaunchOrdered>(event) &&
+                            seen_.restarts > static_cast<int>(ending_.causes.size());
+    fold(seen_, event);
+    if (relaunches || ends) ending_.causes.push_back(seen_.cause);
+}
+
+void Cluster::run_ended() {
+    ended_ = true;
+    for (int node = 0; node < scenario.nodes; ++node) {
+        bool const counted = seen_.nodes[static_cast<std::size_t>(node)].processes_left == 0;
+        if (counted && workers.count_on_node(node) > 0) {
+            world.violated(fmt::format("the run is done and workers live on node {}", node));
+        }
+    }
+}
+
+void Cluster::controller_finished() {
+    ending_.finished_at = world.now();
+    for (auto const& [pid, each] : agents_) {
+        bool const out_of_reach = network.backend_clear(each->node()) > world.now();
+        if (!out_of_reach && !disk.full && each->life() == controller.life()) {
+            world.violated(fmt::format("the controller leaves the agent of node {}", each->node()));
+        }
+    }
+}
+
+void Cluster::start_agent(int node, int attempt) {
+    Time delay = world.between(20ms, 200ms);
+    for (Fault& each : scenario.faults) {
+        if (each.kind != FaultKind::late_agent || each.node != node || each.fired) continue;
+        each.fired = true;
+        delay = each.length;
+    }
+    Time& floor = backend_floor_[static_cast<std::size_t>(node)];
+    floor = std::max(floor, network.backend_clear(node) + delay);
+    int const life = controller.life();
+    world.at(floor, [this, node, attempt, life] {
+        if (!controller.alive() || controller.life() != life || controller.finished()) return;
+        int const pid = ++last_pid_;
+        world.trace("agent starts", node, pid);
+        agents_[pid] = std::make_unique<AgentProcess>(*this, pid, node, attempt);
+    });
+}
+
+void Cluster::stop_agent(StopAgent const& order) {
+    Time& floor = backend_floor_[static_cast<std::size_t>(order.node)];
+    floor = std::max(floor, network.backend_clear(order.node) + world.between(1ms, 30ms));
+    world.at(floor, [this, order, life = controller.life()] { kill_by_backend(order, life); });
+}
+
+void Cluster::kill_by_backend(StopAgent const& order, int life) {
+    if (!controller.alive() || controller.life() != life) return;
+    for (auto const& [pid, each] : agents_) {
+        bool const own = each->life() == life && each->attempt() == order.attempt;
+        bool const named = order.attempt == 0 && order.pid == pid;
+        if (each->node() != order.node || !(own || named)) continue;
+        world.trace("backend kills agent", order.node, pid);
+        each->end(0, SIGKILL);
+        if (own) return;  // its end is reported as that of any child
+        break;
+    }
+    world.after(20ms, [this, order, life] {
+        if (controller.life() != life) return;
+        int const left = workers.count_on_node(order.node);
+        controller.handle(AgentExited{order.node, order.attempt, 0, SIGKILL, left, ""});
+    });
+}
+
+void Cluster::agent_ended(int pid, int exit_code, int signal) {
+    auto const found = agents_.find(pid);
+    AgentProcess const& agent = *found->second;
+    world.trace("agent ends", agent.node(), pid, signal);
+    workers.agent_died(pid);
+    AgentExited exited{agent.node(), agent.attempt(), exit_code, signal, 0, ""};
+    Time const seen = std::max(network.backend_clear(agent.node()), world.now()) + 20ms;
+    world.at(seen, [this, exited, life = agent.life()]() mutable {
+        if (controller.life() != life) return;
+        exited.processes_left = workers.count_on_node(exited.node);
+        controller.handle(exited);
+    });
+    dead_.push_back(std::move(found->second));
+    agents_.erase(found);
+}
+
+}  // namespace osora::sim

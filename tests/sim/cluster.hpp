@@ -1,0 +1,80 @@
+// One simulated run: a controller, its agents, workers, network and disk, the faults of the seed,
+// and the invariants that must hold at all times.
+#pragma once
+
+#include "tests/sim/agent_process.hpp"
+#include "tests/sim/controller_process.hpp"
+#include "tests/sim/disk.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/scenario.hpp"
+#include "tests/sim/workers.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace osora::sim {
+
+/// How a run ended, for the checks against what was done to it.
+struct Ending {
+    protocol::RunStatus status;        // folded from the journal
+    std::vector<std::string> causes;   // of each relaunch, and of the end
+    bool finished = false;             // a controller said so
+    int exit_code = 0;
+    Time stop_asked{}, finished_at{};
+};
+
+class Cluster {
+public:
+    Cluster(std::uint64_t seed, int agents, bool print);
+
+    /// Until nothing of the run is left alive, or the time for it is over.
+    Ending run();
+
+    // For the parts.
+    [[nodiscard]] AgentProcess* agent(int pid);
+    [[nodiscard]] daemon::ControllerOptions controller_options() const;
+    [[nodiscard]] std::string boot_id(int node) const { return "boot-" + std::to_string(node); }
+    void start_agent(int node, int attempt);
+    void stop_agent(daemon::StopAgent const& order);
+    void agent_ended(int pid, int exit_code, int signal);
+    void recorded(protocol::RunEvent const& event);
+    void run_ended();  // RunEnded is durable
+    void controller_finished();
+
+    World world;
+    Scenario scenario;
+    std::string token = std::string(64, 'a');
+    Time wall_offset{};
+    bool no_port = false;  // the next bind of a store fails
+    Disk disk;
+    Network network;
+    Workers workers;
+    ControllerProcess controller;
+
+private:
+    void inject(Fault& fault);
+    void inject_worker(Fault& fault);
+    void inject_agent(Fault& fault);
+    void inject_controller(Fault& fault);
+    void inject_stop(Fault& fault);
+    void ask_to_stop(bool now);
+    void kill_by_backend(daemon::StopAgent const& order, int life);
+    [[nodiscard]] AgentProcess* agent_of(int node);
+    [[nodiscard]] bool nothing_left() const;
+    void check();
+
+    std::map<int, std::unique_ptr<AgentProcess>> agents_;  // by pid
+    std::vector<std::unique_ptr<AgentProcess>> dead_;      // until the event is over
+    std::vector<Time> backend_floor_;  // by node: orders are carried out one after the other
+    int last_pid_ = 1000;
+    Ending ending_;
+    protocol::RunStatus seen_;  // folded from the journal as it is written
+    bool ended_ = false;
+};
+
+/// What is wrong with `ending`, given what was done to the run; empty when it is as it must be.
+[[nodiscard]] std::vector<std::string> judge(Scenario const& scenario, Ending const& ending);
+
+}  // namespace osora::sim

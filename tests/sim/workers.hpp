@@ -1,0 +1,70 @@
+// Workers of all epochs: they start, load, train in step, save checkpoints, and notice the death of
+// a peer late or never. A group trains only while every rank of its epoch takes part.
+#pragma once
+
+#include "protocol/agent_messages.hpp"
+#include "protocol/worker_messages.hpp"
+#include "tests/sim/world.hpp"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace osora::sim {
+
+class Cluster;
+
+struct Worker {
+    int agent_pid = 0, node = 0, rank = 0, epoch = 0, pid = 0;
+    bool ready = false;       // has loaded, and waits for its group
+    bool hung = false;        // says and does nothing any more
+    bool told_to_stop = false;
+    bool ignores_term = false;
+    bool ending = false;      // has said that it has finished
+};
+
+class Workers {
+public:
+    explicit Workers(Cluster& cluster) : cluster_(cluster) {}
+
+    // What an agent does to its workers.
+    void spawn(int agent_pid, int node, protocol::LaunchWorkers const& launch);
+    void tell(int agent_pid, protocol::StopWorker const& message);
+    void signal(int agent_pid, int signal);
+    void agent_died(int agent_pid);
+
+    // Faults. A worker that trains and is not ending; nullptr when there is none.
+    [[nodiscard]] Worker* pick();
+    void end(int pid, int exit_code, int signal);
+    void hang(int pid);
+
+    [[nodiscard]] int count() const { return static_cast<int>(alive_.size()); }
+    [[nodiscard]] int count_of_agent(int agent_pid) const;
+    [[nodiscard]] int count_on_node(int node) const;
+    [[nodiscard]] int saved_step() const { return saved_step_; }
+
+private:
+    struct Group {
+        int world_size = 0, ready = 0, step = 0;
+        bool broken = false;
+    };
+    void start(int pid);
+    void say(Worker const& worker, protocol::FromWorker const& message);
+    void all_say(int epoch, protocol::FromWorker const& message);
+    void begin_step(int epoch);
+    void end_step(int epoch);
+    void save(int epoch);
+    void finish(int epoch, bool stopped);
+    void finish_one(Worker& worker, int steps, bool stopped);
+    void break_group(int epoch);
+    [[nodiscard]] std::vector<Worker*> members(int epoch);
+    [[nodiscard]] Worker* worker(int pid);
+
+    Cluster& cluster_;
+    std::map<int, Worker> alive_;  // by pid
+    std::map<int, Group> groups_;  // by epoch
+    int last_pid_ = 100'000;
+    int saved_step_ = 0;  // of the last checkpoint
+};
+
+}  // namespace osora::sim
