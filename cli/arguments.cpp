@@ -26,9 +26,6 @@ Error unknown_option(CommandSpec const& command, std::string const& word) {
     std::string const name = word.substr(0, word.find('='));
     std::vector<std::string_view> names{kHelp};
     for (OptionSpec const& option : command.options) names.push_back(option.name);
-    if (std::ranges::count(names, name) != 0) {
-        return usage(command, fmt::format("{}: takes no value", name));
-    }
     auto const near = nearest_name(name, names);
     return usage(command, near ? fmt::format("unknown option {}; did you mean {}?", name, *near)
                                : fmt::format("unknown option {}; options are {}", name,
@@ -116,6 +113,13 @@ Result<std::optional<int>> Arguments::number(std::string_view name, int min, int
 }
 
 Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::string const> words) {
+    for (OptionSpec const& each : command.options) {  // CLI11 would take --flag=yes
+        std::string const with_value = std::string(each.name) + "=";
+        for (std::string const& word : words) {
+            if (!each.value.empty() || !word.starts_with(with_value)) continue;
+            return usage(command, fmt::format("{}: takes no value", each.name));
+        }
+    }
     Arguments arguments;
     CLI::App app;
     app.set_help_flag();
@@ -125,7 +129,7 @@ Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::str
         if (each.value.empty()) {
             app.add_flag_callback(std::string(each.name), [&target] { target = {"true"}; });
         } else {
-            app.add_option(std::string(each.name), target)->type_size(1)->expected(1)->take_all();
+            app.add_option(std::string(each.name), target)->take_all()->allow_extra_args(false);
         }
     }
     app.add_flag_callback(std::string(kHelp), [&] { arguments.values["--help"] = {"true"}; });

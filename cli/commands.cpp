@@ -5,8 +5,20 @@ namespace osora::cli {
 
 std::vector<CommandSpec> command_table() {
     return {
-        init_command(),       validate_command(),        config_show_command(),
-        completion_command(), completion_runs_command(), man_command(),
+        init_command(),
+        submit_command(),
+        plan_command(),
+        plan_calibrate_command(),
+        validate_command(),
+        status_command(),
+        watch_command(),
+        logs_command(),
+        cancel_command(),
+        resume_command(),
+        config_show_command(),
+        completion_command(),
+        completion_runs_command(),
+        man_command(),  // the hidden ones last
     };
 }
 

@@ -6,7 +6,15 @@
 namespace osora::cli {
 
 [[nodiscard]] CommandSpec init_command();
+[[nodiscard]] CommandSpec submit_command();
 [[nodiscard]] CommandSpec validate_command();
+[[nodiscard]] CommandSpec status_command();
+[[nodiscard]] CommandSpec watch_command();
+[[nodiscard]] CommandSpec logs_command();
+[[nodiscard]] CommandSpec cancel_command();
+[[nodiscard]] CommandSpec resume_command();
+[[nodiscard]] CommandSpec plan_command();
+[[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec config_show_command();
 [[nodiscard]] CommandSpec completion_command();
 [[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script

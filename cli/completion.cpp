@@ -12,7 +12,8 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::string_view kHead = R"bash(# bash completion for osora; made by `osora completion bash`.
+constexpr std::string_view kHead =
+    R"bash(# bash completion for osora; made by `osora completion bash`.
 _osora_words() {
     COMPREPLY=($(compgen -W "$1" -- "$current"))
 }

@@ -9,17 +9,22 @@
 namespace osora::cli {
 
 struct PlanHeader {
-    std::string run;      // "stdit3-stage1-0042" or the run's name before it has a number
+    std::string run;      // "stdit3-stage1-0042", or the run's name before it has a number
     std::string job;      // "train"
-    std::string arch;     // "stdit3-tiny"
-    std::string machine;  // machine_line() or "slurm gpu: 16 nodes x 8 H100-80G = 128 ranks"
-    double memory_limit_gib = 0;       // of a rank (GPU); 0: the host's counts
-    double host_memory_limit_gib = 0;  // of a node; 0: not known
-    bool explain = false;              // every reason, alternative and rejection
-    int top = 3;                       // alternatives shown with explain
+    std::string arch;     // "stdit3-tiny"; empty: a program of the user
+    std::string machine;  // "local: 2 CPU ranks on 2 cores, 23.5 GiB"
+    bool gpu = false;     // ranks have GPUs: NCCL is used
+    double gpu_memory_gib = 0;   // of one; 0: no GPU
+    double host_memory_gib = 0;  // of a node; 0: not known
 };
 
-/// Four blocks, lines <= 80 columns, ends with a newline; the first line is the header's.
+/// "run NAME · train stdit3-tiny · MACHINE" and an empty line.
+[[nodiscard]] std::string render_plan_header(PlanHeader const& header);
+
+/// Header, then blocks of lines <= 80 columns; ends with a newline.
 [[nodiscard]] std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header);
+
+/// What --explain adds: costs of each bucket, the best `top` alternatives, what was rejected.
+[[nodiscard]] std::string render_explanation(plan::PlanDecision const& decision, int top);
 
 }  // namespace osora::cli

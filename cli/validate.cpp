@@ -2,16 +2,52 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/plan_run.hpp"
 #include "cli/run_file_command.hpp"
+#include "plan/validate.hpp"
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
 
 namespace osora::cli {
 namespace {
 
+/// Adds the rules that need the model and the machine, but for keys that have a problem already.
+void check_against_machine(plan::ResolvedConfig& resolved) {
+    bool const local = resolved.config.resources.backend == "local";
+    auto const cluster = local ? local_cluster() : topology::Cluster{};
+    auto const known = resolved.problems;
+    auto const named = [&](std::string const& key) {
+        return resolved.unread.contains(key) ||
+               std::ranges::any_of(known, [&](plan::ConfigProblem const& each) {
+                   return each.message.starts_with(key + " ") ||
+                          each.message.starts_with(key + ":");
+               });
+    };
+    for (auto const& each : plan::config_violations(resolved.config, resolved.origins, cluster)) {
+        if (named(each.key)) continue;
+        resolved.problems.push_back(plan::problem_of(resolved, each.key, each.message));
+    }
+    std::ranges::stable_sort(resolved.problems, {}, [](plan::ConfigProblem const& each) {
+        return std::pair(each.where.layer, each.where.line);
+    });
+}
+
+/// Without the text of a run file there is nothing to hold against the machine.
+bool was_read(plan::ResolvedConfig const& resolved) {
+    return std::ranges::none_of(resolved.problems, [](plan::ConfigProblem const& each) {
+        return each.column > 0 ||
+               (each.where.layer == plan::Layer::run && each.where.line == 0 &&
+                each.message.find(':') == std::string::npos);
+    });
+}
+
 int run(Context const& context, Arguments const& arguments) {
     auto const request = config_request(context, arguments);
-    auto const resolved = plan::load_config(request);
+    auto resolved = plan::load_config(request);
+    if (was_read(resolved)) check_against_machine(resolved);
     bool const ok = resolved.problems.empty();
     if (arguments.has("--json")) {
         print_json("validate", {{"ok", ok}, {"problems", problems_json(resolved.problems)}});

@@ -1,9 +1,9 @@
 // Global batch sizes of the buckets at equal cost, the same for 1, 2 and 4 ranks. Pure.
 //
 // Rounding rule: the batch of every bucket is a multiple of 4 on 1, 2 and 4 ranks, of dp_size on
-// other counts, times the bucket's micro_batch_size where that is given. So one run file trains the
-// same batches on 1, 2 and 4 ranks, and its runs can be compared. A global_batch_size of the user is
-// taken as it is for the first bucket.
+// other counts, times the bucket's micro_batch_size where that is given. So one run file trains
+// the same batches on 1, 2 and 4 ranks, and its runs can be compared. A global_batch_size of the
+// user is taken as it is for the first bucket.
 #pragma once
 
 #include "plan/plan_context.hpp"

@@ -1,5 +1,5 @@
-// Measured constants of a machine: what `osora-worker --calibrate` prints, what STATE/calibration.json
-// keeps, what the step-time model reads. Missing parts fall back to nominal ones, and the plan says so.
+// Measured constants of a machine: what `osora-worker --calibrate` prints, STATE/calibration.json
+// keeps and the step-time model reads. A machine without a file has nominal ones; its plans say so.
 #pragma once
 
 #include "base/result.hpp"
@@ -42,7 +42,7 @@ struct Calibration {
     std::string date;       // UTC, "2025-01-31T12:00:00Z"
     int cores = 0;          // while it was measured
     std::vector<MatmulRate> matmul;
-    double launch_floor_us = 0;          // of one small operator
+    double launch_floor_us = 0;          // of one small operator (of a pass of a tiny batch)
     double memory_bandwidth_gbps = 0;    // 1e9 bytes a second, copy of a large buffer, one rank
     AllReduceFit all_reduce;
     double decode_ms_per_megapixel = 0;  // of source pictures, one thread

@@ -89,7 +89,7 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_
 double training_factor(bool full_recompute) { return full_recompute ? 4.0 : 3.0; }
 
 std::int64_t operators_per_pass(ModelShape const& shape) {
-    // Of an STDiT3 block in worker/model: 45 operators forward, views included, twice that backward.
+    // Of an STDiT3 block in worker/model: 45 operators forward with views, twice that backward.
     constexpr std::int64_t kBlock = 3 * 45;
     constexpr std::int64_t kEnds = 3 * 60;  // embedders, final layer, loss
     return block_count(shape) * kBlock + kEnds;

@@ -66,7 +66,8 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
 }  // namespace
 
 std::string PlanContext::bucket_name(std::size_t bucket) const {
-    return fmt::format("{} x {}", config.bucket[bucket].resolution, config.bucket[bucket].num_frames);
+    BucketSection const& section = config.bucket[bucket];
+    return fmt::format("{} x {}", section.resolution, section.num_frames);
 }
 
 Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shape) {

@@ -52,23 +52,29 @@ std::string cost_reason(ChosenParts const& parts) {
                        100 * worst);
 }
 
-void add_micro_reasons(ChosenParts const& parts, std::vector<std::string>& reasons) {
+void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& rejected,
+                       std::vector<std::string>& reasons) {
     PlanContext const& context = parts.context;
+    bool chosen = false;
     for (std::size_t i = 0; i < parts.best.buckets.size(); ++i) {
-        BucketChoice const& chosen = parts.best.buckets[i];
-        if (!context.config.bucket[i].micro_batch_size.is_auto()) {
+        bool const given = !context.config.bucket[i].micro_batch_size.is_auto();
+        if (given) {
             reasons.push_back(fmt::format("{}: micro-batch {}: yours", context.bucket_name(i),
-                                          chosen.micro_batch_size));
-        } else if (chosen.grad_accum_steps > 1) {
-            reasons.push_back(fmt::format("{}: micro-batch {}, {} times a step: larger ones save "
-                                          "under 2 % or do not fit",
-                                          context.bucket_name(i), chosen.micro_batch_size,
-                                          chosen.grad_accum_steps));
+                                          parts.best.buckets[i].micro_batch_size));
+        } else if (parts.best.buckets[i].grad_accum_steps > 1) {
+            chosen = true;
         }
         if (context.clips[i] <= 0) {
             reasons.push_back(fmt::format("{}: no clip fits, it is never trained",
                                           context.bucket_name(i)));
         }
+    }
+    std::size_t const before = reasons.size();
+    for (Rejection const& each : rejected) {
+        if (!each.layout.buckets.empty()) reasons.push_back(each.reason);
+    }
+    if (chosen && reasons.size() == before) {
+        reasons.push_back("micro-batches: larger ones would save under 2 %");
     }
 }
 
@@ -109,11 +115,12 @@ void reject_cuts(ChosenParts const& parts, LayoutPlan const& chosen, int cut,
 
 }  // namespace
 
-std::vector<std::string> plan_reasons(ChosenParts const& parts) {
+std::vector<std::string> plan_reasons(ChosenParts const& parts,
+                                      std::vector<Rejection> const& rejected) {
     PlanContext const& context = parts.context;
     std::vector<std::string> reasons{layout_reason(context), parts.batches.reason};
     if (context.keys.size() > 1) reasons.push_back(cost_reason(parts));
-    add_micro_reasons(parts, reasons);
+    add_micro_reasons(parts, rejected, reasons);
     if (!context.gpu) reasons.push_back(cores_reason(parts));
     reasons.push_back(parts.loader.reason);
     if (context.ranks > 1) {

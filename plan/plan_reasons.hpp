@@ -19,8 +19,9 @@ struct ChosenParts {
     LoaderChoice const& loader;
     bool precision_adapted = false;  // an unwritten default became what the worker does
 };
-/// Most important first.
-[[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts);
+/// Most important first; those of `rejected` that kept a micro-batch small are among them.
+[[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts,
+                                                    std::vector<Rejection> const& rejected);
 
 /// Layouts that cut the model on these ranks: the broken rule, or that the worker does not do it;
 /// and the smallest micro-batch of each bucket that does not fit.

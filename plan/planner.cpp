@@ -114,9 +114,9 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     decision.predicted = prediction_of(context, batches, best, loader);
     bool const adapted = decision.chosen.precision != request.config.optim.precision;
     ChosenParts const parts{context, batches, best, loader, adapted};
-    decision.reasons = plan_reasons(parts);
-    decision.alternatives = alternatives_of(context, batches, candidates);
     decision.rejected = rejected_layouts(parts, decision.chosen);
+    decision.reasons = plan_reasons(parts, decision.rejected);
+    decision.alternatives = alternatives_of(context, batches, candidates);
     return decision;
 }
 

@@ -16,8 +16,9 @@ namespace {
 constexpr double kBackwardShare = 2.0 / 3.0;  // of a pass
 /// What threads beyond the measured ones add: t threads are worth t^kThreadPower.
 constexpr double kThreadPower = 0.85;
-/// Times that a value kept for backward is written or read: made, used, read back, its gradient.
-constexpr double kTrafficPerSavedByte = 4;
+/// Work beside matrix products (norms, GELU, softmax, copies), as passes over the values that are
+/// kept for backward. On a CPU such operators are bound by arithmetic: fitted to stdit3-tiny.
+constexpr double kPassesCpu = 20, kPassesGpu = 6;
 /// Share of a collective that backward can hide: Gloo's threads need cores, NCCL's kernels SMs.
 constexpr double kOverlapSpare = 0.9, kOverlapNoSpare = 0.5;
 
@@ -51,7 +52,9 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     double const samples = query.micro_batch_size;
     double const flops = training_factor(false) * sample.forward_flops * samples;
     double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
-    double const traffic = kTrafficPerSavedByte * static_cast<double>(sample.saved_bytes) * samples;
+    double const passes =
+        query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
+    double const traffic = passes * static_cast<double>(sample.saved_bytes) * samples;
     auto const operators = static_cast<double>(operators_per_pass(query.shape));
     return flops / rate + traffic / (calibration.memory_bandwidth_gbps * 1e9) +
            operators * calibration.launch_floor_us * 1e-6;

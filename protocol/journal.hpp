@@ -24,6 +24,11 @@ constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;
 /// Cuts a journal into records as its bytes arrive.
 class JournalReader {
 public:
+    JournalReader() = default;
+    /// Goes on behind `good_bytes` that were read before; the next byte fed stands there.
+    JournalReader(std::uint64_t good_bytes, std::uint64_t next_sequence)
+        : good_bytes_(good_bytes), next_sequence_(next_sequence) {}
+
     /// Adds bytes read from the file; returns the records they complete. corrupt names the offset:
     /// a wrong header, length, checksum or sequence; the reader is then of no further use. Records
     /// of a type that this version does not know are checked, counted and left out.

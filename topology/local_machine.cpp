@@ -64,7 +64,9 @@ void limit_memory(Node& node, std::optional<std::int64_t> bytes) {
     if (node.memory_bytes == 0 || *bytes < node.memory_bytes) node.memory_bytes = *bytes;
 }
 
-std::optional<std::int64_t> number_in(fs::path const& file) { return number(trimmed(text_of(file))); }
+std::optional<std::int64_t> number_in(fs::path const& file) {
+    return number(trimmed(text_of(file)));
+}
 
 /// cgroup v2: one hierarchy.
 void apply_cgroup(Node& node, fs::path const& root, std::string_view path) {

@@ -1,5 +1,7 @@
 #include "worker/model/attention.hpp"
 
+#include <ATen/ops/add.h>
+#include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/rsqrt.h>
@@ -47,14 +49,26 @@ at::Tensor SelfAttention::normalised(at::Tensor const& qk) const {
     return at::mul(at::mul(fp32, inverse).to(qk.scalar_type()), weight);
 }
 
+at::Tensor SelfAttention::values_alone(at::Tensor const& rows) const {
+    std::int64_t const hidden = rows.size(1);
+    at::Tensor bias = qkv.bias.narrow(0, 2 * hidden, hidden);
+    // Times 0: the norms get the gradient 0 that attention would give them, not none.
+    if (q_norm.defined()) bias = at::add(bias, at::add(q_norm, k_norm).sum(), 0);
+    return at::addmm(bias, rows, qkv.weight.narrow(0, 2 * hidden, hidden).t());
+}
+
 at::Tensor SelfAttention::operator()(at::Tensor const& x, at::Tensor const& rotations) const {
     std::int64_t const groups = x.size(0);
     std::int64_t const tokens = x.size(1);
     at::Tensor const rows = x.reshape({groups * tokens, x.size(2)});
-    at::Tensor const all = qkv(rows).view({groups, tokens, 3, heads, head_dim});
-    at::Tensor qk = normalised(all.narrow(2, 0, 2));
+    if (tokens == 1) return proj(values_alone(rows)).view(x.sizes());
+    // Splits and unbinds, not slices: their gradients are joined in one pass.
+    auto const parts =
+        qkv(rows).view({groups, tokens, 3, heads, head_dim}).split_with_sizes({2, 1}, 2);
+    at::Tensor qk = normalised(parts[0]);
     if (rotations.defined()) qk = rotate(qk, rotations);
-    at::Tensor const mixed = attend(qk.select(2, 0), qk.select(2, 1), all.select(2, 2));
+    auto const q_and_k = qk.unbind(2);
+    at::Tensor const mixed = attend(q_and_k[0], q_and_k[1], parts[1].squeeze(2));
     return proj(mixed.reshape(rows.sizes())).view(x.sizes());
 }
 
@@ -75,16 +89,15 @@ at::Tensor CrossAttention::operator()(at::Tensor const& rows, PackedText const& 
     bool const equal = std::ranges::all_of(
         text.lengths, [&](std::int64_t length) { return length == text.lengths.front(); });
     if (equal) {
-        at::Tensor const both = kv.view({samples, -1, 2, heads, head_dim});
-        return proj(attend(q, both.select(2, 0), both.select(2, 1)).reshape(rows.sizes()));
+        auto const both = kv.view({samples, -1, 2, heads, head_dim}).unbind(2);
+        return proj(attend(q, both[0], both[1]).reshape(rows.sizes()));
     }
+    auto const queries = q.split(1);
+    auto const captions = kv.split_with_sizes(text.lengths);
     std::vector<at::Tensor> parts;
-    std::int64_t start = 0;
-    for (std::int64_t sample = 0; sample < samples; ++sample) {
-        std::int64_t const length = text.lengths[static_cast<std::size_t>(sample)];
-        at::Tensor const both = kv.narrow(0, start, length).view({1, length, 2, heads, head_dim});
-        parts.push_back(attend(q.narrow(0, sample, 1), both.select(2, 0), both.select(2, 1)));
-        start += length;
+    for (std::size_t i = 0; i < captions.size(); ++i) {
+        auto const both = captions[i].view({1, -1, 2, heads, head_dim}).unbind(2);
+        parts.push_back(attend(queries[i], both[0], both[1]));
     }
     return proj(at::cat(parts).reshape(rows.sizes()));
 }

@@ -23,6 +23,8 @@ struct SelfAttention {
 
 private:
     [[nodiscard]] at::Tensor normalised(at::Tensor const& qk) const;
+    /// One token attends to itself with weight 1: images in temporal blocks need no q and k.
+    [[nodiscard]] at::Tensor values_alone(at::Tensor const& rows) const;
 };
 
 struct CrossAttention {

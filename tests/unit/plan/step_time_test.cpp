@@ -29,6 +29,26 @@ TEST(StepTime, ComputeIsThreeForwardsOverTheRate) {
     EXPECT_EQ(step_time(query, ideal()).exposed_comm_s, 0);
 }
 
+// CPU seconds of worker/model's stdit3-tiny, forward and backward in fp32 with LibTorch 2.11 on one
+// thread of an EPYC server (the least of several passes, beside other work).
+TEST(StepTime, NominalConstantsAreNearTheRealModel) {
+    struct Row {
+        int side, frames, micro_batch_size;
+        double measured_ms;
+    };
+    for (Row const& row :
+         {Row{8, 1, 1, 8.1}, Row{16, 1, 1, 10.6}, Row{32, 1, 1, 21.7}, Row{32, 1, 8, 80.6},
+          Row{32, 1, 76, 639}, Row{48, 4, 1, 83.0}, Row{48, 4, 2, 159}, Row{48, 4, 8, 553},
+          Row{32, 8, 4, 270}, Row{64, 8, 1, 297}}) {
+        StepQuery query = tiny();
+        query.bucket = {row.side, row.side, row.frames};
+        query.micro_batch_size = row.micro_batch_size;
+        double const ratio = pass_time_s(query, nominal_cpu()) * 1e3 / row.measured_ms;
+        EXPECT_GT(ratio, 0.70) << row.side << " x " << row.frames << " b" << row.micro_batch_size;
+        EXPECT_LT(ratio, 1.30) << row.side << " x " << row.frames << " b" << row.micro_batch_size;
+    }
+}
+
 TEST(StepTime, RatesBetweenMeasuredSizesAndThreads) {
     Calibration c = ideal();
     c.matmul = {{1, 100, 10}, {1, 1600, 40}, {2, 100, 18}};

@@ -1,6 +1,8 @@
 // Sizes, initial values and shapes of STDiT3; its numbers are in tests/parity.
 #include "worker/model/stdit3.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -71,6 +73,32 @@ TEST(Stdit3, FreshTemporalBlocksDoNotMixFrames) {
     auto const after = model.forward(input);
     EXPECT_TRUE(at::equal(before.narrow(2, 0, 3), after.narrow(2, 0, 3)));
     EXPECT_FALSE(at::equal(before.select(2, 3), after.select(2, 3)));
+}
+
+TEST(Stdit3, AnImageIsAVideoOfEqualFrames) {
+    // Temporal attention over equal frames averages equal values, so one frame must give the same
+    // output and, for a mean over frames, the same gradients.
+    std::vector<std::vector<at::Tensor>> gradients;
+    std::vector<at::Tensor> outputs;
+    auto const image = at::randn({2, 3, 1, 16, 16}, at::make_generator<at::CPUGeneratorImpl>(1));
+    for (std::int64_t const frames : {1, 3}) {
+        auto model = tiny(8);
+        auto const generator = at::make_generator<at::CPUGeneratorImpl>(2);
+        for (auto const& parameter : model.parameters().trainable())
+            parameter.detach().normal_(0, 0.1, generator);
+        auto input = input_of({2, 3, frames, 16, 16});
+        input.x = image.repeat({1, 1, frames, 1, 1});
+        outputs.push_back(model.forward(input));
+        outputs.back().sub(input.x).square().mean().backward();
+        gradients.emplace_back();
+        for (auto const& parameter : model.parameters().trainable())
+            gradients.back().push_back(parameter.grad());
+    }
+    EXPECT_TRUE(at::allclose(outputs[0].select(2, 0), outputs[1].select(2, 1), 1e-4, 1e-5));
+    for (std::size_t i = 0; i < gradients[0].size(); ++i) {
+        ASSERT_TRUE(gradients[0][i].defined()) << i;
+        EXPECT_TRUE(at::allclose(gradients[0][i], gradients[1][i], 1e-3, 1e-6)) << i;
+    }
 }
 
 TEST(Stdit3, OutputHasTheShapeOfAnyInput) {

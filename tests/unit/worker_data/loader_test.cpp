@@ -24,25 +24,34 @@ class LoaderTest : public testing::Test {
 protected:
     static constexpr int kVideos = 7;
 
-    void SetUp() override {
-        silence_ffmpeg();
-        if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    static constexpr int kImages = 3;
+
+    /// The clips are made once; each test has its own copies to damage.
+    static void SetUpTestSuite() {
+        if (!have_ffmpeg()) return;
+        made_ = std::make_unique<TempFolder>();
         for (int i = 0; i < kVideos; ++i) {
-            add(make("v" + std::to_string(i) + ".mp4", i), 30);
+            ASSERT_TRUE(make_clip(made_->file(video(i)), "96x64", 1.2,
+                                  {"-vf", "hue=h=" + std::to_string(50 * i), "-c:v", "libx264",
+                                   "-g", "12", "-pix_fmt", "yuv420p"}));
         }
-        for (int i = 0; i < 3; ++i) {
-            std::string const path = folder_.file("i" + std::to_string(i) + ".png");
-            ASSERT_TRUE(make_clip(path, "96x64", 0.04, {"-frames:v", "1"}));
-            add(path, 1);
+        for (int i = 0; i < kImages; ++i) {
+            ASSERT_TRUE(make_clip(made_->file(image(i)), "96x64", 0.04, {"-frames:v", "1"}));
         }
     }
+    static void TearDownTestSuite() { made_.reset(); }
+    static std::string video(int i) { return "v" + std::to_string(i) + ".mp4"; }
+    static std::string image(int i) { return "i" + std::to_string(i) + ".png"; }
 
-    std::string make(std::string const& name, int hue) {
-        std::string const path = folder_.file(name);
-        EXPECT_TRUE(make_clip(path, "96x64", 1.2,
-                              {"-vf", "hue=h=" + std::to_string(50 * hue), "-c:v", "libx264", "-g",
-                               "12", "-pix_fmt", "yuv420p"}));
-        return path;
+    void SetUp() override {
+        silence_ffmpeg();
+        if (!made_) GTEST_SKIP() << "no ffmpeg program";
+        for (int i = 0; i < kVideos; ++i) add_copy(video(i), 30);
+        for (int i = 0; i < kImages; ++i) add_copy(image(i), 1);
+    }
+    void add_copy(std::string const& name, int num_frames) {
+        std::filesystem::copy_file(made_->file(name), folder_.file(name));
+        add(folder_.file(name), num_frames);
     }
     void add(std::string const& path, int num_frames) {
         manifest_.clips.push_back({.path = path,
@@ -84,6 +93,7 @@ protected:
         return all;
     }
 
+    static inline std::unique_ptr<TempFolder> made_;
     TempFolder folder_;
     Manifest manifest_;
 };
@@ -282,7 +292,7 @@ TEST_F(LoaderTest, StopsPrefetchingAtTheLastStep) {
 }
 
 TEST_F(LoaderTest, CancelEndsABlockedNext) {
-    // 64 samples of 500 frames each, which no machine decodes before cancel() comes.
+    // 16 samples of 500 frames each, which no machine decodes before cancel() comes.
     manifest_.clips.clear();
     std::string const path = folder_.file("long.mp4");
     ASSERT_TRUE(make_clip(path, "640x360", 20.0,
@@ -293,7 +303,7 @@ TEST_F(LoaderTest, CancelEndsABlockedNext) {
     auto const table = *plan::BucketTable::make({{"64", 500}}, {.multiple = 8});
     auto const plan = *plan::StepSchedule::make(
         plan::fill_buckets(table, std::vector<plan::ClipShape>{{500, 360, 640}}),
-        std::vector<std::int64_t>{64}, {});
+        std::vector<std::int64_t>{16}, {});
     for (int workers : {0, 2}) {
         LoaderOptions cancelled = options(workers);
         cancelled.frame_stride = 1;

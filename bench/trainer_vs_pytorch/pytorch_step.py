@@ -1,0 +1,109 @@
+"""PyTorch's side of the comparison: the protocol of trainer_step.cpp, with eager PyTorch.
+
+Settings are the fastest reasonable ones: fused AdamW, foreach clipping and EMA, gradients set to
+None, and for two ranks DistributedDataParallel over Gloo with gradient_as_bucket_view.
+"""
+import argparse
+import json
+import os
+import struct
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+import torch  # noqa: E402
+
+from stdit3_torch import STDiT3  # noqa: E402
+
+LR, DECAY, MAX_NORM, BUCKET_MIB = 1e-3, 0.99, 1.0, 1.0
+
+
+def load_safetensors(path):
+    data = open(path, "rb").read()
+    length = struct.unpack("<Q", data[:8])[0]
+    start = 8 + length
+    tensors = {}
+    for name, info in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            begin, end = info["data_offsets"]
+            raw = bytearray(data[start + begin:start + end])
+            tensors[name] = torch.frombuffer(raw, dtype=torch.float32).view(info["shape"])
+    return tensors
+
+
+class Trainer:
+    def __init__(self, path, world_size):
+        self.tensors = load_safetensors(path)
+        self.model = STDiT3()
+        prefix = "weights/"
+        self.model.load_state_dict(
+            {k[len(prefix):]: v for k, v in self.tensors.items() if k.startswith(prefix)})
+        self.network = self.model
+        if world_size > 1:
+            self.network = torch.nn.parallel.DistributedDataParallel(
+                self.model, bucket_cap_mb=BUCKET_MIB, gradient_as_bucket_view=True,
+                broadcast_buffers=False)
+        self.params = [p for p in self.model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.params, lr=LR, weight_decay=0.0, fused=True)
+        self.ema = [p.detach().clone() for p in self.params]
+
+    def backward(self, bucket, noise, t):
+        x_start = self.tensors[f"in/{bucket}/x_start"]
+        tau = (t / 1000.0).view(-1, 1, 1, 1, 1)
+        x_t = torch.lerp(x_start, noise, tau)
+        height, width = x_start.shape[-2:]
+        out = self.network(x_t, t, torch.full((1,), 24.0), float(height), float(width))
+        loss = torch.nn.functional.mse_loss(out, x_start - noise)
+        loss.backward()
+        return loss.detach()
+
+    def loss(self, bucket):
+        noise, t = (self.tensors[f"in/{bucket}/{name}"] for name in ("noise", "t"))
+        loss = self.backward(bucket, noise, t)
+        norm = torch.nn.utils.get_total_norm([p.grad for p in self.params])
+        self.optimizer.zero_grad(set_to_none=True)
+        return {"loss": loss.item(), "grad_norm": norm.item()}
+
+    def step(self, bucket):
+        x_start = self.tensors[f"in/{bucket}/x_start"]
+        noise = torch.randn_like(x_start)
+        t = torch.rand(x_start.shape[0]) * 1000.0
+        loss = self.backward(bucket, noise, t)
+        torch.nn.utils.clip_grad_norm_(self.params, MAX_NORM, foreach=True)
+        self.optimizer.step()
+        torch._foreach_lerp_(self.ema, self.params, 1 - DECAY)
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss
+
+    def steps(self, bucket, count):
+        wall, cpu = time.perf_counter(), time.process_time()
+        for _ in range(count):
+            loss = self.step(bucket)
+        loss = loss.item()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return {"wall_s": wall, "cpu_s": cpu, "loss": loss}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--case", required=True)
+    parser.add_argument("--rank", type=int, default=0)
+    parser.add_argument("--world", type=int, default=1)
+    parser.add_argument("--port", type=int, default=0)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    if args.world > 1:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
+        torch.distributed.init_process_group("gloo", rank=args.rank, world_size=args.world)
+    torch.manual_seed(args.rank)
+    trainer = Trainer(args.case, args.world)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        command, bucket, *count = line.split()
+        answer = trainer.loss(bucket) if command == "loss" else trainer.steps(bucket, int(count[0]))
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()

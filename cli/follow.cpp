@@ -1,0 +1,186 @@
+// One loop over three sources: signals, the controller's end, the journal.
+#include "cli/follow.hpp"
+
+#include "cli/control_client.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/follow_output.hpp"
+#include "cli/journal_tail.hpp"
+#include "cli/signals.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+
+namespace osora::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::seconds;
+
+constexpr int kTickMilliseconds = 100;
+constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: then the controller is looked for
+constexpr auto kEndingLimit = seconds(20);  // for the controller to go once the run has ended
+
+class Follower {
+public:
+    Follower(Context const& context, RunFolder const& run, FollowOptions const& options)
+        : run_(run), options_(options), tail_(run.paths.journal()), signals_(SignalSource::open()) {
+        Write const write = [](std::string_view text) {
+            std::fwrite(text.data(), 1, text.size(), stdout);
+            std::fflush(stdout);
+        };
+        output_ = options.json                   ? json_output(write)
+                  : context.terminal.interactive ? terminal_output(write, context.terminal)
+                                                 : pipe_output(write);
+    }
+
+    int run() {
+        heard_ = Clock::now();
+        while (true) {
+            wait();
+            for (int const signal : signals_.take()) on_signal(signal);
+            if (left_) return kExitInterrupted;
+            send_stop();
+            bool const over = controller_is_gone();  // before reading: nothing comes after it
+            if (auto const read = read_journal(); read.has_error()) {
+                return lose(read.error().message, kExitBad);
+            }
+            if (view_.status.state == protocol::RunState::done) return finish();
+            if (over) return lose(why_gone(), kExitUnreachable);
+            output_->tick(view_, now());
+        }
+    }
+
+private:
+    static Moment now() {
+        auto const wall = std::chrono::system_clock::now().time_since_epoch();
+        return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(),
+                std::chrono::duration_cast<std::chrono::microseconds>(wall).count()};
+    }
+
+    void wait() {
+        std::array<pollfd, 2> sources{{{signals_.descriptor(), POLLIN, 0}, {-1, POLLIN, 0}}};
+        if (options_.controller != nullptr) sources[1].fd = options_.controller->child.pidfd.get();
+        // Errors only shorten the wait.
+        [[maybe_unused]] int const ready =
+            ::poll(sources.data(), sources.size(), kTickMilliseconds);
+    }
+
+    Result<void> read_journal() {
+        while (true) {
+            OSORA_TRY(auto const records, tail_.read());
+            if (records.empty()) return {};
+            heard_ = Clock::now();
+            for (auto const& record : records) {
+                if (std::holds_alternative<protocol::MetricChunk>(record.event)) {
+                    apply(view_, record);  // the most frequent one changes no state
+                    continue;
+                }
+                auto const before = view_;
+                apply(view_, record);
+                output_->record(before, record, view_);
+            }
+        }
+    }
+
+    void on_signal(int signal) {
+        if (signal == SIGWINCH) return output_->resized(columns_of(STDOUT_FILENO));
+        ++interrupts_;
+        if (options_.controller == nullptr) {
+            output_->say(fmt::format("left; run {0} goes on (osora watch {0}, osora cancel {0})",
+                                     run_.number));
+            left_ = true;
+        } else if (interrupts_ == 1) {
+            output_->say(
+                fmt::format("stopping after this step, with a checkpoint; then "
+                            "osora resume {} continues (Ctrl-C again: now)",
+                            run_.number));
+        } else if (interrupts_ == 2) {
+            output_->say("stopping now");
+        } else {
+            output_->say("leaving; the controller ends the run by itself");
+            left_ = true;
+        }
+    }
+
+    /// Until a controller has taken it: it may not be listening yet.
+    void send_stop() {
+        if (interrupts_ == 0 || interrupts_ == sent_ || options_.controller == nullptr) return;
+        protocol::ControlStop stop{.now = interrupts_ > 1, .reason = "Ctrl-C"};
+        auto const sent = send_command(run_.paths, stop);
+        if (sent.has_value() || sent.error().code == Errc::invalid_input) sent_ = interrupts_;
+    }
+
+    bool controller_is_gone() {
+        if (options_.controller != nullptr) return has_ended(options_.controller->child);
+        if (Clock::now() - heard_ < kSilenceBeforeAsking) return false;
+        heard_ = Clock::now();
+        bool const here = view_.controller_host.empty() || view_.controller_host == host_name();
+        return here && !has_controller(run_.paths);
+    }
+
+    static std::string host_name() {
+        std::array<char, 256> name{};
+        ::gethostname(name.data(), name.size() - 1);
+        return name.data();
+    }
+
+    std::string why_gone() {
+        std::string text = "the controller is gone and has not ended the run";
+        if (options_.controller != nullptr) {
+            auto const status = reap(options_.controller->child);
+            text = fmt::format("the controller {} before the run was over", describe(status));
+        }
+        if (view_.records > 0) {
+            return text +
+                   fmt::format(
+                       "\nits ranks end within 5 s; osora resume {} continues{}", run_.number,
+                       view_.status.checkpoint_step < 0
+                           ? " from the start"
+                           : fmt::format(" from checkpoint {}", view_.status.checkpoint_step));
+        }
+        std::string const words = last_words(run_);
+        return words.empty() ? text : text + ":\n" + words;
+    }
+
+    int lose(std::string const& why, int exit_code) {
+        output_->end(view_, why);
+        return exit_code;
+    }
+
+    /// Waits until the controller has put the run into the history and no process is left.
+    int finish() {
+        auto const deadline = Clock::now() + kEndingLimit;
+        if (options_.controller != nullptr) {
+            while (!has_ended(options_.controller->child) && Clock::now() < deadline) wait();
+            if (has_ended(options_.controller->child)) {
+                [[maybe_unused]] auto const status = reap(options_.controller->child);
+            }
+        }
+        output_->end(view_, "");
+        return view_.status.exit_code;
+    }
+
+    RunFolder run_;
+    FollowOptions options_;
+    JournalTail tail_;
+    SignalSource signals_;
+    std::unique_ptr<FollowOutput> output_;
+    protocol::RunView view_;
+    Clock::time_point heard_;  // the journal grew, or the controller answered
+    int interrupts_ = 0;
+    int sent_ = 0;  // interrupts that the controller knows of
+    bool left_ = false;
+};
+
+}  // namespace
+
+int follow(Context const& context, RunFolder const& run, FollowOptions const& options) {
+    return Follower(context, run, options).run();
+}
+
+}  // namespace osora::cli

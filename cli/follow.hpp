@@ -1,0 +1,22 @@
+// Follows a run until it ends: tails its journal, shows it, passes Ctrl-C on. Never waits for
+// anything without a limit: a controller that is gone is noticed and said.
+#pragma once
+
+#include "cli/context.hpp"
+#include "cli/launch.hpp"
+#include "cli/runs.hpp"
+
+namespace osora::cli {
+
+struct FollowOptions {
+    bool json = false;
+    /// The controller that this process started; nullptr: somebody else's, which is only watched
+    /// (Ctrl-C leaves it running).
+    Controller* controller = nullptr;
+};
+
+/// osora's exit code.
+[[nodiscard]] int follow(Context const& context, RunFolder const& run,
+                         FollowOptions const& options);
+
+}  // namespace osora::cli

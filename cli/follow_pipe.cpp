@@ -1,0 +1,62 @@
+// Plain lines, none of them twice, none without news.
+#include "cli/follow_output.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+class PipeOutput final : public FollowOutput {
+public:
+    explicit PipeOutput(Write write) : write_(std::move(write)) {}
+
+    void record(protocol::RunView const& before, protocol::JournalRecord const& record,
+                protocol::RunView const& after) override {
+        if (auto const* plan = std::get_if<protocol::PlanChosen>(&record.event)) {
+            expected_ = expected_of(plan->plan);
+        }
+        for (std::string const& line : events_.lines(before, record, after)) say(line);
+        if (auto const* saved = std::get_if<protocol::CheckpointCompleted>(&record.event)) {
+            say(fmt::format("checkpoint {} saved: {} in {}", format_count(saved->step),
+                            format_bytes(saved->bytes), format_seconds(saved->seconds)));
+        }
+    }
+
+    void tick(protocol::RunView const& view, Moment now) override {
+        constexpr double kEverySeconds = 10;
+        if (view.recent_steps.empty() || view.steps_done == said_steps_) return;
+        int const tenth = view.steps > 0 ? view.steps_done * 10LL / view.steps : 0;
+        bool const due = said_steps_ < 0 || now.steady_s - said_s_ >= kEverySeconds;
+        if (!due && tenth == said_tenth_) return;
+        said_steps_ = view.steps_done;
+        said_tenth_ = tenth;
+        said_s_ = now.steady_s;
+        say(progress_line(view, expected_));
+    }
+
+    void say(std::string_view text) override { write_(fmt::format("{}\n", text)); }
+    void resized(int) override {}
+
+    void end(protocol::RunView const& view, std::string_view lost) override {
+        if (!lost.empty()) return say(lost);
+        write_(summary(view, expected_));
+    }
+
+private:
+    Write write_;
+    EventText events_;
+    Expected expected_;
+    int said_steps_ = -1;
+    int said_tenth_ = 0;
+    double said_s_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<FollowOutput> pipe_output(Write write) {
+    return std::make_unique<PipeOutput>(std::move(write));
+}
+
+}  // namespace osora::cli

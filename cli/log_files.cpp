@@ -1,0 +1,106 @@
+// A source is read only while its window has room, so memory stays bounded however long the logs
+// are.
+#include "cli/log_files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+namespace osora::cli {
+namespace {
+
+constexpr std::size_t kPartialMax = 1 << 16;  // a "line" without an end is cut here
+
+/// Progress bars rewrite their line: what counts is the last version.
+std::string_view shown_part(std::string_view line) {
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    auto const rewritten = line.rfind('\r');
+    return rewritten == std::string_view::npos ? line : line.substr(rewritten + 1);
+}
+
+}  // namespace
+
+std::vector<int> logged_epochs(protocol::RunPaths const& paths) {
+    std::vector<int> epochs;
+    std::error_code error;
+    std::filesystem::directory_iterator folder(paths.dir / "logs", error);
+    for (auto const end = std::filesystem::directory_iterator(); !error && folder != end;
+         folder.increment(error)) {
+        std::string const name = folder->path().filename();
+        int epoch = 0;
+        auto const [rest, bad] = std::from_chars(name.data(), name.data() + name.size(), epoch);
+        if (bad == std::errc{} && rest == name.data() + name.size()) epochs.push_back(epoch);
+    }
+    std::ranges::sort(epochs);
+    return epochs;
+}
+
+LogFiles::LogFiles(protocol::RunPaths const& paths, int epoch, std::vector<int> ranks)
+    : folder_(static_cast<int>(ranks.size())) {
+    for (int const rank : ranks) {
+        sources_.push_back({rank, paths.rank_log(epoch, rank), {}, {}, false});
+    }
+}
+
+bool LogFiles::any_open() const {
+    return std::ranges::any_of(sources_, [](Source const& each) { return each.open.is_open(); });
+}
+
+void LogFiles::take_lines(std::size_t index, Source& source) {
+    int const slot = static_cast<int>(index);
+    std::size_t begin = 0;
+    while (!folder_.is_full(slot)) {
+        auto const end = source.partial.find('\n', begin);
+        if (end == std::string::npos) break;
+        folder_.add(slot, shown_part(std::string_view(source.partial).substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    source.partial.erase(0, begin);
+    bool const endless =
+        source.partial.size() > kPartialMax && source.partial.find('\n') == std::string::npos;
+    if (endless && !folder_.is_full(slot)) {
+        folder_.add(slot, shown_part(source.partial));
+        source.partial.clear();
+    }
+}
+
+void LogFiles::fill(std::size_t index, bool last) {
+    Source& source = sources_[index];
+    int const slot = static_cast<int>(index);
+    if (!source.open.is_open()) {
+        source.open.reset(::open(source.file.c_str(), O_RDONLY | O_CLOEXEC));
+    }
+    source.dry = !source.open.is_open();
+    std::array<char, 1 << 14> buffer{};
+    take_lines(index, source);
+    while (!source.dry && !folder_.is_full(slot)) {
+        ssize_t const got = ::read(source.open.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            source.dry = true;
+            break;
+        }
+        source.partial.append(buffer.data(), static_cast<std::size_t>(got));
+        take_lines(index, source);
+    }
+    if (last && source.dry && !source.partial.empty() && !folder_.is_full(slot)) {
+        folder_.add(slot, shown_part(source.partial));
+        source.partial.clear();
+    }
+}
+
+void LogFiles::drain(bool last, ShowLine const& show) {
+    while (true) {
+        for (std::size_t i = 0; i < sources_.size(); ++i) fill(i, last);
+        FoldedLine line;
+        if (!folder_.next(line)) return;
+        for (int& each : line.ranks) each = sources_[static_cast<std::size_t>(each)].rank;
+        show(line);
+    }
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,40 @@
+// From a resolved run file to its plan on this machine: what `osora plan`, `osora submit` and
+// `osora validate` share. Reads this machine's facts and calibration, nothing else.
+#pragma once
+
+#include "base/result.hpp"
+#include "cli/context.hpp"
+#include "cli/plan_text.hpp"
+#include "plan/config/run_file.hpp"
+#include "plan/decision.hpp"
+#include "topology/cluster.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// This machine as far as this version's workers use it: CPU ranks, GPUs left out.
+[[nodiscard]] topology::Cluster local_cluster();
+
+/// What keeps a run file without problems of its own from being run here: keys that this version
+/// does not do, and the rules of plan/validate.hpp; each with the place it was written at.
+[[nodiscard]] std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resolved,
+                                                             topology::Cluster const& cluster);
+
+struct PlannedRun {
+    plan::PlanDecision decision;
+    PlanHeader header;    // its `run` is the run's name, still without a number
+    std::string warning;  // why a calibration that is there was not used; empty: none
+};
+/// The plan of a run file without problems. `calibration`: another file than the state folder's.
+[[nodiscard]] Result<PlannedRun> plan_run(
+    Context const& context, plan::ResolvedConfig const& resolved, topology::Cluster const& cluster,
+    std::optional<std::filesystem::path> const& calibration = {});
+
+/// STATE/calibration.json.
+[[nodiscard]] Result<std::filesystem::path> calibration_path(Context const& context);
+
+}  // namespace osora::cli

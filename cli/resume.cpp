@@ -1,0 +1,63 @@
+// osora resume: a new controller for a run that has stopped, in the same directory.
+#include "cli/commands.hpp"
+#include "cli/control_client.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/run_command.hpp"
+#include "cli/run_file_command.hpp"
+#include "cli/started.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+int run(Context const& context, Arguments const& arguments) {
+    auto const known = run_of(context, arguments);
+    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    RunFolder const& folder = known->folder;
+    protocol::RunView const& view = known->view;
+    if (has_controller(folder.paths)) {
+        return fail(kExitUsage,
+                    fmt::format("run {0} is active; osora watch {0} follows it", folder.number));
+    }
+    if (is_over(view) && view.status.verdict == protocol::Verdict::ok) {
+        return fail(kExitUsage,
+                    fmt::format("run {0} has ended well; to go on differently: osora submit --from "
+                                "{0} --set ...",
+                                folder.number));
+    }
+    bool const json = arguments.has("--json");
+    if (!json) {
+        int const step = view.status.checkpoint_step;
+        fmt::print("run {} · resume {}\n", folder.name,
+                   view.status.exec ? std::string("by starting its command again")
+                   : step < 0       ? std::string("from the start: there is no checkpoint")
+                                    : "from checkpoint " + format_count(step));
+        std::fflush(stdout);
+    }
+    return start_and_follow(
+        context, folder,
+        {.json = json, .attached = !arguments.has("--detach"), .resume = is_over(view)});
+}
+
+}  // namespace
+
+CommandSpec resume_command() {
+    return {.name = "resume",
+            .summary = "go on with a run that has stopped",
+            .details =
+                "Starts a new controller for a run that was stopped, failed, or lost its "
+                "controller. It goes on from its last checkpoint in the same run directory, "
+                "with the same run file and plan.",
+            .example = "osora resume 42",
+            .positionals = {run_positional()},
+            .options = {{.name = "--detach",
+                         .value = "",
+                         .help = "Return at once; the run goes on without this terminal."},
+                        json_option("Print JSON lines: events, progress, end.")},
+            .run = run};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,45 @@
+// Reads the whole journal: a run that is asked about by name is worth it.
+#include "cli/run_command.hpp"
+
+#include "cli/journal_tail.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+
+PositionalSpec run_positional(bool required) {
+    return {.name = "RUN",
+            .help = "Number, name, or start of the uuid of a run.",
+            .complete = Complete::run,
+            .required = required};
+}
+
+Result<KnownRun> run_of(Context const& context, Arguments const& arguments) {
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    KnownRun known;
+    OSORA_TRY(known.folder, find_run(state, arguments.value("RUN").value_or("")));
+    OSORA_TRY(known.view, read_view(known.folder.paths.journal()));
+    return known;
+}
+
+bool is_over(protocol::RunView const& view) {
+    return view.status.state == protocol::RunState::done;
+}
+
+std::string state_word(protocol::RunView const& view, bool has_controller) {
+    if (is_over(view)) {
+        switch (view.status.verdict) {
+            case protocol::Verdict::ok:
+                return "done";
+            case protocol::Verdict::cancelled:
+            case protocol::Verdict::preempted:
+                return "stopped";
+            default:
+                return "failed";
+        }
+    }
+    if (!has_controller) return view.records == 0 ? "not started" : "lost";
+    return boost::describe::enum_to_string(view.status.state, "?");
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,24 @@
+// What commands on one run share: their options, and finding the run.
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/runs.hpp"
+#include "protocol/run_view.hpp"
+
+namespace osora::cli {
+
+[[nodiscard]] PositionalSpec run_positional(bool required = true);
+
+/// The run that the positional RUN names, with what its journal says.
+struct KnownRun {
+    RunFolder folder;
+    protocol::RunView view;  // records = 0: no controller has begun
+};
+[[nodiscard]] Result<KnownRun> run_of(Context const& context, Arguments const& arguments);
+
+[[nodiscard]] bool is_over(protocol::RunView const& view);
+
+/// "running", "done: ok", "stopped", "lost" (no controller, not ended).
+[[nodiscard]] std::string state_word(protocol::RunView const& view, bool has_controller);
+
+}  // namespace osora::cli

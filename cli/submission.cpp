@@ -1,0 +1,84 @@
+// Files are 0600: the environment of workers may hold secrets.
+#include "cli/submission.hpp"
+
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "plan/worker_job.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+constexpr int kPrivate = 0600;
+
+plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::string uuid) {
+    plan::WorkerJob job;
+    job.run_uuid = std::move(uuid);
+    job.run_name = run.name;
+    job.run_dir = run.paths.dir.string();
+    job.base_dir = submission.base_dir.string();
+    job.config = submission.resolved.config;
+    job.plan = submission.plan;
+    return job;
+}
+
+Result<void> write_files(Submission const& submission, RunFolder const& run) {
+    std::string const uuid = make_uuid();
+    auto const event = submitted_event(submission, run, uuid);
+    OSORA_TRY_VOID(write_file_atomic(run.paths.run_file(), submission.run_file_text, kPrivate));
+    OSORA_TRY_VOID(
+        write_file_atomic(run.paths.plan(), protocol::encode(submission.plan) + "\n", kPrivate));
+    OSORA_TRY_VOID(write_file_atomic(
+        run.paths.job(), protocol::encode(job_of(submission, run, uuid)) + "\n", kPrivate));
+    // Last: with it the directory is a run.
+    return write_file_atomic(run.paths.submission(), protocol::encode(event) + "\n", kPrivate);
+}
+
+}  // namespace
+
+protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder const& run,
+                                       std::string uuid) {
+    plan::RunConfig const& config = submission.resolved.config;
+    protocol::RunSubmitted event;
+    event.run_uuid = std::move(uuid);
+    event.run_name = run.name;
+    event.job = config.run.job;
+    event.user = submission.user;
+    event.host = submission.host;
+    event.base_dir = submission.base_dir.string();
+    event.number = run.number;
+    event.nodes = config.resources.nodes;
+    event.ranks_per_node = config.resources.gpus_per_node;
+    event.restarts_max = config.faults.max_restarts;
+    event.steps = config.run.job == "exec" ? 0 : config.train.steps;
+    event.attached = submission.attached;
+    event.facts = submission.facts;
+    event.config = protocol::to_json(config);
+    event.origins = protocol::to_json(submission.resolved.origins);
+    return event;
+}
+
+Result<RunFolder> create_run(std::filesystem::path const& state, Submission const& submission) {
+    OSORA_TRY(auto const run, make_run_folder(state, submission.resolved.config.run.name));
+    auto const written = write_files(submission, run);
+    if (written.has_value()) return run;
+    std::error_code ignored;  // the first error is the one that matters
+    std::filesystem::remove_all(run.paths.dir, ignored);
+    return written.error();
+}
+
+std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted) {
+    std::vector<std::string> sets;
+    auto const origins = protocol::from_json<plan::Origins>(submitted.origins);
+    auto const config = protocol::from_json<plan::RunConfig>(submitted.config);
+    if (origins.has_error() || config.has_error()) return sets;
+    for (auto const& [key, origin] : *origins) {
+        std::string const value = plan::value_text(*config, key);
+        if (origin.layer != plan::Layer::command_line || value.empty()) continue;
+        sets.push_back(fmt::format("{}={}", key, value));
+    }
+    return sets;
+}
+
+}  // namespace osora::cli

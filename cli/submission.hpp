@@ -1,0 +1,36 @@
+// The files of a new run directory (protocol/run_directory.hpp), made before its controller starts.
+#pragma once
+
+#include "base/result.hpp"
+#include "cli/runs.hpp"
+#include "plan/config/run_file.hpp"
+#include "plan/decision.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace osora::cli {
+
+struct Submission {
+    plan::ResolvedConfig resolved;
+    plan::PlanDecision plan;
+    std::filesystem::path base_dir;  // relative paths of the run file start here
+    std::string run_file_text;       // as the user wrote it
+    bool attached = true;
+    std::string user, host;
+    std::map<std::string, std::string> facts;
+};
+
+/// submission.json; pure. The uuid is given, as it is random.
+[[nodiscard]] protocol::RunSubmitted submitted_event(Submission const& submission,
+                                                     RunFolder const& run, std::string uuid);
+
+/// Makes the run directory and its files, each whole or not at all; on error nothing is left of it.
+[[nodiscard]] Result<RunFolder> create_run(std::filesystem::path const& state,
+                                           Submission const& submission);
+
+/// The keys of an earlier run that came from --set, as "train.steps=50".
+[[nodiscard]] std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted);
+
+}  // namespace osora::cli

@@ -1,0 +1,44 @@
+// osora watch: follows a run that somebody else has started.
+#include "cli/commands.hpp"
+#include "cli/control_client.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/follow.hpp"
+#include "cli/run_command.hpp"
+#include "cli/run_file_command.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+int run(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    auto const folder = find_run(*state, *arguments.value("RUN"));
+    if (folder.has_error()) {
+        return fail(exit_code_for(folder.error().code), folder.error().message);
+    }
+    bool const json = arguments.has("--json");
+    if (!json) {
+        fmt::print("run {} · {}\n", folder->name, folder->paths.dir.string());
+        std::fflush(stdout);
+    }
+    return follow(context, *folder, {.json = json, .controller = nullptr});
+}
+
+}  // namespace
+
+CommandSpec watch_command() {
+    return {.name = "watch",
+            .summary = "follow a run: its events so far, then live progress",
+            .details =
+                "Prints what happened to the run so far, then its progress until it ends. "
+                "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
+                "its controller is gone.",
+            .example = "osora watch 42",
+            .positionals = {run_positional()},
+            .options = {json_option("Print JSON lines: events, progress, end.")},
+            .run = run};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,59 @@
+// What a run's steps say, robustly: which steps count, and their typical time, rate and shares.
+// Pure. Steps of one run share the state of its machines, so they describe this run; comparing
+// runs takes several runs.
+#pragma once
+
+#include "db/run_record.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+/// Steps of an epoch that are left out because caches, pools and channels warm up in them: its
+/// first 20, or the first fifth of a short one.
+constexpr int kWarmupSteps = 20;
+/// The loss is compared between the mean of this many first and last steps (or halves).
+constexpr int kLossSteps = 20;
+
+/// Indices into a StepTable.
+struct StepSelection {
+    std::vector<std::size_t> kept;  // steps of the run as it went on
+    std::vector<std::size_t> used;  // kept, behind the warm-up of their epoch, every rank reported
+    int warmup = 0;
+    int undone = 0;      // done once, lost with a failed epoch and not reached again
+    int incomplete = 0;  // some rank's part is missing
+};
+[[nodiscard]] StepSelection select_steps(StepTable const& steps);
+
+struct BucketMeasure {
+    std::string bucket;
+    int steps = 0;  // used
+    double samples_per_step = kUnknown, step_s_median = kUnknown, step_s_mad = kUnknown;
+};
+
+/// Figures over the used steps; shares are of the step time; NaN where nothing was measured.
+struct Measured {
+    int steps = 0;      // kept
+    int next_step = 0;  // behind the last kept step
+    int warmup_steps = 0, steps_used = 0, steps_incomplete = 0;
+    int steps_repeated = 0, steps_undone = 0;
+    double step_s_median = kUnknown, step_s_mad = kUnknown;
+    double step_s_mix = kUnknown;     // mean of the buckets' medians, weighted with their steps
+    double samples_per_s = kUnknown;  // at the buckets' median step times
+    double data_share = kUnknown;
+    double comm_share = kUnknown;  // exposed communication of the rank that waits least
+    double wait_share = kUnknown;  // what the others spend more: they wait for a slower rank
+    int loss_window = 0;
+    double loss_first = kUnknown, loss_last = kUnknown;
+    std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // highest of a rank; 0: not known
+    std::vector<BucketMeasure> buckets;                    // as StepTable::buckets
+};
+[[nodiscard]] Measured measure(StepTable const& steps);
+
+/// Values of a column at the given indices; empty when there is no such column.
+[[nodiscard]] std::vector<double> pick(std::vector<double> const& column,
+                                       std::vector<std::size_t> const& indices);
+
+}  // namespace osora::db::analysis

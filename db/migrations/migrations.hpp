@@ -1,0 +1,17 @@
+// The numbered steps from an empty file to today's schema. A released step never changes: a later
+// one alters what it made.
+#pragma once
+
+#include <array>
+
+namespace osora::db {
+
+extern char const* const k0001Runs;
+
+/// Step i brings `PRAGMA user_version` from i to i + 1.
+inline std::array<char const* const*, 1> const kMigrations{&k0001Runs};
+
+/// "OSOR": tells history.db from the database of another program.
+constexpr int kApplicationId = 0x4f534f52;
+
+}  // namespace osora::db

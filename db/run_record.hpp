@@ -1,0 +1,97 @@
+// A run as history knows it: value types between the store, the analysis and the reports.
+#pragma once
+
+#include "protocol/run_events.hpp"
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::db {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+enum class FactKind { config, software, env, hardware };
+BOOST_DESCRIBE_ENUM(FactKind, config, software, env, hardware)
+inline constexpr std::array kFactKinds{FactKind::config, FactKind::software, FactKind::env,
+                                       FactKind::hardware};
+using Facts = std::map<std::string, std::string>;
+
+struct RunRecord {
+    std::int64_t run_id = 0;  // of this database only; users see number, name and uuid
+    std::string uuid;
+    int number = 0;
+    std::string name;    // "stdit3-stage1-0042"
+    std::string series;  // config.run.name: "stdit3-stage1"
+    std::int64_t series_id = 0;
+    std::string job, arch, user, host, run_dir;
+    std::optional<std::int64_t> submitted_us, started_us, first_step_us, last_us, ended_us;
+    protocol::Verdict verdict = protocol::Verdict::none;  // none: no end is recorded
+    int exit_code = 0;
+    std::string cause;
+    int nodes = 1, ranks = 1;  // of the last launch; before the first: as asked for
+    int steps_planned = 0, restarts_max = 0;
+    bool attached = true;
+    int epoch = -1, launches = 0;  // of the last launch; launches so far
+    int controllers = 0;
+    std::string controller_host, controller_boot_id;
+    int controller_pid = 0;
+    std::array<std::optional<std::int64_t>, 4> fingerprint;  // by FactKind
+};
+
+struct PlannedBucket {
+    std::string resolution;
+    int num_frames = 1, height = 0, width = 0;
+    int micro_batch_size = 1, grad_accum_steps = 1, global_batch_size = 1;
+    double gflop_per_sample = kUnknown, step_time_s = kUnknown, peak_memory_gib = kUnknown;
+
+    /// As workers name it in StepMetrics::bucket: "64x96x8", height x width x frames.
+    [[nodiscard]] std::string label() const;
+    friend bool operator==(PlannedBucket const&, PlannedBucket const&) = default;
+};
+/// What the plan said; figures that it left out are NaN.
+struct PlanRecord {
+    int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1, zero_stage = 0;
+    std::string recompute, activation_store;
+    int num_workers = 0, threads_per_rank = 0;
+    double step_time_s = kUnknown, step_time_error = kUnknown, compute_s = kUnknown;
+    double exposed_comm_s = kUnknown, bubble_s = kUnknown, loader_s = kUnknown;
+    double peak_memory_gib = kUnknown, host_memory_gib = kUnknown, samples_per_s = kUnknown;
+    std::vector<PlannedBucket> buckets;
+};
+
+/// A machine of a run.
+struct RunNode {
+    int node = 0;
+    std::string hostname, boot_id;
+    int cores = 0;  // 0: not known
+};
+
+struct EventRecord {
+    std::int64_t sequence = -1;  // -1: found by the reader of the journal
+    std::int64_t wall_us = 0;
+    std::string kind, severity;
+    int epoch = -1, node = -1, rank = -1, step = -1;  // -1: does not apply
+    std::string body;                                 // JSON
+};
+
+/// Per-step values over the ranks: NaN where a step has none.
+struct StepColumn {
+    std::vector<double> mean, min, max;
+    std::vector<int> argmax;  // rank with the maximum, -1: none
+};
+/// Steps in ascending order; all vectors have one entry a step.
+struct StepTable {
+    std::vector<int> step, epoch, ranks, samples, repeated;
+    std::vector<int> bucket;           // index into `buckets`
+    std::vector<std::string> buckets;  // distinct, in order of appearance
+    std::map<std::string, StepColumn> columns;
+
+    [[nodiscard]] std::size_t size() const { return step.size(); }
+};
+
+}  // namespace osora::db

@@ -1,0 +1,85 @@
+// Opens history.db: settings, schema. The order matters: whose file it is, before anything is
+// written to it.
+#include "db/store.hpp"
+
+#include "db/connection_internal.hpp"
+#include "db/migrate.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace osora::db {
+namespace {
+
+std::string pragma(Connection& connection, char const* sql) {
+    return connection.database().execAndGet(sql).getString();
+}
+
+/// Only when it differs: a change needs the file to itself.
+void set_journal_mode(Connection& connection, std::string const& wanted) {
+    if (pragma(connection, "PRAGMA journal_mode") == wanted) return;
+    pragma(connection, ("PRAGMA journal_mode=" + wanted).c_str());
+}
+
+void configure(Connection& connection) {
+    auto& database = connection.database();
+    database.exec("PRAGMA foreign_keys=ON");
+    database.exec("PRAGMA synchronous=FULL");
+    database.exec("PRAGMA wal_autocheckpoint=2000");
+    database.exec("PRAGMA journal_size_limit=67108864");
+    database.exec("PRAGMA temp_store=MEMORY");
+}
+
+Result<void> prepare(Connection& connection, StoreOptions const& options) {
+    std::string mode = "memory";
+    if (auto const& file = connection.file(); !file.empty()) {
+        OSORA_TRY(bool const on_network, options.on_network(file.parent_path()));
+        mode = on_network ? "delete" : "wal";
+    }
+    return guarded(connection, "open history", [&]() -> Result<void> {
+        OSORA_TRY_VOID(check_owner(connection));
+        set_journal_mode(connection, mode);
+        configure(connection);
+        return migrate(connection);
+    });
+}
+
+}  // namespace
+
+Store::Store(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+Store::~Store() = default;
+
+Result<std::unique_ptr<Store>> Store::open(std::filesystem::path const& file,
+                                           StoreOptions const& options) {
+    std::unique_ptr<Connection> connection;
+    try {
+        connection =
+            std::make_unique<Connection>(std::filesystem::absolute(file), options.busy_wait);
+    } catch (SQLite::Exception const& exception) {
+        return database_error(file, exception.getExtendedErrorCode(), 0, exception.what())
+            .in("open history");
+    }
+    OSORA_TRY_VOID(prepare(*connection, options));
+    return std::make_unique<Store>(std::move(connection));
+}
+
+Result<std::unique_ptr<Store>> Store::in_memory() {
+    auto connection = std::make_unique<Connection>("", std::chrono::milliseconds(0));
+    OSORA_TRY_VOID(prepare(*connection, {}));
+    return std::make_unique<Store>(std::move(connection));
+}
+
+std::filesystem::path const& Store::file() const {
+    return connection_->file();
+}
+
+std::string Store::journal_mode() const {
+    return pragma(*connection_, "PRAGMA journal_mode");
+}
+
+std::filesystem::path history_file(std::filesystem::path const& state_dir) {
+    return state_dir / "history.db";
+}
+
+}  // namespace osora::db

@@ -1,0 +1,87 @@
+# bash completion for osora; made by `osora completion bash`.
+_osora_words() {
+    COMPREPLY=($(compgen -W "$1" -- "$current"))
+}
+_osora_files() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -f -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_run_files() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -f -X '!*.toml' -- "$current") $(compgen -d -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_folders() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -d -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_runs() {
+    _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
+}
+_osora_keys() {
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= ssh.hosts= ssh.hostfile= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    compopt -o nospace 2>/dev/null
+}
+_osora() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command= first= word= i=
+    COMPREPLY=()
+    # Bash cuts --set a.b=c at the '='; the part before it is what matters.
+    for ((i = 1; i < COMP_CWORD; ++i)); do
+        word=${COMP_WORDS[i]}
+        [[ $word == -* ]] && break
+        if [[ -z $first ]]; then
+            first=$word command=$word
+        else
+            case "$first $word" in
+            "config show") command="$first $word" ;;
+            esac
+            break
+        fi
+    done
+    if [[ -z $command ]]; then
+        _osora_words "cancel completion config init logs resume status submit validate watch --help --version"
+        return
+    fi
+    case "$command:$previous" in
+    "init:--from") _osora_runs; return ;;
+    "submit:--set") _osora_keys; return ;;
+    "submit:--from") _osora_runs; return ;;
+    "submit:--backend") _osora_words "local ssh slurm"; return ;;
+    "validate:--set") _osora_keys; return ;;
+    "logs:--rank") :; return ;;
+    "logs:--epoch") :; return ;;
+    "config show:--set") _osora_keys; return ;;
+    esac
+    if [[ $current == -* ]]; then
+        case "$command" in
+        "init") _osora_words "--from --force --json --help" ;;
+        "submit") _osora_words "--set --dry-run --detach --from --backend --json --help" ;;
+        "validate") _osora_words "--set --json --help" ;;
+        "status") _osora_words "--json --help" ;;
+        "watch") _osora_words "--json --help" ;;
+        "logs") _osora_words "--rank --epoch --follow --json --help" ;;
+        "cancel") _osora_words "--now --json --help" ;;
+        "resume") _osora_words "--detach --json --help" ;;
+        "config show") _osora_words "--origin --set --json --help" ;;
+        "completion") _osora_words "--json --help" ;;
+        esac
+        return
+    fi
+    case "$command" in
+    "init") _osora_files ;;
+    "submit") _osora_run_files ;;
+    "validate") _osora_run_files ;;
+    "status") _osora_runs ;;
+    "watch") _osora_runs ;;
+    "logs") _osora_runs ;;
+    "cancel") _osora_runs ;;
+    "resume") _osora_runs ;;
+    "config show") _osora_run_files ;;
+    "completion") _osora_words "bash" ;;
+    "config") _osora_words "show" ;;
+    esac
+}
+complete -F _osora osora

@@ -1,0 +1,146 @@
+// The trainer as a process: real decoding, real collectives, real checkpoints.
+#include "tests/e2e_worker/worker_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <fstream>
+
+namespace osora::tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Train : public WorkerTest {
+protected:
+    void SetUp() override {
+        WorkerTest::SetUp();
+        std::vector<std::string> names;
+        for (int i = 0; i < 6; ++i) {
+            names.push_back("clip " + std::to_string(i) + ".mp4");
+            make_clip(names.back(), i % 2 == 0 ? "64x64" : "96x64", i);
+        }
+        write_manifest(names);
+    }
+};
+
+double relative_difference(double a, double b) {
+    return std::abs(a - b) / std::abs(b);
+}
+
+TEST_F(Train, ResumesBitExactlyAfterAKill) {
+    auto whole = job(1, 14);
+    auto const uninterrupted = run(whole, 1)[0];
+    ASSERT_EQ(uninterrupted.exit_code, 0);
+    ASSERT_EQ(uninterrupted.steps("loss").size(), 14u);
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+
+    whole.config.checkpoint.every = 5;
+    bool saved = false;
+    auto const killed = run(whole, 1, [&](auto const& message) {
+        saved = saved || message.at("type").as_string() == "checkpoint";
+        return saved && message.at("type").as_string() == "step" &&
+               message.at("step").as_int64() == 8;
+    });
+    ASSERT_EQ(killed[0].exit_code, -SIGKILL);
+    auto const resumed = run(whole, 1)[0];
+    ASSERT_EQ(resumed.exit_code, 0);
+    int const start = static_cast<int>(resumed.of("hello")[0].at("start_step").as_int64());
+    EXPECT_THAT(start, testing::AnyOf(5, 10));
+    auto const expected = uninterrupted.steps("loss");
+    EXPECT_EQ(resumed.steps("loss"), std::vector(expected.begin() + start, expected.end()));
+    auto const norms = uninterrupted.steps("grad_norm");
+    EXPECT_EQ(resumed.steps("grad_norm"), std::vector(norms.begin() + start, norms.end()));
+}
+
+// The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32
+// rounding: 1e-5 in the first step, and what few steps of AdamW make of that.
+TEST_F(Train, RanksTrainTheSameModelAsOneRank) {
+    auto const one = run(job(1, 6), 1)[0];
+    ASSERT_EQ(one.exit_code, 0);
+    for (int ranks : {2, 4}) {
+        fs::remove_all(folder_ / "run dir" / "checkpoints");
+        auto const several = run(job(ranks, 6), ranks);
+        for (auto const& rank : several) ASSERT_EQ(rank.exit_code, 0);
+        for (std::size_t step = 0; step < 6; ++step) {
+            double loss = 0;
+            for (auto const& rank : several) loss += rank.steps("loss")[step] / ranks;
+            double const tolerance = step == 0 ? 1e-5 : 2e-3;
+            EXPECT_LT(relative_difference(loss, one.steps("loss")[step]), tolerance) << step;
+            EXPECT_LT(relative_difference(several[0].steps("grad_norm")[step],
+                                          one.steps("grad_norm")[step]),
+                      tolerance)
+                << step;
+            EXPECT_EQ(several[0].steps("grad_norm")[step], several[1].steps("grad_norm")[step]);
+        }
+    }
+}
+
+TEST_F(Train, ACorruptClipIsSkippedTheSameWayEachTime) {
+    std::ofstream(folder_ / "broken.mp4") << "this is not a video";
+    fs::copy_file(folder_ / "clip 0.mp4", folder_ / "cut.mp4");
+    fs::resize_file(folder_ / "cut.mp4", fs::file_size(folder_ / "cut.mp4") / 2);
+    write_manifest({"clip 0.mp4", "clip 1.mp4", "broken.mp4", "cut.mp4", "clip 2.mp4", "clip 3.mp4",
+                    "missing.mp4", "clip 4.mp4"});
+    auto const first = run(job(1, 6), 1)[0];
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    auto const second = run(job(1, 6), 1)[0];
+    EXPECT_EQ(first.exit_code, 0);
+    EXPECT_GE(first.of("notice").size(), 2u);
+    EXPECT_EQ(first.of("notice"), second.of("notice"));
+    EXPECT_EQ(first.steps("loss"), second.steps("loss"));
+}
+
+TEST_F(Train, SaysWhatIsWrongWithTheManifest) {
+    write_manifest({});
+    auto const empty = run(job(1, 2), 1)[0];
+    EXPECT_EQ(empty.exit_code, 14);
+    EXPECT_THAT(std::string(empty.of("failed")[0].at("message").as_string()),
+                testing::HasSubstr("clips.csv"));
+    fs::remove(folder_ / "clips.csv");
+    auto const missing = run(job(1, 2), 1)[0];
+    EXPECT_EQ(missing.exit_code, 13);
+    EXPECT_THAT(std::string(missing.of("failed")[0].at("message").as_string()),
+                testing::HasSubstr("No such file"));
+}
+
+TEST_F(Train, AFullDiskKeepsTheLastGoodCheckpoint) {
+    fs::path const checkpoints = folder_ / "run dir" / "checkpoints";
+    fs::create_directories(checkpoints);
+    if (mount("tmpfs", checkpoints.c_str(), "tmpfs", 0, "size=64m") != 0) {
+        GTEST_SKIP() << "needs root to mount a small tmpfs";
+    }
+    auto limited = job(1, 9);
+    limited.config.checkpoint.every = 4;
+    limited.config.checkpoint.async = false;
+    auto const result = run(limited, 1, [&](auto const& message) {
+        if (message.at("type").as_string() == "checkpoint") {
+            // Leaves too little room for the next one.
+            auto const room = fs::space(checkpoints).available;
+            std::ofstream(checkpoints / "ballast") << std::string(room - 100'000, 'x');
+        }
+        return false;
+    })[0];
+    EXPECT_EQ(result.exit_code, 13);
+    ASSERT_FALSE(result.of("failed").empty());
+    EXPECT_THAT(std::string(result.of("failed")[0].at("message").as_string()),
+                testing::HasSubstr("No space left on device"));
+    EXPECT_TRUE(fs::exists(checkpoints / "step-00000004" / "state.json"));
+    umount2(checkpoints.c_str(), MNT_DETACH);
+}
+
+TEST_F(Train, RefusesACheckpointOfOtherData) {
+    ASSERT_EQ(run(job(1, 2), 1)[0].exit_code, 0);
+    auto other = job(1, 4);
+    other.plan.chosen.buckets[0].global_batch_size = 8;
+    auto const refused = run(other, 1)[0];
+    EXPECT_EQ(refused.exit_code, 14);
+    EXPECT_THAT(std::string(refused.of("failed")[0].at("message").as_string()),
+                testing::HasSubstr("resume"));
+}
+
+}  // namespace
+}  // namespace osora::tests

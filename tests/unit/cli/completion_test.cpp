@@ -1,0 +1,104 @@
+// The script is checked by bash itself: what it would offer for a line, with a program "osora" that
+// knows two runs.
+#include "cli/completion.hpp"
+
+#include "base/files.hpp"
+#include "cli/man_page.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace osora::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Completion : public testing::Test {
+protected:
+    Completion()
+        : folder_(fs::path(testing::TempDir()) / fmt::format("completion {}", ::getpid())) {
+        fs::create_directories(folder_);
+        std::ofstream(folder_ / "script") << bash_completion(command_table());
+        std::ofstream(folder_ / "stage 1.toml") << "";
+        std::ofstream(folder_ / "notes.txt") << "";
+        std::ofstream(folder_ / "osora")
+            << "#!/bin/sh\n[ \"$1 $2\" = \"completion runs\" ] && printf '42\\ndemo-0042\\n'\n";
+        fs::permissions(folder_ / "osora", fs::perms::owner_all);
+    }
+    ~Completion() override { fs::remove_all(folder_); }
+
+    /// What bash offers when Tab is pressed behind `words` (the last one may be begun).
+    std::vector<std::string> offered(std::vector<std::string> words) {
+        words.insert(words.begin(), "./osora");
+        std::ofstream test(folder_ / "test");
+        test << "source ./script\nCOMP_WORDS=(";
+        for (auto const& word : words) test << " '" << word << "'";
+        test << ")\nCOMP_CWORD=" << words.size() - 1
+             << "\n_osora\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
+        test.close();
+        std::string const command =
+            fmt::format("cd '{}' && bash --norc ./test 2>&1", folder_.string());
+        std::unique_ptr<FILE, int (*)(FILE*)> const pipe(::popen(command.c_str(), "r"), ::pclose);
+        std::string text;
+        std::array<char, 4096> buffer{};
+        while (std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr)
+            text += buffer.data();
+        std::istringstream stream(text);
+        std::vector<std::string> lines;
+        for (std::string line; std::getline(stream, line);) {
+            if (!line.empty()) lines.push_back(line);
+        }
+        return lines;
+    }
+    fs::path folder_;
+};
+
+TEST_F(Completion, Commands) {
+    EXPECT_THAT(offered({"subm"}), testing::ElementsAre("submit"));
+    EXPECT_THAT(offered({""}), testing::IsSupersetOf({"init", "submit", "config", "--help"}));
+    EXPECT_THAT(offered({""}), testing::Not(testing::Contains("man")));  // hidden
+    EXPECT_THAT(offered({"config", ""}), testing::ElementsAre("show"));
+}
+
+TEST_F(Completion, Options) {
+    EXPECT_THAT(offered({"submit", "--d"}), testing::UnorderedElementsAre("--dry-run", "--detach"));
+    EXPECT_THAT(offered({"config", "show", "--or"}), testing::ElementsAre("--origin"));
+    EXPECT_THAT(offered({"submit", "x.toml", "--backend", "s"}),
+                testing::UnorderedElementsAre("ssh", "slurm"));
+}
+
+TEST_F(Completion, RunsAreAskedFromTheProgram) {
+    EXPECT_THAT(offered({"watch", ""}), testing::ElementsAre("42", "demo-0042"));
+    EXPECT_THAT(offered({"resume", "de"}), testing::ElementsAre("demo-0042"));
+    EXPECT_THAT(offered({"submit", "--from", "4"}), testing::ElementsAre("42"));
+}
+
+TEST_F(Completion, RunFilesAndKeys) {
+    EXPECT_THAT(offered({"submit", ""}), testing::ElementsAre("stage 1.toml"));
+    EXPECT_THAT(offered({"submit", "--set", "train.st"}), testing::ElementsAre("train.steps="));
+    EXPECT_THAT(offered({"completion", ""}), testing::ElementsAre("bash"));
+}
+
+TEST(Generated, FilesInTheTreeAreCurrent) {
+    auto const table = command_table();
+    fs::path const root = OSORA_SOURCE_DIR;
+    char const* const advice = "run: ninja -C build osora_generated";
+    auto const script = read_file(root / "etc/completion/osora.bash");
+    ASSERT_TRUE(script.has_value()) << script.error().message;
+    EXPECT_EQ(*script, bash_completion(table)) << advice;
+    auto const page = read_file(root / "docs/man/osora.1");
+    ASSERT_TRUE(page.has_value()) << page.error().message;
+    EXPECT_EQ(*page, man_page(table)) << advice;
+}
+
+}  // namespace
+}  // namespace osora::cli

@@ -1,0 +1,94 @@
+#include "cli/submission.hpp"
+
+#include "base/files.hpp"
+#include "plan/worker_job.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace osora::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Submission example() {
+    Submission submission;
+    submission.resolved = plan::resolve_config(
+        {{plan::Layer::run, "run.toml",
+          "[run]\nname = \"demo\"\n[data]\nmanifest = \"c.csv\"\n[[bucket]]\nresolution = 64\n"}},
+        {"train.steps=50", "worker.env.A=line1\nline2"});
+    submission.base_dir = "/data/my runs";
+    submission.run_file_text = "[run]\n";
+    submission.facts = {{"OMP_NUM_THREADS", "1"}};
+    return submission;
+}
+
+class SubmissionTest : public testing::Test {
+protected:
+    SubmissionTest()
+        : state_(fs::path(testing::TempDir()) / fmt::format("submission {}", ::getpid())) {}
+    ~SubmissionTest() override { fs::remove_all(state_); }
+    fs::path state_;
+};
+
+TEST_F(SubmissionTest, FilesAreWholeAndAgree) {
+    auto const run = create_run(state_, example());
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    auto const event = read_submission(*run);
+    ASSERT_TRUE(event.has_value()) << event.error().message;
+    EXPECT_EQ(event->run_name, "demo-0001");
+    EXPECT_EQ(event->number, 1);
+    EXPECT_EQ(event->steps, 50);
+    EXPECT_EQ(event->base_dir, "/data/my runs");
+    EXPECT_EQ(event->facts.at("OMP_NUM_THREADS"), "1");
+    auto const job = protocol::decode<plan::WorkerJob>(*read_file(run->paths.job()));
+    ASSERT_TRUE(job.has_value()) << job.error().message;
+    EXPECT_EQ(job->run_uuid, event->run_uuid);
+    EXPECT_EQ(job->run_dir, run->paths.dir.string());
+    EXPECT_EQ(job->config.worker.env.at("A"), "line1\nline2");
+    EXPECT_EQ(*read_file(run->paths.run_file()), "[run]\n");
+    EXPECT_TRUE(fs::exists(run->paths.plan()));
+    EXPECT_THAT(sets_of(*event),
+                testing::UnorderedElementsAre("train.steps=50", "worker.env.A=\"line1\\nline2\""));
+}
+
+/// Writes beyond a few bytes fail as on a full disk (EFBIG), until it goes.
+class FullDisk {
+public:
+    FullDisk() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        ::getrlimit(RLIMIT_FSIZE, &before_);
+        rlimit const tiny{16, before_.rlim_max};
+        ::setrlimit(RLIMIT_FSIZE, &tiny);
+    }
+    ~FullDisk() {
+        ::setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    FullDisk(FullDisk const&) = delete;
+    FullDisk& operator=(FullDisk const&) = delete;
+
+private:
+    rlimit before_{};
+    void (*handler_)(int);
+};
+
+TEST_F(SubmissionTest, NothingIsLeftOnAFullDisk) {
+    {
+        FullDisk const full;
+        auto const run = create_run(state_, example());
+        ASSERT_TRUE(run.has_error());
+        EXPECT_EQ(run.error().code, Errc::out_of_space);
+    }
+    for (auto const& each : fs::directory_iterator(state_ / "runs")) {
+        EXPECT_EQ(each.path().filename(), ".lock");
+    }
+    EXPECT_EQ(create_run(state_, example())->number, 1);
+}
+
+}  // namespace
+}  // namespace osora::cli

@@ -1,0 +1,80 @@
+#include "cli/plan_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char const* kRun =
+    "[resources]\n"                 // 1
+    "gpus_per_node = 2\n"           // 2
+    "[model]\n"                     // 3
+    "arch = \"stdit3-tiny\"\n"      // 4
+    "[data]\n"                      // 5
+    "manifest = \"clips.csv\"\n"    // 6
+    "[[bucket]]\n"                  // 7
+    "resolution = \"48\"\n"         // 8
+    "num_frames = 4\n"              // 9
+    "[nccl]\n"                      // 10
+    "NCCL_IB_TC = \"106\"\n";       // 11
+
+plan::ResolvedConfig resolved(std::vector<std::string> const& sets = {}) {
+    auto result = plan::resolve_config({{plan::Layer::run, "run.toml", kRun}}, sets);
+    EXPECT_TRUE(result.problems.empty());
+    return result;
+}
+
+topology::Cluster two_cores() { return {{{"box", 2, std::int64_t{8} << 30, {}}}}; }
+
+std::vector<std::string> problems(std::vector<std::string> const& sets) {
+    std::vector<std::string> texts;
+    for (auto const& each : plan_problems(resolved(sets), two_cores())) {
+        texts.push_back(plan::to_text(each));
+    }
+    return texts;
+}
+
+TEST(PlanProblems, NoneForARunThatCanBePlanned) { EXPECT_TRUE(problems({}).empty()); }
+
+TEST(PlanProblems, ComeWithTheirPlaceOncePerKey) {
+    EXPECT_THAT(problems({"batch.global_batch_size=7"}),
+                ElementsAre("--set: batch.global_batch_size = 7: does not divide over 2 ranks; "
+                            "nearest valid: 6, 8"));
+    EXPECT_THAT(problems({"optim.lora_rank=4"}), ElementsAre(HasSubstr("optim.lora_rank = 4")));
+    EXPECT_EQ(problems({"optim.lora_rank=4", "parallel.tp_size=2"}).size(), 2u);
+}
+
+TEST(PlanRun, CarriesHeaderPlanAndOrigins) {
+    Context context;
+    context.environment = {"OSORA_STATE_DIR=/nonexistent/state", "NCCL_DEBUG=INFO=x", "A=b"};
+    auto const planned = plan_run(context, resolved(), two_cores());
+    ASSERT_TRUE(planned.has_value()) << planned.error().message;
+    EXPECT_EQ(planned->header.machine, "local: 2 CPU ranks on 2 cores, 8.00 GiB");
+    EXPECT_EQ(planned->decision.chosen.dp_size, 2);
+    ASSERT_EQ(planned->decision.nccl_env.size(), 2u);
+    EXPECT_EQ(planned->decision.nccl_env[0].value, "INFO=x");
+    EXPECT_EQ(planned->decision.nccl_env[1].origin, "run file: run.toml:11");
+    EXPECT_EQ(planned->warning, "");
+}
+
+TEST(PlanRun, AnAskedForCalibrationMustBeThere) {
+    Context context;
+    context.environment = {"OSORA_STATE_DIR=/nonexistent/state"};
+    auto const planned = plan_run(context, resolved(), two_cores(), "/nonexistent/c.json");
+    ASSERT_TRUE(planned.has_error());
+    EXPECT_EQ(planned.error().message, "/nonexistent/c.json: no such calibration file");
+}
+
+TEST(PlanRun, ThisMachineHasACoreAndMemory) {
+    topology::Cluster const cluster = local_cluster();
+    ASSERT_EQ(cluster.nodes.size(), 1u);
+    EXPECT_GE(cluster.nodes[0].cores, 1);
+    EXPECT_GT(cluster.nodes[0].memory_bytes, 0);
+}
+
+}  // namespace
+}  // namespace osora::cli

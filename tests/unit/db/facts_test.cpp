@@ -1,0 +1,75 @@
+#include "db/facts.hpp"
+
+#include "db/sha256.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::db {
+namespace {
+
+namespace json = protocol::json;
+
+// FIPS 180-4, examples of NIST.
+TEST(Sha256, MatchesThePublishedExamples) {
+    EXPECT_EQ(sha256_hex("abc"),
+              "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(FactsTest, FlattensWithOneSpellingPerValue) {
+    auto const facts = flatten(json::parse(
+        R"({"a": {"b": 1, "c": "x y"}, "d": [true, {"e": 1.5}], "f": [], "g": {}, "h": null})"));
+    Facts const expected{{"a.b", "1"}, {"a.c", "x y"}, {"d[0]", "true"}, {"d[1].e", "1.5E0"},
+                         {"f", "[]"},  {"g", "{}"},    {"h", "null"}};
+    EXPECT_EQ(facts, expected);
+}
+
+TEST(FactsTest, SortsFactsIntoKinds) {
+    EXPECT_EQ(kind_of_fact("NCCL_IB_HCA"), FactKind::env);
+    EXPECT_EQ(kind_of_fact("OMP_NUM_THREADS"), FactKind::env);
+    EXPECT_EQ(kind_of_fact("device"), FactKind::hardware);
+    EXPECT_EQ(kind_of_fact("libtorch"), FactKind::software);
+}
+
+TEST(FactsTest, MergesInAnyOrder) {
+    Facts forth, back;
+    for (int i = 0; i < 40; ++i) merge_fact(forth, "k", std::to_string(i));
+    for (int i = 39; i >= 0; --i) merge_fact(back, "k", std::to_string(i));
+    for (int i = 0; i < 40; ++i) merge_fact(back, "k", std::to_string(i));
+    EXPECT_EQ(forth, back);
+    merge_fact(forth, "same", "v");
+    merge_fact(forth, "same", "v");
+    EXPECT_EQ(forth["same"], "v");
+}
+
+TEST(FactsTest, HashesTellKeysFromValues) {
+    EXPECT_NE(fingerprint_sha256(FactKind::env, {{"a", "b=c"}}),
+              fingerprint_sha256(FactKind::env, {{"a=b", "c"}}));
+    EXPECT_NE(fingerprint_sha256(FactKind::env, {{"a", "b"}}),
+              fingerprint_sha256(FactKind::config, {{"a", "b"}}));
+}
+
+TEST(FactsTest, TheWorkIsModelBucketsAndData) {
+    auto const work = work_of(json::parse(
+        R"({"model": {"arch": "m", "init": "w"}, "data": {"manifest": "c.csv", "num_workers": 2},
+            "bucket": [{"resolution": "64", "num_frames": 8, "micro_batch_size": "auto"}],
+            "resources": {"nodes": 2}, "train": {"steps": 9},
+            "run": {"name": "n", "job": "train"}})"));
+    Facts const expected{{"bucket[0].num_frames", "8"},
+                         {"bucket[0].resolution", "64"},
+                         {"data.manifest", "c.csv"},
+                         {"model.arch", "m"},
+                         {"run.job", "train"}};
+    EXPECT_EQ(work, expected);
+}
+
+TEST(FactsTest, SaysWhereTwoSetsDiffer) {
+    Facts const left{{"a", "1"}, {"b", "2"}, {"c", "3"}};
+    Facts const right{{"a", "1"}, {"b", "7"}, {"d", "4"}};
+    EXPECT_EQ(describe_difference(left, right), "b 2 / 7, c 3 / none, d none / 4");
+    EXPECT_EQ(describe_difference(left, right, 1), "b 2 / 7, 2 more");
+    EXPECT_EQ(describe_difference(left, left), "");
+}
+
+}  // namespace
+}  // namespace osora::db

@@ -1,0 +1,36 @@
+// What the tests of history.db share: a state folder, the database's content as text without its
+// internal numbers, and the same text computed from records by brute force.
+#pragma once
+
+#include "db/store.hpp"
+#include "tests/unit/db/run_maker.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace osora::db::test {
+
+/// A folder that goes with the object.
+class StateDir {
+public:
+    StateDir();
+    ~StateDir();
+    StateDir(StateDir const&) = delete;
+    StateDir& operator=(StateDir const&) = delete;
+    [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
+
+/// Every row of a run, ordered, with uuids and names in place of ids; read with plain SQLite from
+/// outside the code under test.
+[[nodiscard]] std::string dump(std::filesystem::path const& database);
+
+/// The steps of one run ("uuid step epoch ranks samples bucket repeated metric n mean min max
+/// argmax", one line a metric), as the database has them.
+[[nodiscard]] std::string dump_steps(std::filesystem::path const& database);
+/// The same from the records, one step and one rank group at a time.
+[[nodiscard]] std::string expected_steps(Records const& records);
+
+}  // namespace osora::db::test

@@ -1,0 +1,223 @@
+#include "db/ingest.hpp"
+
+#include "base/file_lock.hpp"
+#include "tests/unit/db/history_kit.hpp"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace osora::db::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class Ingest : public testing::Test {
+protected:
+    Ingest() { store_ = std::move(*Store::open(file())); }
+    fs::path file() { return history_file(state_.path()); }
+    IngestReport ingest() {
+        auto report = ingest_all(*store_, state_.path());
+        EXPECT_TRUE(report.has_value()) << report.error().message;
+        return report.has_value() ? *report : IngestReport{};
+    }
+    fs::path write(std::string const& name, std::string const& bytes) {
+        return write_run(state_.path(), name, bytes);
+    }
+    std::string one(std::string const& sql) {
+        SQLite::Database db(file().string());
+        return db.execAndGet(sql).getString();
+    }
+    StateDir state_;
+    std::unique_ptr<Store> store_;
+};
+
+std::string run_bytes(int number, RunShape shape = {}) {
+    shape.number = number;
+    return journal_bytes(RunMaker(static_cast<std::uint64_t>(number)).make(shape));
+}
+
+TEST_F(Ingest, ReadsOnlyWhatIsNew) {
+    auto const bytes = run_bytes(1);
+    auto const run = write("tiny-0001", bytes.substr(0, bytes.size() / 2));
+    auto const first = ingest();
+    EXPECT_EQ(first.changed, 1);
+    EXPECT_EQ(ingest().records, 0);
+    std::ofstream(run / "journal", std::ios::app) << bytes.substr(bytes.size() / 2);
+    auto const second = ingest();
+    EXPECT_EQ(first.records + second.records,
+              static_cast<std::int64_t>(RunMaker(1).make({}).size()));
+    EXPECT_EQ(ingest().changed, 0);
+}
+
+TEST_F(Ingest, KeepsWhatStandsInFrontOfDamage) {
+    auto records = RunMaker(1).make({.steps = 40});
+    auto bytes = journal_bytes(records);
+    auto const front = journal_bytes({records.begin(), records.begin() + 12});
+    bytes[front.size() + 20] ^= 1;
+    auto const run = write("tiny-0001", bytes);
+    auto const report = ingest();
+    EXPECT_THAT(report.problems, ElementsAre(HasSubstr("wrong checksum")));
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(one("SELECT count(*) FROM event WHERE kind='journal_damaged'"), "1");
+    records.resize(12);
+    EXPECT_EQ(dump_steps(file()), expected_steps(records));
+
+    bytes[front.size() + 20] ^= 1;  // mended
+    write("tiny-0001", bytes);
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(one("SELECT count(*) FROM event WHERE kind='journal_damaged'"), "0");
+    EXPECT_EQ(dump_steps(file()), expected_steps(RunMaker(1).make({.steps = 40})));
+}
+
+TEST_F(Ingest, LeavesATornRecordForLater) {
+    auto const bytes = run_bytes(1);
+    write("tiny-0001", bytes.substr(0, bytes.size() - 7));
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(one("SELECT verdict FROM run"), "none");
+    write("tiny-0001", bytes);
+    ingest();
+    EXPECT_EQ(one("SELECT verdict FROM run"), "ok");
+}
+
+TEST_F(Ingest, KnowsAJournalThatWasReplacedByAnotherRun) {
+    write("tiny-0001", run_bytes(1));
+    ingest();
+    write("tiny-0001", run_bytes(2, {.steps = 90}));
+    ingest();
+    EXPECT_EQ(one("SELECT group_concat(number) FROM (SELECT number FROM run ORDER BY 1)"), "1,2");
+    EXPECT_EQ(one("SELECT max(step) FROM step JOIN run USING(run_id) WHERE number=2"), "89");
+    write("found again", run_bytes(1));
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_THAT(one("SELECT run_dir FROM run WHERE number=1"), HasSubstr("found again"));
+}
+
+TEST_F(Ingest, ReadsAJournalAgainThatWasWrittenAnew) {
+    write("tiny-0001", run_bytes(1));
+    ingest();
+    auto const other = RunMaker(77).make({.number = 1, .steps = 50});
+    write("tiny-0001", journal_bytes(other));
+    ingest();
+    EXPECT_EQ(one("SELECT count(*) FROM run"), "1");
+    EXPECT_EQ(dump_steps(file()), expected_steps(other));
+}
+
+TEST_F(Ingest, FollowsAMovedFolderAndIgnoresACopy) {
+    auto const run = write("tiny-0001", run_bytes(1));
+    ingest();
+    fs::rename(run, state_.path() / "runs" / "moved");
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_THAT(one("SELECT run_dir FROM run"), HasSubstr("runs/moved"));
+    auto const before = dump(file());
+    write("the copy", run_bytes(1));
+    EXPECT_THAT(ingest().problems, ElementsAre(HasSubstr("a copy of run tiny-0001")));
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(dump(file()), before);
+}
+
+TEST_F(Ingest, KeepsRunsWhoseFoldersAreGone) {
+    auto const run = write("tiny-0001", run_bytes(1));
+    ingest();
+    auto const before = dump(file());
+    fs::remove_all(run);
+    write("tiny-0002", run_bytes(2));
+    fs::remove_all(state_.path() / "runs" / "tiny-0002");
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(dump(file()), before);
+}
+
+TEST_F(Ingest, PassesOverWhatIsNoJournal) {
+    write("notes", "dear diary, today the loss went up\n");
+    write("empty", "");
+    fs::create_directories(state_.path() / "runs" / "no journal");
+    write("tiny-0001", run_bytes(1));
+    auto const report = ingest();
+    EXPECT_THAT(report.problems, ElementsAre(HasSubstr("notes/journal: journal, offset 0")));
+    EXPECT_EQ(report.changed, 1);
+    EXPECT_EQ(one("SELECT count(*) FROM run"), "1");
+}
+
+TEST_F(Ingest, OneProcessAtATime) {
+    write("tiny-0001", run_bytes(1));
+    auto const lock = FileLock::acquire(file().string() + ".lock");
+    auto const report =
+        ingest_all(*store_, state_.path(), {.lock_wait = std::chrono::milliseconds(20)});
+    ASSERT_TRUE(report.has_error());
+    EXPECT_EQ(report.error().code, Errc::busy);
+}
+
+TEST_F(Ingest, ManyProcessesAtOnceGiveTheSameRows) {
+    for (int run = 1; run <= 4; ++run) {
+        write("tiny-000" + std::to_string(run), run_bytes(run, {.steps = 150, .relaunches = 1}));
+    }
+    std::vector<pid_t> children;
+    for (int i = 0; i < 4; ++i) {
+        pid_t const child = fork();
+        if (child == 0) {
+            auto const store = Store::open(file());
+            IngestOptions const options{.lock_wait = std::chrono::seconds(60), .piece_bytes = 3000};
+            _exit(store.has_value() && ingest_all(**store, state_.path(), options) ? 0 : 1);
+        }
+        children.push_back(child);
+    }
+    for (pid_t const child : children) {
+        int status = 0;
+        waitpid(child, &status, 0);
+        EXPECT_EQ(status, 0);
+    }
+    auto const together = dump(file());
+    ASSERT_TRUE(rebuild(state_.path()).has_value());
+    EXPECT_EQ(together, dump(file()));
+}
+
+TEST_F(Ingest, RebuildsADamagedDatabaseAndKeepsTheOldOne) {
+    write("tiny-0001", run_bytes(1));
+    ingest();
+    store_.reset();
+    auto const before = dump(file());
+    std::ofstream(file()) << "not a database any more";
+    fs::remove(file().string() + "-wal");
+    ASSERT_EQ(Store::open(file()).error().code, Errc::corrupt);
+    auto const rebuilt = rebuild(state_.path());
+    ASSERT_TRUE(rebuilt.has_value()) << rebuilt.error().message;
+    EXPECT_EQ(*read_file(rebuilt->kept), "not a database any more");
+    EXPECT_EQ(dump(file()), before);
+}
+
+TEST_F(Ingest, CopiesWhatDescribesARun) {
+    write("tiny-0001", run_bytes(1, {.nodes = 2, .ranks_per_node = 2, .relaunches = 1}));
+    ingest();
+    EXPECT_EQ(one("SELECT ranks||' '||launches||' '||verdict FROM run"), "4 2 ok");
+    EXPECT_EQ(one("SELECT value FROM fp_item JOIN run ON fp_id=fp_env WHERE key='NCCL_DEBUG'"),
+              "v0 | v1");
+    EXPECT_EQ(one("SELECT value FROM fp_item JOIN run ON fp_id=fp_hardware WHERE key='cpu'"),
+              "fast | slow");
+    EXPECT_EQ(one("SELECT value FROM fp_item JOIN run ON fp_id=fp_software WHERE key='commit'"),
+              "c1");
+    EXPECT_EQ(one("SELECT value FROM fp_item JOIN run ON fp_id=fp_config WHERE "
+                  "key='bucket[0].num_frames'"),
+              "8");
+    EXPECT_EQ(one("SELECT group_concat(cores) FROM run_node"), "2,2");
+    EXPECT_EQ(one("SELECT count(*)||' '||min(device) FROM run_rank"), "4 cpu");
+    EXPECT_EQ(one("SELECT step_time_s||' '||threads_per_rank FROM plan"), "0.5 1");
+    EXPECT_EQ(one("SELECT height||' '||global_batch_size FROM plan_bucket"), "64 8");
+}
+
+TEST_F(Ingest, SharesASeriesOnlyBetweenRunsOfTheSameWork) {
+    write("tiny-0001", run_bytes(1));
+    write("tiny-0002", run_bytes(2, {.nodes = 2}));
+    write("tiny-0003", run_bytes(3, {.arch = "mmdit-tiny"}));
+    ingest();
+    EXPECT_EQ(one("SELECT count(*) FROM series WHERE name='tiny'"), "2");
+    EXPECT_EQ(one("SELECT count(DISTINCT series_id) FROM run WHERE number<3"), "1");
+}
+
+}  // namespace
+}  // namespace osora::db::test

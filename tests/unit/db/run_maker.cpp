@@ -1,0 +1,166 @@
+#include "tests/unit/db/run_maker.hpp"
+
+#include "base/files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace osora::db::test {
+
+using namespace protocol;
+
+int RunMaker::integer(int low, int high) {
+    return low + static_cast<int>(random_() % static_cast<std::uint64_t>(high - low + 1));
+}
+
+double RunMaker::real(double low, double high) {
+    return low + (high - low) * (static_cast<double>(random_() >> 11) * 0x1p-53);
+}
+
+void RunMaker::add(Records& records, RunEvent event) {
+    wall_us_ += integer(1000, 1'000'000);
+    records.push_back({records.size(), wall_us_, std::move(event)});
+}
+
+void RunMaker::submit(Records& records, RunShape const& shape) {
+    RunSubmitted submitted;
+    submitted.run_uuid = uuid_of(shape.number);
+    submitted.run_name = fmt::format("{}-{:04}", shape.series, shape.number);
+    submitted.job = "train";
+    submitted.user = "ada";
+    submitted.host = "n0";
+    submitted.number = shape.number;
+    submitted.nodes = shape.nodes;
+    submitted.ranks_per_node = shape.ranks_per_node;
+    submitted.steps = shape.steps;
+    submitted.facts = {{"commit", fmt::format("c{}", shape.number % 2)}, {"OMP_NUM_THREADS", "1"}};
+    submitted.config =
+        json::value{{"run", {{"name", shape.series}, {"job", "train"}}},
+                    {"model", {{"arch", shape.arch}}},
+                    {"data", {{"manifest", "clips.csv"}}},
+                    {"bucket", json::array{json::value{{"resolution", "64"}, {"num_frames", 8}}}}};
+    add(records, submitted);
+    json::value const bucket{{"resolution", "64"},
+                             {"num_frames", 8},
+                             {"height", 64},
+                             {"width", 64},
+                             {"micro_batch_size", 2},
+                             {"step_time_s", 0.5},
+                             {"global_batch_size", 2 * shape.nodes * shape.ranks_per_node}};
+    add(records,
+        PlanChosen{json::value{{"chosen",
+                                {{"dp_size", shape.nodes * shape.ranks_per_node},
+                                 {"threads_per_rank", 1},
+                                 {"buckets", json::array{bucket}}}},
+                               {"predicted", {{"step_time_s", 0.5}, {"step_time_error", 0.25}}}}});
+    add(records, ControllerStarted{"n0", "boot", 100, 0});
+    for (int node = 0; node < shape.nodes; ++node) {
+        add(records, AgentJoined{node,
+                                 fmt::format("n{}", node),
+                                 "boot",
+                                 200 + node,
+                                 7,
+                                 {{"cores", "2"}, {"cpu", node == 0 ? "fast" : "slow"}}});
+    }
+}
+
+void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int start_step) {
+    int const ranks = shape.nodes * shape.ranks_per_node;
+    add(records, LaunchOrdered{epoch, ranks, "127.0.0.1", 4000 + epoch});
+    for (int rank = 0; rank < ranks; ++rank) {
+        add(records,
+            RankStarted{epoch,
+                        rank / shape.ranks_per_node,
+                        rank,
+                        300 + rank,
+                        start_step,
+                        {{"device", "cpu"}, {"NCCL_DEBUG", fmt::format("v{}", rank % 2)}}});
+    }
+}
+
+MetricChunk RunMaker::chunk(RunShape const& shape, int epoch, int node, int step0, int steps) {
+    MetricChunk chunk;
+    chunk.epoch = epoch;
+    chunk.node = node;
+    chunk.ranks = shape.ranks_per_node;
+    chunk.step0 = step0;
+    for (int i = 0; i < steps; ++i) {
+        chunk.bucket.push_back((step0 + i) % 3 == 0 ? "64x64x1" : "64x64x8");
+        chunk.samples.push_back(2 * shape.ranks_per_node);
+    }
+    for (char const* name : {"step_time_s", "exposed_comm_s", "data_wait_s", "loss"}) {
+        auto& column = chunk.columns[name];
+        for (int i = 0; i < steps; ++i) {
+            double const low = real(0.1, 0.2), high = low + real(0, 0.1);
+            bool const lost = shape.nan && integer(0, 5) == 0;
+            column.mean.push_back(lost ? std::nan("") : (low + high) / 2);
+            column.min.push_back(low);
+            column.max.push_back(lost ? std::nan("") : high);
+            column.argmax.push_back(node * shape.ranks_per_node +
+                                    integer(0, shape.ranks_per_node - 1));
+        }
+    }
+    return chunk;
+}
+
+void RunMaker::train(Records& records, RunShape const& shape, int epoch, int start_step,
+                     int stop_step) {
+    std::vector<int> next(static_cast<std::size_t>(shape.nodes), start_step);
+    auto const behind = [&](int step) { return step < stop_step; };
+    while (std::ranges::any_of(next, behind)) {
+        int const node = integer(0, shape.nodes - 1);
+        int& step = next[static_cast<std::size_t>(node)];
+        if (!behind(step)) continue;
+        int const steps = std::min(integer(1, shape.chunk_steps_max), stop_step - step);
+        auto const made = chunk(shape, epoch, node, step, steps);
+        step += steps;
+        add(records, made);
+        if (shape.resend && integer(0, 2) == 0) add(records, made);
+        if (integer(0, 9) == 0) {
+            add(records, RunNotice{epoch, node, node * shape.ranks_per_node, step, "clip_skipped",
+                                   "warning", "clips/bad one.mp4: no moov atom"});
+        }
+    }
+}
+
+Records RunMaker::make(RunShape const& shape) {
+    Records records;
+    submit(records, shape);
+    int start = 0;
+    for (int epoch = 0; epoch < shape.relaunches; ++epoch) {
+        launch(records, shape, epoch, start);
+        int const stop = integer(start, shape.steps);
+        train(records, shape, epoch, start, stop);
+        int const failed = integer(0, shape.nodes * shape.ranks_per_node - 1);
+        add(records, RankFailed{epoch, failed / shape.ranks_per_node, failed, 0, 9, false, ""});
+        start = integer(0, stop);
+    }
+    launch(records, shape, shape.relaunches, start);
+    train(records, shape, shape.relaunches, start, shape.steps);
+    add(records, CheckpointCompleted{shape.relaunches, shape.steps, "checkpoints/last", 0.5, 1000});
+    if (shape.ended) add(records, RunEnded{Verdict::ok, 0, ""});
+    return records;
+}
+
+std::string journal_bytes(Records const& records) {
+    std::string bytes(kJournalHeader);
+    for (auto const& record : records) bytes += encode_record(record).value();
+    return bytes;
+}
+
+std::string uuid_of(int number) {
+    return fmt::format("00000000-0000-4000-8000-{:012}", number);
+}
+
+std::filesystem::path write_run(std::filesystem::path const& state_dir, std::string const& name,
+                                std::string const& bytes) {
+    auto const dir = state_dir / "runs" / name;
+    std::filesystem::create_directories(dir);
+    write_file_atomic(dir / "journal", bytes).value();
+    return dir;
+}
+
+}  // namespace osora::db::test

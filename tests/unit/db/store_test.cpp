@@ -1,0 +1,191 @@
+#include "db/store.hpp"
+
+#include "db/ingest.hpp"
+#include "tests/unit/db/history_kit.hpp"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <vector>
+
+namespace osora::db::test {
+namespace {
+
+using testing::HasSubstr;
+
+class StoreTest : public testing::Test {
+protected:
+    std::filesystem::path file() { return history_file(state_.path()); }
+    StateDir state_;
+};
+
+/// Runs `body` in a child; what it returns is its exit status.
+pid_t in_child(std::function<int()> const& body) {
+    pid_t const child = fork();
+    if (child == 0) _exit(body());
+    return child;
+}
+int status_of(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_F(StoreTest, UsesWalOnALocalDisk) {
+    auto const store = Store::open(file());
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    EXPECT_EQ((*store)->journal_mode(), "wal");
+    SQLite::Database plain(file().string());
+    EXPECT_EQ(plain.execAndGet("PRAGMA application_id").getInt(), 0x4f534f52);
+    EXPECT_EQ(plain.execAndGet("PRAGMA user_version").getInt(), 1);
+}
+
+TEST_F(StoreTest, UsesARollbackJournalOnANetworkFileSystem) {
+    { ASSERT_TRUE(Store::open(file()).has_value()); }  // was local once
+    StoreOptions options;
+    options.on_network = [](auto const&) { return Result<bool>(true); };
+    auto const store = Store::open(file(), options);
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    EXPECT_EQ((*store)->journal_mode(), "delete");
+    EXPECT_FALSE(std::filesystem::exists(file().string() + "-wal"));
+}
+
+TEST_F(StoreTest, RefusesANewerSchemaAndLeavesItAlone) {
+    { ASSERT_TRUE(Store::open(file()).has_value()); }
+    { SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version=9"); }
+    auto const store = Store::open(file());
+    ASSERT_TRUE(store.has_error());
+    EXPECT_EQ(store.error().code, Errc::invalid_input);
+    EXPECT_THAT(store.error().message, HasSubstr("written by a newer osora (schema 9, this one "
+                                                 "knows up to 1)"));
+}
+
+TEST_F(StoreTest, RefusesTheDatabaseOfAnotherProgram) {
+    {
+        SQLite::Database other(file().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+        other.exec("CREATE TABLE places(url TEXT)");
+    }
+    auto const store = Store::open(file());
+    ASSERT_TRUE(store.has_error());
+    EXPECT_EQ(store.error().code, Errc::invalid_input);
+    EXPECT_THAT(store.error().message, HasSubstr("a database of another program"));
+}
+
+TEST_F(StoreTest, SaysWhatToDoWithADamagedFileAndKeepsIt) {
+    std::string const garbage(10'000, 'g');
+    std::ofstream(file()) << garbage;
+    auto const store = Store::open(file());
+    ASSERT_TRUE(store.has_error());
+    EXPECT_EQ(store.error().code, Errc::corrupt);
+    EXPECT_THAT(store.error().message, HasSubstr("osora history rebuild"));
+    EXPECT_EQ(*read_file(file()), garbage);
+}
+
+TEST_F(StoreTest, FindsDamageInside) {
+    write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(1).make({.steps = 200})));
+    {
+        auto const store = Store::open(file());
+        ASSERT_TRUE(ingest_all(**store, state_.path()).has_value());
+    }
+    {
+        std::fstream bytes(file(), std::ios::in | std::ios::out | std::ios::binary);
+        bytes.seekp(4096);
+        bytes << std::string(60'000, '\x55');
+    }
+    write_run(state_.path(), "tiny-0002", journal_bytes(RunMaker(2).make({.number = 2})));
+    auto opened = Store::open(file());
+    auto const failed =
+        opened.has_error() ? opened.error() : ingest_all(**opened, state_.path()).error();
+    EXPECT_EQ(failed.code, Errc::corrupt) << failed.message;
+}
+
+TEST_F(StoreTest, NamesWhoHoldsTheLock) {
+    { ASSERT_TRUE(Store::open(file()).has_value()); }
+    write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(1).make({})));
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    pid_t const holder = in_child([&] {
+        SQLite::Database other(file().string(), SQLite::OPEN_READWRITE);
+        other.exec("BEGIN IMMEDIATE");
+        if (write(ready[1], "y", 1) == 1) pause();
+        return 1;
+    });
+    char got = 0;
+    ASSERT_EQ(read(ready[0], &got, 1), 1);
+    StoreOptions options;
+    options.busy_wait = std::chrono::milliseconds(100);
+    auto const store = Store::open(file(), options);
+    ASSERT_TRUE(store.has_value()) << store.error().message;  // reading goes on
+    auto const ingested = ingest_all(**store, state_.path());
+    ASSERT_TRUE(ingested.has_error());
+    EXPECT_EQ(ingested.error().code, Errc::busy);
+    EXPECT_THAT(ingested.error().message, HasSubstr("locked for 0.1 s"));
+    EXPECT_THAT(ingested.error().message, HasSubstr("(pid " + std::to_string(holder) + ")"));
+    kill(holder, SIGKILL);
+    status_of(holder);
+    EXPECT_TRUE(ingest_all(**store, state_.path()).has_value());
+    close(ready[0]);
+    close(ready[1]);
+}
+
+TEST_F(StoreTest, IsMadeOnceByManyProcessesAtOnce) {
+    std::vector<pid_t> children;
+    for (int i = 0; i < 8; ++i) {
+        children.push_back(in_child([&] { return Store::open(file()).has_value() ? 0 : 1; }));
+    }
+    for (pid_t const child : children) EXPECT_EQ(status_of(child), 0);
+    EXPECT_TRUE(Store::open(file()).has_value());
+}
+
+// A limit on file sizes stands in for a full disk.
+TEST_F(StoreTest, AFullDiskIsSaidAndMadeUpForLater) {
+    auto const bytes = journal_bytes(RunMaker(3).make({.steps = 2000}));
+    auto const run = write_run(state_.path(), "tiny-0001", bytes);
+    pid_t const child = in_child([&] {
+        signal(SIGXFSZ, SIG_IGN);
+        rlimit const limit{150'000, 150'000};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        auto const store = Store::open(file());
+        if (store.has_error()) return 1;
+        auto const ingested = ingest_all(**store, state_.path(), {.piece_bytes = 50'000});
+        if (ingested.has_value()) return 2;
+        return ingested.error().code == Errc::out_of_space ? 0 : 3;
+    });
+    EXPECT_EQ(status_of(child), 0);
+    EXPECT_EQ(*read_file(run / "journal"), bytes);
+    auto const store = Store::open(file());
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    auto const ingested = ingest_all(**store, state_.path());
+    ASSERT_TRUE(ingested.has_value()) << ingested.error().message;
+    StateDir fresh;
+    write_run(fresh.path(), "tiny-0001", bytes);
+    auto const other = Store::open(history_file(fresh.path()));
+    ASSERT_TRUE(ingest_all(**other, fresh.path()).has_value());
+    EXPECT_EQ(dump_steps(file()), dump_steps(history_file(fresh.path())));
+}
+
+TEST_F(StoreTest, SaysWhenTheFolderIsMissing) {
+    auto const store = Store::open(state_.path() / "none" / "history.db");
+    ASSERT_TRUE(store.has_error());
+    EXPECT_THAT(store.error().message, HasSubstr("history.db"));
+}
+
+TEST_F(StoreTest, WorksInMemory) {
+    write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(1).make({})));
+    auto const store = Store::in_memory();
+    ASSERT_TRUE(store.has_value()) << store.error().message;
+    auto const ingested = ingest_all(**store, state_.path());
+    ASSERT_TRUE(ingested.has_value());
+    EXPECT_EQ(ingested->changed, 1);
+    EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+}  // namespace
+}  // namespace osora::db::test

@@ -1,0 +1,46 @@
+#include "worker/parallel/stop_vote.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include <future>
+
+namespace osora::worker {
+namespace {
+
+/// The decisions of `votes.size()` ranks, threads of this process, in one step.
+std::vector<Vote> decide(std::vector<Vote> const& votes) {
+    auto const store = c10::make_intrusive<c10d::HashStore>();
+    std::vector<std::future<Vote>> ranks;
+    for (std::size_t rank = 0; rank < votes.size(); ++rank) {
+        ranks.push_back(std::async(std::launch::async, [&, rank] {
+            GroupConfig config;
+            config.rank = static_cast<int>(rank);
+            config.world_size = static_cast<int>(votes.size());
+            StopVote vote(*join_gloo_group(store, config));
+            vote.begin(votes[rank]);
+            return *vote.finish();
+        }));
+    }
+    std::vector<Vote> decisions;
+    for (auto& rank : ranks) decisions.push_back(rank.get());
+    return decisions;
+}
+
+TEST(StopVote, TheHeaviestVoteIsTheDecisionOfAll) {
+    using enum Vote;
+    EXPECT_EQ(decide({go_on, go_on, go_on}), (std::vector{go_on, go_on, go_on}));
+    EXPECT_EQ(decide({go_on, stop_with_checkpoint}),
+              (std::vector{stop_with_checkpoint, stop_with_checkpoint}));
+    EXPECT_EQ(decide({stop_without_checkpoint, go_on, stop_with_checkpoint}),
+              (std::vector(3, stop_with_checkpoint)));
+}
+
+TEST(StopVote, AloneTheOwnVoteDecides) {
+    StopVote vote{std::nullopt};
+    vote.begin(Vote::stop_without_checkpoint);
+    EXPECT_EQ(*vote.finish(), Vote::stop_without_checkpoint);
+}
+
+}  // namespace
+}  // namespace osora::worker

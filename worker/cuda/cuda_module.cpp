@@ -1,0 +1,61 @@
+// libosora_cuda.so: the only part of osora that links libtorch_cuda and NCCL.
+#include "worker/cuda/cuda_module.hpp"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <nccl.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include <chrono>
+
+namespace osora::worker {
+namespace {
+
+int device_count() {
+    return c10::cuda::device_count();
+}
+
+void use_device(int device) {
+    c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
+}
+
+void synchronize(int device) {
+    use_device(device);
+    c10::cuda::device_synchronize();
+}
+
+CudaMemory memory(int device) {
+    auto const stats =
+        c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
+    constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return {stats.allocated_bytes[kAll].peak, stats.reserved_bytes[kAll].current,
+            stats.num_alloc_retries};
+}
+
+c10::intrusive_ptr<c10d::Backend> make_nccl_group(c10::intrusive_ptr<c10d::Store> store,
+                                                  NcclGroupConfig const& config) {
+    auto const options = c10d::ProcessGroupNCCL::Options::create();
+    options->timeout = std::chrono::milliseconds(config.timeout_ms);
+    auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(std::move(store), config.rank,
+                                                             config.world_size, options);
+    group->setBoundDeviceId(at::Device(at::kCUDA, static_cast<c10::DeviceIndex>(config.device)));
+    return group;
+}
+
+int nccl_version() {
+    int version = 0;
+    ncclGetVersion(&version);
+    return version;
+}
+
+}  // namespace
+}  // namespace osora::worker
+
+extern "C" osora::worker::CudaModule const* osora_cuda_module() {
+    static osora::worker::CudaModule const module{
+        osora::worker::kCudaModuleVersion, osora::worker::nccl_version(),
+        &osora::worker::device_count,      &osora::worker::use_device,
+        &osora::worker::synchronize,       &osora::worker::memory,
+        &osora::worker::make_nccl_group};
+    return &module;
+}

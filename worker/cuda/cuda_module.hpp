@@ -1,0 +1,46 @@
+// What libosora_cuda.so offers. osora-worker links libtorch_cpu alone, so that a CPU rank stays
+// small; the module, which links libtorch_cuda and NCCL, is loaded when the machine has a GPU.
+#pragma once
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <cstdint>
+
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
+
+namespace osora::worker {
+
+struct NcclGroupConfig {
+    int rank = 0;
+    int world_size = 1;
+    int device = 0;  // of this rank: its LOCAL_RANK, every rank sees all GPUs of its node
+    std::int64_t timeout_ms = 600'000;
+};
+
+struct CudaMemory {
+    std::int64_t peak_allocated_bytes = 0;
+    std::int64_t reserved_bytes = 0;
+    std::int64_t alloc_retries = 0;
+};
+
+constexpr int kCudaModuleVersion = 1;
+
+/// Functions may throw c10::Error; their caller is a boundary.
+struct CudaModule {
+    int version = kCudaModuleVersion;
+    int nccl_version = 0;  // as NCCL counts: 22809
+    int (*device_count)() = nullptr;
+    void (*use_device)(int device) = nullptr;
+    void (*synchronize)(int device) = nullptr;
+    CudaMemory (*memory)(int device) = nullptr;
+    c10::intrusive_ptr<c10d::Backend> (*make_nccl_group)(c10::intrusive_ptr<c10d::Store> store,
+                                                         NcclGroupConfig const& config) = nullptr;
+};
+
+}  // namespace osora::worker
+
+/// The one symbol of the module.
+extern "C" osora::worker::CudaModule const* osora_cuda_module();

@@ -1,0 +1,72 @@
+#include "worker/jobs/agent_link.hpp"
+
+#include "protocol/message.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <span>
+
+namespace osora::worker {
+namespace {
+
+bool send_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        ssize_t const sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR) continue;
+        if (sent < 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+}
+
+}  // namespace
+
+AgentLink::~AgentLink() {
+    if (fd_ >= 0) ::close(fd_);
+}
+
+void AgentLink::send(protocol::FromWorker const& message) {
+    std::string const body = protocol::encode_message(message);
+    std::scoped_lock const lock(sending_);
+    if (fd_ < 0) {
+        std::fwrite(body.data(), 1, body.size(), stdout);
+        std::fputc('\n', stdout);
+        std::fflush(stdout);
+        return;
+    }
+    auto const frame = protocol::encode_frame(body);
+    if (frame.has_value()) send_all(fd_, *frame);
+}
+
+std::optional<protocol::StopWorker> AgentLink::stop_order() {
+    if (fd_ >= 0 && !stop_) read_available();
+    return stop_;
+}
+
+void AgentLink::read_available() {
+    std::array<std::byte, 4096> buffer{};
+    while (!stop_) {
+        ssize_t const got = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+        if (got <= 0) {
+            stop_ = protocol::StopWorker{.save_checkpoint = false, .reason = "the agent is gone"};
+            return;
+        }
+        auto const frames = reader_.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
+        if (frames.has_error()) {
+            stop_ = protocol::StopWorker{.save_checkpoint = true, .reason = "garbled agent link"};
+            return;
+        }
+        for (std::string const& frame : *frames) {
+            auto const message = protocol::decode_message<protocol::ToWorker>(frame);
+            if (message.has_value()) stop_ = std::get<protocol::StopWorker>(*message);
+        }
+    }
+}
+
+}  // namespace osora::worker

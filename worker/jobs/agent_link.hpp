@@ -1,0 +1,40 @@
+// The worker's end of the socketpair to its agent: metrics and events out, stop orders in. Ranks
+// print nothing of that themselves. Without an agent (fd < 0) messages become JSON lines on stdout.
+// send() may be called from any thread.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/framing.hpp"
+#include "protocol/worker_messages.hpp"
+
+#include <mutex>
+#include <optional>
+
+namespace osora::worker {
+
+class AgentLink {
+public:
+    /// Owns `fd`; -1 = no agent.
+    explicit AgentLink(int fd) : fd_(fd) {}
+    ~AgentLink();
+    AgentLink(AgentLink const&) = delete;
+    AgentLink& operator=(AgentLink const&) = delete;
+
+    /// Blocks while the agent is slow to read. An agent that is gone ends this process soon
+    /// (PDEATHSIG); until then what it is sent is dropped.
+    void send(protocol::FromWorker const& message);
+
+    /// The stop order, once it has arrived. Never blocks. A closed link counts as an order to stop
+    /// without a checkpoint.
+    [[nodiscard]] std::optional<protocol::StopWorker> stop_order();
+
+private:
+    void read_available();
+
+    int fd_;
+    std::mutex sending_;
+    protocol::FrameReader reader_;
+    std::optional<protocol::StopWorker> stop_;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,13 @@
+// `osora-worker --calibrate`: measures what the planner's formulas are scaled by, on this machine,
+// in well under a minute. Wall times on a shared machine are noisy: every figure is the best of
+// several runs.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/calibration.hpp"
+
+namespace osora::worker {
+
+[[nodiscard]] Result<plan::Calibration> calibrate_cpu();
+
+}  // namespace osora::worker

@@ -1,0 +1,73 @@
+#include "worker/jobs/rank_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace osora::worker {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+/// The variable as a number in [low, high]; `fallback` when it is not set.
+Result<int> number(Environment const& environment, std::string const& name, int fallback,
+                   std::pair<int, int> range) {
+    auto const found = environment.find(name);
+    if (found == environment.end()) return fallback;
+    std::string const& text = found->second;
+    int value = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool const whole = error == std::errc() && end == text.data() + text.size();
+    if (whole && value >= range.first && value <= range.second) return value;
+    return Error{Errc::invalid_input, fmt::format("{}='{}': expected a number from {} to {}", name,
+                                                  text, range.first, range.second)};
+}
+
+}  // namespace
+
+Result<RankEnvironment> rank_environment(Environment const& environment) {
+    constexpr int kRanksMax = 1 << 20;
+    RankEnvironment self;
+    OSORA_TRY(self.world_size, number(environment, "WORLD_SIZE", 1, {1, kRanksMax}));
+    OSORA_TRY(self.rank, number(environment, "RANK", 0, {0, self.world_size - 1}));
+    OSORA_TRY(self.local_world_size, number(environment, "LOCAL_WORLD_SIZE", 1, {1, kRanksMax}));
+    OSORA_TRY(self.local_rank,
+              number(environment, "LOCAL_RANK", 0, {0, self.local_world_size - 1}));
+    OSORA_TRY(int const port, number(environment, "MASTER_PORT", 0, {0, 65535}));
+    self.master_port = static_cast<std::uint16_t>(port);
+    OSORA_TRY(self.epoch, number(environment, "OSORA_EPOCH", 0, {0, kRanksMax}));
+    OSORA_TRY(self.agent_fd, number(environment, "OSORA_AGENT_FD", -1, {0, kRanksMax}));
+    OSORA_TRY(self.store_fd, number(environment, "OSORA_STORE_FD", -1, {0, kRanksMax}));
+    if (auto const found = environment.find("MASTER_ADDR"); found != environment.end()) {
+        self.master_addr = found->second;
+    }
+    if (self.world_size > 1 && self.master_port == 0) {
+        return Error{Errc::invalid_input, "WORLD_SIZE > 1 needs MASTER_PORT"};
+    }
+    return self;
+}
+
+int exit_code_of(Error const& error) {
+    switch (error.code) {
+        case Errc::unreachable:
+        case Errc::timed_out:
+            return 10;
+        case Errc::out_of_memory:
+            return 12;
+        case Errc::corrupt:
+        case Errc::not_found:
+        case Errc::out_of_space:
+        case Errc::busy:
+        case Errc::io:
+            return 13;
+        case Errc::invalid_input:
+        case Errc::not_divisible:
+            return 14;
+        case Errc::cancelled:
+            return 16;
+    }
+    return 15;
+}
+
+}  // namespace osora::worker

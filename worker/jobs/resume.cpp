@@ -1,0 +1,102 @@
+#include "worker/jobs/resume.hpp"
+
+#include <fmt/format.h>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include <exception>
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Choice {
+    fs::path path;  // empty: start from step 0
+    std::optional<LoadedCheckpoint> loaded;
+};
+
+/// checkpoint.resume = "auto" looks in the run directory, "none" nowhere, else it is a folder (of
+/// one checkpoint, or of several).
+std::vector<fs::path> candidates(plan::WorkerJob const& job) {
+    std::string const& resume = job.config.checkpoint.resume;
+    auto own = list_checkpoints(fs::path(job.run_dir) / "checkpoints");
+    if (!own.empty() || resume == "auto" || resume == "none") return own;
+    fs::path const given = resolve(job, resume);
+    auto several = list_checkpoints(given);
+    return several.empty() ? std::vector{given} : several;
+}
+
+Result<Choice> newest_readable(ResumeContext const& context) {
+    auto const paths = candidates(context.job);
+    for (fs::path const& path : paths) {
+        auto loaded = load_checkpoint(path);
+        if (loaded.has_value()) return Choice{path, std::move(*loaded)};
+        context.agent.send(protocol::WorkerNotice{.kind = "checkpoint_unreadable",
+                                                  .severity = "error",
+                                                  .step = 0,
+                                                  .detail = loaded.error().message});
+    }
+    if (!paths.empty()) {
+        return Error{Errc::corrupt, fmt::format("none of {} checkpoints in {} reads back",
+                                                paths.size(), paths[0].parent_path().string())};
+    }
+    return Choice{};
+}
+
+/// Rank 0 chooses; the others hear of it through the store.
+Result<Choice> agree(ResumeContext const& context) {
+    std::string const key = fmt::format("resume/{}", context.self.epoch);
+    bool const alone = !context.group || context.group->world_size() == 1;
+    try {
+        if (context.self.rank == 0) {
+            auto choice = newest_readable(context);
+            std::string const said =
+                choice.has_error() ? "!" + choice.error().message : choice->path.string();
+            if (!alone) {
+                context.group->store().set(key,
+                                           std::vector<std::uint8_t>(said.begin(), said.end()));
+            }
+            return choice;
+        }
+        auto const heard = context.group->store().get(key);
+        std::string const path(heard.begin(), heard.end());
+        if (path.empty()) return Choice{};
+        if (path.front() == '!') return Error{Errc::corrupt, path.substr(1)};
+        OSORA_TRY(auto loaded, load_checkpoint(path));
+        return Choice{path, std::move(loaded)};
+    } catch (std::exception const& error) {
+        return Error{Errc::unreachable, fmt::format("store: {}", error.what())};
+    }
+}
+
+Result<void> check_same_work(ResumeContext const& context, CheckpointState const& state,
+                             fs::path const& path) {
+    auto differs = [&](std::string const& what, auto const& theirs, auto const& ours) {
+        return Error{Errc::invalid_input,
+                     fmt::format("{}: {} is {}, this run has {}; checkpoint.resume = \"none\" "
+                                 "starts over",
+                                 path.string(), what, theirs, ours)};
+    };
+    auto const& config = context.job.config;
+    if (state.arch != config.model.arch) return differs("arch", state.arch, config.model.arch);
+    if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
+    if (state.schedule_hash != context.data.hash) {
+        return differs("the hash of clips, buckets and batches", state.schedule_hash,
+                       context.data.hash);
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<int> restore_latest(ResumeContext const& context, Trainer& trainer) {
+    OSORA_TRY(auto const choice, agree(context));
+    if (!choice.loaded) return 0;
+    OSORA_TRY_VOID(check_same_work(context, choice.loaded->state, choice.path));
+    auto const restored = trainer.restore(*choice.loaded);
+    if (restored.has_error()) return Error(restored.error()).in(choice.path.string());
+    return choice.loaded->state.step;
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,128 @@
+#include "worker/jobs/train_data.hpp"
+
+#include "base/units.hpp"
+#include "plan/buckets/hash.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+plan::AssignOptions assign_options(int size_multiple) {
+    return {.frame_stride = 1, .multiple = size_multiple, .images_from_videos = true};
+}
+
+Result<plan::BucketTable> bucket_table(plan::RunConfig const& config, int size_multiple) {
+    std::vector<plan::BucketEntry> entries;
+    for (auto const& bucket : config.bucket) {
+        entries.push_back({.resolution = bucket.resolution,
+                           .num_frames = bucket.num_frames,
+                           .keep_prob = bucket.keep_prob});
+    }
+    return plan::BucketTable::make(std::move(entries), assign_options(size_multiple));
+}
+
+std::vector<plan::ClipShape> shapes_of(Manifest const& manifest) {
+    std::vector<plan::ClipShape> shapes;
+    shapes.reserve(manifest.clips.size());
+    for (Clip const& clip : manifest.clips) {
+        shapes.push_back({clip.num_frames, clip.height, clip.width});
+    }
+    return shapes;
+}
+
+std::uint64_t hash_of(TrainData const& data, std::int64_t seed) {
+    std::uint64_t hash =
+        plan::hash64({static_cast<std::uint64_t>(seed), data.manifest.fingerprint});
+    for (std::size_t b = 0; b < data.schedule.buckets().size(); ++b) {
+        auto const& key = data.schedule.buckets()[b].key;
+        hash = plan::hash64({hash, static_cast<std::uint64_t>(key.height),
+                             static_cast<std::uint64_t>(key.width),
+                             static_cast<std::uint64_t>(key.num_frames),
+                             static_cast<std::uint64_t>(data.schedule.global_batch_size(b))});
+    }
+    return hash;
+}
+
+}  // namespace
+
+std::string resolve(plan::WorkerJob const& job, std::string const& path) {
+    return (std::filesystem::path(job.base_dir) / path).lexically_normal().string();
+}
+
+std::string bucket_name(plan::BucketKey const& key) {
+    return fmt::format("{}x{}x{}", key.height, key.width, key.num_frames);
+}
+
+Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job, int size_multiple) {
+    auto const& plans = job.plan.chosen.buckets;
+    if (plans.size() != job.config.bucket.size()) {
+        return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
+                                                      plans.size(), job.config.bucket.size())};
+    }
+    std::string const path = resolve(job, job.config.data.manifest);
+    auto manifest = read_manifest(path);
+    if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
+    OSORA_TRY(auto const table, bucket_table(job.config, size_multiple));
+    auto set = plan::fill_buckets(table, shapes_of(*manifest));
+    if (set.buckets.empty()) {
+        return Error{Errc::invalid_input,
+                     fmt::format("{}: none of its {} clips is large and long enough for a bucket",
+                                 path, manifest->clips.size())};
+    }
+    std::vector<std::int64_t> batches;
+    for (auto const& plan : plans) batches.push_back(plan.global_batch_size);
+    OSORA_TRY(auto schedule, plan::StepSchedule::make(
+                                 std::move(set), batches,
+                                 {.seed = static_cast<std::uint64_t>(job.config.train.seed)}));
+    auto data =
+        std::make_unique<TrainData>(TrainData{std::move(*manifest), std::move(schedule), {}, 0});
+    for (auto const& bucket : data->schedule.buckets()) {
+        data->bucket_plans.push_back(plans[bucket.entry]);
+    }
+    data->hash = hash_of(*data, job.config.train.seed);
+    return data;
+}
+
+Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::WorkerJob const& job,
+                                             int rank, std::uint64_t start_step) {
+    auto const& layout = job.plan.chosen;
+    int const per_node = std::max(1, job.config.resources.gpus_per_node);
+    LoaderOptions options;
+    options.num_workers = layout.num_workers;
+    options.prefetch_factor = layout.prefetch_factor;
+    options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
+                                                          per_node * static_cast<double>(kGiB));
+    options.dp_rank = rank;
+    options.dp_size = layout.dp_size;
+    options.start_step = start_step;
+    options.stop_step = static_cast<std::uint64_t>(job.config.train.steps);
+    return Loader::start(data.schedule, data.manifest, options);
+}
+
+std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {
+    std::vector<std::string> lines;
+    std::vector<bool> used(job.config.bucket.size(), false);
+    std::vector<bool> clip_used(data.manifest.clips.size(), false);
+    for (auto const& bucket : data.schedule.buckets()) {
+        used[bucket.entry] = true;
+        for (auto const clip : bucket.clips) clip_used[clip] = true;
+    }
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        if (used[i]) continue;
+        auto const& bucket = job.config.bucket[i];
+        lines.push_back(fmt::format("bucket {} x {}: no clip is large and long enough",
+                                    bucket.resolution, bucket.num_frames));
+    }
+    auto const unused = std::ranges::count(clip_used, false);
+    if (unused > 0) {
+        lines.push_back(fmt::format("{} of {} clips fit no bucket and are not trained on", unused,
+                                    clip_used.size()));
+    }
+    return lines;
+}
+
+}  // namespace osora::worker

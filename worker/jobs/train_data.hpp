@@ -1,0 +1,45 @@
+// What a training job reads: manifest, buckets and step schedule of one run, the same on every rank
+// because nothing here depends on the rank.
+#pragma once
+
+#include "plan/buckets/schedule.hpp"
+#include "plan/worker_job.hpp"
+#include "worker/data/loader.hpp"
+#include "worker/data/manifest.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+struct TrainData {
+    Manifest manifest;
+    plan::StepSchedule schedule;
+    std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
+    std::uint64_t hash = 0;  // of everything that decides which samples a step trains on
+};
+
+/// Reads the manifest and makes the schedule. `size_multiple`: pixels that heights and widths are
+/// multiples of. Errors: not_found / invalid_input with the manifest's path; invalid_input when no
+/// clip fits any bucket.
+[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
+                                                                 int size_multiple);
+
+/// Starts this rank's loader at `start_step`.
+[[nodiscard]] Result<std::unique_ptr<Loader>> start_loader(TrainData const& data,
+                                                           plan::WorkerJob const& job, int rank,
+                                                           std::uint64_t start_step);
+
+/// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
+[[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
+                                                       plan::WorkerJob const& job);
+
+/// "64x64x8": height x width x frames.
+[[nodiscard]] std::string bucket_name(plan::BucketKey const& key);
+
+/// `path` of a run file: relative ones start at the run file's folder.
+[[nodiscard]] std::string resolve(plan::WorkerJob const& job, std::string const& path);
+
+}  // namespace osora::worker

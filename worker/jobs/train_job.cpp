@@ -1,0 +1,101 @@
+#include "worker/jobs/train_job.hpp"
+
+#include "base/version.hpp"
+#include "worker/jobs/resume.hpp"
+#include "worker/jobs/train_data.hpp"
+#include "worker/jobs/train_loop.hpp"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+constexpr double kGroupTimeout_s = 600;  // the controller notices a hang long before
+
+Result<void> check_supported(plan::RunConfig const& config, RankEnvironment const& self,
+                             plan::LayoutPlan const& layout) {
+    if (layout.dp_size != self.world_size) {
+        return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
+                                                      layout.dp_size, self.world_size)};
+    }
+    if (config.optim.grad_clip.is_auto()) {
+        return Error{Errc::invalid_input, "optim.grad_clip: a number is needed"};
+    }
+    return {};
+}
+
+Result<std::optional<Group>> join(RankEnvironment const& self) {
+    if (self.world_size == 1) return std::optional<Group>();
+    GroupConfig config;
+    config.rank = self.rank;
+    config.world_size = self.world_size;
+    config.store_host = self.master_addr;
+    config.store_port = self.master_port;
+    config.listen_fd = self.store_fd;
+    config.my_address = self.master_addr;
+    config.timeout_s = kGroupTimeout_s;
+    OSORA_TRY(auto group, join_gloo_group(config));
+    return std::optional<Group>(std::move(group));
+}
+
+void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
+    for (SkippedRow const& row : data.manifest.skipped) {
+        agent.send(
+            protocol::WorkerNotice{.kind = "clip_skipped",
+                                   .severity = "warning",
+                                   .step = 0,
+                                   .detail = fmt::format("{}:{}: {}: {}", job.config.data.manifest,
+                                                         row.line, row.path, row.reason)});
+    }
+    for (std::string const& line : describe_unused(data, job)) {
+        agent.send(protocol::WorkerNotice{
+            .kind = "data_unused", .severity = "warning", .step = 0, .detail = line});
+    }
+}
+
+std::map<std::string, std::string> facts(Stdit3 const& model) {
+    return {{"osora", kVersion},
+            {"commit", kGitCommit},
+            {"torch", TORCH_VERSION},
+            {"threads", std::to_string(at::get_num_threads())},
+            {"device", "cpu"},
+            {"parameters", std::to_string(model.parameters().trainable_count())}};
+}
+
+/// Pixels that a side must be a multiple of, for this model in pixel space.
+int size_multiple(Stdit3 const& model) {
+    return static_cast<int>(model.config().patch_size[1]);
+}
+
+}  // namespace
+
+Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment const& self,
+                                   AgentLink& agent) {
+    using protocol::Phase;
+    OSORA_TRY_VOID(check_supported(job.config, self, job.plan.chosen));
+    at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
+    agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
+    OSORA_TRY(auto const group, join(self));
+    OSORA_TRY(auto trainer, Trainer::make(job, group));
+    OSORA_TRY(auto const data, open_train_data(job, size_multiple(trainer.model())));
+    if (self.rank == 0) report_data(*data, job, agent);
+    ResumeContext const context{job, self, *data, group, agent};
+    OSORA_TRY(int const start_step, restore_latest(context, trainer));
+    agent.send(protocol::WorkerHello{.rank = self.rank,
+                                     .pid = static_cast<int>(::getpid()),
+                                     .start_step = start_step,
+                                     .facts = facts(trainer.model())});
+    if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
+    OSORA_TRY(auto const loader,
+              start_loader(*data, job, self.rank, static_cast<std::uint64_t>(start_step)));
+    StopVote vote(group);
+    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote});
+    return loop.run(start_step);
+}
+
+}  // namespace osora::worker

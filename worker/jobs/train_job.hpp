@@ -1,0 +1,20 @@
+// job = "train": data, model, ranks and checkpoints put together, and the loop over steps. Driven
+// by main; talks to the agent only. Errors end the worker with exit_code_of(error).
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/worker_job.hpp"
+#include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/rank_environment.hpp"
+
+namespace osora::worker {
+
+struct TrainOutcome {
+    int steps = 0;         // of the run, all epochs together
+    bool stopped = false;  // by order, before the last step
+};
+
+[[nodiscard]] Result<TrainOutcome> run_train_job(plan::WorkerJob const& job,
+                                                 RankEnvironment const& self, AgentLink& agent);
+
+}  // namespace osora::worker

@@ -1,0 +1,202 @@
+#include "worker/jobs/train_loop.hpp"
+
+#include <fmt/format.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+namespace osora::worker {
+namespace {
+
+constexpr int kSkippedInARowMax = 10;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::int64_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::int64_t total_pages = 0, resident_pages = 0;
+    file >> total_pages >> resident_pages;
+    return resident_pages * ::sysconf(_SC_PAGESIZE);
+}
+
+StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
+                     Manifest const& manifest) {
+    StepInput input;
+    input.step = step;
+    input.pixels = batch.pixels();
+    input.samples = static_cast<std::int64_t>(batch.samples().size());
+    input.frames = batch.key().num_frames;
+    input.height = batch.key().height;
+    input.width = batch.key().width;
+    input.micro_batch_size = plan.micro_batch_size;
+    input.global_samples = plan.global_batch_size;
+    constexpr double kImageFps = 120;  // Open-Sora's value for images
+    for (LoadedSample const& sample : batch.samples()) {
+        input.sample_ids.push_back(sample.ref.random);
+        input.epochs.push_back(sample.ref.epoch);
+        double const fps = manifest.clips[sample.clip].fps;
+        input.fps.push_back(input.frames == 1 || fps <= 0 ? kImageFps : fps);
+    }
+    return input;
+}
+
+Vote vote_of(std::optional<protocol::StopWorker> const& order) {
+    if (!order) return Vote::go_on;
+    return order->save_checkpoint ? Vote::stop_with_checkpoint : Vote::stop_without_checkpoint;
+}
+
+}  // namespace
+
+TrainLoop::TrainLoop(Parts parts)
+    : parts_(parts),
+      writer_(std::filesystem::path(parts.job.run_dir) / "checkpoints",
+              std::max(1, parts.job.config.checkpoint.keep)) {}
+
+Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
+    auto const start = Clock::now();
+    Timed timed;
+    parts_.vote.begin(vote_of(parts_.agent.stop_order()));
+    OSORA_TRY(auto const batch, parts_.loader.next(static_cast<std::uint64_t>(step)));
+    timed.data_wait_s = batch.data_wait_s();
+    timed.bucket = bucket_name(batch.key());
+    timed.samples = static_cast<int>(batch.samples().size());
+    report_bad_clips(step, batch);
+    auto const input =
+        step_input(step, batch, parts_.data.bucket_plans[batch.bucket()], parts_.data.manifest);
+    OSORA_TRY(timed.output, parts_.trainer.step(input));
+    OSORA_TRY(timed.vote, parts_.vote.finish());
+    timed.step_time_s = seconds_since(start);
+    return timed;
+}
+
+void TrainLoop::report(int step, Timed const& timed) {
+    StepOutput const& output = timed.output;
+    protocol::StepMetrics metrics;
+    metrics.step = step;
+    metrics.bucket = timed.bucket;
+    metrics.step_time_s = timed.step_time_s;
+    metrics.data_wait_s = timed.data_wait_s;
+    metrics.forward_s = output.forward_s;
+    metrics.backward_s = output.backward_s;
+    metrics.exposed_comm_s = output.exposed_comm_s;
+    metrics.optimizer_s = output.optimizer_s;
+    metrics.other_s =
+        std::max(0.0, timed.step_time_s - timed.data_wait_s - output.forward_s - output.backward_s -
+                          output.exposed_comm_s - output.optimizer_s);
+    metrics.loss = output.loss;
+    metrics.grad_norm = output.grad_norm;
+    metrics.lr = output.lr;
+    metrics.samples = timed.samples;
+    metrics.rss_bytes = resident_bytes();
+    parts_.agent.send(metrics);
+}
+
+void TrainLoop::report_bad_clips(int step, Batch const& batch) {
+    for (BadClip const& bad : batch.bad_clips()) {
+        parts_.agent.send(protocol::WorkerNotice{
+            .kind = "clip_skipped",
+            .severity = "warning",
+            .step = step,
+            .detail = fmt::format("{}: {}; {} instead", bad.path, bad.reason, bad.replacement)});
+    }
+}
+
+Result<void> TrainLoop::count_skipped(int step, bool skipped) {
+    skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
+    if (!skipped) return {};
+    if (parts_.self.rank == 0) {
+        parts_.agent.send(protocol::WorkerNotice{.kind = "nan",
+                                                 .severity = "warning",
+                                                 .step = step,
+                                                 .detail = "gradient not finite: step skipped"});
+    }
+    if (skipped_in_a_row_ < kSkippedInARowMax) return {};
+    return Error{Errc::invalid_input,
+                 fmt::format("gradient not finite in {} steps in a row up to step {}; lower "
+                             "optim.lr or look at the data",
+                             skipped_in_a_row_, step)};
+}
+
+CheckpointState TrainLoop::state_at(int next_step) const {
+    auto const& config = parts_.job.config;
+    CheckpointState state;
+    state.run_uuid = parts_.job.run_uuid;
+    state.step = next_step;
+    state.seed = config.train.seed;
+    state.optimizer_steps = parts_.trainer.optimizer_steps();
+    state.schedule_hash = parts_.data.hash;
+    state.arch = config.model.arch;
+    state.trainable = parts_.trainer.model().parameters().trainable_count();
+    state.torch_version = TORCH_VERSION;
+    return state;
+}
+
+void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome) {
+    if (!outcome) return;
+    if (outcome->saved.has_error()) {
+        parts_.agent.send(protocol::WorkerNotice{
+            .kind = "checkpoint_failed",
+            .severity = "error",
+            .step = outcome->step,
+            .detail = outcome->saved.error().message + "; older checkpoints are kept"});
+        return;
+    }
+    parts_.agent.send(protocol::CheckpointSaved{.step = outcome->step,
+                                                .path = outcome->saved->path.string(),
+                                                .seconds = outcome->saved->seconds,
+                                                .bytes = outcome->saved->bytes});
+}
+
+void TrainLoop::checkpoint_if_due(int next_step) {
+    if (parts_.self.rank != 0) return;
+    report_checkpoint(writer_.poll());
+    auto const& config = parts_.job.config;
+    if (config.checkpoint.every <= 0 || next_step % config.checkpoint.every != 0) return;
+    if (next_step >= config.train.steps) return;  // the final one follows
+    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
+    if (!config.checkpoint.async) report_checkpoint(writer_.wait());
+}
+
+Result<void> TrainLoop::final_checkpoint(int next_step) {
+    if (parts_.self.rank != 0) return {};
+    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
+    auto const outcome = writer_.wait();
+    report_checkpoint(outcome);
+    if (outcome->saved.has_error()) {
+        return Error(outcome->saved.error()).in(fmt::format("checkpoint {}", next_step));
+    }
+    return {};
+}
+
+Result<TrainOutcome> TrainLoop::run(int start_step) {
+    using protocol::Phase;
+    int const steps = parts_.job.config.train.steps;
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::first_step, .limit_s = 0});
+    for (int step = start_step; step < steps; ++step) {
+        OSORA_TRY(auto const timed, one_step(step));
+        report(step, timed);
+        OSORA_TRY_VOID(count_skipped(step, timed.output.skipped));
+        if (step == start_step) {
+            parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+        }
+        if (timed.vote != Vote::go_on) {
+            parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+            if (timed.vote == Vote::stop_with_checkpoint) {
+                OSORA_TRY_VOID(final_checkpoint(step + 1));
+            }
+            return TrainOutcome{step + 1, step + 1 < steps};
+        }
+        checkpoint_if_due(step + 1);
+    }
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+    OSORA_TRY_VOID(final_checkpoint(steps));
+    return TrainOutcome{steps, false};
+}
+
+}  // namespace osora::worker

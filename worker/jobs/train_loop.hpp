@@ -1,0 +1,53 @@
+// The loop over steps of one rank: batch, step, vote, metrics, checkpoint. Made and run by
+// train_job; everything it needs is handed in.
+#pragma once
+
+#include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/train_data.hpp"
+#include "worker/jobs/train_job.hpp"
+#include "worker/parallel/stop_vote.hpp"
+#include "worker/train/checkpoint_writer.hpp"
+#include "worker/train/trainer.hpp"
+
+namespace osora::worker {
+
+class TrainLoop {
+public:
+    struct Parts {
+        plan::WorkerJob const& job;
+        RankEnvironment const& self;
+        TrainData const& data;
+        AgentLink& agent;
+        Trainer& trainer;
+        Loader& loader;
+        StopVote& vote;
+    };
+    explicit TrainLoop(Parts parts);
+
+    /// Steps [start_step, config.train.steps), or until the ranks vote to stop.
+    [[nodiscard]] Result<TrainOutcome> run(int start_step);
+
+private:
+    struct Timed {
+        StepOutput output;
+        Vote vote = Vote::go_on;
+        double data_wait_s = 0, step_time_s = 0;
+        std::string bucket;
+        int samples = 0;
+    };
+    [[nodiscard]] Result<Timed> one_step(int step);
+    [[nodiscard]] Result<void> count_skipped(int step, bool skipped);
+    void report(int step, Timed const& timed);
+    void report_bad_clips(int step, Batch const& batch);
+    void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
+    void checkpoint_if_due(int next_step);
+    [[nodiscard]] Result<void> final_checkpoint(int next_step);
+    [[nodiscard]] CheckpointState state_at(int next_step) const;
+
+    Parts parts_;
+    CheckpointWriter writer_;
+    int skipped_in_a_row_ = 0;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,111 @@
+// osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
+// file; who it is comes from the environment. Exit codes: CONTRACT section 4.
+#include "base/files.hpp"
+#include "base/version.hpp"
+#include "protocol/json.hpp"
+#include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/calibrate.hpp"
+#include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/train_job.hpp"
+
+extern "C" {
+#include <libavutil/log.h>
+}
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::worker {
+namespace {
+
+constexpr std::string_view kUsage =
+    "osora-worker: one rank of an osora job\n"
+    "usage: osora-worker --job RUN_DIR/job.json\n"
+    "       osora-worker --calibrate       measures this machine for the planner, prints JSON\n"
+    "       osora-worker --version | --help\n"
+    "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
+    "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
+    "example: RANK=0 WORLD_SIZE=1 osora-worker --job ~/.local/state/osora/runs/run-0001/job.json\n";
+
+std::map<std::string, std::string> read_environment() {
+    std::map<std::string, std::string> variables;
+    for (char** each = environ; *each != nullptr; ++each) {
+        std::string_view const text = *each;
+        auto const equals = text.find('=');
+        if (equals == std::string_view::npos) continue;
+        variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+    return variables;
+}
+
+int fail(AgentLink& agent, Error const& error) {
+    int const code = exit_code_of(error);
+    agent.send(protocol::WorkerFailed{.exit_code = code, .message = error.message});
+    fmt::print(stderr, "osora-worker: {}\n", error.message);
+    return code;
+}
+
+int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& self) {
+    auto const text = read_file(path);
+    if (text.has_error()) return fail(agent, text.error());
+    auto const job = protocol::decode<plan::WorkerJob>(*text);
+    if (job.has_error()) return fail(agent, Error(job.error()).in(path));
+    if (job->config.run.job != "train") {
+        return fail(agent, {Errc::invalid_input,
+                            fmt::format("job '{}' is not one of: train", job->config.run.job)});
+    }
+    auto const outcome = run_train_job(*job, self, agent);
+    if (outcome.has_error()) return fail(agent, outcome.error());
+    agent.send(protocol::WorkerFinished{.steps = outcome->steps, .stopped = outcome->stopped});
+    return 0;
+}
+
+int print_calibration() {
+    auto const found = calibrate_cpu();
+    if (found.has_error()) {
+        fmt::print(stderr, "osora-worker: {}\n", found.error().message);
+        return exit_code_of(found.error());
+    }
+    fmt::print("{}\n", protocol::encode(*found));
+    return 0;
+}
+
+int run(std::vector<std::string> const& arguments) {
+    if (arguments.size() == 1 && arguments[0] == "--version") {
+        fmt::print("osora-worker {} ({})\n", kVersion, kGitCommit);
+        return 0;
+    }
+    if (arguments.size() == 1 && arguments[0] == "--help") {
+        fmt::print("{}", kUsage);
+        return 0;
+    }
+    if (arguments.size() == 1 && arguments[0] == "--calibrate") return print_calibration();
+    if (arguments.size() != 2 || arguments[0] != "--job") {
+        fmt::print(stderr, "{}", kUsage);
+        return 14;
+    }
+    av_log_set_level(AV_LOG_QUIET);  // what a clip lacks is reported by the loader, once
+    auto const self = rank_environment(read_environment());
+    AgentLink agent(self.has_value() ? self->agent_fd : -1);
+    if (self.has_error()) return fail(agent, self.error());
+    return run_job(arguments[1], agent, *self);
+}
+
+}  // namespace
+}  // namespace osora::worker
+
+int main(int count, char** arguments) {
+    try {
+        return osora::worker::run({arguments + 1, arguments + count});
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "osora-worker: {}\n", error.what());
+        return 15;
+    }
+}

@@ -1,0 +1,141 @@
+#include "worker/train/checkpoint.hpp"
+
+#include "base/files.hpp"
+#include "protocol/json.hpp"
+#include "worker/model/safetensors.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+
+namespace osora::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+
+struct File {
+    char const* name;
+    std::vector<NamedTensor> CheckpointTensors::*tensors;
+};
+constexpr std::array kFiles{
+    File{"model.safetensors", &CheckpointTensors::model},
+    File{"ema.safetensors", &CheckpointTensors::ema},
+    File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg},
+    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq}};
+
+/// The step of a folder name, or -1.
+int step_of(fs::path const& path) {
+    std::string const name = path.filename().string();
+    if (!name.starts_with(kPrefix)) return -1;
+    int step = -1;
+    auto const [end, error] =
+        std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+    return error == std::errc() && end == name.data() + name.size() ? step : -1;
+}
+
+Result<void> write_files(fs::path const& folder, CheckpointState const& state,
+                         CheckpointTensors const& tensors) {
+    for (File const& file : kFiles) {
+        auto const& list = tensors.*file.tensors;
+        OSORA_TRY_VOID(save_safetensors(folder / file.name, list, {{"format", "pt"}}));
+    }
+    OSORA_TRY_VOID(write_file_atomic(folder / "state.json", protocol::encode(state) + "\n"));
+    return sync_directory(folder);
+}
+
+void remove_quietly(fs::path const& path) {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+}
+
+/// What crashed savers left behind, and all but the newest `keep`.
+void tidy(fs::path const& folder, int keep) {
+    auto const complete = list_checkpoints(folder);
+    for (std::size_t i = static_cast<std::size_t>(keep); i < complete.size(); ++i) {
+        remove_quietly(complete[i]);
+    }
+    std::error_code error;
+    for (auto const& entry : fs::directory_iterator(folder, error)) {
+        if (entry.path().filename().string().starts_with("writing-")) remove_quietly(entry.path());
+    }
+}
+
+std::int64_t size_of(fs::path const& folder) {
+    std::int64_t bytes = 0;
+    std::error_code error;
+    for (auto const& entry : fs::directory_iterator(folder, error)) {
+        bytes += static_cast<std::int64_t>(entry.file_size(error));
+    }
+    return bytes;
+}
+
+}  // namespace
+
+CheckpointTensors snapshot(CheckpointTensors const& live) {
+    CheckpointTensors copy;
+    for (File const& file : kFiles) {
+        for (NamedTensor const& each : live.*file.tensors) {
+            (copy.*file.tensors).push_back({each.name, each.tensor.detach().clone(), each.kind});
+        }
+    }
+    return copy;
+}
+
+Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState const& state,
+                                        CheckpointTensors const& tensors, int keep) {
+    auto const start = std::chrono::steady_clock::now();
+    fs::path const target = folder / fmt::format("{}{:08d}", kPrefix, state.step);
+    fs::path const temporary = folder / fmt::format("writing-{:08d}-{}", state.step, ::getpid());
+    std::error_code error;
+    if (!fs::exists(target, error)) {
+        fs::create_directories(temporary, error);
+        if (error) return file_error(error.value(), "make folder", temporary);
+        auto written = write_files(temporary, state, tensors);
+        if (written.has_value() && ::rename(temporary.c_str(), target.c_str()) != 0) {
+            written = file_error(errno, "rename", target);
+        }
+        if (written.has_error()) {
+            remove_quietly(temporary);
+            return written.error();
+        }
+        OSORA_TRY_VOID(sync_directory(folder));
+    }
+    tidy(folder, keep);
+    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
+    return SavedCheckpoint{target, took.count(), size_of(target)};
+}
+
+std::vector<fs::path> list_checkpoints(fs::path const& folder) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (auto const& entry : fs::directory_iterator(folder, error)) {
+        if (step_of(entry.path()) >= 0) found.push_back(entry.path());
+    }
+    std::ranges::sort(found, std::greater<>(), step_of);
+    return found;
+}
+
+Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
+    LoadedCheckpoint loaded;
+    OSORA_TRY(auto text, read_file(path / "state.json", std::int64_t{1} << 20));
+    auto state = protocol::decode<CheckpointState>(text);
+    if (state.has_error()) {
+        return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
+    }
+    loaded.state = std::move(*state);
+    for (File const& file : kFiles) {
+        OSORA_TRY(auto content, load_safetensors(path / file.name));
+        loaded.tensors.*file.tensors = std::move(content.tensors);
+    }
+    return loaded;
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,37 @@
+// Saves checkpoints on a thread of its own, one at a time, while training goes on. The training
+// loop starts a save and collects its outcome at a later step.
+#pragma once
+
+#include "worker/train/checkpoint.hpp"
+
+#include <future>
+#include <optional>
+
+namespace osora::worker {
+
+class CheckpointWriter {
+public:
+    CheckpointWriter(std::filesystem::path folder, int keep)
+        : folder_(std::move(folder)), keep_(keep) {}
+
+    struct Outcome {
+        int step = 0;
+        Result<SavedCheckpoint> saved;
+    };
+
+    /// Copies `live` and starts to write. Waits first for a save that is still going on; its
+    /// outcome is returned.
+    std::optional<Outcome> start(CheckpointState state, CheckpointTensors const& live);
+    /// The outcome of a save that has ended since the last call.
+    [[nodiscard]] std::optional<Outcome> poll();
+    /// Waits for the save in progress, if there is one.
+    [[nodiscard]] std::optional<Outcome> wait();
+
+private:
+    std::filesystem::path folder_;
+    int keep_;
+    int step_ = 0;
+    std::future<Result<SavedCheckpoint>> writing_;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,194 @@
+#include "worker/train/trainer.hpp"
+
+#include "worker/model/safetensors.hpp"
+#include "worker/train/rectified_flow.hpp"
+#include "worker/train/sample_rng.hpp"
+
+#include <fmt/format.h>
+#include <torch/types.h>
+
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+class Stopwatch {
+public:
+    /// Seconds since the last call (or the construction).
+    double lap() {
+        auto const now = std::chrono::steady_clock::now();
+        std::chrono::duration<double> const passed = now - last_;
+        last_ = now;
+        return passed.count();
+    }
+
+private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+RectifiedFlowConfig pixel_space_flow() {
+    RectifiedFlowConfig config;
+    config.latent_frames = LatentFrames::pixels;
+    return config;
+}
+
+std::vector<NamedTensor> named(Parameters const& parameters,
+                               std::vector<at::Tensor> const& values) {
+    std::vector<NamedTensor> list;
+    std::size_t next = 0;
+    for (NamedTensor const& each : parameters.all()) {
+        if (each.kind == TensorKind::trainable) list.push_back({each.name, values[next++]});
+    }
+    return list;
+}
+
+/// Copies `from` (by name) into the tensors of `into`.
+Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedTensor> into) {
+    torch::NoGradGuard const no_grad;
+    std::map<std::string, at::Tensor> by_name;
+    for (NamedTensor const& each : from) by_name.emplace(each.name, each.tensor);
+    for (NamedTensor& each : into) {
+        auto const found = by_name.find(each.name);
+        if (found == by_name.end()) {
+            return Error{Errc::corrupt, fmt::format("checkpoint lacks {}", each.name)};
+        }
+        if (found->second.sizes() != each.tensor.sizes()) {
+            return Error{Errc::corrupt, fmt::format("checkpoint: {} has another shape", each.name)};
+        }
+        each.tensor.copy_(found->second);
+    }
+    return {};
+}
+
+}  // namespace
+
+Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group)
+    : optim_(job.config.optim),
+      seed_(static_cast<std::uint64_t>(job.config.train.seed)),
+      model_(std::move(model)),
+      trainable_(model_.parameters().trainable()),
+      optimizer_(trainable_, {.lr = optim_.lr}),
+      ema_(trainable_, optim_.ema_decay),
+      reducer_(trainable_, std::move(group), static_cast<double>(job.plan.chosen.grad_bucket_mib)) {
+}
+
+Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> group) {
+    OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
+    Stdit3 model(config);
+    model.initialise(static_cast<std::uint64_t>(job.config.train.seed));
+    if (!job.config.model.init.empty()) {
+        auto const path = std::filesystem::path(job.base_dir) / job.config.model.init;
+        OSORA_TRY(auto const content, load_safetensors(path));
+        auto const loaded = model.parameters().load(content.tensors);
+        if (loaded.has_error()) return Error(loaded.error()).in("model.init: " + path.string());
+    }
+    return Trainer(job, std::move(model), std::move(group));
+}
+
+at::Tensor Trainer::micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
+                                     std::int64_t begin, std::int64_t end) {
+    auto const flow = pixel_space_flow();
+    VideoSize const size{static_cast<double>(input.height), static_cast<double>(input.width),
+                         input.frames};
+    std::vector<std::uint64_t> noise_keys;
+    std::vector<double> times, fps;
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+        auto key = [&](RngPurpose purpose) {
+            return sample_key(seed_, input.epochs[i], input.sample_ids[i], purpose);
+        };
+        noise_keys.push_back(key(RngPurpose::noise));
+        times.push_back(sample_timestep(flow, size, SampleRng(key(RngPurpose::timestep))));
+        fps.push_back(input.fps[i]);
+    }
+    // (N, T, H, W, 3) bytes -> (N, 3, T, H, W) in [-1, 1]
+    at::Tensor const x = pixels.slice(0, begin, end)
+                             .permute({0, 4, 1, 2, 3})
+                             .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
+                             .div_(127.5)
+                             .sub_(1.0);
+    at::Tensor const t = torch::tensor(times, at::kDouble).to(at::kFloat);
+    at::Tensor const noise = sample_noise(noise_keys, x.sizes().slice(1));
+    Stdit3Input model_input;
+    model_input.x = add_noise(flow, x, noise, t);
+    model_input.timestep = t;
+    model_input.fps = torch::tensor(fps, at::kDouble).to(at::kFloat);
+    model_input.height_px = size.height_px;
+    model_input.width_px = size.width_px;
+    return flow_losses(model_.forward(model_input), x, noise).mean();
+}
+
+StepOutput Trainer::update(StepOutput output) {
+    torch::NoGradGuard const no_grad;
+    // Tensor by tensor also where the gradients lie in flat buckets: the fp32 sum over a long
+    // bucket differs by 1e-5, and the norm must not depend on the number of ranks.
+    at::Tensor const norm = global_norm(gradients_of(trainable_));
+    output.grad_norm = norm.item<double>();
+    output.skipped = !std::isfinite(output.grad_norm);
+    output.lr = warmup_lr(optim_.lr, optimizer_.steps(), optim_.warmup_steps);
+    if (output.skipped) return output;
+    double const limit = optim_.grad_clip.value_or(0.0);
+    optimizer_.step(output.lr, limit > 0 ? clip_scale(norm, limit) : at::Tensor());
+    ema_.update();
+    return output;
+}
+
+Result<StepOutput> Trainer::step(StepInput const& input) {
+    // The step boundary: what LibTorch throws becomes an Error here and nowhere else.
+    try {
+        StepOutput output;
+        Stopwatch watch;
+        at::Tensor const pixels = torch::from_blob(
+            const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
+            {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
+        model_.parameters().clear_gradients();
+        double loss_sum = 0;
+        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
+            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
+            double const share = static_cast<double>(end - begin);
+            at::Tensor const loss = micro_batch_loss(input, pixels, begin, end);
+            output.forward_s += watch.lap();
+            if (end == input.samples)
+                reducer_.begin(1.0 / static_cast<double>(input.global_samples));
+            (loss * share).backward();
+            loss_sum += loss.item<double>() * share;
+            output.backward_s += watch.lap();
+        }
+        OSORA_TRY(auto const reduced, reducer_.finish());
+        output.exposed_comm_s = reduced.exposed_wait_s;
+        output.backward_s += watch.lap() - reduced.exposed_wait_s;
+        output.loss = loss_sum / static_cast<double>(input.samples);
+        output = update(output);
+        output.optimizer_s = watch.lap();
+        return output;
+    } catch (c10::OutOfMemoryError const& error) {
+        return Error{Errc::out_of_memory, error.what_without_backtrace()};
+    } catch (c10::Error const& error) {
+        return Error{Errc::io, fmt::format("LibTorch: {}", error.what_without_backtrace())};
+    } catch (std::exception const& error) {
+        return Error{Errc::io, fmt::format("step {}: {}", input.step, error.what())};
+    }
+}
+
+CheckpointTensors Trainer::tensors() const {
+    CheckpointTensors live;
+    live.model = model_.parameters().all();
+    live.ema = named(model_.parameters(), ema_.values());
+    live.exp_avg = named(model_.parameters(), optimizer_.exp_avg());
+    live.exp_avg_sq = named(model_.parameters(), optimizer_.exp_avg_sq());
+    return live;
+}
+
+Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
+    auto const live = tensors();
+    OSORA_TRY_VOID(copy_named(checkpoint.tensors.model, live.model));
+    OSORA_TRY_VOID(copy_named(checkpoint.tensors.ema, live.ema));
+    OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg, live.exp_avg));
+    OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg_sq, live.exp_avg_sq));
+    optimizer_.set_steps(checkpoint.state.optimizer_steps);
+    return {};
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,71 @@
+// One rank's training step: micro-batches through the model, gradients reduced while backward goes
+// on, clip, AdamW, EMA. Drives model, optimizer and reducer; decides nothing about data or time.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/worker_job.hpp"
+#include "worker/model/stdit3.hpp"
+#include "worker/parallel/grad_reducer.hpp"
+#include "worker/train/checkpoint.hpp"
+#include "worker/train/optimizer.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace osora::worker {
+
+/// The samples of one step on this rank.
+struct StepInput {
+    int step = 0;
+    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB
+    std::int64_t samples = 0, frames = 0, height = 0, width = 0;
+    std::vector<std::uint64_t> sample_ids;  // N; noise and time come from (seed, id)
+    std::vector<std::uint64_t> epochs;      // N
+    std::vector<double> fps;                // N
+    std::int64_t micro_batch_size = 1;
+    std::int64_t global_samples = 1;  // of all ranks
+};
+struct StepOutput {
+    double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
+    double loss = 0;       // mean over this rank's samples
+    double grad_norm = 0;  // before clipping
+    double lr = 0;
+    bool skipped = false;  // loss or gradient not finite on some rank: weights unchanged everywhere
+};
+
+class Trainer {
+public:
+    /// Builds and initialises model and optimizer; every rank gets the same weights from the seed,
+    /// or from model.init. `group`: the ranks of the run, or none.
+    [[nodiscard]] static Result<Trainer> make(plan::WorkerJob const& job,
+                                              std::optional<Group> group);
+
+    [[nodiscard]] Result<StepOutput> step(StepInput const& input);
+
+    /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
+    [[nodiscard]] CheckpointTensors tensors() const;
+    [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
+
+    [[nodiscard]] Stdit3 const& model() const { return model_; }
+    [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
+
+private:
+    Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group);
+    [[nodiscard]] at::Tensor micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
+                                              std::int64_t begin, std::int64_t end);
+    [[nodiscard]] StepOutput update(StepOutput output);
+
+    plan::OptimSection optim_;
+    std::uint64_t seed_;
+    Stdit3 model_;
+    std::vector<at::Tensor> trainable_;
+    AdamW optimizer_;
+    Ema ema_;
+    GradReducer reducer_;
+};
+
+}  // namespace osora::worker
