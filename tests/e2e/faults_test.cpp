@@ -210,7 +210,10 @@ private:
 };
 
 TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
-    make_small_disk_run({.steps = 150});
+    RunSpec spec;
+    spec.steps = 500;
+    spec.env = {{"OSORA_MOCK_STEP_S", "0.003"}};
+    make_small_disk_run(spec);
     start();
     await_event<CheckpointCompleted>();
     fill_disk();
@@ -220,7 +223,7 @@ TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     EXPECT_EQ(notices[0].kind, "metrics_lost");
     EXPECT_THAT(notices[0].detail, HasSubstr("No space left on device"));
     EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::ok);
-    EXPECT_EQ(events<CheckpointCompleted>().back().step, 150);
+    EXPECT_EQ(events<CheckpointCompleted>().back().step, 500);
 }
 
 TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
