@@ -149,6 +149,22 @@ TEST(Planner, BruteForceFindsNothingFaster) {
     }
 }
 
+TEST(Planner, GradientBucketsAreTheFastestOfAll) {
+    for (AllReduceFit const& fit :
+         {AllReduceFit{2, 50e-6, 100e-9}, AllReduceFit{2, 0.02, 1e-9}, AllReduceFit{2, 0, 1e-9}}) {
+        PlanRequest r = request(2);
+        r.calibration.all_reduce = fit;
+        r.config.batch.global_batch_size = 8;
+        double const chosen = plan_of(r).predicted.step_time_s;
+        double best = 1e300;
+        for (int mib : {1, 2, 4, 8, 16, 25, 50, 100}) {
+            r.config.parallel.grad_bucket_mib = mib;
+            best = std::min(best, plan_of(r).predicted.step_time_s);
+        }
+        EXPECT_DOUBLE_EQ(chosen, best) << fit.a_s;
+    }
+}
+
 TEST(Planner, MoreMemoryIsNeverWorse) {
     double last = 1e300;
     int plans = 0;

@@ -68,6 +68,8 @@ TEST(StepTime, AllReduceFollowsTheRing) {
     EXPECT_DOUBLE_EQ(all_reduce_s(fit, 2, 1e6), 0.002 + 0.001);
     EXPECT_DOUBLE_EQ(all_reduce_s(fit, 4, 1e6), 0.006 + 0.0015);
     EXPECT_EQ(all_reduce_s(fit, 1, 1e6), 0);
+    AllReduceFit const of_eight{.ranks = 8, .a_s = 0.002, .b_s_per_byte = 1e-9};
+    EXPECT_DOUBLE_EQ(all_reduce_s(of_eight, 8, 1e6), 0.002 + 0.001);
 }
 
 TEST(StepTime, RanksThatShareCoresSlowEachOther) {
