@@ -8,13 +8,15 @@
 namespace osora::sim {
 
 void World::at(Time when, std::function<void()> what) {
-    queue_.push({std::max(when, now_), events_++, std::move(what)});
+    queue_.push_back({std::max(when, now_), events_++, std::move(what)});
+    std::ranges::push_heap(queue_, std::less<>());
 }
 
 bool World::step() {
     if (queue_.empty()) return false;
-    Event next = queue_.top();
-    queue_.pop();
+    std::ranges::pop_heap(queue_, std::less<>());
+    Event const next = std::move(queue_.back());
+    queue_.pop_back();
     now_ = next.when;
     next.what();
     return true;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <queue>
 #include <random>
 #include <string>
 #include <string_view>
@@ -57,7 +56,7 @@ private:
     Time now_{};
     std::uint64_t events_ = 0;
     std::uint64_t hash_ = 1469598103934665603ull;
-    std::priority_queue<Event> queue_;
+    std::vector<Event> queue_;  // a heap, the next event first
     std::vector<std::string> violations_;
 };
 

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes the golden files beside it: the bytes that docs/rfc/002 promises, made without osora.
+
+Each *.frames file holds one frame (u32 length, big endian, then JSON) for every message of one
+direction; journal holds one record for every kind of event. Run it again after a message has got a
+new member, and look at the difference: an old file must still be read.
+"""
+import json
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).parent
+
+
+def number(value):
+    """A double as the codec writes it: shortest digits, always with an exponent (5E-1)."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return "null"
+    sign = "-" if value < 0 else ""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    if not digits.strip("0"):
+        return sign + "0E0"
+    point = len(whole.lstrip("0")) if whole.strip("0") else -(len(fraction) - len(fraction.lstrip("0")))
+    shift = int(exponent or 0) + point - 1
+    digits = digits.rstrip("0")
+    return f"{sign}{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}E{shift}"
+
+
+def text(value):
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(k)}:{text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(text(v) for v in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def frame(message):
+    body = text(message).encode()
+    return struct.pack(">I", len(body)) + body
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+NAN = float("nan")
+FACTS = {"libtorch": "2.11", "odd": "a \"quoted\" ü\n\u0001"}
+
+STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=0.001, forward_s=0.125,
+            backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05, loss=NAN,
+            grad_norm=1234.5, lr=0.0001, samples=16, rss_bytes=3000000000, peak_allocated_bytes=12)
+FROM_WORKER = [
+    dict(type="hello", protocol=1, rank=3, pid=4242, start_step=20, facts=FACTS),
+    dict(type="phase", phase="first_step", limit_s=90.5),
+    STEP,
+    dict(type="checkpoint", step=10, path="/runs/a b/checkpoints/step-00000010", seconds=0.75,
+         bytes=5368709120),
+    dict(type="notice", kind="clip_skipped", severity="info", step=4, detail="clips/ä.mp4: truncated"),
+    dict(type="failed", exit_code=13, message="manifest clips.csv: empty"),
+    dict(type="finished", steps=100, stopped=True),
+]
+TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
+
+RUN_SUBMITTED = dict(
+    type="submitted", run_uuid="11111111-2222-4333-8444-555555555555", run_name="tiny-0042", job="train",
+    user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100,
+    attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}})
+RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS)
+RANK_FAILED = dict(type="rank_failed", epoch=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
+                   message="allocate 2 GiB")
+NODE_FINISHED = dict(type="node_finished", epoch=1, node=1, steps=100, stopped=True)
+NODE_STOPPED = dict(type="node_stopped", epoch=1, node=1, processes_left=2)
+CHECKPOINT = dict(type="checkpoint", epoch=1, step=10, path="/c", seconds=0.75, bytes=5368709120)
+NOTICE = dict(type="notice", epoch=1, node=1, rank=5, step=4, kind="nan", severity="error", detail="loss")
+METRICS = dict(type="metrics", epoch=1, node=1, ranks=4, step0=7, bucket=["64x64x8", "128x128x1"],
+               samples=[16, 32],
+               columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6]),
+                        "step_time_s": dict(mean=[0.1, 2.0], min=[0.1, 2.0], max=[0.1, 2.0],
+                                            argmax=[4, 4])})
+EVENTS = [
+    RUN_SUBMITTED,
+    dict(type="plan", plan={"schema": "osora.plan/1"}),
+    dict(type="controller", host="h", boot_id="b", pid=77, life=2),
+    dict(type="agent_joined", node=1, host="h1", boot_id="b1", pid=78, start_ticks=12345678901, facts=FACTS),
+    dict(type="node_lost", node=1, silent_s=4.25, why="fell silent"),
+    dict(type="launch", epoch=1, world_size=8, store_host="10.0.0.1", store_port=29500),
+    RANK_STARTED, RANK_FAILED, NODE_FINISHED,
+    dict(type="hang", epoch=1, node=1, rank=5, phase="checkpoint", silent_s=601.5),
+    CHECKPOINT, NOTICE,
+    dict(type="stop_requested", now=True, reason="osora cancel"),
+    NODE_STOPPED,
+    dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
+    METRICS,
+]
+FROM_AGENT = [
+    dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
+         start_ticks=12345678901, epoch=1, workers_left=4, first_report=17, facts=FACTS),
+    dict(type="heartbeat", epoch=1,
+         ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0)]),
+    dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
+    RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS,
+]
+TO_AGENT = [
+    dict(type="welcome", life=2),
+    dict(type="refused", reason="wrong token"),
+    dict(type="beat"),
+    dict(type="ack", next=18),
+    dict(type="reserve_store", epoch=2),
+    dict(type="launch_workers", epoch=2, world_size=8, first_rank=4, local_world_size=4,
+         store_host="10.0.0.1", store_port=29501),
+    dict(type="stop_epoch", epoch=2, how="kill", reason="Ctrl-C"),
+    dict(type="dismiss"),
+]
+TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")]
+FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]
+
+
+def journal():
+    data = b"osora journal 1\n"
+    for sequence, event in enumerate(EVENTS):
+        body = text(dict(seq=sequence, wall_us=1_700_000_000_000_000 - sequence, **event)).encode()
+        data += struct.pack(">II", len(body), crc32c(body)) + body
+    return data
+
+
+def main():
+    for name, messages in dict(from_worker=FROM_WORKER, to_worker=TO_WORKER, from_agent=FROM_AGENT,
+                               to_agent=TO_AGENT, to_controller=TO_CONTROLLER,
+                               from_controller=FROM_CONTROLLER).items():
+        (HERE / f"{name}.frames").write_bytes(b"".join(frame(each) for each in messages))
+    (HERE / "journal").write_bytes(journal())
+
+
+main()
