@@ -1,0 +1,212 @@
+#include "protocol/run_status.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <random>
+
+namespace osora::protocol {
+namespace {
+
+RunStatus after(RunStatus run, std::vector<RunEvent> const& events) {
+    for (RunEvent const& each : events) fold(run, each);
+    return run;
+}
+
+AgentJoined joined(int node) {
+    AgentJoined event;
+    event.node = node;
+    return event;
+}
+RankStarted started(int epoch, int node) {
+    RankStarted event;
+    event.epoch = epoch;
+    event.node = node;
+    event.rank = node;
+    return event;
+}
+RankFailed failed(int epoch, int node, int exit_code, int signal = 0) {
+    RankFailed event;
+    event.epoch = epoch;
+    event.node = node;
+    event.rank = node;
+    event.exit_code = exit_code;
+    event.signal = signal;
+    return event;
+}
+
+/// Two nodes with a rank each, at most one relaunch, running in epoch 0.
+RunStatus running() {
+    RunSubmitted submitted;
+    submitted.nodes = 2;
+    submitted.restarts_max = 1;
+    return after({}, {submitted, PlanChosen{}, ControllerStarted{}, joined(0), joined(1),
+                      LaunchOrdered{0, 2, "h", 1}, started(0, 0), started(0, 1)});
+}
+
+TEST(RunStatus, GoesThroughItsStates) {
+    RunSubmitted submitted;
+    submitted.nodes = 2;
+    RunStatus run = after({}, {submitted});
+    EXPECT_EQ(run.state, RunState::submitted);
+    EXPECT_EQ((run = after(run, {PlanChosen{}})).state, RunState::checked);
+    EXPECT_EQ((run = after(run, {ControllerStarted{}})).state, RunState::allocating);
+    EXPECT_EQ((run = after(run, {joined(1)})).state, RunState::allocating);
+    EXPECT_EQ((run = after(run, {joined(0)})).state, RunState::launching);
+    EXPECT_FALSE(run.ordered);
+    EXPECT_EQ((run = after(run, {LaunchOrdered{0, 2, "h", 1}, started(0, 0)})).state,
+              RunState::launching);
+    EXPECT_EQ((run = after(run, {started(0, 1)})).state, RunState::running);
+    EXPECT_EQ((run = after(run, {NodeFinished{0, 0, 9, false}})).state, RunState::running);
+    EXPECT_EQ((run = after(run, {NodeFinished{0, 1, 9, false}})).state, RunState::finishing);
+    EXPECT_EQ(run.verdict, Verdict::ok);
+    EXPECT_FALSE(all_stopped(run));
+    EXPECT_TRUE(all_stopped(run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}})));
+    run = after(run, {RunEnded{Verdict::ok, 0, ""}});
+    EXPECT_EQ(run.state, RunState::done);
+    EXPECT_EQ(after(run, {failed(0, 0, 13), NodeLost{}, StopRequested{}}), run) << "done stays done";
+}
+
+TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {
+    RunStatus run = after(running(), {failed(0, 1, 0, SIGKILL)});
+    EXPECT_EQ(run.state, RunState::relaunching);
+    EXPECT_EQ(run.cause, "rank 1 on node 1 was killed by signal 9");
+    EXPECT_EQ(run.restarts, 1);
+    EXPECT_EQ(after(run, {LaunchOrdered{1, 2, "h", 1}}).epoch, 0) << "not before they are stopped";
+    run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}});
+    EXPECT_EQ(run.state, RunState::launching);
+    run = after(run, {LaunchOrdered{1, 2, "h", 2}, started(1, 0), started(1, 1)});
+    EXPECT_EQ(run.state, RunState::running);
+    EXPECT_EQ(run.store_port, 2);
+    run = after(run, {failed(0, 0, 10)});
+    EXPECT_EQ(run.state, RunState::running) << "an older epoch is an echo";
+}
+
+TEST(RunStatus, RelaunchesAreBoundedOverTheWholeRun) {
+    RunStatus run = after(running(), {failed(0, 0, 10), NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0},
+                                      LaunchOrdered{1, 2, "h", 1}, failed(1, 1, 10)});
+    EXPECT_EQ(run.state, RunState::finishing);
+    EXPECT_EQ(run.verdict, Verdict::comm);
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(run.restarts, 1);
+}
+
+TEST(RunStatus, FaultsOfTheProgramAreNotTriedAgain) {
+    RunStatus const run = after(running(), {failed(0, 0, 13)});
+    EXPECT_EQ(run.state, RunState::finishing);
+    EXPECT_EQ(run.verdict, Verdict::data);
+    EXPECT_EQ(after(running(), {failed(0, 0, 93)}).exit_code, 93);
+}
+
+// Node 0 loses its peer first, then the news of why arrives.
+TEST(RunStatus, ABetterCauseReplacesAnEcho) {
+    RunStatus run = after(running(), {failed(0, 0, 10)});
+    EXPECT_EQ(run.cause, "rank 0 on node 0 exited with 10 (communication)");
+    run = after(run, {failed(0, 1, 0, SIGKILL)});
+    EXPECT_EQ(run.cause, "rank 1 on node 1 was killed by signal 9");
+    EXPECT_EQ(run.restarts, 1);
+    run = after(run, {failed(0, 0, 12)});
+    EXPECT_EQ(run.cause, "rank 1 on node 1 was killed by signal 9") << "the first real one stays";
+
+    run = after(running(), {failed(0, 0, 10), failed(0, 1, 13)});
+    EXPECT_EQ(run.state, RunState::finishing) << "the real cause is final";
+    EXPECT_EQ(run.verdict, Verdict::data);
+    EXPECT_EQ(run.restarts, 0);
+}
+
+TEST(RunStatus, NodesLostTogetherCountOnce) {
+    RunStatus run = after(running(), {NodeLost{0, 4.2, "fell silent"}, NodeLost{1, 4.2, "fell silent"}});
+    EXPECT_EQ(run.state, RunState::relaunching);
+    EXPECT_EQ(run.restarts, 1);
+    EXPECT_EQ(run.cause, "node 0 fell silent for 4.2 s");
+    run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, -1}, joined(0)});
+    EXPECT_EQ(run.state, RunState::relaunching) << "an agent is missing";
+    EXPECT_EQ(after(run, {joined(1)}).state, RunState::launching);
+    run = after(run, {NodeLost{1, 0, "agent did not join within 60 s"}});
+    EXPECT_EQ(run.state, RunState::finishing) << "lost again after it was replaced";
+    EXPECT_EQ(run.verdict, Verdict::node_fault);
+}
+
+TEST(RunStatus, AgentsThatNeverComeEndTheRun) {
+    RunSubmitted submitted;
+    submitted.nodes = 1;
+    submitted.restarts_max = 2;
+    RunStatus run = after({}, {submitted, ControllerStarted{}});
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_NE(run.state, RunState::finishing);
+        fold(run, NodeLost{0, 0, "agent could not be started: no such file"});
+    }
+    EXPECT_EQ(run.state, RunState::finishing);
+    EXPECT_TRUE(all_stopped(run));
+}
+
+TEST(RunStatus, StoppingIsOrderlyUntilSomethingBreaks) {
+    RunStatus run = after(running(), {StopRequested{false, "Ctrl-C"}});
+    EXPECT_EQ(run.verdict, Verdict::cancelled);
+    EXPECT_EQ(run.exit_code, 130);
+    EXPECT_EQ(run.cause, "Ctrl-C");
+    EXPECT_EQ(run.stop, StopMode::orderly);
+    RunStatus const broken = after(run, {failed(0, 0, 10)});
+    EXPECT_EQ(broken.stop, StopMode::now);
+    EXPECT_EQ(broken.cause, "Ctrl-C");
+    EXPECT_EQ(after(run, {StopRequested{true, "twice"}}).stop, StopMode::now);
+    EXPECT_EQ(after(run, {NodeFinished{0, 0, 5, true}, NodeFinished{0, 1, 5, true}}).verdict,
+              Verdict::cancelled);
+}
+
+TEST(RunStatus, StopWinsInEveryStateButTheLast) {
+    std::vector<RunEvent> const life{
+        PlanChosen{}, ControllerStarted{}, joined(0), joined(1), LaunchOrdered{0, 2, "h", 1},
+        started(0, 0), started(0, 1), failed(0, 0, 0, SIGKILL)};
+    RunSubmitted submitted;
+    submitted.nodes = 2;
+    RunStatus run = after({}, {submitted});
+    for (RunEvent const& each : life) {
+        EXPECT_EQ(after(run, {StopRequested{}}).verdict, Verdict::cancelled);
+        fold(run, each);
+    }
+    EXPECT_EQ(after(run, {StopRequested{}}).verdict, Verdict::cancelled);
+    RunStatus const ok = after(running(), {NodeFinished{0, 0, 9, false}, NodeFinished{0, 1, 9, false}});
+    EXPECT_EQ(after(ok, {StopRequested{}}).verdict, Verdict::ok) << "it has done its last step";
+}
+
+TEST(RunStatus, AHangEndsTheEpochAndProcessesThatStayEndTheRun) {
+    RunStatus run = after(running(), {HangDetected{0, 1, 1, Phase::step, 61}});
+    EXPECT_EQ(run.state, RunState::relaunching);
+    run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 3}});
+    EXPECT_EQ(run.state, RunState::finishing);
+    EXPECT_EQ(run.cause, "3 processes on node 1 could not be stopped");
+}
+
+TEST(RunStatus, ANodeThatStopsItsWorkersUnaskedIsAFault) {
+    EXPECT_EQ(after(running(), {NodeStopped{0, 1, 0}}).cause,
+              "node 1 stopped its workers: it had no controller");
+}
+
+// Whatever comes in whatever order: no crash, no index out of range, restarts bounded, done stays.
+TEST(RunStatus, SurvivesAnySequenceOfEvents) {
+    std::mt19937 random(1);
+    auto pick = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+    for (int round = 0; round < 3000; ++round) {
+        RunStatus run;
+        for (int i = 0; i < 60; ++i) {
+            RunSubmitted submitted;
+            submitted.nodes = pick(-1, 3);
+            submitted.restarts_max = pick(0, 2);
+            int const node = pick(-2, 4), epoch = pick(-1, 3);
+            std::vector<RunEvent> const any{
+                submitted, ControllerStarted{}, joined(node), joined(pick(0, 2)), joined(pick(0, 2)),
+                NodeLost{node, 1, "x"}, LaunchOrdered{run.epoch + pick(0, 1), 2, "", 0},
+                started(epoch, node), started(run.epoch, pick(0, 2)), failed(epoch, node, pick(0, 16)),
+                NodeFinished{epoch, node, 1, pick(0, 1) == 1}, NodeStopped{epoch, node, pick(-1, 1)},
+                NodeStopped{run.epoch, pick(0, 2), 0}, HangDetected{epoch, node, 0, Phase::step, 1},
+                StopRequested{pick(0, 1) == 1, ""}};
+            fold(run, any[static_cast<std::size_t>(pick(0, static_cast<int>(any.size()) - 1))]);
+            EXPECT_LE(run.restarts, std::max(run.restarts_max, 0));
+            EXPECT_GE(run.restarts, 0);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace osora::protocol

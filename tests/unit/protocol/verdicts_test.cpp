@@ -1,0 +1,82 @@
+#include "protocol/verdicts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+namespace osora::protocol {
+namespace {
+
+RankFailed exited(int code) {
+    RankFailed failed;
+    failed.node = 1;
+    failed.rank = 3;
+    failed.exit_code = code;
+    return failed;
+}
+RankFailed killed(int signal) {
+    RankFailed failed = exited(0);
+    failed.signal = signal;
+    return failed;
+}
+
+// The table of CONTRACT section 4 and docs/rfc/001.
+TEST(Verdicts, EveryExitCodeOfAWorker) {
+    EXPECT_EQ(rule_on(exited(0), false), (Ruling{Verdict::app_bug, false}));
+    EXPECT_EQ(rule_on(exited(1), false), (Ruling{Verdict::app_bug, false}));
+    EXPECT_EQ(rule_on(exited(10), false), (Ruling{Verdict::comm, true, true}));
+    EXPECT_EQ(rule_on(exited(11), false), (Ruling{Verdict::oom, false}));
+    EXPECT_EQ(rule_on(exited(12), false), (Ruling{Verdict::oom, false}));
+    EXPECT_EQ(rule_on(exited(13), false), (Ruling{Verdict::data, false}));
+    EXPECT_EQ(rule_on(exited(14), false), (Ruling{Verdict::app_bug, false}));
+    EXPECT_EQ(rule_on(exited(15), false), (Ruling{Verdict::app_bug, false}));
+    EXPECT_TRUE(rule_on(exited(16), false).retry);
+    EXPECT_EQ(exit_code_of(rule_on(exited(93), false)), 93);
+    EXPECT_FALSE(rule_on(exited(93), false).retry);
+}
+
+TEST(Verdicts, SignalsAreTriedAgainAndOutOfMemoryIsNot) {
+    EXPECT_EQ(rule_on(killed(SIGKILL), false), (Ruling{Verdict::node_fault, true}));
+    EXPECT_EQ(rule_on(killed(SIGTERM), false), (Ruling{Verdict::node_fault, true}));
+    EXPECT_EQ(rule_on(killed(SIGSEGV), false), (Ruling{Verdict::app_bug, true}));
+    RankFailed hungry = killed(SIGKILL);
+    hungry.oom_killed = true;
+    EXPECT_EQ(rule_on(hungry, false), (Ruling{Verdict::oom, false}));
+    EXPECT_EQ(describe(hungry, false), "rank 3 on node 1 was killed by the kernel: out of memory");
+}
+
+TEST(Verdicts, CodesOfTheUsersOwnProgramHaveNoMeaning) {
+    for (int code : {1, 2, 10, 12, 13, 14, 255}) {
+        EXPECT_TRUE(rule_on(exited(code), true).retry) << code;
+    }
+    EXPECT_FALSE(rule_on(exited(127), true).retry);
+    EXPECT_EQ(exit_code_of(rule_on(exited(93), true)), 93);
+}
+
+TEST(Verdicts, CausesAreSentences) {
+    EXPECT_EQ(describe(killed(9), false), "rank 3 on node 1 was killed by signal 9");
+    RankFailed failed = exited(13);
+    failed.message = "manifest clips.csv: empty";
+    EXPECT_EQ(describe(failed, false),
+              "rank 3 on node 1 exited with 13 (data): manifest clips.csv: empty");
+    EXPECT_EQ(describe(exited(13), true), "rank 3 on node 1 exited with 13");
+    EXPECT_EQ(describe(exited(0), false), "rank 3 on node 1 exited before it had finished");
+    EXPECT_EQ(describe(NodeLost{0, 4.23, std::string(kFellSilent)}), "node 0 fell silent for 4.2 s");
+    EXPECT_EQ(describe(NodeLost{0, 0, "agent was killed by signal 9"}),
+              "node 0 was lost: agent was killed by signal 9");
+    EXPECT_EQ(describe(HangDetected{2, 1, 5, Phase::first_step, 301}),
+              "rank 5 on node 1 made no progress for 301 s in phase 'first_step'");
+}
+
+TEST(Verdicts, ExitCodesOfOsora) {
+    EXPECT_EQ(exit_code_of({Verdict::ok}), 0);
+    EXPECT_EQ(exit_code_of({Verdict::cancelled}), 130);
+    EXPECT_EQ(exit_code_of({Verdict::internal}), 5);
+    for (Verdict each : {Verdict::app_bug, Verdict::oom, Verdict::data, Verdict::comm,
+                         Verdict::node_fault, Verdict::no_progress}) {
+        EXPECT_EQ(exit_code_of({each}), 1);
+    }
+}
+
+}  // namespace
+}  // namespace osora::protocol
