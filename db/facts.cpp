@@ -67,11 +67,16 @@ Facts flatten(json::value const& value) {
     return facts;
 }
 
-FactKind kind_of_fact(std::string_view key) {
-    if (key == "device") return FactKind::hardware;
-    bool const capitals = std::ranges::all_of(
-        key, [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
-    return capitals ? FactKind::env : FactKind::software;
+FactKind kind_of_fact(std::string_view key, FactKind otherwise) {
+    bool const capitals = std::ranges::all_of(key, [](char c) {
+        return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    });
+    if (capitals) return FactKind::env;
+    for (std::string_view const known : {"os", "kernel", "host.kernel"}) {
+        if (key == known) return FactKind::software;
+    }
+    if (key == "device" || key.starts_with("host.")) return FactKind::hardware;
+    return otherwise;
 }
 
 void merge_fact(Facts& facts, std::string const& key, std::string const& value) {

@@ -12,9 +12,9 @@ namespace osora::db {
 /// {"a": {"b": 1}, "c": [true]} -> a.b = 1, c[0] = true. Empty containers keep their brackets.
 [[nodiscard]] Facts flatten(protocol::json::value const& value);
 
-/// Of a fact that a submission or a worker sent: names in capitals are environment variables,
-/// "device" is hardware, the rest software.
-[[nodiscard]] FactKind kind_of_fact(std::string_view key);
+/// Names in capitals are environment variables; names that do not say what they are get the kind
+/// that their source sends: software from a submission or a worker, hardware from an agent.
+[[nodiscard]] FactKind kind_of_fact(std::string_view key, FactKind otherwise = FactKind::software);
 
 /// Adds one source's value. Sources that differ leave their distinct values, sorted and joined by
 /// " | " (the first 16 of them), so the order in which they speak does not matter.

@@ -2,8 +2,6 @@
 // neighbouring version leaves out stay unknown.
 #include "db/run_store.hpp"
 
-#include <fmt/format.h>
-
 namespace osora::db {
 namespace {
 
@@ -58,10 +56,6 @@ std::vector<PlannedBucket> load_buckets(Connection& connection, std::int64_t run
 BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
                        global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
-
-std::string PlannedBucket::label() const {
-    return fmt::format("{}x{}x{}", height, width, num_frames);
-}
 
 void save_plan(Connection& connection, std::int64_t run_id, protocol::json::value const& plan) {
     execute(connection, "DELETE FROM plan WHERE run_id=?1", run_id);

@@ -123,7 +123,6 @@ void RunWriter::on(PlanChosen const& event, std::int64_t) {
 }
 
 void RunWriter::on(ControllerStarted const& event, std::int64_t wall_us) {
-    if (run_.ended_us) return;  // protocol::apply: nothing changes a run that is done
     if (!run_.started_us) run_.started_us = wall_us;
     run_.controllers = event.life + 1;
     run_.controller_host = event.host;
@@ -140,15 +139,20 @@ void RunWriter::on(AgentJoined const& event, std::int64_t wall_us) {
     execute(connection_,
             "INSERT INTO run_node SELECT ?1,?2,node_id,?4,?5,-1,0 FROM node WHERE hostname=?3 ON "
             "CONFLICT(run_id,node) DO UPDATE SET node_id=excluded.node_id,boot_id=?4,cores=?5",
-            run_.run_id, event.node, event.host, event.boot_id, number_of(event.facts, "cores"));
-    for (auto const& [key, value] : event.facts) merge_fact(facts(FactKind::hardware), key, value);
+            run_.run_id, event.node, event.host, event.boot_id, number_of(event.facts, "cpus"));
+    for (auto const& [key, value] : event.facts) {
+        merge_fact(facts(kind_of_fact(key, FactKind::hardware)), key, value);
+    }
 }
 
 void RunWriter::on(LaunchOrdered const& event, std::int64_t) {
-    if (run_.ended_us) return;
     run_.epoch = event.epoch;
     run_.launches += 1;
     if (event.world_size > 0) run_.ranks = event.world_size;
+    run_.ended_us.reset();  // a run that had ended is resumed
+    run_.verdict = Verdict::none;
+    run_.exit_code = 0;
+    run_.cause.clear();
 }
 
 void RunWriter::on(RankStarted const& event, std::int64_t) {
@@ -162,7 +166,6 @@ void RunWriter::on(RankStarted const& event, std::int64_t) {
 }
 
 void RunWriter::on(RunEnded const& event, std::int64_t wall_us) {
-    if (run_.ended_us) return;
     run_.ended_us = wall_us;
     run_.verdict = event.verdict;
     run_.exit_code = event.exit_code;

@@ -29,6 +29,9 @@ TEST(FactsTest, SortsFactsIntoKinds) {
     EXPECT_EQ(kind_of_fact("OMP_NUM_THREADS"), FactKind::env);
     EXPECT_EQ(kind_of_fact("device"), FactKind::hardware);
     EXPECT_EQ(kind_of_fact("libtorch"), FactKind::software);
+    EXPECT_EQ(kind_of_fact("cpus", FactKind::hardware), FactKind::hardware);
+    EXPECT_EQ(kind_of_fact("kernel", FactKind::hardware), FactKind::software);
+    EXPECT_EQ(kind_of_fact("OMP_NUM_THREADS", FactKind::hardware), FactKind::env);
 }
 
 TEST(FactsTest, MergesInAnyOrder) {

@@ -63,7 +63,7 @@ void RunMaker::submit(Records& records, RunShape const& shape) {
                                  "boot",
                                  200 + node,
                                  7,
-                                 {{"cores", "2"}, {"cpu", node == 0 ? "fast" : "slow"}}});
+                                 {{"cpus", "2"}, {"cpu", node == 0 ? "fast" : "slow"}}});
     }
 }
 

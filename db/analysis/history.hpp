@@ -1,0 +1,36 @@
+// What the analysis is fed with: runs as db/queries.hpp reads them.
+#pragma once
+
+#include "db/analysis/measure.hpp"
+#include "db/run_record.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct RunSummary {
+    RunRecord run;
+    std::optional<PlanRecord> plan;
+    std::optional<Measured> measured;  // none before the first step
+    std::vector<RunNode> nodes;
+    std::string device;  // of rank 0: "cpu", "cuda:0 ..."; "" = not known
+};
+
+/// A run with everything that its report needs.
+struct RunHistory {
+    RunSummary summary;
+    std::vector<EventRecord> events;  // in the order of the journal
+    StepTable steps;
+    Facts config, software;
+    int runs_in_series = 1;  // of the same work, this one included
+};
+
+/// A run of a series with the work that it does.
+struct SeriesRun {
+    RunSummary summary;
+    Facts work;
+};
+
+}  // namespace osora::db::analysis

@@ -1,0 +1,21 @@
+// The relaunches of a run, out of its events, by the same fold that the controller decides with
+// (protocol/run_status.hpp). Pure.
+#pragma once
+
+#include "db/run_record.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct Relaunch {
+    int epoch = 0;
+    int start_step = 0;  // where it went on
+    std::string cause;   // "rank 1 on node 0 was killed by signal 9"
+    double down_s = kUnknown;  // from the fault until every rank was back; clocks may jump
+};
+
+[[nodiscard]] std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events);
+
+}  // namespace osora::db::analysis

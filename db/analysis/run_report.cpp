@@ -1,0 +1,205 @@
+// Phases are means over the used steps, so that they add up; step times are medians.
+#include "db/analysis/run_report.hpp"
+
+#include "db/analysis/robust.hpp"
+#include "protocol/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+namespace osora::db::analysis {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
+constexpr double kWaitHigh = 0.10;
+
+double mean_over(StepTable const& steps, std::vector<std::size_t> const& used, char const* name) {
+    auto const found = steps.columns.find(name);
+    return found == steps.columns.end() ? kUnknown : mean(pick(found->second.mean, used));
+}
+
+double least_over(StepTable const& steps, std::vector<std::size_t> const& used, char const* name) {
+    auto const found = steps.columns.find(name);
+    return found == steps.columns.end() ? kUnknown : mean(pick(found->second.min, used));
+}
+
+std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size_t> const& used) {
+    auto const& steps = history.steps;
+    auto const& plan = history.summary.plan;
+    double const step = mean_over(steps, used, "step_time_s");
+    if (std::isnan(step)) return {};
+    double const comm = mean_over(steps, used, "exposed_comm_s");
+    double const transfer = least_over(steps, used, "exposed_comm_s");
+    std::vector<PhaseRow> rows{
+        {.name = "data wait",
+         .mean_s = mean_over(steps, used, "data_wait_s"),
+         .predicted_s = plan ? plan->loader_s : kUnknown},
+        {.name = "forward", .mean_s = mean_over(steps, used, "forward_s")},
+        {.name = "backward", .mean_s = mean_over(steps, used, "backward_s")},
+        {.name = "optimizer", .mean_s = mean_over(steps, used, "optimizer_s")},
+        {.name = "exposed comm",
+         .mean_s = transfer,
+         .predicted_s = plan ? plan->exposed_comm_s : kUnknown},
+        {.name = "wait for ranks", .mean_s = comm - transfer},
+        {.name = "other", .mean_s = mean_over(steps, used, "other_s")},
+    };
+    std::erase_if(rows, [](PhaseRow const& row) { return std::isnan(row.mean_s); });
+    double const compute = mean_over(steps, used, "forward_s") +
+                           mean_over(steps, used, "backward_s") +
+                           mean_over(steps, used, "optimizer_s");
+    rows.push_back({.name = "step", .mean_s = step, .predicted_s = plan ? plan->step_time_s : kUnknown});
+    if (!std::isnan(compute)) {
+        rows.push_back({.name = "compute", .mean_s = compute,
+                        .predicted_s = plan ? plan->compute_s : kUnknown});
+    }
+    for (auto& row : rows) row.share = row.mean_s / step;
+    return rows;
+}
+
+std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {
+    std::vector<BucketRow> rows;
+    for (auto const& bucket : measured.buckets) {
+        if (bucket.steps == 0) continue;
+        BucketRow row;
+        row.measured = bucket;
+        row.share = static_cast<double>(bucket.steps) / measured.steps_used;
+        row.step_s.measured = bucket.step_s_median;
+        row.samples_per_s = bucket.samples_per_step / bucket.step_s_median;
+        if (auto const& plan = history.summary.plan) {
+            auto const planned =
+                std::ranges::find(plan->buckets, bucket.bucket, &PlannedBucket::label);
+            if (planned != plan->buckets.end()) row.step_s.predicted = planned->step_time_s;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+CheckpointSummary checkpoints_of(std::vector<EventRecord> const& events) {
+    CheckpointSummary summary;
+    std::vector<double> seconds;
+    for (auto const& event : events) {
+        if (event.kind != protocol::CheckpointCompleted::kType) continue;
+        auto const read = protocol::decode<protocol::CheckpointCompleted>(event.body);
+        if (read.has_error()) continue;
+        ++summary.count;
+        summary.last_step = read->step;
+        summary.bytes = read->bytes;
+        seconds.push_back(read->seconds);
+    }
+    summary.median_s = median(std::move(seconds));
+    return summary;
+}
+
+std::vector<NoticeGroup> notices_of(std::vector<EventRecord> const& events) {
+    std::vector<NoticeGroup> groups;
+    for (auto const& event : events) {
+        if (event.kind != protocol::RunNotice::kType) continue;
+        auto const read = protocol::decode<protocol::RunNotice>(event.body);
+        if (read.has_error()) continue;
+        auto const known = std::ranges::find(groups, read->kind, &NoticeGroup::kind);
+        if (known != groups.end()) {
+            ++known->count;
+        } else {
+            groups.push_back({read->kind, read->severity, 1, read->detail});
+        }
+    }
+    return groups;
+}
+
+std::vector<std::string> findings_of(std::vector<EventRecord> const& events) {
+    std::vector<std::string> findings;
+    for (auto const& event : events) {
+        if (event.sequence >= 0) continue;
+        auto const body = protocol::parse_json(event.body);
+        auto const* object = body.has_value() ? body->if_object() : nullptr;
+        auto const* detail = object != nullptr ? object->if_contains("detail") : nullptr;
+        if (detail == nullptr || !detail->is_string()) continue;
+        findings.emplace_back(detail->get_string());
+    }
+    return findings;
+}
+
+double peak_gib(Measured const& measured, std::string const& device) {
+    bool const on_gpu = !device.empty() && !device.starts_with("cpu");
+    auto const bytes = on_gpu ? measured.peak_allocated_bytes : measured.rss_bytes;
+    return bytes == 0 ? kUnknown : static_cast<double>(bytes) / kGiB;
+}
+
+void compare_with_plan(RunReport& report) {
+    report.step_s.measured = report.measured.step_s_mix;
+    report.samples_per_s.measured = report.measured.samples_per_s;
+    report.memory_gib.measured = peak_gib(report.measured, report.run.device);
+    auto const& plan = report.run.plan;
+    if (!plan) return;
+    report.step_s.predicted = plan->step_time_s;
+    report.samples_per_s.predicted = plan->samples_per_s;
+    report.memory_gib.predicted = plan->peak_memory_gib;
+    double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
+    report.outside_expected = plan->step_time_error > 0 && off > plan->step_time_error;
+}
+
+std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
+    std::vector<std::string> next;
+    int const number = report.run.run.number;
+    if (report.state.word == "controller_lost") {
+        next.push_back(fmt::format("osora resume {}", number));
+    } else if (!report.state.good) {
+        next.push_back(fmt::format("osora logs {}", number));
+    }
+    if (report.measured.data_share > kDataWaitHigh) {
+        int const workers = report.run.plan ? report.run.plan->num_workers : 1;
+        next.push_back(fmt::format(
+            "--set data.num_workers={}: the step waits for data {:.0f} % of its time", workers + 1,
+            100 * report.measured.data_share));
+    }
+    if (report.measured.wait_share > kWaitHigh) {
+        next.push_back(fmt::format("ranks wait for a slower one {:.0f} % of the step{}",
+                                   100 * report.measured.wait_share,
+                                   report.cores.shared ? ": they share cores" : ""));
+    }
+    if (report.outside_expected) {
+        next.push_back("osora plan calibrate: the step time is outside what was expected");
+    }
+    if (runs_in_series > 1) {
+        next.push_back(fmt::format("osora report --series {}", report.run.run.series));
+    }
+    return next;
+}
+
+std::string value_or_empty(Facts const& facts, char const* key) {
+    auto const found = facts.find(key);
+    return found == facts.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+RunReport run_report(RunHistory const& history, Surroundings const& surroundings) {
+    RunReport report;
+    report.run = history.summary;
+    auto const& run = report.run.run;
+    report.state = state_of(run, surroundings);
+    report.commit = value_or_empty(history.software, "osora.commit");
+    auto const until = run.ended_us ? run.ended_us : run.last_us;
+    if (until && run.submitted_us) {
+        report.wall_s = std::max(0.0, static_cast<double>(*until - *run.submitted_us) / 1e6);
+    }
+    report.measured = measure(history.steps);
+    compare_with_plan(report);
+    report.phases = phases_of(history, select_steps(history.steps).used);
+    report.buckets = buckets_of(history, report.measured);
+    report.relaunches = relaunches_of(history.events);
+    report.checkpoints = checkpoints_of(history.events);
+    report.notices = notices_of(history.events);
+    report.findings = findings_of(history.events);
+    report.cores = core_use(report.run);
+    report.next = advice(report, history.runs_in_series);
+    return report;
+}
+
+}  // namespace osora::db::analysis

@@ -1,0 +1,28 @@
+#include "db/analysis/run_state.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::db::analysis {
+
+RunState state_of(RunRecord const& run, Surroundings const& surroundings) {
+    using protocol::Verdict;
+    RunState state;
+    if (run.ended_us) {
+        state.word = boost::describe::enum_to_string(run.verdict, "?");
+        state.cause = run.cause;
+        state.good = run.verdict == Verdict::ok;
+    } else if (surroundings.controller_alive) {
+        state = {.word = "running", .cause = "", .over = false, .good = true};
+    } else {
+        state.word = boost::describe::enum_to_string(Verdict::controller_lost, "?");
+        state.cause = surroundings.folder_exists
+                          ? fmt::format("the controller ended without saying why; osora resume {} "
+                                        "continues",
+                                        run.number)
+                          : "no end is recorded, and the run's folder is gone";
+        state.good = false;
+    }
+    return state;
+}
+
+}  // namespace osora::db::analysis
