@@ -25,6 +25,14 @@ namespace {
 constexpr char const* kLoopback = "127.0.0.1";
 constexpr int kExitInternal = 5;
 
+protocol::RunNotice make_notice(std::string kind, std::string detail) {
+    protocol::RunNotice notice;
+    notice.kind = std::move(kind);
+    notice.severity = "warning";
+    notice.detail = std::move(detail);
+    return notice;
+}
+
 class Controller {
 public:
     Controller(ControllerSetup setup, Env& env, Logger& log);
@@ -44,6 +52,7 @@ private:
     void note(protocol::RunNotice notice);
     void journal_failed(Error const& error);
     void metrics_lost(Error const& error);
+    void history_failed(Error const& error);
     [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message);
     asio::awaitable<void> keep_time();
     asio::awaitable<void> watch_signals();
@@ -87,7 +96,8 @@ Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
       journal_(context_.get_executor(), *setup_.journal, env,
                {.on_failed = [this](Error const& error) { journal_failed(error); },
                 .on_lossy = [this](Error const& error) { metrics_lost(error); }}),
-      history_(tasks_, log, setup_.paths, setup_.ingest) {
+      history_(tasks_, setup_.paths, setup_.ingest,
+               [this](Error const& error) { history_failed(error); }) {
     setup_.replayed = {};
 }
 
@@ -192,11 +202,14 @@ void Controller::journal_failed(Error const& error) {
 
 void Controller::metrics_lost(Error const& error) {
     log_.error("the run goes on without metrics", {{"why", error.message}});
-    protocol::RunNotice notice;
-    notice.kind = "metrics_lost";
-    notice.severity = "error";
-    notice.detail = error.message;
-    note(std::move(notice));
+    note(make_notice("metrics_lost", error.message));
+}
+
+void Controller::history_failed(Error const& error) {
+    log_.warning("the history was not brought up to date", {{"why", error.message}});
+    // Behind the run's end nothing is recorded.
+    if (core_.status().state == protocol::RunState::done) return;
+    note(make_notice("history_behind", error.message));
 }
 
 /// A notice of the controller's own; changes no state, so the core need not know.

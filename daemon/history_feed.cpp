@@ -17,8 +17,12 @@ asio::awaitable<Result<void>> call(Ingest ingest, protocol::RunPaths paths) {
 
 }  // namespace
 
-HistoryFeed::HistoryFeed(TaskGroup& tasks, Logger& log, protocol::RunPaths paths, Ingest ingest)
-    : tasks_(tasks), log_(log), paths_(std::move(paths)), ingest_(std::move(ingest)) {}
+HistoryFeed::HistoryFeed(TaskGroup& tasks, protocol::RunPaths paths, Ingest ingest,
+                         OnFailed on_failed)
+    : tasks_(tasks),
+      paths_(std::move(paths)),
+      ingest_(std::move(ingest)),
+      on_failed_(std::move(on_failed)) {}
 
 void HistoryFeed::start() {
     if (ingest_) tasks_.spawn("history", loop());
@@ -43,7 +47,7 @@ asio::awaitable<void> HistoryFeed::ingest_once() {
         co_await asio::co_spawn(thread_, std::move(work), asio::use_awaitable);
     if (result.has_value() || failed_) co_return;
     failed_ = true;
-    log_.warning("the history was not brought up to date", {{"why", result.error().message}});
+    on_failed_(result.error());
 }
 
 }  // namespace osora::daemon

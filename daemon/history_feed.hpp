@@ -1,9 +1,8 @@
 // Hands a run's journal to the history every ten seconds and at the end, on a thread of its own. A
-// failure is a log line, never a failed run: the next osora command ingests again. Private to
+// failure is a notice, never a failed run: the next osora command ingests again. Private to
 // shells (Asio inside).
 #pragma once
 
-#include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/controller.hpp"
 
@@ -13,7 +12,10 @@ namespace osora::daemon {
 
 class HistoryFeed {
 public:
-    HistoryFeed(TaskGroup& tasks, Logger& log, protocol::RunPaths paths, Ingest ingest);
+    using OnFailed = std::function<void(Error const&)>;
+
+    /// `on_failed` is told of the first failure.
+    HistoryFeed(TaskGroup& tasks, protocol::RunPaths paths, Ingest ingest, OnFailed on_failed);
 
     void start();
     /// Ingests once more and waits for it.
@@ -24,10 +26,10 @@ private:
     boost::asio::awaitable<void> ingest_once();
 
     TaskGroup& tasks_;
-    Logger& log_;
     protocol::RunPaths paths_;
     Ingest ingest_;
-    bool failed_ = false;  // told once
+    OnFailed on_failed_;
+    bool failed_ = false;
     boost::asio::thread_pool thread_{1};
 };
 

@@ -2,6 +2,7 @@
 #include "base/log_sinks.hpp"
 #include "base/version.hpp"
 #include "daemon/agent.hpp"
+#include "daemon/history_ingest.hpp"
 #include "daemon/one_run.hpp"
 
 #include <fcntl.h>
@@ -47,13 +48,16 @@ int one_run(fs::path const& run_dir, int leash_fd) {
     TeeSink sink(std::move(sinks));
     RealEnv env;
     Logger log(sink, env);
-    if (leash_fd >= 0) ::fcntl(leash_fd, F_SETFD, FD_CLOEXEC);
+    if (leash_fd >= 0 && ::fcntl(leash_fd, F_SETFD, FD_CLOEXEC) != 0) {
+        fmt::print(stderr, "osorad: --leash-fd {}: no such descriptor is open\n", leash_fd);
+        return kExitUsage;
+    }
     OneRunOptions options{.paths = paths,
                           .leash_fd = leash_fd,
                           .osorad = own_path(),
                           .worker_program = worker_program(environment),
                           .environment = environment,
-                          .ingest = {}};
+                          .ingest = ingest_into_history};
     auto const exit_code = run_one(std::move(options), env, log);
     if (exit_code.has_value()) return *exit_code;
     log.error("run not taken up", {{"why", exit_code.error().message}});

@@ -14,7 +14,7 @@ namespace {
 using namespace protocol;
 using testing::Contains;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing::Not;
 
 class E2eRun : public Run {};
 
@@ -60,6 +60,26 @@ TEST_F(E2eRun, TheFirstWorkerStartsInMilliseconds) {
         fmt::print("osorad to the worker's first message: {:.1f} ms\n", took_ms);
         EXPECT_LT(took_ms, 300);
     }
+}
+
+TEST_F(E2eRun, TheHistoryHasTheRunAtItsEnd) {
+    make_run({.steps = 5}, "state/runs/e2e-0001");
+    start();
+    EXPECT_EQ(wait_for_exit(), 0);
+    auto const database = read_file(folder() / "state" / "history.db");
+    ASSERT_TRUE(database.has_value());
+    EXPECT_THAT(*database, HasSubstr("e2e-0001"));
+    EXPECT_THAT(log(), Not(HasSubstr("history was not brought")));
+}
+
+TEST_F(E2eRun, ABrokenHistoryDoesNotHurtTheRun) {
+    make_run({.steps = 5}, "state/runs/e2e-0001");
+    std::string const garbage(8192, 'g');
+    std::ofstream(folder() / "state" / "history.db") << garbage;
+    start();
+    EXPECT_EQ(wait_for_exit(), 0);
+    EXPECT_THAT(log(), HasSubstr("the history was not brought up to date"));
+    EXPECT_EQ(*read_file(folder() / "state" / "history.db"), garbage);
 }
 
 TEST_F(E2eRun, AFinishedRunIsNotRunAgain) {

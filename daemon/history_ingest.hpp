@@ -1,0 +1,13 @@
+// The one call of the controller into the history: what its journal says, into STATE/history.db.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/run_directory.hpp"
+
+namespace osora::daemon {
+
+/// Idempotent. Does nothing for a run directory that is not STATE/runs/NAME. Waits a second or two
+/// for a database that is locked, then says busy: the next osora command ingests again.
+[[nodiscard]] Result<void> ingest_into_history(protocol::RunPaths const& paths);
+
+}  // namespace osora::daemon
