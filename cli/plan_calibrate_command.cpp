@@ -73,8 +73,11 @@ void print_summary(plan::Calibration const& c) {
         fmt::print("  {:.3g} GFLOP/s at {} wide, {} thread{}\n", row.gflops, row.size, row.threads,
                    row.threads == 1 ? "" : "s");
     }
-    fmt::print("  {:.3g} us an operator · {:.3g} GB/s memory · {:.3g} ms a decoded megapixel\n",
-               c.launch_floor_us, c.memory_bandwidth_gbps, c.decode_ms_per_megapixel);
+    fmt::print("  {:.3g} us an operator · {:.3g} GB/s memory{}\n", c.launch_floor_us,
+               c.memory_bandwidth_gbps,
+               c.decode_ms_per_megapixel > 0
+                   ? fmt::format(" · {:.3g} ms a decoded megapixel", c.decode_ms_per_megapixel)
+                   : "");
     fmt::print("  all_reduce of {} ranks: {} + {:.3g} ms a MiB\n", c.all_reduce.ranks,
                format_seconds(c.all_reduce.a_s),
                c.all_reduce.b_s_per_byte * static_cast<double>(kMiB) * 1e3);
