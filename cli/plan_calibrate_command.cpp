@@ -47,7 +47,8 @@ Result<plan::Calibration> measure(Context const& context) {
     Descriptor const reader(ends[0]);
     Descriptor writer(ends[1]);
     SpawnOptions options;
-    options.program = context.program_dir / "osora-worker";
+    options.program = variable_or(context.environment, "OSORA_WORKER",
+                                  (context.program_dir / "osora-worker").string());
     options.arguments = {"--calibrate"};
     options.environment = context.environment;
     options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
@@ -114,8 +115,8 @@ CommandSpec plan_calibrate_command() {
     return {.name = "plan calibrate",
             .summary = "measure this machine for the planner",
             .details = "Runs osora-worker for a minute to measure matrix products, memory, the "
-                       "cost of an operator, decoding and all_reduce, and keeps the constants in "
-                       "the state folder. Run it while the machine does nothing else.",
+                       "cost of an operator, all_reduce and steps of a small model, and keeps the "
+                       "constants in the state folder. Run it while the machine does nothing else.",
             .example = "osora plan calibrate",
             .positionals = {},
             .options = {json_option("Print the constants as JSON (osora.calibration/1).")},
