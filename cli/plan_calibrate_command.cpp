@@ -47,7 +47,8 @@ Result<plan::Calibration> measure(Context const& context) {
     Descriptor const reader(ends[0]);
     Descriptor writer(ends[1]);
     SpawnOptions options;
-    options.program = context.program_dir / "osora-worker";
+    options.program = variable_or(context.environment, "OSORA_WORKER",
+                                  (context.program_dir / "osora-worker").string());
     options.arguments = {"--calibrate"};
     options.environment = context.environment;
     options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
@@ -73,8 +74,11 @@ void print_summary(plan::Calibration const& c) {
         fmt::print("  {:.3g} GFLOP/s at {} wide, {} thread{}\n", row.gflops, row.size, row.threads,
                    row.threads == 1 ? "" : "s");
     }
-    fmt::print("  {:.3g} us an operator · {:.3g} GB/s memory · {:.3g} ms a decoded megapixel\n",
-               c.launch_floor_us, c.memory_bandwidth_gbps, c.decode_ms_per_megapixel);
+    fmt::print("  {:.3g} us an operator · {:.3g} GB/s memory{}\n", c.launch_floor_us,
+               c.memory_bandwidth_gbps,
+               c.decode_ms_per_megapixel > 0
+                   ? fmt::format(" · {:.3g} ms a decoded megapixel", c.decode_ms_per_megapixel)
+                   : "");
     fmt::print("  all_reduce of {} ranks: {} + {:.3g} ms a MiB\n", c.all_reduce.ranks,
                format_seconds(c.all_reduce.a_s),
                c.all_reduce.b_s_per_byte * static_cast<double>(kMiB) * 1e3);
@@ -111,8 +115,8 @@ CommandSpec plan_calibrate_command() {
     return {.name = "plan calibrate",
             .summary = "measure this machine for the planner",
             .details = "Runs osora-worker for a minute to measure matrix products, memory, the "
-                       "cost of an operator, decoding and all_reduce, and keeps the constants in "
-                       "the state folder. Run it while the machine does nothing else.",
+                       "cost of an operator, all_reduce and steps of a small model, and keeps the "
+                       "constants in the state folder. Run it while the machine does nothing else.",
             .example = "osora plan calibrate",
             .positionals = {},
             .options = {json_option("Print the constants as JSON (osora.calibration/1).")},

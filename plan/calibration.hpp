@@ -42,10 +42,10 @@ struct Calibration {
     std::string date;       // UTC, "2025-01-31T12:00:00Z"
     int cores = 0;          // while it was measured
     std::vector<MatmulRate> matmul;
-    double launch_floor_us = 0;          // of one small operator (of a pass of a tiny batch)
+    double launch_floor_us = 0;          // of at::add on 16 numbers, no gradient
     double memory_bandwidth_gbps = 0;    // 1e9 bytes a second, copy of a large buffer, one rank
     AllReduceFit all_reduce;
-    double decode_ms_per_megapixel = 0;  // of source pictures, one thread
+    double decode_ms_per_megapixel = 0;  // of source pictures, one thread; 0: not measured
     std::vector<ModelStep> model_steps;
 };
 BOOST_DESCRIBE_STRUCT(MatmulRate, (), (threads, size, gflops))

@@ -11,9 +11,10 @@
 namespace osora::plan {
 namespace {
 
-/// Without an index of the clips: pictures of 640 x 360, decoded to every third frame.
+/// Without an index of the clips: pictures of 640 x 360, and half a group of pictures decoded
+/// before the first one that is wanted.
 constexpr std::int64_t kUnknownClipPixels = 640 * 360;
-constexpr double kUnknownStride = 3;
+constexpr double kUnknownLeadIn = 12;
 
 bool has_statistics(PlanRequest const& request, std::size_t bucket) {
     return request.clips && bucket < request.clips->buckets.size();
@@ -21,10 +22,10 @@ bool has_statistics(PlanRequest const& request, std::size_t bucket) {
 
 double decode_s(PlanRequest const& request, BucketKey const& key, std::int64_t clip_pixels) {
     double const known = request.clips ? request.clips->decoded_pixels_per_sample : 0;
-    double const guess = static_cast<double>(clip_pixels) * (1 + kUnknownStride *
-                                                                     (key.num_frames - 1));
+    double const guess = static_cast<double>(clip_pixels) * (kUnknownLeadIn + key.num_frames);
     double const megapixels = (known > 0 ? known : guess) / 1e6;
-    return megapixels * request.calibration.decode_ms_per_megapixel * 1e-3;
+    double const measured = request.calibration.decode_ms_per_megapixel;
+    return megapixels * 1e-3 * (measured > 0 ? measured : nominal_cpu().decode_ms_per_megapixel);
 }
 
 /// Shares of clips that fit every bucket, by keep_prob alone; equal ones where keep_prob = 1 of a

@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show") command="$first $word" ;;
+            "config show" | "plan calibrate") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config init logs resume status submit validate watch --help --version"
+        _osora_words "cancel completion config init logs plan resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -50,6 +50,9 @@ _osora() {
     "submit:--set") _osora_keys; return ;;
     "submit:--from") _osora_runs; return ;;
     "submit:--backend") _osora_words "local ssh slurm"; return ;;
+    "plan:--top") :; return ;;
+    "plan:--calibration") _osora_files; return ;;
+    "plan:--set") _osora_keys; return ;;
     "validate:--set") _osora_keys; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
@@ -59,6 +62,8 @@ _osora() {
         case "$command" in
         "init") _osora_words "--from --force --json --help" ;;
         "submit") _osora_words "--set --dry-run --detach --from --backend --json --help" ;;
+        "plan") _osora_words "--explain --top --calibration --set --json --help" ;;
+        "plan calibrate") _osora_words "--json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
         "status") _osora_words "--json --help" ;;
         "watch") _osora_words "--json --help" ;;
@@ -73,6 +78,7 @@ _osora() {
     case "$command" in
     "init") _osora_files ;;
     "submit") _osora_run_files ;;
+    "plan") _osora_run_files ;;
     "validate") _osora_run_files ;;
     "status") _osora_runs ;;
     "watch") _osora_runs ;;

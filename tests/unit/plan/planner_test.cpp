@@ -123,7 +123,7 @@ TEST(Planner, BruteForceFindsNothingFaster) {
             PlanRequest r = request(ranks);
             r.cluster.nodes[0].cores = cores;
             r.config.data.num_workers = 1;
-            r.calibration.decode_ms_per_megapixel = 0;
+            r.calibration.decode_ms_per_megapixel = 1e-9;
             LayoutPlan const chosen = plan_of(r).chosen;
             auto const context = plan_context(r);
             double planned = 0, best = 0;
@@ -211,7 +211,7 @@ TEST(Planner, WhatDoesNotFitNamesTheBucketAndTheAmount) {
 TEST(Planner, LargerMicroBatchesThatDoNotFitAreRejectedWithTheReason) {
     PlanRequest r = request(1);
     r.config.batch.global_batch_size = 512;
-    r.calibration.launch_floor_us = 100;  // large micro-batches pay
+    r.calibration.launch_floor_us = 10;  // large micro-batches pay
     r.cluster.nodes[0].memory_bytes = 700 * kMiB;
     PlanDecision const decision = plan_of(r);
     ASSERT_FALSE(decision.rejected.empty());
@@ -267,7 +267,7 @@ TEST(Planner, LoaderThreadsFollowTheCostOfDecoding) {
     PlanRequest r = request(1);
     r.cluster.nodes[0].cores = 8;
     r.config.resources.cpus_per_worker = 1;
-    r.calibration.decode_ms_per_megapixel = 0;
+    r.calibration.decode_ms_per_megapixel = 1e-9;
     EXPECT_EQ(plan_of(r).chosen.num_workers, 0);
     int last = 0;
     for (double ms : {1.0, 20.0, 60.0, 400.0}) {
