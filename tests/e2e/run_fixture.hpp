@@ -44,7 +44,7 @@ protected:
     /// Starts `osorad --one-run`; with a leash when `attached`.
     void start(bool attached = false);
     /// Its exit code (128 + signal when it was killed); the test fails after `limit_s`.
-    int wait_for_exit(double limit_s = 30);
+    int wait_for_exit(double limit_s = 60);
     int run_to_end(RunSpec const& spec);
     void kill_controller();
     void cut_leash() { leash_.reset(); }
@@ -58,6 +58,13 @@ protected:
             if (auto const* each = std::get_if<T>(&record.event)) found.push_back(*each);
         }
         return found;
+    }
+    /// The newest event of type T; a default one, and a failed test, when there is none.
+    template <class T>
+    [[nodiscard]] T last() const {
+        auto const found = events<T>();
+        EXPECT_FALSE(found.empty()) << T::kType << ": none";
+        return found.empty() ? T{} : found.back();
     }
     /// Waits for `count` events of type T and returns the last.
     template <class T>
