@@ -2,7 +2,7 @@
 // container formats from a list, whatever their name says.
 #pragma once
 
-#include "worker/data/av_handles.hpp"
+#include "worker/data/av_handles_internal.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // leaving out pictures that nothing else refers to. Bit-exact with decoding everything.
 #pragma once
 
-#include "worker/data/av_handles.hpp"
+#include "worker/data/av_handles_internal.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/data/demux.hpp"
 #include "worker/data/frame_table.hpp"

@@ -175,8 +175,9 @@ public:
 
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
-        pipeline_->complete(task, fill_sample(schedule_, manifest_, task.batch->refs[task.sample],
-                                              options_.frame_stride, decoder, task.out));
+        SampleSource const source{schedule_, manifest_, options_.frame_stride};
+        pipeline_->complete(
+            task, fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
 
     void decode_until_end() {

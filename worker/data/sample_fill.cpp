@@ -18,9 +18,9 @@ std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
     return static_cast<std::int64_t>(plan::below(hash, static_cast<std::uint64_t>(places)));
 }
 
-Result<FilledSample> fill_sample(plan::StepSchedule const& schedule, Manifest const& manifest,
-                                 plan::SampleRef const& ref, int frame_stride, ClipDecoder& decoder,
-                                 std::span<std::uint8_t> out) {
+Result<FilledSample> fill_sample(SampleSource const& source, plan::SampleRef const& ref,
+                                 ClipDecoder& decoder, std::span<std::uint8_t> out) {
+    auto const& [schedule, manifest, frame_stride] = source;
     plan::Bucket const& bucket = schedule.buckets()[ref.bucket];
     int const window_frames = (bucket.key.num_frames - 1) * frame_stride + 1;
     FrameSize const size{.height = bucket.key.height, .width = bucket.key.width};

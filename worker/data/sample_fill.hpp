@@ -21,15 +21,21 @@ struct FilledSample {
     std::vector<BadClip> bad;  // in the order of the attempts
 };
 
+/// Where samples come from; the schedule's clip indices are the manifest's.
+struct SampleSource {
+    plan::StepSchedule const& schedule;
+    Manifest const& manifest;
+    int frame_stride = 1;
+};
+
 /// The first frame of the window: uniform over the places where it fits, by (sample, clip).
 [[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
                                               std::uint32_t clip_index, int window_frames);
 
 /// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Errors: corrupt (the clip
 /// and every replacement that may be tried are bad), cancelled, out_of_memory never.
-[[nodiscard]] Result<FilledSample> fill_sample(plan::StepSchedule const& schedule,
-                                               Manifest const& manifest, plan::SampleRef const& ref,
-                                               int frame_stride, ClipDecoder& decoder,
+[[nodiscard]] Result<FilledSample> fill_sample(SampleSource const& source,
+                                               plan::SampleRef const& ref, ClipDecoder& decoder,
                                                std::span<std::uint8_t> out);
 
 }  // namespace osora::worker

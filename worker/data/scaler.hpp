@@ -2,7 +2,7 @@
 // memory of the caller. One per thread; its scratch memory stays.
 #pragma once
 
-#include "worker/data/av_handles.hpp"
+#include "worker/data/av_handles_internal.hpp"
 #include "worker/data/decoder.hpp"
 
 #include <cstdint>

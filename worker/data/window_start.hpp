@@ -1,7 +1,7 @@
 // Private to worker/data: where in a file decoding must start to get a window of frames.
 #pragma once
 
-#include "worker/data/av_handles.hpp"
+#include "worker/data/av_handles_internal.hpp"
 #include "worker/data/demux.hpp"
 #include "worker/data/frame_table.hpp"
 
