@@ -49,7 +49,8 @@ public:
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
-            if (view_.status.state == protocol::RunState::done) return finish();
+            bool const news = view_.records > options_.known_records;
+            if (news && view_.status.state == protocol::RunState::done) return finish();
             if (over) return lose(why_gone(), kExitUnreachable);
             output_->tick(view_, now());
         }
@@ -75,16 +76,20 @@ private:
             OSORA_TRY(auto const records, tail_.read());
             if (records.empty()) return {};
             heard_ = Clock::now();
-            for (auto const& record : records) {
-                if (std::holds_alternative<protocol::MetricChunk>(record.event)) {
-                    fold(view_, record);  // the most frequent one changes no state
-                    continue;
-                }
-                auto const before = view_;
-                fold(view_, record);
-                output_->record(before, record, view_);
-            }
+            for (auto const& record : records) take(record);
         }
+    }
+
+    void take(protocol::JournalRecord const& record) {
+        // The most frequent one changes no state, and a view is not cheap to copy.
+        bool const silent = std::holds_alternative<protocol::MetricChunk>(record.event) ||
+                            view_.records < options_.known_records;
+        if (silent) return fold(view_, record);
+        auto const before = view_;
+        fold(view_, record);
+        bool const said = interrupts_ > 0 && !options_.json &&
+                          std::holds_alternative<protocol::StopRequested>(record.event);
+        if (!said) output_->record(before, record, view_);
     }
 
     void on_signal(int signal) {
@@ -95,10 +100,7 @@ private:
                                      run_.number));
             left_ = true;
         } else if (interrupts_ == 1) {
-            output_->say(
-                fmt::format("stopping after this step, with a checkpoint; then "
-                            "osora resume {} continues (Ctrl-C again: now)",
-                            run_.number));
+            output_->say("stopping after this step, with a checkpoint (Ctrl-C again: now)");
         } else if (interrupts_ == 2) {
             output_->say("stopping now");
         } else {

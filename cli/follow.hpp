@@ -13,6 +13,8 @@ struct FollowOptions {
     /// The controller that this process started; nullptr: somebody else's, which is only watched
     /// (Ctrl-C leaves it running).
     Controller* controller = nullptr;
+    /// Records of the journal that are old news: a resumed run is followed from here on.
+    std::uint64_t known_records = 0;
 };
 
 /// osora's exit code.

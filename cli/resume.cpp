@@ -39,7 +39,10 @@ int run(Context const& context, Arguments const& arguments) {
     }
     return start_and_follow(
         context, folder,
-        {.json = json, .attached = !arguments.has("--detach"), .resume = is_over(view)});
+        {.json = json,
+         .attached = !arguments.has("--detach"),
+         .resume = is_over(view),
+         .known_records = view.records});
 }
 
 }  // namespace

@@ -5,12 +5,15 @@
 #include "cli/context.hpp"
 #include "cli/launch.hpp"
 
+#include <cstdint>
+
 namespace osora::cli {
 
 struct StartOptions {
     bool json = false;
     bool attached = true;
-    bool resume = false;
+    bool resume = false;              // the run has ended and is opened again
+    std::uint64_t known_records = 0;  // of its journal, not to be told again
 };
 
 /// osora's exit code.

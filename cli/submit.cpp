@@ -139,7 +139,7 @@ int start(Context const& context, Arguments const& arguments, Prepared prepared)
     if (json) {
         fmt::print("{}\n", protocol::encode(prepared.planned.decision));
     } else {
-        fmt::print("{}", render_plan(prepared.planned.decision, prepared.planned.header));
+        fmt::print("{}\n", render_plan(prepared.planned.decision, prepared.planned.header));
         std::fflush(stdout);
     }
     return start_and_follow(context, *run,

@@ -35,19 +35,10 @@ void check_against_machine(plan::ResolvedConfig& resolved) {
     });
 }
 
-/// Without the text of a run file there is nothing to hold against the machine.
-bool was_read(plan::ResolvedConfig const& resolved) {
-    return std::ranges::none_of(resolved.problems, [](plan::ConfigProblem const& each) {
-        return each.column > 0 ||
-               (each.where.layer == plan::Layer::run && each.where.line == 0 &&
-                each.message.find(':') == std::string::npos);
-    });
-}
-
 int run(Context const& context, Arguments const& arguments) {
     auto const request = config_request(context, arguments);
     auto resolved = plan::load_config(request);
-    if (was_read(resolved)) check_against_machine(resolved);
+    if (resolved.whole) check_against_machine(resolved);
     bool const ok = resolved.problems.empty();
     if (arguments.has("--json")) {
         print_json("validate", {{"ok", ok}, {"problems", problems_json(resolved.problems)}});

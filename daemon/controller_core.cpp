@@ -50,7 +50,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     if (status_.nodes.empty()) record(options_.submission);
     OSORA_CHECK_EQ(static_cast<int>(status_.nodes.size()), node_count());
     if (status_.state == RunState::submitted) record(PlanChosen{options_.plan});
-    if (status_.state != RunState::done) {
+    if (status_.state != RunState::done || options_.resume) {
         record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives});
     }
     if (status_.stop == StopMode::orderly) {

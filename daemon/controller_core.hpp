@@ -23,6 +23,7 @@ struct ControllerOptions {
     std::string host, boot_id;          // of this controller
     int pid = 0;
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
+    bool resume = false;  // a run that has ended, but not well, is opened again
     double step_timeout_s = 0;  // faults.step_timeout; 0 = max(60 s, 5 x the median step)
     MonotonicTime lost_after = 4s;       // silence of an agent
     MonotonicTime lease = 5s;            // that its agents were given

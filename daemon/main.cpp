@@ -33,7 +33,7 @@ fs::path worker_program(Environment const& environment) {
     return chosen.empty() ? own_path().parent_path() / "osora-worker" : fs::absolute(chosen);
 }
 
-int one_run(fs::path const& run_dir, int leash_fd) {
+int one_run(fs::path const& run_dir, int leash_fd, bool resume) {
     Environment const environment = current_environment();
     std::error_code error;
     protocol::RunPaths const paths{fs::canonical(run_dir, error)};
@@ -54,6 +54,7 @@ int one_run(fs::path const& run_dir, int leash_fd) {
     }
     OneRunOptions options{.paths = paths,
                           .leash_fd = leash_fd,
+                          .resume = resume,
                           .osorad = own_path(),
                           .worker_program = worker_program(environment),
                           .environment = environment,
@@ -88,15 +89,17 @@ int run(int argc, char** argv) {
     CLI::App app(kHelp, "osorad");
     fs::path run_dir;
     int leash_fd = -1;
+    bool resume = false;
     app.add_option("--one-run", run_dir, "Control the run in this directory, then exit");
     app.add_option("--leash-fd", leash_fd,
                    "Descriptor of a pipe; its end is a request to stop (attached runs)");
+    app.add_flag("--resume", resume, "Open the run again when it has ended, but not well");
     app.set_version_flag("--version", fmt::format("osorad {} ({})", kVersion, kGitCommit));
     auto* const agent_command =
         app.add_subcommand("agent", "Run this node's workers; instructions come on stdin");
     CLI11_PARSE(app, argc, argv);
     if (agent_command->parsed()) return agent();
-    if (!run_dir.empty()) return one_run(run_dir, leash_fd);
+    if (!run_dir.empty()) return one_run(run_dir, leash_fd, resume);
     fmt::print(stderr, "osorad: nothing to do: give --one-run RUN_DIR, or see --help\n");
     return kExitUsage;
 }

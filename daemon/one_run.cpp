@@ -108,6 +108,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.core = core_options(std::move(submission), std::move(plan));
     setup.core.next_sequence = opened.journal->next_sequence();
     setup.core.step_timeout_s = step_timeout_s;
+    setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);
     setup.local.osorad = options.osorad;

@@ -49,7 +49,8 @@ struct PlanChosen {
     static constexpr std::string_view kType = "plan";
     json::value plan;  // plan::PlanDecision
 };
-/// A controller took the run over; from the second one on it re-adopts the agents that live.
+/// A controller took the run over; from the second one on it re-adopts the agents that live. Behind a
+/// RunEnded that was not ok it opens the run again (osora resume).
 struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;

@@ -91,7 +91,24 @@ void on(RunStatus& run, PlanChosen const&) {
     if (run.state == RunState::submitted) run.state = RunState::checked;
 }
 
+/// A run that did not end well is opened again: it goes on from its last checkpoint, in a new epoch
+/// and with all of its restarts.
+void reopen(RunStatus& run) {
+    run.state = RunState::allocating;
+    run.verdict = Verdict::none;
+    run.exit_code = run.restarts = run.rounds = 0;
+    run.cause.clear();
+    run.cause_is_echo = run.ordered = false;
+    run.stop = StopMode::none;
+    for (NodeStatus& node : run.nodes) {
+        node.joined = node.finished = false;
+        node.stopped = true;
+        node.losses = 0;
+    }
+}
+
 void on(RunStatus& run, ControllerStarted const& event) {
+    if (run.state == RunState::done && run.verdict != Verdict::ok) reopen(run);
     run.lives = std::max(run.lives, event.life + 1);
     bool const first = run.state == RunState::submitted || run.state == RunState::checked;
     if (first) run.state = RunState::allocating;
@@ -242,7 +259,9 @@ void fold(RunStatus& run, RunEvent const& event) {
     std::visit(
         [&run]<class T>(T const& each) {
             bool const awaited = std::is_same_v<T, RunSubmitted> || !run.nodes.empty();
-            if (run.state == RunState::done || !awaited || is_echo(run, each)) return;
+            bool const heard =
+                run.state != RunState::done || std::is_same_v<T, ControllerStarted>;
+            if (!heard || !awaited || is_echo(run, each)) return;
             on(run, each);
         },
         event);

@@ -65,9 +65,9 @@ struct RunStatus {
     friend bool operator==(RunStatus const&, RunStatus const&) = default;
 };
 
-/// Advances `run` by one event. A done run ignores every event; so does any run for events of older
-/// epochs, of nodes it has not, and before RunSubmitted: whoever reads a journal may be fed a
-/// damaged one.
+/// Advances `run` by one event. A done run ignores every event but ControllerStarted, which opens one
+/// that did not end well again; any run ignores events of older epochs, of nodes it has not, and
+/// before RunSubmitted: whoever reads a journal may be fed a damaged one.
 void fold(RunStatus& run, RunEvent const& event);
 
 [[nodiscard]] bool all_joined(RunStatus const& run);

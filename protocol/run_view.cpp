@@ -151,6 +151,7 @@ void on(RunView& view, ControllerStarted const& event, std::int64_t) {
     view.controller_host = event.host;
     view.controller_boot_id = event.boot_id;
     view.controller_pid = event.pid;
+    if (view.status.state != RunState::done) view.ended_us = 0;  // it may have been opened again
 }
 
 void on(RunView& view, LaunchOrdered const& event, std::int64_t) {

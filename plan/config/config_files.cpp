@@ -62,6 +62,7 @@ ResolvedConfig load_config(ConfigRequest const& request) {
     if (!unreadable.empty() && unreadable.back().where.layer == Layer::run) {
         ResolvedConfig none;  // rules between keys would only repeat that the file is missing
         none.run_file = shown;
+        none.whole = false;
         none.problems = std::move(unreadable);
         return none;
     }

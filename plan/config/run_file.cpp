@@ -29,6 +29,7 @@ std::string syntax_message(toml::parse_error const& error) {
 void read_text(ConfigText const& source, ResolvedConfig& into) {
     Origin const origin{source.layer, source.file, 0};
     auto const refuse = [&](std::string message) {
+        into.whole = false;
         into.problems.push_back({origin, 0, std::move(message)});
     };
     if (auto const zero = source.text.find('\0'); zero != std::string::npos) {
@@ -42,6 +43,7 @@ void read_text(ConfigText const& source, ResolvedConfig& into) {
         toml::table const root = toml::parse(std::string_view(source.text), source.file);
         LayerReader(into, origin).read(root);
     } catch (toml::parse_error const& error) {  // the parse boundary
+        into.whole = false;
         Origin place = origin;
         place.line = static_cast<int>(error.source().begin.line);
         into.problems.push_back(
@@ -146,10 +148,7 @@ ResolvedConfig resolve_config(std::vector<ConfigText> const& layers,
         read_text(layer, resolved);
     }
     for (std::string const& set : sets) apply_set(set, resolved);
-    bool const parsed = std::ranges::none_of(resolved.problems, [](ConfigProblem const& each) {
-        return each.column > 0 || (each.where.layer != Layer::command_line && each.where.line == 0);
-    });
-    if (parsed) check_keys(resolved);  // else most keys are missing for one reason
+    if (resolved.whole) check_keys(resolved);  // else most keys are missing for one reason
     std::ranges::stable_sort(resolved.problems, {}, [](ConfigProblem const& each) {
         return std::tuple(each.where.layer, each.where.line);
     });

@@ -183,6 +183,22 @@ TEST(RunStatus, ANodeThatStopsItsWorkersUnaskedIsAFault) {
               "node 1 stopped its workers: it had no controller");
 }
 
+TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
+    RunStatus const ended = after(running(), {StopRequested{false, "Ctrl-C"}, NodeStopped{0, 0, 0},
+                                              NodeStopped{0, 1, 0}, RunEnded{Verdict::cancelled, 130, "Ctrl-C"}});
+    ASSERT_EQ(ended.state, RunState::done);
+    RunStatus const again = after(ended, {ControllerStarted{}});
+    EXPECT_EQ(again.state, RunState::allocating);
+    EXPECT_EQ(again.verdict, Verdict::none);
+    EXPECT_EQ(again.exit_code, 0);
+    EXPECT_EQ(again.epoch, 0) << "the next one is new";
+    EXPECT_EQ(again.checkpoint_step, ended.checkpoint_step);
+    RunStatus const launched = after(again, {joined(0), joined(1), LaunchOrdered{1, 2, "", 0}});
+    EXPECT_EQ(launched.epoch, 1);
+    RunStatus const well = after(running(), {RunEnded{Verdict::ok, 0, ""}});
+    EXPECT_EQ(after(well, {ControllerStarted{}}).state, RunState::done);
+}
+
 // Whatever comes in whatever order: no crash, no index out of range, restarts bounded, done stays.
 TEST(RunStatus, SurvivesAnySequenceOfEvents) {
     std::mt19937 random(1);
