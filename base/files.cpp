@@ -43,15 +43,24 @@ struct FileSystem {
 
 // From linux/magic.h and the file systems' own sources.
 constexpr std::array kFileSystems{
-    FileSystem{0xEF53, "ext4", false},          FileSystem{0x58465342, "xfs", false},
-    FileSystem{0x9123683E, "btrfs", false},     FileSystem{0x01021994, "tmpfs", false},
-    FileSystem{0x794C7630, "overlayfs", false}, FileSystem{0x2FC12FC1, "zfs", false},
-    FileSystem{0x858458F6, "ramfs", false},     FileSystem{0xF2F52010, "f2fs", false},
-    FileSystem{0x6969, "nfs", true},            FileSystem{0x0BD00BD0, "lustre", true},
-    FileSystem{0x47504653, "gpfs", true},       FileSystem{0x19830326, "beegfs", true},
-    FileSystem{0x00C36400, "cephfs", true},     FileSystem{0xFF534D42, "cifs", true},
-    FileSystem{0xFE534D42, "smb2", true},       FileSystem{0x5346414F, "afs", true},
-    FileSystem{0x01021997, "9p", true},         FileSystem{0x65735546, "fuse", true},
+    FileSystem{0xEF53, "ext4", false},
+    FileSystem{0x58465342, "xfs", false},
+    FileSystem{0x9123683E, "btrfs", false},
+    FileSystem{0x01021994, "tmpfs", false},
+    FileSystem{0x794C7630, "overlayfs", false},
+    FileSystem{0x2FC12FC1, "zfs", false},
+    FileSystem{0x858458F6, "ramfs", false},
+    FileSystem{0xF2F52010, "f2fs", false},
+    FileSystem{0x6969, "nfs", true},
+    FileSystem{0x0BD00BD0, "lustre", true},
+    FileSystem{0x47504653, "gpfs", true},
+    FileSystem{0x19830326, "beegfs", true},
+    FileSystem{0x00C36400, "cephfs", true},
+    FileSystem{0xFF534D42, "cifs", true},
+    FileSystem{0xFE534D42, "smb2", true},
+    FileSystem{0x5346414F, "afs", true},
+    FileSystem{0x01021997, "9p", true},
+    FileSystem{0x65735546, "fuse", true},
 };
 
 Result<FileSystem> file_system_of(std::filesystem::path const& path) {
@@ -89,8 +98,8 @@ Error file_error(int error, std::string_view what, std::filesystem::path const& 
     Errc code = Errc::io;
     if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = Errc::out_of_space;
     if (error == ENOENT) code = Errc::not_found;
-    return {code, fmt::format("{}: {}: {}", path.string(), what,
-                              std::generic_category().message(error))};
+    return {code,
+            fmt::format("{}: {}: {}", path.string(), what, std::generic_category().message(error))};
 }
 
 Result<std::string> read_file(std::filesystem::path const& path, std::int64_t limit_bytes) {

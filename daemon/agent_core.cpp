@@ -19,7 +19,9 @@ namespace {
 constexpr std::size_t kReportsBeforeNoticesDrop = 1000;
 constexpr std::size_t kChunksInFlight = 8;
 
-double seconds(MonotonicTime time) { return std::chrono::duration<double>(time).count(); }
+double seconds(MonotonicTime time) {
+    return std::chrono::duration<double>(time).count();
+}
 
 }  // namespace
 
@@ -56,7 +58,9 @@ void AgentCore::Impl::on(ControllerConnected const&) {
     act(SendToController{std::move(hello)});
 }
 
-void AgentCore::Impl::on(ControllerDisconnected const&) { welcomed_ = false; }
+void AgentCore::Impl::on(ControllerDisconnected const&) {
+    welcomed_ = false;
+}
 
 void AgentCore::Impl::on(ControllerSaid const& input) {
     last_word_ = now_.monotonic;
@@ -69,7 +73,9 @@ void AgentCore::Impl::hear(Welcome const&) {
     next_beat_ = now_.monotonic;
 }
 
-void AgentCore::Impl::hear(Refused const& message) { leave(1, "refused: " + message.reason); }
+void AgentCore::Impl::hear(Refused const& message) {
+    leave(1, "refused: " + message.reason);
+}
 
 void AgentCore::Impl::hear(Beat const&) {}
 
@@ -101,7 +107,9 @@ void AgentCore::Impl::on(StoreBound const& input) {
     if (welcomed_) act(SendToController{answer});
 }
 
-void AgentCore::Impl::hear(Dismiss const&) { leave(0, "dismissed"); }
+void AgentCore::Impl::hear(Dismiss const&) {
+    leave(0, "dismissed");
+}
 
 /// Exits once the workers are gone.
 void AgentCore::Impl::leave(int exit_code, std::string why) {
@@ -111,7 +119,9 @@ void AgentCore::Impl::leave(int exit_code, std::string why) {
     if (workers_alive() > 0) stop(StopHow::terminate, *leaving_);
 }
 
-void AgentCore::Impl::act(AgentAction action) { actions_.push_back(std::move(action)); }
+void AgentCore::Impl::act(AgentAction action) {
+    actions_.push_back(std::move(action));
+}
 
 /// Kept until it is acknowledged.
 void AgentCore::Impl::report(FromAgent event) {
@@ -129,9 +139,8 @@ void AgentCore::Impl::report(FromAgent event) {
 void AgentCore::Impl::take_metrics(bool partial) {
     if (!reducer_) return;
     auto const in_flight = [this] {
-        return static_cast<std::size_t>(std::ranges::count_if(reports_, [](auto const& each) {
-            return std::holds_alternative<MetricChunk>(each);
-        }));
+        return static_cast<std::size_t>(std::ranges::count_if(
+            reports_, [](auto const& each) { return std::holds_alternative<MetricChunk>(each); }));
     };
     while (partial || (welcomed_ && in_flight() < kChunksInFlight)) {
         auto chunk = reducer_->take(partial);
@@ -198,7 +207,8 @@ MonotonicTime AgentCore::Impl::next_deadline() const {
     if (exited_) return kNever;
     MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_});
     MonotonicTime const lease_end = last_word_ + options_.lease;
-    if (workers_alive() == 0) return std::min(next, std::max(idle_since_, lease_end) + options_.linger);
+    if (workers_alive() == 0)
+        return std::min(next, std::max(idle_since_, lease_end) + options_.linger);
     if (!lease_ended_) next = std::min(next, lease_end);
     return next;
 }
@@ -209,7 +219,11 @@ AgentCore::~AgentCore() = default;
 AgentActions AgentCore::handle(Now now, AgentInput const& input) {
     return impl_->handle(now, input);
 }
-MonotonicTime AgentCore::next_deadline() const { return impl_->next_deadline(); }
-int AgentCore::workers_alive() const { return impl_->workers_alive(); }
+MonotonicTime AgentCore::next_deadline() const {
+    return impl_->next_deadline();
+}
+int AgentCore::workers_alive() const {
+    return impl_->workers_alive();
+}
 
 }  // namespace osora::daemon

@@ -1,6 +1,6 @@
-// The agent of one node, sans-io: starts and stops the node's workers as the controller asks, reports
-// their ends at once and their metrics once a second, and stops them when its lease runs out. Driven
-// by the agent shell and by the simulation.
+// The agent of one node, sans-io: starts and stops the node's workers as the controller asks,
+// reports their ends at once and their metrics once a second, and stops them when its lease runs
+// out. Driven by the agent shell and by the simulation.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -89,8 +89,8 @@ struct ExitAgent {
     int exit_code = 0;
     std::string message;  // for its log
 };
-using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers,
-                                 SignalWorkers, ExitAgent>;
+using AgentAction =
+    std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers, SignalWorkers, ExitAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {

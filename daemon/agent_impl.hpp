@@ -12,10 +12,10 @@ namespace osora::daemon {
 
 struct WorkerState {
     bool alive = false;
-    bool done = false;     // ended well
-    bool stopped = false;  // WorkerFinished::stopped
+    bool done = false;      // ended well
+    bool stopped = false;   // WorkerFinished::stopped
     bool finished = false;  // said WorkerFinished
-    bool failed = false;   // reported
+    bool failed = false;    // reported
     int pid = 0, steps = 0;
     std::string last_words;  // of WorkerFailed
     protocol::RankPulse pulse;
@@ -72,9 +72,9 @@ private:
     [[nodiscard]] WorkerState* worker_at(int epoch, int rank);
 
     AgentOptions options_;
-    Now now_;                   // of the call in progress
-    AgentActions actions_;      // of the call in progress
-    bool welcomed_ = false;     // reports may be sent
+    Now now_;                // of the call in progress
+    AgentActions actions_;   // of the call in progress
+    bool welcomed_ = false;  // reports may be sent
     bool exited_ = false;
     MonotonicTime last_word_{};  // of the controller
     MonotonicTime next_beat_{};

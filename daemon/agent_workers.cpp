@@ -126,8 +126,8 @@ bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&
     if (!stop_) return false;
     if (options_.exec) return !end.oom_killed;  // what a program makes of SIGTERM is its own affair
     if (end.oom_killed) return false;
-    bool const ended_by_us = end.signal == 0 && (end.exit_code == kExitEndedByController ||
-                                                 end.exit_code == kExitOk);
+    bool const ended_by_us =
+        end.signal == 0 && (end.exit_code == kExitEndedByController || end.exit_code == kExitOk);
     if (stop_ == StopHow::checkpoint && !lease_ended_) return ended_by_us;
     bool const killed = end.signal == SIGTERM || end.signal == SIGKILL;
     bool const lost_peers = end.signal == 0 && end.exit_code == kExitComm;
@@ -221,9 +221,8 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
 void AgentCore::Impl::end_lease() {
     if (std::exchange(lease_ended_, true)) return;
     auto const limit = now_.monotonic + options_.kill_grace;
-    stop(StopHow::checkpoint,
-         fmt::format("no controller for {:.1f} s",
-                     std::chrono::duration<double>(options_.lease).count()));
+    stop(StopHow::checkpoint, fmt::format("no controller for {:.1f} s",
+                                          std::chrono::duration<double>(options_.lease).count()));
     if (stop_ != StopHow::kill) kill_at_ = std::min(kill_at_, limit);
 }
 

@@ -137,7 +137,8 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, NodeStopped>) {
                 return !known.stopped;
             } else if constexpr (std::is_same_v<T, MetricChunk>) {
-                return is_sane(each) && each.step0 >= links_[static_cast<std::size_t>(node)].next_step;
+                return is_sane(each) &&
+                       each.step0 >= links_[static_cast<std::size_t>(node)].next_step;
             }
             return true;
         },

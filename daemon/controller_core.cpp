@@ -82,8 +82,8 @@ void ControllerCore::Impl::forgive_own_pause() {
 }
 
 void ControllerCore::Impl::on(AgentConnected const& input) {
-    auto const strangers = std::ranges::count_if(
-        connections_, [](auto const& each) { return each.second.node < 0; });
+    auto const strangers =
+        std::ranges::count_if(connections_, [](auto const& each) { return each.second.node < 0; });
     connections_[input.connection] = {now_.monotonic + kHelloLimit};
     if (static_cast<std::size_t>(strangers) >= kStrangersMax + links_.size()) {
         close(input.connection, "too many connections");
@@ -184,7 +184,9 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     while (step_times_.size() > kStepTimes) step_times_.pop_front();
 }
 
-void ControllerCore::Impl::act(ControllerAction action) { actions_.push_back(std::move(action)); }
+void ControllerCore::Impl::act(ControllerAction action) {
+    actions_.push_back(std::move(action));
+}
 
 void ControllerCore::Impl::send(int node, ToAgent message, bool waits) {
     int const connection = link(node).connection;
@@ -223,11 +225,17 @@ ControllerCore::ControllerCore(ControllerOptions options,
                                std::vector<JournalRecord> const& replayed)
     : impl_(std::make_unique<Impl>(std::move(options), replayed)) {}
 ControllerCore::~ControllerCore() = default;
-ControllerActions ControllerCore::start(Now now) { return impl_->start(now); }
+ControllerActions ControllerCore::start(Now now) {
+    return impl_->start(now);
+}
 ControllerActions ControllerCore::handle(Now now, ControllerInput const& input) {
     return impl_->handle(now, input);
 }
-MonotonicTime ControllerCore::next_deadline() const { return impl_->next_deadline(); }
-RunStatus const& ControllerCore::status() const { return impl_->status(); }
+MonotonicTime ControllerCore::next_deadline() const {
+    return impl_->next_deadline();
+}
+RunStatus const& ControllerCore::status() const {
+    return impl_->status();
+}
 
 }  // namespace osora::daemon

@@ -1,5 +1,6 @@
-// The controller of one run, sans-io: the shell feeds it inputs and carries out the actions in order.
-// Driven by daemon shells and by the simulation; holds no socket, file, clock or random device.
+// The controller of one run, sans-io: the shell feeds it inputs and carries out the actions in
+// order. Driven by daemon shells and by the simulation; holds no socket, file, clock or random
+// device.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -23,15 +24,15 @@ struct ControllerOptions {
     std::string host, boot_id;          // of this controller
     int pid = 0;
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
-    bool resume = false;  // a run that has ended, but not well, is opened again
-    double step_timeout_s = 0;  // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    MonotonicTime lost_after = 4s;       // silence of an agent
-    MonotonicTime lease = 5s;            // that its agents were given
-    MonotonicTime join_limit = 60s;      // from StartAgent to its hello
-    MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one
-    MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user
-    MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
-    MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
+    bool resume = false;              // a run that has ended, but not well, is opened again
+    double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
+    MonotonicTime lost_after = 4s;    // silence of an agent
+    MonotonicTime lease = 5s;         // that its agents were given
+    MonotonicTime join_limit = 60s;   // from StartAgent to its hello
+    MonotonicTime adopt_limit = 6s;   // a new life waits so long for agents of the last one
+    MonotonicTime stop_limit = 60s;   // orderly stop asked for by a user
+    MonotonicTime leash_limit = 8s;   // orderly stop because the attached osora went away
+    MonotonicTime kill_limit = 6s;    // from "terminate" or "kill" to NodeStopped
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 
@@ -70,9 +71,9 @@ using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnecte
                                      StopAsked, LeashBroken, JournalFailed, Tick>;
 
 // Actions, carried out in order. Each is idempotent.
-/// Append to the journal. With `sync` the actions behind it wait until it is durable. Records may be
-/// written ahead of the actions between them, so that one sync serves all that are queued; after a
-/// failure everything that is queued is dropped and JournalFailed is the next input.
+/// Append to the journal. With `sync` the actions behind it wait until it is durable. Records may
+/// be written ahead of the actions between them, so that one sync serves all that are queued; after
+/// a failure everything that is queued is dropped and JournalFailed is the next input.
 struct AppendRecord {
     protocol::JournalRecord record;
     bool sync = true;
@@ -105,8 +106,8 @@ struct Finish {  // the controller process exits
     int exit_code = 0;
     std::string message;  // for its log
 };
-using ControllerAction = std::variant<AppendRecord, SendToAgent, CloseConnection, StartAgent,
-                                      StopAgent, Finish>;
+using ControllerAction =
+    std::variant<AppendRecord, SendToAgent, CloseConnection, StartAgent, StopAgent, Finish>;
 using ControllerActions = std::vector<ControllerAction>;
 
 class ControllerCore {

@@ -11,13 +11,14 @@ using namespace protocol;
 
 namespace {
 
-double seconds(MonotonicTime time) { return std::chrono::duration<double>(time).count(); }
+double seconds(MonotonicTime time) {
+    return std::chrono::duration<double>(time).count();
+}
 
 }  // namespace
 
 void ControllerCore::Impl::pursue() {
-    while (!finished_ && pursue_once()) {
-    }
+    while (!finished_ && pursue_once()) {}
 }
 
 /// Returns whether a record changed the state, so that the goal may be another one.
@@ -172,8 +173,8 @@ void ControllerCore::Impl::check_process(int node) {
             return;
         case AgentProcess::starting:
             if (!due) return;
-            lose(node, fmt::format("agent did not join within {:.0f} s",
-                                   seconds(options_.join_limit)));
+            lose(node,
+                 fmt::format("agent did not join within {:.0f} s", seconds(options_.join_limit)));
             return;
         case AgentProcess::up:
             if (now_.monotonic >= each.stop_deadline) {
@@ -207,8 +208,8 @@ void ControllerCore::Impl::stop_agent(int node) {
     // Where the backend cannot confirm its end, the lease has ended its workers by then.
     auto const lease_end = options_.lease + options_.kill_limit;
     bool const over = status_.state == RunState::done;
-    auto const limit = over ? options_.agent_stop_limit
-                            : std::max(options_.agent_stop_limit, lease_end);
+    auto const limit =
+        over ? options_.agent_stop_limit : std::max(options_.agent_stop_limit, lease_end);
     each.process = AgentProcess::stopping;
     each.process_deadline = now_.monotonic + limit;
     AgentIdentity const& id = each.identity;

@@ -35,13 +35,13 @@ struct NodeLink {
     AgentProcess process = AgentProcess::none;
     MonotonicTime process_deadline = kNever;  // unknown, starting, stopping
     int attempt = 0;
-    AgentIdentity identity;              // of the agent that is up or being stopped
+    AgentIdentity identity;               // of the agent that is up or being stopped
     std::vector<AgentIdentity> given_up;  // agents that were replaced: never accepted again
-    int connection = -1;                 // welcomed; -1 = none
-    std::uint64_t next_report = 0;       // number of the next one on this connection
-    std::uint64_t taken = 0;             // reports of this agent below it were taken
-    int launched = -1;                   // newest epoch that the agent has or was sent
-    int store_asked = -1;                // epoch
+    int connection = -1;                  // welcomed; -1 = none
+    std::uint64_t next_report = 0;        // number of the next one on this connection
+    std::uint64_t taken = 0;              // reports of this agent below it were taken
+    int launched = -1;                    // newest epoch that the agent has or was sent
+    int store_asked = -1;                 // epoch
     std::optional<protocol::StopHow> stop_sent;
     MonotonicTime stop_deadline = kNever;  // then its agent is ended
     bool dismissed = false;
@@ -130,8 +130,8 @@ private:
 
     MonotonicTime last_call_{};
     MonotonicTime due_ = kNever;  // next_deadline() after the last call
-    Now now_;                    // of the call in progress
-    ControllerActions actions_;  // of the call in progress
+    Now now_;                     // of the call in progress
+    ControllerActions actions_;   // of the call in progress
 };
 
 }  // namespace osora::daemon

@@ -23,8 +23,8 @@ struct NodePulse {
 };
 
 /// The rank to blame once any rank is over its limit; nullopt while none is. Ranks that wait for it
-/// in a collective fall silent with it, so it is, of those silent for half their limit, the one that
-/// is behind: lowest step, then longest silent, then lowest rank.
+/// in a collective fall silent with it, so it is, of those silent for half their limit, the one
+/// that is behind: lowest step, then longest silent, then lowest rank.
 [[nodiscard]] std::optional<NodePulse> find_hang(std::vector<NodePulse> const& ranks,
                                                  HangLimits const& limits);
 

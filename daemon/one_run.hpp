@@ -14,7 +14,7 @@ namespace osora::daemon {
 struct OneRunOptions {
     protocol::RunPaths paths;  // absolute
     int leash_fd = -1;
-    bool resume = false;  // open a run again that has ended, but not well
+    bool resume = false;                   // open a run again that has ended, but not well
     std::filesystem::path osorad;          // this program, to run agents
     std::filesystem::path worker_program;  // absolute
     Environment environment;

@@ -1,6 +1,6 @@
 // What a run needs next, as a function of its state alone (docs/rfc/001). Pure and level-triggered:
-// the controller compares the goal with what it has already asked for, so that a goal may be pursued
-// again after a crash or a lost connection without harm.
+// the controller compares the goal with what it has already asked for, so that a goal may be
+// pursued again after a crash or a lost connection without harm.
 #pragma once
 
 #include "protocol/agent_messages.hpp"
@@ -9,13 +9,13 @@
 namespace osora::daemon {
 
 enum class Goal {
-    gather,        // an agent on every node
-    order_launch,  // reserve a store, then journal LaunchOrdered of epoch + 1
+    gather,         // an agent on every node
+    order_launch,   // reserve a store, then journal LaunchOrdered of epoch + 1
     start_workers,  // of `epoch` on every node that has not started them
-    watch,         // nothing but liveness
-    stop_workers,  // of `epoch`, where they are not stopped; lost agents are replaced meanwhile
-    end_run,       // journal RunEnded
-    dismiss        // the agents, then finish
+    watch,          // nothing but liveness
+    stop_workers,   // of `epoch`, where they are not stopped; lost agents are replaced meanwhile
+    end_run,        // journal RunEnded
+    dismiss         // the agents, then finish
 };
 
 [[nodiscard]] Goal goal_of(protocol::RunStatus const& run);

@@ -32,8 +32,8 @@ std::int64_t smallest_first(PlanContext const& context) {
         least = std::max(least, static_cast<double>(unit_of(context, i)) * ratio);
     }
     std::int64_t const unit = unit_of(context, 0);
-    return std::max<std::int64_t>(1, static_cast<std::int64_t>(
-                                         std::ceil(least / static_cast<double>(unit) - 1e-9))) *
+    return std::max<std::int64_t>(
+               1, static_cast<std::int64_t>(std::ceil(least / static_cast<double>(unit) - 1e-9))) *
            unit;
 }
 
@@ -58,9 +58,9 @@ double exposed_share(PlanContext const& context, std::int64_t first) {
 }
 
 GlobalBatches of_user(PlanContext const& context, int batch) {
-    return {equal_cost_globals(context, batch),
-            fmt::format("global batch {} of {}: yours", format_count(batch),
-                        context.bucket_name(0))};
+    return {
+        equal_cost_globals(context, batch),
+        fmt::format("global batch {} of {}: yours", format_count(batch), context.bucket_name(0))};
 }
 
 }  // namespace
@@ -101,18 +101,21 @@ GlobalBatches choose_global_batches(PlanContext const& context) {
     int const ranks = comparable_ranks(context.ranks);
     std::string reason;
     if (share > target) {
-        reason = fmt::format("global batch {}: batch.max; communication is {:.0f} % of a step on "
-                             "{} ranks",
-                             format_count(first), 100 * share, ranks);
+        reason = fmt::format(
+            "global batch {}: batch.max; communication is {:.0f} % of a step on "
+            "{} ranks",
+            format_count(first), 100 * share, ranks);
     } else if (first == least) {
-        reason = fmt::format("global batch {}: the least that costs every bucket the same; "
-                             "communication {:.0f} % on {} ranks",
-                             format_count(first), 100 * share, ranks);
+        reason = fmt::format(
+            "global batch {}: the least that costs every bucket the same; "
+            "communication {:.0f} % on {} ranks",
+            format_count(first), 100 * share, ranks);
     } else {
-        reason = fmt::format("global batch {}: at {} communication is {:.0f} % of a step on {} "
-                             "ranks, here {:.0f} %",
-                             format_count(first), format_count(first - unit),
-                             100 * exposed_share(context, first - unit), ranks, 100 * share);
+        reason = fmt::format(
+            "global batch {}: at {} communication is {:.0f} % of a step on {} "
+            "ranks, here {:.0f} %",
+            format_count(first), format_count(first - unit),
+            100 * exposed_share(context, first - unit), ranks, 100 * share);
     }
     return {equal_cost_globals(context, first), std::move(reason)};
 }

@@ -13,7 +13,9 @@ Error bad(std::string_view field, double value, std::string_view rule) {
                  fmt::format("calibration: {} = {}: must be {}", field, value, rule)};
 }
 
-bool positive(double value) { return std::isfinite(value) && value > 0; }
+bool positive(double value) {
+    return std::isfinite(value) && value > 0;
+}
 
 }  // namespace
 
@@ -22,8 +24,7 @@ Calibration nominal_cpu() {
     c.device = "cpu";
     c.processor = "a server core with AVX2";
     // One EPYC core with oneDNN: 43 at 64, 74 at 96, 68 at 384 wide; 87 at 1152 on another.
-    c.matmul = {{1, 64, 43}, {1, 96, 65}, {1, 1152, 80}, {2, 64, 70}, {2, 96, 110},
-                {2, 1152, 150}};
+    c.matmul = {{1, 64, 43}, {1, 96, 65}, {1, 1152, 80}, {2, 64, 70}, {2, 96, 110}, {2, 1152, 150}};
     c.launch_floor_us = 0.75;
     c.memory_bandwidth_gbps = 10;
     c.all_reduce = {.ranks = 2, .a_s = 150e-6, .b_s_per_byte = 0.8e-9};
@@ -47,7 +48,8 @@ Calibration nominal_gpu() {
 Result<void> check_calibration(Calibration const& c) {
     if (c.schema != "osora.calibration/1") {
         return Error{Errc::invalid_input, fmt::format("calibration: schema '{}': this version "
-                                                      "reads osora.calibration/1", c.schema)};
+                                                      "reads osora.calibration/1",
+                                                      c.schema)};
     }
     if (c.device != "cpu" && c.device != "gpu") {
         return Error{Errc::invalid_input,

@@ -42,19 +42,20 @@ struct Calibration {
     std::string date;       // UTC, "2025-01-31T12:00:00Z"
     int cores = 0;          // while it was measured
     std::vector<MatmulRate> matmul;
-    double launch_floor_us = 0;          // of at::add on 16 numbers, no gradient
-    double memory_bandwidth_gbps = 0;    // 1e9 bytes a second, copy of a large buffer, one rank
+    double launch_floor_us = 0;        // of at::add on 16 numbers, no gradient
+    double memory_bandwidth_gbps = 0;  // 1e9 bytes a second, copy of a large buffer, one rank
     AllReduceFit all_reduce;
     double decode_ms_per_megapixel = 0;  // of source pictures, one thread; 0: not measured
     std::vector<ModelStep> model_steps;
 };
 BOOST_DESCRIBE_STRUCT(MatmulRate, (), (threads, size, gflops))
-BOOST_DESCRIBE_STRUCT(ModelStep, (), (arch, resolution, num_frames, micro_batch_size, threads,
-                                      forward_backward_s))
+BOOST_DESCRIBE_STRUCT(ModelStep, (),
+                      (arch, resolution, num_frames, micro_batch_size, threads, forward_backward_s))
 BOOST_DESCRIBE_STRUCT(AllReduceFit, (), (ranks, a_s, b_s_per_byte))
-BOOST_DESCRIBE_STRUCT(Calibration, (), (schema, measured, device, machine, processor, date, cores,
-                                        matmul, launch_floor_us, memory_bandwidth_gbps, all_reduce,
-                                        decode_ms_per_megapixel, model_steps))
+BOOST_DESCRIBE_STRUCT(Calibration, (),
+                      (schema, measured, device, machine, processor, date, cores, matmul,
+                       launch_floor_us, memory_bandwidth_gbps, all_reduce, decode_ms_per_megapixel,
+                       model_steps))
 
 /// Published or typical constants: a server core with AVX2, or a data-centre GPU.
 [[nodiscard]] Calibration nominal_cpu();

@@ -16,10 +16,10 @@ struct BucketPlan {
     int height = 0, width = 0;  // pixels a sample is trained at (the most common aspect ratio)
     int micro_batch_size = 1;   // samples of one rank in one forward
     int grad_accum_steps = 1;
-    int global_batch_size = 1;  // micro_batch_size * grad_accum_steps * dp_size
-    double gflop_per_sample = 0;   // forward and backward
-    double step_time_s = 0;        // predicted
-    double peak_memory_gib = 0;    // predicted, of one rank
+    int global_batch_size = 1;    // micro_batch_size * grad_accum_steps * dp_size
+    double gflop_per_sample = 0;  // forward and backward
+    double step_time_s = 0;       // predicted
+    double peak_memory_gib = 0;   // predicted, of one rank
 };
 struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
@@ -38,9 +38,9 @@ struct Prediction {
     double step_time_s = 0;
     double step_time_error = 0;  // relative half width that the calibration allows, 0.25 = 25 %
     double compute_s = 0, exposed_comm_s = 0, bubble_s = 0, loader_s = 0;
-    double peak_memory_gib = 0;       // of one rank, worst bucket
-    std::string peak_bucket;          // "64 x 8"
-    double host_memory_gib = 0;       // of one node: loaders and, on CPU ranks, everything
+    double peak_memory_gib = 0;  // of one rank, worst bucket
+    std::string peak_bucket;     // "64 x 8"
+    double host_memory_gib = 0;  // of one node: loaders and, on CPU ranks, everything
     double samples_per_s = 0;
 };
 struct Alternative {
@@ -66,19 +66,20 @@ struct PlanDecision {
     std::vector<NcclSetting> nccl_env;
 };
 
-BOOST_DESCRIBE_STRUCT(BucketPlan, (), (resolution, num_frames, height, width, micro_batch_size,
-                                       grad_accum_steps, global_batch_size, gflop_per_sample,
-                                       step_time_s, peak_memory_gib))
-BOOST_DESCRIBE_STRUCT(LayoutPlan, (), (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute,
-                                       activation_store, precision, grad_bucket_mib, num_workers,
-                                       prefetch_factor, threads_per_rank, buckets))
-BOOST_DESCRIBE_STRUCT(Prediction, (), (step_time_s, step_time_error, compute_s, exposed_comm_s,
-                                       bubble_s, loader_s, peak_memory_gib, peak_bucket,
-                                       host_memory_gib, samples_per_s))
+BOOST_DESCRIBE_STRUCT(BucketPlan, (),
+                      (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
+                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
+BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
+                      (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute, activation_store,
+                       precision, grad_bucket_mib, num_workers, prefetch_factor, threads_per_rank,
+                       buckets))
+BOOST_DESCRIBE_STRUCT(Prediction, (),
+                      (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
+                       peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s))
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))
 BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
 BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason))
-BOOST_DESCRIBE_STRUCT(PlanDecision, (), (schema, chosen, predicted, reasons, alternatives,
-                                         rejected, nccl_env))
+BOOST_DESCRIBE_STRUCT(PlanDecision, (),
+                      (schema, chosen, predicted, reasons, alternatives, rejected, nccl_env))
 
 }  // namespace osora::plan

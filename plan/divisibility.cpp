@@ -82,17 +82,16 @@ std::vector<LayoutViolation> layout_violations(Layout const& layout, CutLimits c
         std::int64_t const total = rule.total(limits);
         OSORA_CHECK_LE(1, divisor);
         if (total % divisor == 0) continue;
-        broken.push_back({std::string(rule.text), std::string(rule.key),
-                          fmt::format("{} {}", rule.divisor_name, divisor),
-                          fmt::format("does not divide {} {}; nearest valid: {}", total,
-                                      rule.total_name,
-                                      fmt::join(nearest_divisors(total, divisor), ", "))});
+        broken.push_back(
+            {std::string(rule.text), std::string(rule.key),
+             fmt::format("{} {}", rule.divisor_name, divisor),
+             fmt::format("does not divide {} {}; nearest valid: {}", total, rule.total_name,
+                         fmt::join(nearest_divisors(total, divisor), ", "))});
     }
     if (layout.pp_size > limits.blocks) {
-        broken.push_back({"pp_size <= blocks", "parallel.pp_size",
-                          fmt::format("pp_size {}", layout.pp_size),
-                          fmt::format("exceeds {} blocks; at most one stage per block",
-                                      limits.blocks)});
+        broken.push_back(
+            {"pp_size <= blocks", "parallel.pp_size", fmt::format("pp_size {}", layout.pp_size),
+             fmt::format("exceeds {} blocks; at most one stage per block", limits.blocks)});
     }
     // dp is last: it takes what the others leave, and a remainder would idle ranks silently.
     int const product = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;

@@ -62,12 +62,12 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
                                   std::int64_t micro_batch_size, std::int64_t limit_bytes) {
     RankMemory const memory = micro_batch_memory(context, bucket, micro_batch_size);
-    return fmt::format("bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
-                       "{}",
-                       context.bucket_name(bucket), micro_batch_size,
-                       format_bytes(memory.total_bytes()), format_bytes(memory.activation_bytes),
-                       context.gpu ? "a GPU" : "its share of this machine",
-                       format_bytes(std::max<std::int64_t>(0, limit_bytes)));
+    return fmt::format(
+        "bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
+        "{}",
+        context.bucket_name(bucket), micro_batch_size, format_bytes(memory.total_bytes()),
+        format_bytes(memory.activation_bytes), context.gpu ? "a GPU" : "its share of this machine",
+        format_bytes(std::max<std::int64_t>(0, limit_bytes)));
 }
 
 std::vector<double> step_shares(PlanContext const& context,
@@ -81,12 +81,11 @@ std::vector<double> step_shares(PlanContext const& context,
     return shares;
 }
 
-LoaderSizes smallest_loader(PlanContext const& context,
-                            std::vector<std::int64_t> const& globals) {
+LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t> const& globals) {
     LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
     for (std::size_t i = 0; i < globals.size(); ++i) {
-        sizes.slot_bytes = std::max(sizes.slot_bytes,
-                                    batch_bytes(context.keys[i], globals[i] / context.ranks));
+        sizes.slot_bytes =
+            std::max(sizes.slot_bytes, batch_bytes(context.keys[i], globals[i] / context.ranks));
     }
     return sizes;
 }
@@ -138,9 +137,8 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
     }
     auto const time = [](BucketChoice const& choice) { return choice.time.total_s(); };
     double const best = time(*std::ranges::min_element(fitting, {}, time));
-    return *std::ranges::find_if(fitting, [&](BucketChoice const& choice) {
-        return time(choice) <= kGoodEnough * best;
-    });
+    return *std::ranges::find_if(
+        fitting, [&](BucketChoice const& choice) { return time(choice) <= kGoodEnough * best; });
 }
 
 std::vector<int> thread_counts(PlanContext const& context) {

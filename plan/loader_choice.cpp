@@ -52,8 +52,8 @@ double decode_s_per_step(PlanContext const& context, std::vector<double> const& 
     double decode = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) {
         BucketChoice const& bucket = candidate.buckets[i];
-        decode += shares[i] * context.decode_s[i] * bucket.micro_batch_size *
-                  bucket.grad_accum_steps;
+        decode +=
+            shares[i] * context.decode_s[i] * bucket.micro_batch_size * bucket.grad_accum_steps;
     }
     return decode;
 }
@@ -90,8 +90,7 @@ std::string reason_of(PlanContext const& context, LoaderChoice const& choice, do
         return fmt::format("loader: {} thread{} a rank: yours", choice.num_workers,
                            choice.num_workers == 1 ? "" : "s");
     }
-    std::string const cost = fmt::format("decoding takes {} of a {} step",
-                                         format_seconds(decode_s),
+    std::string const cost = fmt::format("decoding takes {} of a {} step", format_seconds(decode_s),
                                          format_seconds(choice.mean_step_s));
     if (choice.num_workers == 0) return "loader: in the trainer's thread: " + cost;
     return fmt::format("loader: {} thread{} a rank, {} ahead: {}", choice.num_workers,

@@ -15,9 +15,9 @@ namespace osora::plan {
 struct LoaderChoice {
     int num_workers = 1;
     int prefetch_factor = 2;
-    LoaderMemory memory;           // of one rank
-    std::vector<StepTime> times;   // of each bucket, with the loader
-    double mean_step_s = 0;        // over the steps of a pass over the data
+    LoaderMemory memory;          // of one rank
+    std::vector<StepTime> times;  // of each bucket, with the loader
+    double mean_step_s = 0;       // over the steps of a pass over the data
     std::string reason;
 };
 

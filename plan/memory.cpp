@@ -17,10 +17,9 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     memory.optimizer_bytes = 2 * kFloat * parameters;
     memory.ema_bytes = query.ema ? kFloat * parameters : 0;
     memory.communication_bytes = query.dp_size > 1 ? kFloat * parameters : 0;
-    memory.activation_bytes =
-        static_cast<std::int64_t>(constants.activation_factor *
-                                  static_cast<double>(samples * (sample.saved_bytes +
-                                                                 sample.working_bytes)));
+    memory.activation_bytes = static_cast<std::int64_t>(
+        constants.activation_factor *
+        static_cast<double>(samples * (sample.saved_bytes + sample.working_bytes)));
     memory.input_bytes = samples * sample.input_bytes;
     return memory;
 }

@@ -7,8 +7,8 @@ namespace {
 
 double token_work(ModelShape const& shape, SampleCost const& cost) {
     auto const tokens = static_cast<double>(cost.tokens());
-    double const ends = 2.0 * shape.hidden * shape.patch_volume() *
-                        (shape.in_channels + shape.out_channels());
+    double const ends =
+        2.0 * shape.hidden * shape.patch_volume() * (shape.in_channels + shape.out_channels());
     return tokens * ends;
 }
 
@@ -18,8 +18,8 @@ double stdit2_flops(ModelShape const& shape, SampleCost const& cost) {
     double const c = shape.hidden;
     double const text = shape.text_tokens;
     double const linear = 2 * (10 + 2 * shape.mlp_ratio) * c * c;
-    double const attention = 4 * c * static_cast<double>(cost.tokens_per_frame + cost.frames) +
-                             4 * c * text;
+    double const attention =
+        4 * c * static_cast<double>(cost.tokens_per_frame + cost.frames) + 4 * c * text;
     return shape.depth *
            (static_cast<double>(cost.tokens()) * (linear + attention) + 4 * c * c * text);
 }
@@ -66,27 +66,34 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_
     cost.frames = grid.frames;
     cost.tokens_per_frame = grid.per_frame;
     switch (shape.family) {
-        case ModelFamily::stdit3: cost.forward_flops = forward_flops(sizes, key); break;
-        case ModelFamily::stdit2: cost.forward_flops = stdit2_flops(shape, cost); break;
-        case ModelFamily::mmdit: cost.forward_flops = mmdit_flops(shape, cost); break;
+        case ModelFamily::stdit3:
+            cost.forward_flops = forward_flops(sizes, key);
+            break;
+        case ModelFamily::stdit2:
+            cost.forward_flops = stdit2_flops(shape, cost);
+            break;
+        case ModelFamily::mmdit:
+            cost.forward_flops = mmdit_flops(shape, cost);
+            break;
     }
     cost.forward_flops += token_work(shape, cost);
     auto const tokens = static_cast<double>(
         cost.tokens() + (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0));
     double const value_bytes = tokens * shape.hidden * bytes_per_value;
     double const softmax_bytes = 2 * tokens * shape.heads * 4;  // log-sum-exp of two attentions
-    cost.saved_bytes = static_cast<std::int64_t>(
-        static_cast<double>(block_count(shape)) *
-            (saved_values(shape) * value_bytes + softmax_bytes) +
-        2 * value_bytes);  // embedding and final layer
-    cost.working_bytes =
-        static_cast<std::int64_t>((4 + 2 * shape.mlp_ratio) * value_bytes);
+    cost.saved_bytes =
+        static_cast<std::int64_t>(static_cast<double>(block_count(shape)) *
+                                      (saved_values(shape) * value_bytes + softmax_bytes) +
+                                  2 * value_bytes);  // embedding and final layer
+    cost.working_bytes = static_cast<std::int64_t>((4 + 2 * shape.mlp_ratio) * value_bytes);
     std::int64_t const latent_values = cost.tokens() * shape.patch_volume() * shape.in_channels;
     cost.input_bytes = 6 * 4 * latent_values;
     return cost;
 }
 
-double training_factor(bool full_recompute) { return full_recompute ? 4.0 : 3.0; }
+double training_factor(bool full_recompute) {
+    return full_recompute ? 4.0 : 3.0;
+}
 
 std::int64_t operators_per_pass(ModelShape const& shape) {
     // Of an STDiT3 block in worker/model: 45 operators forward with views, twice that backward.

@@ -24,11 +24,11 @@ struct VaeShape {
 struct ModelShape {
     std::string arch;
     ModelFamily family = ModelFamily::stdit3;
-    int in_channels = 4;                   // of a latent; 3 in pixel space
+    int in_channels = 4;                     // of a latent; 3 in pixel space
     std::array<int, 3> patch_size{1, 2, 2};  // (T, H, W), latent pixels a token
     int hidden = 1152;
-    int depth = 28;         // pairs of a spatial and a temporal block; mmdit: double blocks
-    int single_depth = 0;   // mmdit: single blocks
+    int depth = 28;        // pairs of a spatial and a temporal block; mmdit: double blocks
+    int single_depth = 0;  // mmdit: single blocks
     int heads = 16;
     double mlp_ratio = 4.0;
     int caption_channels = 4096;
@@ -43,9 +43,7 @@ struct ModelShape {
         return family == ModelFamily::mmdit ? depth + single_depth : 2 * depth;
     }
     [[nodiscard]] int out_channels() const { return in_channels * (pred_sigma ? 2 : 1); }
-    [[nodiscard]] int patch_volume() const {
-        return patch_size[0] * patch_size[1] * patch_size[2];
-    }
+    [[nodiscard]] int patch_volume() const { return patch_size[0] * patch_size[1] * patch_size[2]; }
     /// Heights and widths of samples, in pixels, are multiples of it.
     [[nodiscard]] int pixel_multiple() const { return vae.spatial * patch_size[1]; }
 };

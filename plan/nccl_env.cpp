@@ -7,16 +7,21 @@ namespace osora::plan {
 
 std::string origin_text(Origin const& origin) {
     auto const place = [&](char const* layer) {
-        return origin.line > 0 ? fmt::format("{}: {}:{}", layer, origin.file, origin.line)
+        return origin.line > 0       ? fmt::format("{}: {}:{}", layer, origin.file, origin.line)
                : origin.file.empty() ? std::string(layer)
                                      : fmt::format("{}: {}", layer, origin.file);
     };
     switch (origin.layer) {
-        case Layer::site: return place("site file");
-        case Layer::user: return place("user file");
-        case Layer::run: return place("run file");
-        case Layer::command_line: return "--set";
-        case Layer::default_value: break;
+        case Layer::site:
+            return place("site file");
+        case Layer::user:
+            return place("user file");
+        case Layer::run:
+            return place("run file");
+        case Layer::command_line:
+            return "--set";
+        case Layer::default_value:
+            break;
     }
     return "default";
 }

@@ -95,8 +95,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     }
     if (context.gpu) {
         std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
-        double const bytes = facts > 0 ? static_cast<double>(facts)
-                                       : request.config.memory.gpu_memory_gib * kGiB;
+        double const bytes =
+            facts > 0 ? static_cast<double>(facts) : request.config.memory.gpu_memory_gib * kGiB;
         context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
     }
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;

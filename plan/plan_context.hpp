@@ -17,12 +17,12 @@ struct PlanContext {
     RunConfig config;
     ModelShape shape;
     Calibration calibration;
-    std::vector<BucketKey> keys;         // of each [[bucket]]
-    std::vector<SampleCost> costs;       // of a sample of each
-    std::vector<double> clips;           // of each, a pass over the data; any unit
-    std::vector<double> decode_s;        // of a sample of each, one decoding thread
-    std::int64_t clip_pixels_max = 0;    // of the largest source picture
-    int ranks = 1;                       // all on one node
+    std::vector<BucketKey> keys;       // of each [[bucket]]
+    std::vector<SampleCost> costs;     // of a sample of each
+    std::vector<double> clips;         // of each, a pass over the data; any unit
+    std::vector<double> decode_s;      // of a sample of each, one decoding thread
+    std::int64_t clip_pixels_max = 0;  // of the largest source picture
+    int ranks = 1;                     // all on one node
     int cores = 1;
     bool gpu = false;
     std::int64_t host_bytes = 0;  // of the node that a plan may fill; 0: unknown

@@ -26,8 +26,7 @@ std::string cores_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
     int const threads = parts.best.threads;
     std::string const ranks = fmt::format("{} x {} on {}", plural(context.ranks, "rank"),
-                                          plural(threads, "thread"),
-                                          plural(context.cores, "core"));
+                                          plural(threads, "thread"), plural(context.cores, "core"));
     double const slower = core_sharing(step_query(context, 0, threads));
     if (slower > 1) {
         return fmt::format("{}: ranks share cores, computing takes {:.1f} times as long", ranks,
@@ -65,8 +64,8 @@ void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& r
             chosen = true;
         }
         if (context.clips[i] <= 0) {
-            reasons.push_back(fmt::format("{}: no clip fits, it is never trained",
-                                          context.bucket_name(i)));
+            reasons.push_back(
+                fmt::format("{}: no clip fits, it is never trained", context.bucket_name(i)));
         }
     }
     std::size_t const before = reasons.size();
@@ -103,9 +102,9 @@ void reject_cuts(ChosenParts const& parts, LayoutPlan const& chosen, int cut,
     for (SampleCost const& cost : context.costs) tokens.push_back(cost.tokens_per_frame);
     CutLimits const limits = cut_limits(context.shape, tokens);
     int const dp = context.ranks / cut;
-    for (Layout const& sizes : {Layout{.tp_size = cut, .dp_size = dp},
-                                Layout{.pp_size = cut, .dp_size = dp},
-                                Layout{.sp_size = cut, .dp_size = dp}}) {
+    for (Layout const& sizes :
+         {Layout{.tp_size = cut, .dp_size = dp}, Layout{.pp_size = cut, .dp_size = dp},
+          Layout{.sp_size = cut, .dp_size = dp}}) {
         auto const broken = layout_violations(sizes, limits, context.ranks);
         rejected.push_back(reject(chosen, sizes,
                                   broken.empty() ? "this version's worker splits batches only"
@@ -130,10 +129,10 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       given ? "yours" : "least exposed communication"));
     }
     if (parts.precision_adapted) {
-        reasons.push_back(fmt::format("precision {}: {} is the default, but not done by this "
-                                      "version's worker",
-                                      WorkerSupport{}.precisions.front(),
-                                      context.config.optim.precision));
+        reasons.push_back(
+            fmt::format("precision {}: {} is the default, but not done by this "
+                        "version's worker",
+                        WorkerSupport{}.precisions.front(), context.config.optim.precision));
     }
     reasons.push_back(calibration_reason(context.calibration));
     return reasons;
@@ -159,8 +158,8 @@ std::vector<Rejection> rejected_layouts(ChosenParts const& parts, LayoutPlan con
             layout.buckets[0].grad_accum_steps = static_cast<int>(local / micro);
             layout.buckets[0].peak_memory_gib =
                 static_cast<double>(memory.total_bytes()) / static_cast<double>(kGiB);
-            rejected.push_back({std::move(layout),
-                                micro_batch_too_large(context, i, micro, *limit)});
+            rejected.push_back(
+                {std::move(layout), micro_batch_too_large(context, i, micro, *limit)});
             break;
         }
     }

@@ -19,7 +19,9 @@
 namespace osora::plan {
 namespace {
 
-double gib(std::int64_t bytes) { return static_cast<double>(bytes) / static_cast<double>(kGiB); }
+double gib(std::int64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kGiB);
+}
 
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
@@ -84,9 +86,8 @@ std::vector<Alternative> alternatives_of(PlanContext const& context, GlobalBatch
         others.push_back({layout_of(context, batches, candidates[i], *loader),
                           prediction_of(context, batches, candidates[i], *loader)});
     }
-    std::ranges::stable_sort(others, {}, [](Alternative const& other) {
-        return other.predicted.step_time_s;
-    });
+    std::ranges::stable_sort(others, {},
+                             [](Alternative const& other) { return other.predicted.step_time_s; });
     return others;
 }
 
@@ -123,8 +124,7 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
 }  // namespace
 
 Result<PlanDecision> make_plan(PlanRequest const& request) {
-    auto const violations =
-        config_violations(request.config, request.origins, request.cluster);
+    auto const violations = config_violations(request.config, request.origins, request.cluster);
     if (!violations.empty()) {
         auto const& first = violations.front();
         return Error{first.code, first.key + ": " + first.message};

@@ -24,8 +24,8 @@ struct BucketClips {
     int width = 0;
 };
 struct ClipStatistics {
-    std::vector<BucketClips> buckets;   // in the order of the run file
-    std::int64_t clip_pixels_max = 0;   // height x width of the largest source picture
+    std::vector<BucketClips> buckets;      // in the order of the run file
+    std::int64_t clip_pixels_max = 0;      // height x width of the largest source picture
     double decoded_pixels_per_sample = 0;  // source pixels decoded for a sample, mean; 0: unknown
 };
 

@@ -105,8 +105,8 @@ double exposed_comm_s(StepQuery const& query, Calibration const& calibration, do
 }
 
 double loader_wait_s(StepQuery const& query, StepTime const& time) {
-    double const decode = query.decode_s_per_sample * query.micro_batch_size *
-                          query.grad_accum_steps;
+    double const decode =
+        query.decode_s_per_sample * query.micro_batch_size * query.grad_accum_steps;
     if (decode <= 0) return 0;
     double const rest = time.compute_s + time.optimizer_s + time.exposed_comm_s;
     if (query.num_workers == 0) return decode * core_sharing(query);

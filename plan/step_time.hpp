@@ -14,9 +14,9 @@ struct StepQuery {
     BucketKey bucket;
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
-    int dp_size = 1;       // ranks, all on one node
-    int threads = 1;       // of a CPU rank
-    int cores = 1;         // of the node
+    int dp_size = 1;  // ranks, all on one node
+    int threads = 1;  // of a CPU rank
+    int cores = 1;    // of the node
     bool gpu = false;
     int grad_bucket_mib = 25;
     bool overlap = true;

@@ -109,14 +109,16 @@ private:
         if (size == 1) return;
         auto const rule = std::ranges::find(broken, key, &LayoutViolation::key);
         if (!support_.model_parallel) {
-            add(key, fmt::format("this version's worker splits batches only; valid: 1{}",
-                                 rule == broken.end() ? "" : " (" + rule->message() + ")"),
+            add(key,
+                fmt::format("this version's worker splits batches only; valid: 1{}",
+                            rule == broken.end() ? "" : " (" + rule->message() + ")"),
                 rule == broken.end() ? Errc::invalid_input : Errc::not_divisible);
         } else if (rule != broken.end()) {
             add(key, rule->why, Errc::not_divisible);
         } else if (ranks() % size != 0) {
-            add(key, fmt::format("does not divide {} ranks; nearest valid: {}", ranks(),
-                                 fmt::join(nearest_divisors(ranks(), size), ", ")),
+            add(key,
+                fmt::format("does not divide {} ranks; nearest valid: {}", ranks(),
+                            fmt::join(nearest_divisors(ranks(), size), ", ")),
                 Errc::not_divisible);
         }
     }
@@ -144,10 +146,10 @@ private:
         }
         int const global = *batch.global_batch_size.value;
         if (global >= 1 && global % unit == 0) return;
-        std::string const cause = config_.bucket[0].micro_batch_size.is_auto()
-                                      ? fmt::format("{} ranks", ranks())
-                                      : fmt::format("{} ranks x micro_batch_size {}", ranks(),
-                                                    micro);
+        std::string const cause =
+            config_.bucket[0].micro_batch_size.is_auto()
+                ? fmt::format("{} ranks", ranks())
+                : fmt::format("{} ranks x micro_batch_size {}", ranks(), micro);
         add("batch.global_batch_size",
             fmt::format("does not divide over {}; nearest valid: {}", cause,
                         fmt::join(nearest_multiples(unit, global), ", ")),

@@ -15,9 +15,9 @@ namespace osora::plan {
 struct WorkerJob {
     int version = 1;
     std::string run_uuid;
-    std::string run_name;   // "stdit3-stage1-0042"
-    std::string run_dir;    // absolute; checkpoints stand in RUN_DIR/checkpoints
-    std::string base_dir;   // folder of the run file: relative paths of the run file start here
+    std::string run_name;  // "stdit3-stage1-0042"
+    std::string run_dir;   // absolute; checkpoints stand in RUN_DIR/checkpoints
+    std::string base_dir;  // folder of the run file: relative paths of the run file start here
     RunConfig config;
     PlanDecision plan;
 };

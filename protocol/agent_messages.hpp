@@ -28,15 +28,15 @@ struct AgentHello {
     std::string host, boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;
-    int epoch = -1;        // newest epoch that was started or stopped here; -1 = none
-    int workers_left = 0;  // worker processes that live now
+    int epoch = -1;                  // newest epoch that was started or stopped here; -1 = none
+    int workers_left = 0;            // worker processes that live now
     std::uint64_t first_report = 0;  // number of the first report that follows on this connection
     std::map<std::string, std::string> facts;
 };
 struct RankPulse {
     int rank = 0;
     Phase phase = Phase::starting;
-    int step = -1;       // last step that the rank completed in this epoch
+    int step = -1;        // last step that the rank completed in this epoch
     double silent_s = 0;  // since its last message
     double limit_s = 0;   // as its last PhaseChanged asked for; 0 = the controller's default
 };
@@ -55,13 +55,12 @@ struct StoreReserved {
     std::string error;  // why there is none; then port is 0
 };
 /// The last eight are reports.
-using FromAgent = std::variant<AgentHello, Heartbeat, StoreReserved, RankStarted, RankFailed,
-                               NodeFinished, NodeStopped, CheckpointCompleted, RunNotice,
-                               MetricChunk>;
+using FromAgent =
+    std::variant<AgentHello, Heartbeat, StoreReserved, RankStarted, RankFailed, NodeFinished,
+                 NodeStopped, CheckpointCompleted, RunNotice, MetricChunk>;
 
 template <class T>
-inline constexpr bool is_report = !std::is_same_v<T, AgentHello> &&
-                                  !std::is_same_v<T, Heartbeat> &&
+inline constexpr bool is_report = !std::is_same_v<T, AgentHello> && !std::is_same_v<T, Heartbeat> &&
                                   !std::is_same_v<T, StoreReserved>;
 
 // Controller to agent. Any of them renews the agent's lease.
@@ -115,8 +114,9 @@ struct Dismiss {
 using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, LaunchWorkers,
                              StopEpoch, Dismiss>;
 
-BOOST_DESCRIBE_STRUCT(AgentHello, (), (protocol, token, node, host, boot_id, pid, start_ticks,
-                                       epoch, workers_left, first_report, facts))
+BOOST_DESCRIBE_STRUCT(AgentHello, (),
+                      (protocol, token, node, host, boot_id, pid, start_ticks, epoch, workers_left,
+                       first_report, facts))
 BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
@@ -125,8 +125,8 @@ BOOST_DESCRIBE_STRUCT(Refused, (), (reason))
 BOOST_DESCRIBE_STRUCT(Beat, (), ())
 BOOST_DESCRIBE_STRUCT(AckReports, (), (next))
 BOOST_DESCRIBE_STRUCT(ReserveStore, (), (epoch))
-BOOST_DESCRIBE_STRUCT(LaunchWorkers, (), (epoch, world_size, first_rank, local_world_size,
-                                          store_host, store_port))
+BOOST_DESCRIBE_STRUCT(LaunchWorkers, (),
+                      (epoch, world_size, first_rank, local_world_size, store_host, store_port))
 BOOST_DESCRIBE_STRUCT(StopEpoch, (), (epoch, how, reason))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), ())
 

@@ -1,6 +1,7 @@
 // Structs that carry BOOST_DESCRIBE_STRUCT to and from JSON. Reading is lenient about fields that
 // are missing (the default stays) or unknown (ignored), so that neighbouring versions understand
-// each other, and strict about types and ranges; errors name the path: "buckets[1].num_frames: ...".
+// each other, and strict about types and ranges; errors name the path: "buckets[1].num_frames:
+// ...".
 #pragma once
 
 #include "base/auto_or.hpp"

@@ -21,7 +21,9 @@ void for_each_figure(StepMetrics const& metrics, F f) {
 }
 
 /// NaN is the greatest.
-bool less(double a, double b) { return !std::isnan(a) && (std::isnan(b) || a < b); }
+bool less(double a, double b) {
+    return !std::isnan(a) && (std::isnan(b) || a < b);
+}
 
 }  // namespace
 
@@ -89,6 +91,8 @@ void MetricReducer::append(MetricChunk& chunk, Row const& row) {
     });
 }
 
-std::uint64_t MetricReducer::take_dropped() { return std::exchange(dropped_, 0); }
+std::uint64_t MetricReducer::take_dropped() {
+    return std::exchange(dropped_, 0);
+}
 
 }  // namespace osora::protocol

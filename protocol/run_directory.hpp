@@ -1,6 +1,7 @@
 // Names in the state folder, agreed between CLI, controller, workers and tests.
 //
-//   STATE/                      $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else ~/.local/state/osora
+//   STATE/                      $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else
+//   ~/.local/state/osora
 //     history.db
 //     calibration.json          measured constants of this machine (osora plan calibrate)
 //     runs/.lock                flock: numbers are given out under it

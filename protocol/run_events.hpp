@@ -20,7 +20,7 @@ namespace osora::protocol {
 enum class Verdict {
     none,
     ok,
-    app_bug,        // never retried
+    app_bug,  // never retried
     oom,
     data,
     comm,
@@ -28,7 +28,7 @@ enum class Verdict {
     preempted,
     timeout,
     no_progress,
-    cancelled,      // asked for by a user, or the attached osora went away
+    cancelled,        // asked for by a user, or the attached osora went away
     controller_lost,  // found later: the controller ended without ending the run
     internal
 };
@@ -40,17 +40,17 @@ struct RunSubmitted {
     std::string run_uuid, run_name, job, user, host, base_dir;
     int number = 0;  // "osora report 42"
     int nodes = 1, ranks_per_node = 1, restarts_max = 3, steps = 0;
-    bool attached = true;  // ends with the osora that started it
+    bool attached = true;                      // ends with the osora that started it
     std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
-    json::value config;   // plan::RunConfig, resolved
-    json::value origins;  // plan::Origins
+    json::value config;                        // plan::RunConfig, resolved
+    json::value origins;                       // plan::Origins
 };
 struct PlanChosen {
     static constexpr std::string_view kType = "plan";
     json::value plan;  // plan::PlanDecision
 };
-/// A controller took the run over; from the second one on it re-adopts the agents that live. Behind a
-/// RunEnded that was not ok it opens the run again (osora resume).
+/// A controller took the run over; from the second one on it re-adopts the agents that live. Behind
+/// a RunEnded that was not ok it opens the run again (osora resume).
 struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
@@ -117,7 +117,7 @@ struct RunNotice {
 };
 struct StopRequested {
     static constexpr std::string_view kType = "stop_requested";
-    bool now = false;  // true: without a checkpoint
+    bool now = false;    // true: without a checkpoint
     std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
 };
 /// All workers of `epoch` are known to be gone on `node`.
@@ -140,8 +140,8 @@ struct MetricColumn {
 struct MetricChunk {
     static constexpr std::string_view kType = "metrics";
     int epoch = 0, node = 0, ranks = 0, step0 = 0;
-    std::vector<std::string> bucket;             // per step
-    std::vector<int> samples;                    // per step, summed over the node's ranks
+    std::vector<std::string> bucket;              // per step
+    std::vector<int> samples;                     // per step, summed over the node's ranks
     std::map<std::string, MetricColumn> columns;  // by StepMetrics member: "step_time_s", "loss"...
 };
 
@@ -156,9 +156,9 @@ struct JournalRecord {
     RunEvent event;
 };
 
-BOOST_DESCRIBE_STRUCT(RunSubmitted, (), (run_uuid, run_name, job, user, host, base_dir, number,
-                                         nodes, ranks_per_node, restarts_max, steps, attached,
-                                         facts, config, origins))
+BOOST_DESCRIBE_STRUCT(RunSubmitted, (),
+                      (run_uuid, run_name, job, user, host, base_dir, number, nodes, ranks_per_node,
+                       restarts_max, steps, attached, facts, config, origins))
 BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
 BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))

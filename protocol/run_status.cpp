@@ -259,8 +259,7 @@ void fold(RunStatus& run, RunEvent const& event) {
     std::visit(
         [&run]<class T>(T const& each) {
             bool const awaited = std::is_same_v<T, RunSubmitted> || !run.nodes.empty();
-            bool const heard =
-                run.state != RunState::done || std::is_same_v<T, ControllerStarted>;
+            bool const heard = run.state != RunState::done || std::is_same_v<T, ControllerStarted>;
             if (!heard || !awaited || is_echo(run, each)) return;
             on(run, each);
         },

@@ -28,9 +28,9 @@ enum class StopMode { none, orderly, now };
 BOOST_DESCRIBE_ENUM(StopMode, none, orderly, now)
 
 struct NodeStatus {
-    bool joined = false;    // an agent holds the node
-    bool finished = false;  // its ranks did their last step of this epoch
-    bool stopped = true;    // no worker of the current epoch is left
+    bool joined = false;        // an agent holds the node
+    bool finished = false;      // its ranks did their last step of this epoch
+    bool stopped = true;        // no worker of the current epoch is left
     std::vector<bool> started;  // by local rank: has said hello in this epoch
     int losses = 0;             // since the last LaunchOrdered
     int processes_left = 0;     // as the last NodeStopped counted; -1 = could not be counted
@@ -46,17 +46,17 @@ struct RunStatus {
     RunState state = RunState::submitted;
     Verdict verdict = Verdict::none;  // from finishing on
     int exit_code = 0;                // of osora, from finishing on
-    std::string cause;  // of the last relaunch or of the end, as the user reads it
-    bool cause_is_echo = false;  // a better cause of the same epoch may still replace it
+    std::string cause;                // of the last relaunch or of the end, as the user reads it
+    bool cause_is_echo = false;       // a better cause of the same epoch may still replace it
     StopMode stop = StopMode::none;
-    int rounds = 0;  // of faults since the last LaunchOrdered; each counts as a restart
+    int rounds = 0;        // of faults since the last LaunchOrdered; each counts as a restart
     bool exec = false;     // job = "exec"
     int epoch = -1;        // newest one that was ordered
     bool ordered = false;  // in launching: LaunchOrdered of `epoch` was journalled
     int restarts = 0;      // relaunches so far, over the whole run
     int restarts_max = 0;
     int ranks_per_node = 1;
-    int lives = 0;         // controllers so far
+    int lives = 0;             // controllers so far
     int checkpoint_step = -1;  // training resumes with this step; -1 = none
     std::string checkpoint_path;
     std::string store_host;  // of `epoch`
@@ -65,9 +65,9 @@ struct RunStatus {
     friend bool operator==(RunStatus const&, RunStatus const&) = default;
 };
 
-/// Advances `run` by one event. A done run ignores every event but ControllerStarted, which opens one
-/// that did not end well again; any run ignores events of older epochs, of nodes it has not, and
-/// before RunSubmitted: whoever reads a journal may be fed a damaged one.
+/// Advances `run` by one event. A done run ignores every event but ControllerStarted, which opens
+/// one that did not end well again; any run ignores events of older epochs, of nodes it has not,
+/// and before RunSubmitted: whoever reads a journal may be fed a damaged one.
 void fold(RunStatus& run, RunEvent const& event);
 
 [[nodiscard]] bool all_joined(RunStatus const& run);

@@ -173,7 +173,9 @@ void on(RunView& view, CheckpointCompleted const& event, std::int64_t wall_us) {
     view.checkpoint_bytes = event.bytes;
 }
 
-void on(RunView& view, RunEnded const&, std::int64_t wall_us) { view.ended_us = wall_us; }
+void on(RunView& view, RunEnded const&, std::int64_t wall_us) {
+    view.ended_us = wall_us;
+}
 
 void on(RunView& view, RankFailed const& event, std::int64_t) {
     keep(view.rank_ends, {event.epoch, event.node, event.rank, event.exit_code, event.signal,
@@ -185,8 +187,12 @@ void on(RunView& view, RunNotice const& event, std::int64_t) {
     ++view.notice_counts[event.kind];
 }
 
-void on(RunView& view, HangDetected const& event, std::int64_t) { keep(view.hangs, event); }
-void on(RunView& view, NodeLost const& event, std::int64_t) { keep(view.nodes_lost, event); }
+void on(RunView& view, HangDetected const& event, std::int64_t) {
+    keep(view.hangs, event);
+}
+void on(RunView& view, NodeLost const& event, std::int64_t) {
+    keep(view.nodes_lost, event);
+}
 
 /// Numbers that no agent sends.
 bool is_sane(RunView const& view, MetricChunk const& chunk) {
@@ -208,8 +214,8 @@ void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
         smooth(view);
         rss = bytes_of(max_of(chunk, "rss_bytes", i));
         view.peak_rss_bytes = std::max(view.peak_rss_bytes, rss);
-        view.peak_allocated_bytes = std::max(view.peak_allocated_bytes,
-                                             bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
+        view.peak_allocated_bytes =
+            std::max(view.peak_allocated_bytes, bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
     }
     view.rss_bytes = std::ranges::max(view.node_rss_bytes);
     update_rates(view);

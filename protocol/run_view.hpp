@@ -1,5 +1,5 @@
-// What a person wants to see of a run, as a fold over its journal: `osora submit`, `status`, `watch`
-// and the history are fed from it. Pure; readers may feed it while the journal grows.
+// What a person wants to see of a run, as a fold over its journal: `osora submit`, `status`,
+// `watch` and the history are fed from it. Pure; readers may feed it while the journal grows.
 #pragma once
 
 #include "protocol/run_status.hpp"
@@ -15,11 +15,11 @@ namespace osora::protocol {
 /// One training step over all ranks, merged from the chunks of the nodes.
 struct StepView {
     int step = 0;
-    int ranks = 0;               // that have reported it
-    int samples = 0;             // summed over ranks
-    double step_time_s = 0;      // maximum over ranks
-    double loss = 0, grad_norm = 0, lr = 0;            // mean over ranks
-    double data_wait_s = 0, exposed_comm_s = 0;        // mean over ranks
+    int ranks = 0;                               // that have reported it
+    int samples = 0;                             // summed over ranks
+    double step_time_s = 0;                      // maximum over ranks
+    double loss = 0, grad_norm = 0, lr = 0;      // mean over ranks
+    double data_wait_s = 0, exposed_comm_s = 0;  // mean over ranks
     std::string bucket;
 };
 
@@ -53,12 +53,12 @@ struct RunView {
     double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; goes on over relaunches
     int smoothed_steps = 0;  // steps of this epoch that are in it end before this one
     double grad_norm = 0, lr = 0;
-    std::string bucket;             // of the newest step
-    double step_time_s = 0;         // median
+    std::string bucket;      // of the newest step
+    double step_time_s = 0;  // median
     double samples_per_s = 0;
     double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1
-    double eta_s = 0;               // to the last step, from the mean step; 0 = unknown
-    std::int64_t rss_bytes = 0;     // maximum over ranks, newest step
+    double eta_s = 0;                          // to the last step, from the mean step; 0 = unknown
+    std::int64_t rss_bytes = 0;                // maximum over ranks, newest step
     std::vector<std::int64_t> node_rss_bytes;  // of each node
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
     std::deque<StepView> recent_steps;  // of this epoch, oldest first, at most kRecentSteps

@@ -74,7 +74,8 @@ std::string describe(RankFailed const& failed, bool exec) {
         text += "exited before it had finished";
     } else {
         text += fmt::format("exited with {}", failed.exit_code);
-        if (Row const* row = row_of(failed.exit_code, exec)) text += fmt::format(" ({})", row->name);
+        if (Row const* row = row_of(failed.exit_code, exec))
+            text += fmt::format(" ({})", row->name);
     }
     return failed.message.empty() ? text : text + ": " + failed.message;
 }
@@ -88,8 +89,7 @@ std::string describe(NodeLost const& lost) {
 
 std::string describe(HangDetected const& hang) {
     return fmt::format("rank {} on node {} made no progress for {:.0f} s in phase '{}'", hang.rank,
-                       hang.node, hang.silent_s,
-                       boost::describe::enum_to_string(hang.phase, "?"));
+                       hang.node, hang.silent_s, boost::describe::enum_to_string(hang.phase, "?"));
 }
 
 int exit_code_of(Ruling const& ruling) {

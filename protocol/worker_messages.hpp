@@ -24,7 +24,7 @@ struct WorkerHello {
     int protocol = kWorkerProtocol;
     int rank = 0;
     int pid = 0;
-    int start_step = 0;  // first step this epoch will do
+    int start_step = 0;                        // first step this epoch will do
     std::map<std::string, std::string> facts;  // versions, threads, device, NCCL_* as seen
 };
 struct PhaseChanged {
@@ -35,7 +35,7 @@ struct PhaseChanged {
 /// One training step of one rank. Seconds; the parts add up to step_time_s within rounding.
 struct StepMetrics {
     static constexpr std::string_view kType = "step";
-    int step = 0;  // 0-based
+    int step = 0;        // 0-based
     std::string bucket;  // "64x64x8" height x width x frames
     double step_time_s = 0;
     double data_wait_s = 0, forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
@@ -70,8 +70,8 @@ struct WorkerFailed {
 };
 struct WorkerFinished {
     static constexpr std::string_view kType = "finished";
-    int steps = 0;          // steps done in all epochs = config.train.steps, or where it stopped
-    bool stopped = false;   // asked to stop before the end
+    int steps = 0;         // steps done in all epochs = config.train.steps, or where it stopped
+    bool stopped = false;  // asked to stop before the end
 };
 using FromWorker = std::variant<WorkerHello, PhaseChanged, StepMetrics, CheckpointSaved,
                                 WorkerNotice, WorkerFailed, WorkerFinished>;
@@ -87,9 +87,10 @@ using ToWorker = std::variant<StopWorker>;
 
 BOOST_DESCRIBE_STRUCT(WorkerHello, (), (protocol, rank, pid, start_step, facts))
 BOOST_DESCRIBE_STRUCT(PhaseChanged, (), (phase, limit_s))
-BOOST_DESCRIBE_STRUCT(StepMetrics, (), (step, bucket, step_time_s, data_wait_s, forward_s,
-                                        backward_s, exposed_comm_s, optimizer_s, other_s, loss,
-                                        grad_norm, lr, samples, rss_bytes, peak_allocated_bytes))
+BOOST_DESCRIBE_STRUCT(StepMetrics, (),
+                      (step, bucket, step_time_s, data_wait_s, forward_s, backward_s,
+                       exposed_comm_s, optimizer_s, other_s, loss, grad_norm, lr, samples,
+                       rss_bytes, peak_allocated_bytes))
 BOOST_DESCRIBE_STRUCT(CheckpointSaved, (), (step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(WorkerNotice, (), (kind, severity, step, detail))
 BOOST_DESCRIBE_STRUCT(WorkerFailed, (), (exit_code, message))

@@ -37,8 +37,8 @@ struct TokenGrid {
 /// Forward FLOPs of one sample: N = S T tokens,
 /// N (2 (6 + 2 mlp_ratio) C^2 2D + 4 S C D + 4 T C D + 4 L C 2D) + 4 C^2 L 2D; a training step is
 /// three times that, four with full recompute. The batch sizes that the authors of Open-Sora found
-/// by search for 144p, 240p and 360p videos (configs/opensora-v1-2/train/stage1.py) cost the same by
-/// it within 19 %.
+/// by search for 144p, 240p and 360p videos (configs/opensora-v1-2/train/stage1.py) cost the same
+/// by it within 19 %.
 [[nodiscard]] double forward_flops(DitSizes const& sizes, BucketKey const& key);
 
 struct BatchRule {

@@ -20,7 +20,7 @@ struct RunSection {
 struct ResourcesSection {
     std::string backend = "local";
     int nodes = 1;
-    int gpus_per_node = 1;  // workers per node; on a machine without GPUs: CPU ranks
+    int gpus_per_node = 1;    // workers per node; on a machine without GPUs: CPU ranks
     int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
     int spares = 0;
     std::string time_limit;  // "HH:MM:SS", "D-HH:MM:SS" or ""
@@ -158,15 +158,16 @@ BOOST_DESCRIBE_STRUCT(SshSection, (), (hosts, hostfile))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
 BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
 BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
-BOOST_DESCRIBE_STRUCT(DataSection, (), (manifest, latents, eval_manifest, num_workers,
-                                        prefetch_factor, host_memory_gib))
+BOOST_DESCRIBE_STRUCT(DataSection, (),
+                      (manifest, latents, eval_manifest, num_workers, prefetch_factor,
+                       host_memory_gib))
 BOOST_DESCRIBE_STRUCT(BucketSection, (), (resolution, num_frames, keep_prob, micro_batch_size))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
 BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
-BOOST_DESCRIBE_STRUCT(OptimSection, (), (name, lr, warmup_steps, grad_clip, ema_decay, precision,
-                                         lora_rank, freeze))
+BOOST_DESCRIBE_STRUCT(OptimSection, (),
+                      (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env))
@@ -174,8 +175,9 @@ BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_no
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
-BOOST_DESCRIBE_STRUCT(RunConfig, (), (run, resources, slurm, ssh, model, vae, text, data, bucket,
-                                      parallel, batch, memory, optim, train, checkpoint, nccl,
-                                      worker, faults, bisect, notify, debug))
+BOOST_DESCRIBE_STRUCT(RunConfig, (),
+                      (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
+                       memory, optim, train, checkpoint, nccl, worker, faults, bisect, notify,
+                       debug))
 
 }  // namespace osora::plan

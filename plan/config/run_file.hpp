@@ -33,7 +33,7 @@ struct ResolvedConfig {
     std::string run_file;     // shown for problems that no line is to blame for
     std::vector<int> stages;  // at_step of each [[stage]], checked but not applied
     std::vector<ConfigProblem> problems;
-    bool whole = true;            // every layer was found and is TOML
+    bool whole = true;             // every layer was found and is TOML
     std::set<std::string> unread;  // keys whose value was wrong and has stayed at a lower layer's
 };
 

@@ -176,8 +176,8 @@ public:
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
         SampleSource const source{schedule_, manifest_, options_.frame_stride};
-        pipeline_->complete(
-            task, fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
+        pipeline_->complete(task,
+                            fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
 
     void decode_until_end() {

@@ -92,8 +92,8 @@ TEST_F(CalibrationFile, CalibrateKeepsWhatTheWorkerPrints) {
 TEST_F(CalibrationFile, AFailingWorkerLeavesTheOldFile) {
     fs::create_directories(file().parent_path());
     std::ofstream(file()) << "old";
-    for (char const* script : {"exit 3", "kill -9 $$", "echo nonsense", "true",
-                               "head -c 2000000 /dev/zero"}) {
+    for (char const* script :
+         {"exit 3", "kill -9 $$", "echo nonsense", "true", "head -c 2000000 /dev/zero"}) {
         write_worker(script);
         EXPECT_EQ(calibrate(), kExitBad) << script;
         std::ifstream in(file());

@@ -10,17 +10,17 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char const* kRun =
-    "[resources]\n"                 // 1
-    "gpus_per_node = 2\n"           // 2
-    "[model]\n"                     // 3
-    "arch = \"stdit3-tiny\"\n"      // 4
-    "[data]\n"                      // 5
-    "manifest = \"clips.csv\"\n"    // 6
-    "[[bucket]]\n"                  // 7
-    "resolution = \"48\"\n"         // 8
-    "num_frames = 4\n"              // 9
-    "[nccl]\n"                      // 10
-    "NCCL_IB_TC = \"106\"\n";       // 11
+    "[resources]\n"               // 1
+    "gpus_per_node = 2\n"         // 2
+    "[model]\n"                   // 3
+    "arch = \"stdit3-tiny\"\n"    // 4
+    "[data]\n"                    // 5
+    "manifest = \"clips.csv\"\n"  // 6
+    "[[bucket]]\n"                // 7
+    "resolution = \"48\"\n"       // 8
+    "num_frames = 4\n"            // 9
+    "[nccl]\n"                    // 10
+    "NCCL_IB_TC = \"106\"\n";     // 11
 
 plan::ResolvedConfig resolved(std::vector<std::string> const& sets = {}) {
     auto result = plan::resolve_config({{plan::Layer::run, "run.toml", kRun}}, sets);
@@ -28,7 +28,9 @@ plan::ResolvedConfig resolved(std::vector<std::string> const& sets = {}) {
     return result;
 }
 
-topology::Cluster two_cores() { return {{{"box", 2, std::int64_t{8} << 30, {}}}}; }
+topology::Cluster two_cores() {
+    return {{{"box", 2, std::int64_t{8} << 30, {}}}};
+}
 
 std::vector<std::string> problems(std::vector<std::string> const& sets) {
     std::vector<std::string> texts;
@@ -38,7 +40,9 @@ std::vector<std::string> problems(std::vector<std::string> const& sets) {
     return texts;
 }
 
-TEST(PlanProblems, NoneForARunThatCanBePlanned) { EXPECT_TRUE(problems({}).empty()); }
+TEST(PlanProblems, NoneForARunThatCanBePlanned) {
+    EXPECT_TRUE(problems({}).empty());
+}
 
 TEST(PlanProblems, ComeWithTheirPlaceOncePerKey) {
     EXPECT_THAT(problems({"batch.global_batch_size=7"}),

@@ -99,8 +99,9 @@ TEST(PlanText, ManySettingsAreCounted) {
 TEST(PlanText, NothingIsWiderThanTheTerminalOrBreaksIt) {
     plan::PlanDecision d = decision();
     d.nccl_env.push_back({"NCCL_X", "a\x1b[31m\nb", "run file: r.toml:1", "yours"});
-    d.reasons.push_back(std::string("a long reason ") + "that goes on and on and on and on and on "
-                                                        "until nobody reads it any more");
+    d.reasons.push_back(std::string("a long reason ") +
+                        "that goes on and on and on and on and on "
+                        "until nobody reads it any more");
     d.rejected = {{{}, "tp_size 64 does not divide 16 heads"}};
     d.rejected[0].layout.tp_size = 64;
     d.alternatives = {{d.chosen, d.predicted}};

@@ -27,8 +27,7 @@ TEST(Calibration, ChecksNameTheField) {
          "calibration: memory_bandwidth_gbps = -1: must be above 0"},
         {[](Calibration& c) { c.all_reduce.ranks = 1; },
          "calibration: all_reduce.ranks = 1: must be at least 2"},
-        {[](Calibration& c) { c.device = "tpu"; },
-         "calibration: device 'tpu': must be cpu or gpu"},
+        {[](Calibration& c) { c.device = "tpu"; }, "calibration: device 'tpu': must be cpu or gpu"},
         {[](Calibration& c) { c.model_steps.push_back({}); },
          "calibration: model_steps.forward_backward_s = 0: must be above 0"}};
     for (Case const& each : cases) {

@@ -8,9 +8,9 @@ namespace {
 constexpr CutLimits kXl{.heads = 16, .mlp_hidden = 4608, .blocks = 56, .tokens = 3600};
 
 TEST(Divisibility, LegalLayoutHasNoViolations) {
-    EXPECT_TRUE(layout_violations({.tp_size = 4, .pp_size = 2, .sp_size = 2, .dp_size = 8}, kXl,
-                                  128)
-                    .empty());
+    EXPECT_TRUE(
+        layout_violations({.tp_size = 4, .pp_size = 2, .sp_size = 2, .dp_size = 8}, kXl, 128)
+            .empty());
 }
 
 TEST(Divisibility, NamesTheRuleTheKeyAndTheNearestValues) {

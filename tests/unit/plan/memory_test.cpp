@@ -31,8 +31,8 @@ TEST(Memory, StatesOfXlByHand) {
 }
 
 TEST(Memory, TotalIsTheSumOfItsTerms) {
-    RankMemory const m = rank_memory(tiny(3), {.cpu_process_bytes = 1000,
-                                               .activation_factor = 1.5});
+    RankMemory const m =
+        rank_memory(tiny(3), {.cpu_process_bytes = 1000, .activation_factor = 1.5});
     SampleCost const sample = sample_cost(tiny(3).shape, {64, 64, 8});
     std::int64_t const parameters = parameter_count(tiny(3).shape).parameters;
     EXPECT_EQ(m.total_bytes(), 1000 + 5 * 4 * parameters +
@@ -47,9 +47,9 @@ TEST(Memory, ActivationsAreThoseOfTheRealModel) {
         int side, frames, micro_batch_size;
         double measured_mib;
     };
-    for (Row const& row : {Row{48, 4, 2, 60.5}, Row{48, 4, 4, 128.2}, Row{48, 4, 8, 242.5},
-                           Row{32, 8, 4, 113.4}, Row{32, 1, 8, 28.0}, Row{32, 1, 76, 254.8},
-                           Row{64, 8, 1, 117.4}, Row{64, 8, 4, 439.7}}) {
+    for (Row const& row :
+         {Row{48, 4, 2, 60.5}, Row{48, 4, 4, 128.2}, Row{48, 4, 8, 242.5}, Row{32, 8, 4, 113.4},
+          Row{32, 1, 8, 28.0}, Row{32, 1, 76, 254.8}, Row{64, 8, 1, 117.4}, Row{64, 8, 4, 439.7}}) {
         MemoryQuery query = tiny(row.micro_batch_size);
         query.bucket = {row.side, row.side, row.frames};
         RankMemory const memory = rank_memory(query);
@@ -73,13 +73,12 @@ TEST(Memory, GrowsWithEveryThingThatIsKept) {
 
 TEST(Memory, NodeHoldsEveryRankAndItsLoader) {
     RankMemory const peak = rank_memory(tiny(2));
-    LoaderMemory const loader = loader_memory({.slot_bytes = 100, .clip_pixels_max = 0,
-                                               .num_workers = 1, .prefetch_factor = 2});
+    LoaderMemory const loader = loader_memory(
+        {.slot_bytes = 100, .clip_pixels_max = 0, .num_workers = 1, .prefetch_factor = 2});
     EXPECT_EQ(loader.total_bytes, 3 * 100 + 8 * kMiB);
     EXPECT_EQ(node_memory(peak, loader, 4, false).total_bytes(),
               4 * (peak.total_bytes() + 300 + 8 * kMiB));
-    EXPECT_EQ(node_memory(peak, loader, 2, true).total_bytes(),
-              2 * (485'000'000 + 300 + 8 * kMiB));
+    EXPECT_EQ(node_memory(peak, loader, 2, true).total_bytes(), 2 * (485'000'000 + 300 + 8 * kMiB));
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 namespace osora::plan {
 namespace {
 
-ModelShape shape(char const* arch) { return model_shape(arch).value(); }
+ModelShape shape(char const* arch) {
+    return model_shape(arch).value();
+}
 
 // Worked out from the source of Open-Sora v1.2: 360p x 102 is 30 latent frames of 23 x 40 tokens.
 TEST(ModelCost, Stdit3At360pAnd102Frames) {
@@ -23,11 +25,11 @@ TEST(ModelCost, StageOneBucketsCostAboutOnePetaflop) {
         int height, width, frames, batch;
         double tflop;  // 4 x forward, by the formula in a spreadsheet of its own
     };
-    Row const rows[] = {{144, 256, 1, 475, 765},  {144, 256, 51, 51, 978},
+    Row const rows[] = {{144, 256, 1, 475, 765},   {144, 256, 51, 51, 978},
                         {144, 256, 102, 27, 1027}, {144, 256, 204, 13, 986},
-                        {144, 256, 408, 6, 911},  {360, 640, 1, 141, 1232},
-                        {360, 640, 51, 8, 1009},  {360, 640, 102, 4, 1009},
-                        {360, 640, 204, 2, 1010}, {360, 640, 408, 1, 1013}};
+                        {144, 256, 408, 6, 911},   {360, 640, 1, 141, 1232},
+                        {360, 640, 51, 8, 1009},   {360, 640, 102, 4, 1009},
+                        {360, 640, 204, 2, 1010},  {360, 640, 408, 1, 1013}};
     for (Row const& row : rows) {
         SampleCost const cost =
             sample_cost(shape("stdit3-xl/2"), {row.height, row.width, row.frames});

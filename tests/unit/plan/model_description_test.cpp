@@ -5,7 +5,9 @@
 namespace osora::plan {
 namespace {
 
-ModelShape shape(char const* arch) { return model_shape(arch).value(); }
+ModelShape shape(char const* arch) {
+    return model_shape(arch).value();
+}
 
 void expect_count(char const* arch, std::int64_t tensors, std::int64_t parameters) {
     ParameterCount const count = parameter_count(shape(arch));

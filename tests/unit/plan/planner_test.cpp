@@ -297,10 +297,10 @@ TEST(Planner, ClipStatisticsWeighTheBuckets) {
     EXPECT_EQ(decision.chosen.buckets[0].height, 40);
     EXPECT_EQ(decision.chosen.buckets[0].width, 56);
     EXPECT_THAT(decision.reasons, Contains(HasSubstr("32 x 8: no clip fits")));
-    double const a = decision.chosen.buckets[0].step_time_s * 10 /
-                     decision.chosen.buckets[0].global_batch_size;
-    double const b = decision.chosen.buckets[2].step_time_s * 90 /
-                     decision.chosen.buckets[2].global_batch_size;
+    double const a =
+        decision.chosen.buckets[0].step_time_s * 10 / decision.chosen.buckets[0].global_batch_size;
+    double const b =
+        decision.chosen.buckets[2].step_time_s * 90 / decision.chosen.buckets[2].global_batch_size;
     double const steps = 10.0 / decision.chosen.buckets[0].global_batch_size +
                          90.0 / decision.chosen.buckets[2].global_batch_size;
     EXPECT_NEAR(decision.predicted.step_time_s, (a + b) / steps, 1e-9);
