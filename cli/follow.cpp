@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/follow_output.hpp"
 #include "cli/journal_tail.hpp"
+#include "cli/run_command.hpp"
 #include "cli/signals.hpp"
 
 #include <fmt/format.h>
@@ -33,9 +34,11 @@ public:
             std::fwrite(text.data(), 1, text.size(), stdout);
             std::fflush(stdout);
         };
-        output_ = options.json                   ? json_output(write)
-                  : context.terminal.interactive ? terminal_output(write, context.terminal)
-                                                 : pipe_output(write);
+        Expected const expected = expected_of(run);
+        output_ = options.json ? json_output(write)
+                  : context.terminal.interactive
+                      ? terminal_output(write, expected, context.terminal)
+                      : pipe_output(write, expected);
     }
 
     int run() {

@@ -16,7 +16,7 @@ using Write = std::function<void(std::string_view)>;
 
 /// Both clocks of one moment.
 struct Moment {
-    double steady_s = 0;      // never jumps
+    double steady_s = 0;  // never jumps
     std::int64_t wall_us = 0;
 };
 
@@ -35,9 +35,10 @@ public:
     virtual void end(protocol::RunView const& view, std::string_view lost) = 0;
 };
 
-[[nodiscard]] std::unique_ptr<FollowOutput> terminal_output(Write write, Terminal terminal);
+[[nodiscard]] std::unique_ptr<FollowOutput> terminal_output(Write write, Expected expected,
+                                                            Terminal terminal);
 /// A progress line every 10 s or at each tenth of the run, whatever comes first.
-[[nodiscard]] std::unique_ptr<FollowOutput> pipe_output(Write write);
+[[nodiscard]] std::unique_ptr<FollowOutput> pipe_output(Write write, Expected expected);
 [[nodiscard]] std::unique_ptr<FollowOutput> json_output(Write write);
 
 }  // namespace osora::cli

@@ -10,13 +10,10 @@ namespace {
 
 class PipeOutput final : public FollowOutput {
 public:
-    explicit PipeOutput(Write write) : write_(std::move(write)) {}
+    PipeOutput(Write write, Expected expected) : write_(std::move(write)), expected_(expected) {}
 
     void record(protocol::RunView const& before, protocol::JournalRecord const& record,
                 protocol::RunView const& after) override {
-        if (auto const* plan = std::get_if<protocol::PlanChosen>(&record.event)) {
-            expected_ = expected_of(plan->plan);
-        }
         for (std::string const& line : events_.lines(before, record, after)) say(line);
         if (auto const* saved = std::get_if<protocol::CheckpointCompleted>(&record.event)) {
             say(fmt::format("checkpoint {} saved: {} in {}", format_count(saved->step),
@@ -46,8 +43,8 @@ public:
 
 private:
     Write write_;
-    EventText events_;
     Expected expected_;
+    EventText events_;
     int said_steps_ = -1;
     int said_tenth_ = 0;
     double said_s_ = 0;
@@ -55,8 +52,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<FollowOutput> pipe_output(Write write) {
-    return std::make_unique<PipeOutput>(std::move(write));
+std::unique_ptr<FollowOutput> pipe_output(Write write, Expected expected) {
+    return std::make_unique<PipeOutput>(std::move(write), expected);
 }
 
 }  // namespace osora::cli

@@ -9,14 +9,11 @@ namespace {
 
 class TerminalOutput final : public FollowOutput {
 public:
-    TerminalOutput(Write write, Terminal terminal)
-        : write_(std::move(write)), terminal_(terminal) {}
+    TerminalOutput(Write write, Expected expected, Terminal terminal)
+        : write_(std::move(write)), expected_(expected), terminal_(terminal) {}
 
     void record(protocol::RunView const& before, protocol::JournalRecord const& record,
                 protocol::RunView const& after) override {
-        if (auto const* plan = std::get_if<protocol::PlanChosen>(&record.event)) {
-            expected_ = expected_of(plan->plan);
-        }
         for (std::string const& line : events_.lines(before, record, after)) print(line);
     }
 
@@ -66,16 +63,16 @@ private:
     }
 
     Write write_;
+    Expected expected_;
     Terminal terminal_;
     EventText events_;
-    Expected expected_;
     std::vector<std::string> shown_;
 };
 
 }  // namespace
 
-std::unique_ptr<FollowOutput> terminal_output(Write write, Terminal terminal) {
-    return std::make_unique<TerminalOutput>(std::move(write), terminal);
+std::unique_ptr<FollowOutput> terminal_output(Write write, Expected expected, Terminal terminal) {
+    return std::make_unique<TerminalOutput>(std::move(write), expected, terminal);
 }
 
 }  // namespace osora::cli

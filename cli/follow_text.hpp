@@ -1,5 +1,5 @@
-// What follow mode says: the progress block, a line for each event, the summary. Pure: a view of the
-// run and records in, text out.
+// What follow mode says: the progress block, a line for each event, the summary. Pure: a view of
+// the run and records in, text out.
 #pragma once
 
 #include "cli/terminal.hpp"
@@ -18,11 +18,11 @@ struct Expected {
 };
 [[nodiscard]] Expected expected_of(protocol::json::value const& plan);
 
-/// The two lines that a terminal shows in place, each at most `columns` wide: fields that do not fit
-/// are left out, the least important first. Before the first step: what is being waited for.
+/// The two lines that a terminal shows in place, each at most `columns` wide: fields that do not
+/// fit are left out, the least important first. Before the first step: what is being waited for.
 [[nodiscard]] std::vector<std::string> progress_lines(protocol::RunView const& view,
-                                                      Expected const& expected,
-                                                      std::int64_t now_us, int columns);
+                                                      Expected const& expected, std::int64_t now_us,
+                                                      int columns);
 
 /// The same in one line, for a pipe.
 [[nodiscard]] std::string progress_line(protocol::RunView const& view, Expected const& expected);

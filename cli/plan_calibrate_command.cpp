@@ -84,9 +84,8 @@ void print_summary(plan::Calibration const& c) {
                c.all_reduce.b_s_per_byte * static_cast<double>(kMiB) * 1e3);
     for (plan::ModelStep const& step : c.model_steps) {
         fmt::print("  {} {} x {}, micro-batch {}, {} thread{}: {} forward and backward\n",
-                   step.arch, step.resolution, step.num_frames, step.micro_batch_size,
-                   step.threads, step.threads == 1 ? "" : "s",
-                   format_seconds(step.forward_backward_s));
+                   step.arch, step.resolution, step.num_frames, step.micro_batch_size, step.threads,
+                   step.threads == 1 ? "" : "s", format_seconds(step.forward_backward_s));
     }
 }
 
@@ -114,9 +113,10 @@ int run(Context const& context, Arguments const& arguments) {
 CommandSpec plan_calibrate_command() {
     return {.name = "plan calibrate",
             .summary = "measure this machine for the planner",
-            .details = "Runs osora-worker for a minute to measure matrix products, memory, the "
-                       "cost of an operator, all_reduce and steps of a small model, and keeps the "
-                       "constants in the state folder. Run it while the machine does nothing else.",
+            .details =
+                "Runs osora-worker for a minute to measure matrix products, memory, the "
+                "cost of an operator, all_reduce and steps of a small model, and keeps the "
+                "constants in the state folder. Run it while the machine does nothing else.",
             .example = "osora plan calibrate",
             .positionals = {},
             .options = {json_option("Print the constants as JSON (osora.calibration/1).")},

@@ -46,8 +46,8 @@ plan::Calibration calibration_or_nominal(std::filesystem::path const& path, bool
     }
     if (!*loaded) return nominal;
     if ((*loaded)->device != nominal.device) {
-        *warning = path.string() + ": measured on a " + (*loaded)->device +
-                   "; nominal constants are used";
+        *warning =
+            path.string() + ": measured on a " + (*loaded)->device + "; nominal constants are used";
         return nominal;
     }
     return std::move(**loaded);

@@ -55,9 +55,10 @@ int run(Context const& context, Arguments const& arguments) {
 CommandSpec plan_command() {
     return {.name = "plan",
             .summary = "what a run would do: layout, batches, expected time and memory",
-            .details = "Chooses everything that the run file leaves to \"auto\" and says why, with "
-                       "the step time and the memory that it expects. Exit code 1 when nothing "
-                       "fits, 2 when the run file is wrong.",
+            .details =
+                "Chooses everything that the run file leaves to \"auto\" and says why, with "
+                "the step time and the memory that it expects. Exit code 1 when nothing "
+                "fits, 2 when the run file is wrong.",
             .example = "osora plan stage1.toml --explain --top 5",
             .positionals = {run_file_positional()},
             .options = {{.name = "--explain",
@@ -68,7 +69,8 @@ CommandSpec plan_command() {
                          .value = "FILE",
                          .help = "Measured constants; else those of the state folder.",
                          .complete = Complete::file},
-                        set_option(), json_option("Print the plan as JSON (osora.plan/1).")},
+                        set_option(),
+                        json_option("Print the plan as JSON (osora.plan/1).")},
             .run = run};
 }
 

@@ -32,10 +32,10 @@ std::string plural(std::int64_t count, std::string_view noun) {
 std::string machine_line(plan::RunConfig const& config, topology::Node const& node) {
     std::string const memory =
         node.memory_bytes > 0 ? ", " + format_bytes(node.memory_bytes) : std::string();
-    return fmt::format("{}: {} on {}{}", config.resources.backend,
-                       plural(config.resources.gpus_per_node,
-                              node.gpus.empty() ? "CPU rank" : "GPU rank"),
-                       plural(node.cores, "core"), memory);
+    return fmt::format(
+        "{}: {} on {}{}", config.resources.backend,
+        plural(config.resources.gpus_per_node, node.gpus.empty() ? "CPU rank" : "GPU rank"),
+        plural(node.cores, "core"), memory);
 }
 
 PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& cluster) {

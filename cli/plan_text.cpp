@@ -55,19 +55,18 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
                       fmt::format("ZeRO-{}", chosen.zero_stage),
                       fmt::format("recompute {}", chosen.recompute), chosen.precision});
     for (plan::BucketPlan const& bucket : chosen.buckets) {
-        body += packed({fmt::format("{} x {}: micro-batch {}", bucket.resolution,
-                                    bucket.num_frames, bucket.micro_batch_size),
+        body += packed({fmt::format("{} x {}: micro-batch {}", bucket.resolution, bucket.num_frames,
+                                    bucket.micro_batch_size),
                         fmt::format("accumulate {}", bucket.grad_accum_steps),
                         "global batch " + format_count(bucket.global_batch_size)});
     }
     std::vector<std::string> ranks{fmt::format("{} x {}", plural(chosen.dp_size, "rank"),
                                                plural(chosen.threads_per_rank, "thread"))};
     if (!chosen.buckets.empty()) {
-        ranks.push_back(chosen.num_workers == 0
-                            ? std::string("loader in the trainer's thread")
-                            : fmt::format("loader {}, prefetch {}",
-                                          plural(chosen.num_workers, "thread"),
-                                          chosen.prefetch_factor));
+        ranks.push_back(chosen.num_workers == 0 ? std::string("loader in the trainer's thread")
+                                                : fmt::format("loader {}, prefetch {}",
+                                                              plural(chosen.num_workers, "thread"),
+                                                              chosen.prefetch_factor));
     }
     return body + packed(ranks);
 }
@@ -75,11 +74,11 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
 std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
     bool const seconds = p.step_time_s >= 0.9995;
     double const scale = seconds ? 1 : 1e3;
-    std::string body = packed({fmt::format(
-        "{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {})",
-        three_digits(scale * p.step_time_s), seconds ? "s" : "ms", 100 * p.step_time_error,
-        three_digits(scale * p.compute_s), three_digits(scale * p.exposed_comm_s),
-        three_digits(scale * p.loader_s))});
+    std::string body = packed(
+        {fmt::format("{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {})",
+                     three_digits(scale * p.step_time_s), seconds ? "s" : "ms",
+                     100 * p.step_time_error, three_digits(scale * p.compute_s),
+                     three_digits(scale * p.exposed_comm_s), three_digits(scale * p.loader_s))});
     std::string const peak =
         header.gpu_memory_gib > 0
             ? fmt::format("peak {} of {:.3g} GiB ({})", three_digits(p.peak_memory_gib),
@@ -103,12 +102,12 @@ std::string nccl_body(std::vector<plan::NcclSetting> const& settings, bool gpu) 
     std::vector<std::string> items;
     for (plan::NcclSetting const& setting : settings) {
         if (items.size() == kNcclShown && settings.size() > kNcclShown + 1) break;
-        items.push_back(fmt::format("{}={} ({})", printable(setting.name),
-                                    printable(setting.value), printable(setting.origin)));
+        items.push_back(fmt::format("{}={} ({})", printable(setting.name), printable(setting.value),
+                                    printable(setting.origin)));
     }
     if (items.size() < settings.size()) {
-        items.push_back(fmt::format("{} more: osora plan --explain",
-                                    settings.size() - items.size()));
+        items.push_back(
+            fmt::format("{} more: osora plan --explain", settings.size() - items.size()));
     }
     return packed(items);
 }
@@ -122,8 +121,8 @@ std::string layout_name(plan::LayoutPlan const& layout) {
 
 std::string render_plan_header(PlanHeader const& header) {
     std::string const what = header.arch.empty() ? header.job : header.job + " " + header.arch;
-    std::string const line = fmt::format("run {} · {} · {}", printable(header.run), what,
-                                         header.machine);
+    std::string const line =
+        fmt::format("run {} · {} · {}", printable(header.run), what, header.machine);
     return filled(line, 0, kColumns) + "\n";
 }
 

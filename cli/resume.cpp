@@ -37,12 +37,11 @@ int run(Context const& context, Arguments const& arguments) {
                                     : "from checkpoint " + format_count(step));
         std::fflush(stdout);
     }
-    return start_and_follow(
-        context, folder,
-        {.json = json,
-         .attached = !arguments.has("--detach"),
-         .resume = is_over(view),
-         .known_records = view.records});
+    return start_and_follow(context, folder,
+                            {.json = json,
+                             .attached = !arguments.has("--detach"),
+                             .resume = is_over(view),
+                             .known_records = view.records});
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Reads the whole journal: a run that is asked about by name is worth it.
 #include "cli/run_command.hpp"
 
+#include "base/files.hpp"
 #include "cli/journal_tail.hpp"
 
 #include <fmt/format.h>
@@ -20,6 +21,13 @@ Result<KnownRun> run_of(Context const& context, Arguments const& arguments) {
     OSORA_TRY(known.folder, find_run(state, arguments.value("RUN").value_or("")));
     OSORA_TRY(known.view, read_view(known.folder.paths.journal()));
     return known;
+}
+
+Expected expected_of(RunFolder const& run) {
+    auto const text = read_file(run.paths.plan());
+    if (text.has_error()) return {};
+    auto const plan = protocol::parse_json(*text);
+    return plan.has_value() ? expected_of(*plan) : Expected{};
 }
 
 bool is_over(protocol::RunView const& view) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/follow_text.hpp"
 #include "cli/runs.hpp"
 #include "protocol/run_view.hpp"
 
@@ -15,6 +16,9 @@ struct KnownRun {
     protocol::RunView view;  // records = 0: no controller has begun
 };
 [[nodiscard]] Result<KnownRun> run_of(Context const& context, Arguments const& arguments);
+
+/// What its plan.json promised; zeros when that cannot be read.
+[[nodiscard]] Expected expected_of(RunFolder const& run);
 
 [[nodiscard]] bool is_over(protocol::RunView const& view);
 

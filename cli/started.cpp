@@ -63,10 +63,9 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});
     if (controller.has_error()) return fail(kExitBad, controller.error().message);
     if (!options.attached) return detach(run, *controller, options.json);
-    return follow(context, run,
-                  {.json = options.json,
-                   .controller = &*controller,
-                   .known_records = options.known_records});
+    return follow(
+        context, run,
+        {.json = options.json, .controller = &*controller, .known_records = options.known_records});
 }
 
 }  // namespace osora::cli

@@ -8,7 +8,6 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
-#include "base/files.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
@@ -110,11 +109,7 @@ void print_one(KnownRun const& run, bool alive, int columns) {
     fmt::print("run {} · {} · {} on {}\n", run.folder.name, state_word(view, alive),
                counted(ranks, "rank"), counted(view.nodes, "node"));
     fmt::print("{}\n", run.folder.paths.dir.string());
-    Expected expected;
-    if (auto const plan = read_file(run.folder.paths.plan()); plan.has_value()) {
-        auto const value = protocol::parse_json(*plan);
-        if (value.has_value()) expected = expected_of(*value);
-    }
+    Expected const expected = expected_of(run.folder);
     if (is_over(view)) {
         fmt::print("{}", summary(view, expected));
         return;

@@ -1,10 +1,10 @@
 // osora validate: every error of a run file at once.
+#include "plan/validate.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/plan_run.hpp"
 #include "cli/run_file_command.hpp"
-#include "plan/validate.hpp"
 
 #include <fmt/format.h>
 

@@ -100,8 +100,8 @@ struct Training {
 
 TEST(TerminalOutput, UpdatesInPlaceAndLeavesOnlyLinesThatMatter) {
     FakeTerminal screen(80);
-    auto const output =
-        terminal_output([&](std::string_view text) { screen.write(text); }, {true, false, 80});
+    auto const output = terminal_output([&](std::string_view text) { screen.write(text); },
+                                        {0.2, 0}, {true, false, 80});
     Training run(*output);
     for (int step = 0; step < 100; ++step) {
         run.train(1 + 0.2 * step, step, 1);
@@ -123,8 +123,8 @@ TEST(TerminalOutput, UpdatesInPlaceAndLeavesOnlyLinesThatMatter) {
 TEST(TerminalOutput, ErasesWhatANarrowerTerminalHasWrapped) {
     // The terminal is 30 wide already while osora still thinks 80: its lines wrap. Then it is told.
     FakeTerminal screen(30);
-    auto const output =
-        terminal_output([&](std::string_view text) { screen.write(text); }, {true, false, 80});
+    auto const output = terminal_output([&](std::string_view text) { screen.write(text); },
+                                        {0.2, 0}, {true, false, 80});
     Training run(*output);
     run.train(1, 0, 1);
     output->tick(run.view, moment(1));
@@ -139,7 +139,7 @@ TEST(TerminalOutput, ErasesWhatANarrowerTerminalHasWrapped) {
 TEST(PipeOutput, ALineEveryTenthOrEveryTenSeconds) {
     std::vector<std::string> lines;
     auto const output =
-        pipe_output([&](std::string_view text) { lines.emplace_back(text.substr(0, 12)); });
+        pipe_output([&](std::string_view text) { lines.emplace_back(text.substr(0, 12)); }, {});
     Training run(*output);
     for (int step = 0; step < 100; ++step) {
         run.train(1 + 0.2 * step, step, 1);

@@ -1,0 +1,107 @@
+// Exit codes and words for what a user gets wrong, and that osora is quick to say so.
+#include "tests/e2e_cli/cli_fixture.hpp"
+
+#include "protocol/json.hpp"
+
+#include <sys/resource.h>
+
+namespace osora::e2e_cli {
+namespace {
+
+using testing::HasSubstr;
+
+class Usage : public Cli {
+protected:
+    void expect(std::vector<std::string> const& arguments, int code, std::string const& error) {
+        auto const ended = osora(arguments);
+        EXPECT_EQ(ended.code, code) << ended.out;
+        EXPECT_THAT(ended.err, HasSubstr(error));
+    }
+};
+
+TEST_F(Usage, TyposNameTheNearest) {
+    expect({"sumbit", "run.toml"}, 2, "osora: unknown command sumbit; did you mean submit?\n");
+    expect({"frobnicate"}, 2, "osora: unknown command frobnicate; osora --help lists them\n");
+    expect({"config"}, 2, "osora: did you mean osora config show?\n");
+    expect({"submit", "x.toml", "--detatch"}, 2,
+           "unknown option --detatch; did you mean --detach?");
+    expect({"validate"}, 2, "RUN.toml is missing");
+    expect({"submit"}, 2, "RUN.toml is missing");
+    expect({}, 2, "usage: osora COMMAND");
+    expect({"status", "7"}, 2, "run 7: there are no runs yet; osora submit starts one");
+    expect({"logs", "demo", "--rank", "x"}, 2, "run demo: there are no runs yet");
+}
+
+TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
+    write("run.toml", "[train]\nsteps = 0\n[memory]\nrecompte = \"full\"\n");
+    auto const ended = osora({"submit", "run.toml"});
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_EQ(ended.err,
+              "run.toml: data.manifest = \"\": the job needs one: a CSV with a column path\n"
+              "run.toml: bucket: none is given; add [[bucket]] with resolution = \"64\" and "
+              "num_frames = 8\n"
+              "run.toml:2: train.steps = 0: must be at least 1; nearest valid: 1\n"
+              "run.toml:4: unknown key memory.recompte; did you mean recompute?\n"
+              "4 errors\n");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs"));
+    auto const json = protocol::parse_json(osora({"validate", "run.toml", "--json"}).out);
+    ASSERT_TRUE(json.has_value());
+    EXPECT_EQ(json->at("problems").as_array().size(), 4u);
+}
+
+TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
+    write_run_file(10, "[[stage]]\nat_step = 5\n");
+    EXPECT_EQ(osora({"validate", "run.toml"}).code, 0);
+    expect({"submit", "run.toml"}, 2, "stage: [[stage]] is not available in this version");
+    write_run_file(10);
+    EXPECT_EQ(osora({"validate", "run.toml", "--set", "resources.backend=slurm"}).code, 0);
+    expect({"submit", "run.toml", "--backend", "slurm"}, 2,
+           "--set: resources.backend = \"slurm\": not available in this version; available: local");
+}
+
+TEST_F(Usage, AMissingProgramIsSaidBeforeAnythingIsMade) {
+    write_run_file(10);
+    set_variable(environment_, "OSORA_WORKER", "/no/such/worker");
+    expect({"submit", "run.toml"}, 2,
+           "osora: /no/such/worker: no such program; it is what OSORA_WORKER says\n");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs"));
+}
+
+TEST_F(Usage, SettingsOfSiteAndUserAreUsedAndShown) {
+    write_run_file(10);
+    write("site.toml", "[nccl]\nNCCL_IB_TC = \"106\"\n");
+    std::filesystem::create_directories(folder_ / "home/.config/osora");
+    write("home/.config/osora/config.toml", "[train]\nseed = 7\nsteps = 99\n");
+    auto const shown = osora({"config", "show", "--origin", "run.toml", "--set", "optim.lr=0.5"});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_THAT(shown.out, testing::ContainsRegex("train.steps = 10 +# run.toml:14"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("train.seed = 7 +# .*config.toml:2"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("optim.lr = 0.5 +# --set"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("nccl.NCCL_IB_TC = \"106\" +# .*site.toml:2"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("train.log_every = 10 +# default"));
+}
+
+TEST_F(Usage, InitWritesARunFileThatValidates) {
+    EXPECT_EQ(osora({"init", "new.toml"}).code, 0);
+    EXPECT_EQ(osora({"validate", "new.toml"}).code, 0);
+    expect({"init", "new.toml"}, 2, "osora: new.toml: exists already; --force replaces it\n");
+    EXPECT_THAT(osora({"init"}).out, HasSubstr("\n[run]\n"));
+}
+
+/// Processor time, which a busy machine does not stretch.
+double cpu_seconds_of_children() {
+    rusage usage{};
+    ::getrusage(RUSAGE_CHILDREN, &usage);
+    auto const seconds = [](timeval const& t) { return t.tv_sec + t.tv_usec / 1e6; };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST_F(Usage, HelpTakesLessThanThirtyMilliseconds) {
+    constexpr int kTimes = 10;
+    double const before = cpu_seconds_of_children();
+    for (int i = 0; i < kTimes; ++i) EXPECT_EQ(osora({"--help"}).code, 0);
+    EXPECT_LE((cpu_seconds_of_children() - before) / kTimes, 0.030);
+}
+
+}  // namespace
+}  // namespace osora::e2e_cli
