@@ -26,6 +26,7 @@ struct PhaseRow {
     double mean_s = kUnknown;  // a step, over ranks and used steps
     double share = kUnknown;   // of the step
     double predicted_s = kUnknown;
+    bool part_of_compute = false;
 };
 struct BucketRow {
     BucketMeasure measured;
