@@ -63,9 +63,10 @@ int rebuild(Context const& context, Arguments const& arguments) {
 CommandSpec history_command() {
     return {.name = "history",
             .summary = "all runs, newest first",
-            .details = "Lists runs with their state, steps, median step time and last loss. With "
-                       "QUERY only those whose name, model, user, verdict, cause or commit "
-                       "contains it.",
+            .details =
+                "Lists runs with their state, steps, median step time and last loss. With "
+                "QUERY only those whose name, model, user, verdict, cause or commit "
+                "contains it.",
             .example = "osora history\nosora history stage1 --limit 5 --json",
             .positionals = {{.name = "QUERY",
                              .help = "Text to look for.",
@@ -79,8 +80,9 @@ CommandSpec history_command() {
 CommandSpec history_rebuild_command() {
     return {.name = "history rebuild",
             .summary = "make history.db again from the journals",
-            .details = "Moves a history.db that is damaged aside (it is never removed) and fills "
-                       "a new one from the journals of all runs.",
+            .details =
+                "Moves a history.db that is damaged aside (it is never removed) and fills "
+                "a new one from the journals of all runs.",
             .example = "osora history rebuild",
             .positionals = {},
             .options = {json_option()},

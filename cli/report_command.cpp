@@ -4,6 +4,7 @@
 #include "cli/history_access.hpp"
 #include "cli/report_render.hpp"
 #include "cli/run_file_command.hpp"
+#include "db/queries.hpp"
 
 #include <fmt/format.h>
 

@@ -14,7 +14,7 @@ json::value known(std::optional<T> const& value) {
     return to_json(value);
 }
 
-json::object run_object(db::RunSummary const& summary, RunState const& state) {
+json::object run_object(db::analysis::RunSummary const& summary, RunState const& state) {
     auto const& run = summary.run;
     return {{"number", run.number},
             {"name", run.name},
@@ -181,8 +181,7 @@ std::string report_json(RunReport const& report) {
 
 std::string report_json(SeriesReport const& report) {
     auto const left_out = array_of(report.left_out, [](LeftOut const& each) {
-        return json::object{
-            {"number", each.number}, {"name", each.name}, {"reason", each.reason}};
+        return json::object{{"number", each.number}, {"name", each.name}, {"reason", each.reason}};
     });
     json::object const object{{"schema", "osora.report/1"},
                               {"kind", "series"},

@@ -56,23 +56,23 @@ std::string run_report_csv(RunReport const& report) {
         {"peak_memory_gib", raw_number(report.memory_gib.measured)}};
     std::string text = "section,item,quantity,value\n";
     for (auto const& [key, value] : rows) text += "run,," + key + "," + csv_field(value) + "\n";
-    return text + long_csv("phase", phase_table(report)) +
-           long_csv("bucket", bucket_table(report));
+    return text + long_csv("phase", phase_table(report)) + long_csv("bucket", bucket_table(report));
 }
 
 std::string run_report_markdown(RunReport const& report) {
     auto const& run = report.run.run;
     auto const& m = report.measured;
-    std::string text = fmt::format("# run {}: {}, {}\n\n", run.number, markdown_text(run.name),
-                                   report.state.word);
+    std::string text =
+        fmt::format("# run {}: {}, {}\n\n", run.number, markdown_text(run.name), report.state.word);
     if (!report.state.cause.empty()) text += "- cause: " + markdown_text(report.state.cause) + "\n";
     text += fmt::format("- {} {}, {} ranks on {} nodes, {}\n", markdown_text(run.job),
                         markdown_text(run.arch), run.ranks, run.nodes, utc_text(run.submitted_us));
     auto const unit = time_unit({m.step_s_median});
-    text += fmt::format("- {} {}/step (median ± MAD of {} steps; {} of warm-up left out), {} "
-                        "samples/s\n",
-                        spread_cell(m.step_s_median, m.step_s_mad, unit).text, unit.name,
-                        m.steps_used, m.warmup_steps, three_digits(m.samples_per_s));
+    text += fmt::format(
+        "- {} {}/step (median ± MAD of {} steps; {} of warm-up left out), {} "
+        "samples/s\n",
+        spread_cell(m.step_s_median, m.step_s_mad, unit).text, unit.name, m.steps_used,
+        m.warmup_steps, three_digits(m.samples_per_s));
     text += fmt::format("- predicted/measured {}\n", ratio_cell(report.step_s.ratio()).text);
     text += fmt::format("- loss {} -> {}, means of the first and last {} steps\n",
                         three_digits(m.loss_first), three_digits(m.loss_last), m.loss_window);

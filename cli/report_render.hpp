@@ -4,8 +4,9 @@
 
 #include "db/analysis/run_report.hpp"
 #include "db/analysis/series_report.hpp"
-#include "db/queries.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md)
 
 /// A run of `osora history` with the state it is in.
 struct HistoryRow {
-    db::RunSummary run;
+    db::analysis::RunSummary run;
     db::analysis::RunState state;
 };
 [[nodiscard]] std::string history_text(std::vector<HistoryRow> const& rows);

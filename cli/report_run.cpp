@@ -29,7 +29,9 @@ std::string block(std::string_view label, std::string const& body) {
     return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
 }
 
-std::string more(std::string const& line) { return filled(printable(line), kIndent, kColumns); }
+std::string more(std::string const& line) {
+    return filled(printable(line), kIndent, kColumns);
+}
 
 std::string ratio_text(Compared const& compared) {
     return fmt::format("predicted/measured {:.2f}", compared.ratio());
@@ -51,8 +53,8 @@ std::string layout_line(RunReport const& report) {
     if (plan->threads_per_rank > 0) {
         text += " · " + counted(plan->threads_per_rank, "thread") + " a rank";
     }
-    for (auto const& [name, size] : {std::pair{"tp", plan->tp_size}, {"sp", plan->sp_size},
-                                     {"pp", plan->pp_size}}) {
+    for (auto const& [name, size] :
+         {std::pair{"tp", plan->tp_size}, {"sp", plan->sp_size}, {"pp", plan->pp_size}}) {
         if (size > 1) text += fmt::format(" · {} {}", name, size);
     }
     text += fmt::format(" · dp {}", plan->dp_size);
@@ -83,8 +85,8 @@ std::string speed_block(RunReport const& report) {
     text += more(three_digits(m.samples_per_s) + " samples/s");
     if (std::isnan(report.step_s.predicted)) return text;
     double const error = report.run.plan->step_time_error;
-    std::string line = fmt::format("{} {}/step", seconds_cell(report.step_s.predicted, unit).text,
-                                   unit.name);
+    std::string line =
+        fmt::format("{} {}/step", seconds_cell(report.step_s.predicted, unit).text, unit.name);
     if (error > 0) line += fmt::format(" ± {:.0f} %", 100 * error);
     if (report.buckets.size() > 1) {
         line += fmt::format("; measured {} as the buckets mix",
@@ -103,17 +105,17 @@ std::string loss_block(Measured const& m) {
                                          counted(m.loss_window, "step")));
     }
     double const change = 100 * (m.loss_last / m.loss_first - 1);
-    return block("loss", fmt::format("{:.4g} -> {:.4g} ({:+.0f} %; means of the first and last {})",
-                                     m.loss_first, m.loss_last, change,
-                                     counted(m.loss_window, "step")));
+    return block("loss",
+                 fmt::format("{:.4g} -> {:.4g} ({:+.0f} %; means of the first and last {})",
+                             m.loss_first, m.loss_last, change, counted(m.loss_window, "step")));
 }
 
 std::string memory_block(Compared const& memory) {
     if (std::isnan(memory.measured)) return {};
     std::string line = fmt::format("peak {} GiB a rank", three_digits(memory.measured));
     if (memory.predicted > 0) {
-        line += fmt::format("; expected {}; {}", three_digits(memory.predicted),
-                            ratio_text(memory));
+        line +=
+            fmt::format("; expected {}; {}", three_digits(memory.predicted), ratio_text(memory));
     }
     return block("memory", line);
 }
@@ -121,10 +123,9 @@ std::string memory_block(Compared const& memory) {
 std::string faults_block(RunReport const& report) {
     auto const& m = report.measured;
     if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return {};
-    std::string line = fmt::format("{} of {}", counted(static_cast<std::int64_t>(
-                                                           report.relaunches.size()),
-                                                       "relaunch"),
-                                   report.run.run.restarts_max);
+    std::string line = fmt::format(
+        "{} of {}", counted(static_cast<std::int64_t>(report.relaunches.size()), "relaunch"),
+        report.run.run.restarts_max);
     if (report.relaunches.size() != 1) line.replace(line.find("relaunchs"), 9, "relaunches");
     line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
     if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
@@ -144,9 +145,9 @@ std::string faults_block(RunReport const& report) {
 
 std::string checkpoints_block(CheckpointSummary const& checkpoints) {
     if (checkpoints.count == 0) return {};
-    std::string line = fmt::format("{}, the last for step {}",
-                                   counted(checkpoints.count, "checkpoint"),
-                                   format_count(checkpoints.last_step));
+    std::string line =
+        fmt::format("{}, the last for step {}", counted(checkpoints.count, "checkpoint"),
+                    format_count(checkpoints.last_step));
     if (checkpoints.bytes > 0) line += ": " + format_bytes(checkpoints.bytes);
     if (!std::isnan(checkpoints.median_s)) {
         line += fmt::format("; {} each", format_seconds(checkpoints.median_s));
@@ -158,7 +159,8 @@ std::string notices_block(RunReport const& report) {
     std::string text;
     for (std::size_t i = 0; i < report.notices.size() && i < kNoticesShown; ++i) {
         auto const& each = report.notices[i];
-        auto const line = fmt::format("{} x {}: {}", each.kind, format_count(each.count), each.first);
+        auto const line =
+            fmt::format("{} x {}: {}", each.kind, format_count(each.count), each.first);
         text += text.empty() ? block("notices", line) : more(line);
     }
     if (report.notices.size() > kNoticesShown) {

@@ -61,12 +61,12 @@ std::string series_report_text(SeriesReport const& report) {
     for (auto const& remark : series_remarks(report)) below += block("note", remark);
     for (std::size_t i = 0; i < report.left_out.size() && i < kLeftOutShown; ++i) {
         auto const& each = report.left_out[i];
-        below += block("left out", fmt::format("run {} ({}): {}", each.number, each.name,
-                                               each.reason));
+        below +=
+            block("left out", fmt::format("run {} ({}): {}", each.number, each.name, each.reason));
     }
     if (report.left_out.size() > kLeftOutShown) {
-        below += block("left out",
-                       fmt::format("and {} more", report.left_out.size() - kLeftOutShown));
+        below +=
+            block("left out", fmt::format("and {} more", report.left_out.size() - kLeftOutShown));
     }
     for (auto const& each : report.next) below += block("next", each);
     return below.empty() ? text : text + "\n" + below;
@@ -77,8 +77,8 @@ std::string series_report_markdown(SeriesReport const& report) {
     text += draw_markdown(scaling_table(report)) + "\n";
     for (auto const& remark : series_remarks(report)) text += "- " + markdown_text(remark) + "\n";
     for (auto const& each : report.left_out) {
-        text += fmt::format("- left out: run {} ({}): {}\n", each.number,
-                            markdown_text(each.name), markdown_text(each.reason));
+        text += fmt::format("- left out: run {} ({}): {}\n", each.number, markdown_text(each.name),
+                            markdown_text(each.reason));
     }
     return text;
 }

@@ -44,8 +44,10 @@ TextTable bucket_table(RunReport const& report) {
                      {"pred/meas", "predicted_over_measured"}};
     for (auto const& row : report.buckets) {
         auto const& m = row.measured;
-        table.rows.push_back({text_cell(clipped(m.bucket, 16)), count_cell(m.steps),
-                              percent_cell(row.share), number_cell(m.samples_per_step),
+        table.rows.push_back({text_cell(clipped(m.bucket, 16)),
+                              count_cell(m.steps),
+                              percent_cell(row.share),
+                              number_cell(m.samples_per_step),
                               spread_cell(m.step_s_median, m.step_s_mad, unit),
                               {"", raw_number(m.step_s_mad)},
                               seconds_cell(row.step_s.predicted, unit),
@@ -76,11 +78,15 @@ TextTable scaling_table(SeriesReport const& report) {
     for (auto const& row : report.rows) {
         std::string runs;
         for (int const run : row.runs) runs += fmt::format("{}{}", runs.empty() ? "" : " ", run);
-        table.rows.push_back({count_cell(row.ranks), count_cell(row.nodes),
+        table.rows.push_back({count_cell(row.ranks),
+                              count_cell(row.nodes),
                               {"", std::to_string(row.threads_per_rank)},
-                              spread_cell(row.step_s, row.mad, unit), {"", raw_number(row.mad)},
-                              number_cell(row.samples_per_s), percent_cell(row.efficiency),
-                              percent_cell(row.comm_share), percent_cell(row.wait_share),
+                              spread_cell(row.step_s, row.mad, unit),
+                              {"", raw_number(row.mad)},
+                              number_cell(row.samples_per_s),
+                              percent_cell(row.efficiency),
+                              percent_cell(row.comm_share),
+                              percent_cell(row.wait_share),
                               percent_cell(row.data_share),
                               ratio_cell(row.predicted_over_measured),
                               {"", row.shares_cores ? "1" : "0"},

@@ -137,11 +137,17 @@ TableCell ratio_cell(double ratio) {
     return {fmt::format("{:.2f}", ratio), raw_number(ratio)};
 }
 
-TableCell number_cell(double value) { return {three_digits(value), raw_number(value)}; }
+TableCell number_cell(double value) {
+    return {three_digits(value), raw_number(value)};
+}
 
-TableCell count_cell(std::int64_t count) { return {format_count(count), std::to_string(count)}; }
+TableCell count_cell(std::int64_t count) {
+    return {format_count(count), std::to_string(count)};
+}
 
-TableCell text_cell(std::string const& text) { return {printable(text), text}; }
+TableCell text_cell(std::string const& text) {
+    return {printable(text), text};
+}
 
 std::string raw_number(double value) {
     return std::isnan(value) ? std::string() : fmt::format("{}", value);

@@ -154,9 +154,9 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     }
     if (report.measured.data_share > kDataWaitHigh) {
         int const workers = report.run.plan ? report.run.plan->num_workers : 1;
-        next.push_back(fmt::format(
-            "--set data.num_workers={}: the step waits for data {:.0f} % of its time", workers + 1,
-            100 * report.measured.data_share));
+        next.push_back(
+            fmt::format("--set data.num_workers={}: the step waits for data {:.0f} % of its time",
+                        workers + 1, 100 * report.measured.data_share));
     }
     if (report.measured.wait_share > kWaitHigh) {
         next.push_back(fmt::format("ranks wait for a slower one {:.0f} % of the step{}",
