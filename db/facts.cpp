@@ -68,9 +68,8 @@ Facts flatten(json::value const& value) {
 }
 
 FactKind kind_of_fact(std::string_view key, FactKind otherwise) {
-    bool const capitals = std::ranges::all_of(key, [](char c) {
-        return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    });
+    bool const capitals = std::ranges::all_of(
+        key, [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
     if (capitals) return FactKind::env;
     for (std::string_view const known : {"os", "kernel", "host.kernel"}) {
         if (key == known) return FactKind::software;

@@ -161,8 +161,8 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
         auto run = run_of_id(connection, run_id);
         if (!run) return Error{Errc::not_found, "the run is no longer in the history"};
         constexpr std::array<std::string_view, 10> kMetrics{
-            "step_time_s", "data_wait_s",    "forward_s", "backward_s", "exposed_comm_s",
-            "optimizer_s", "other_s",        "loss",      "rss_bytes",  "peak_allocated_bytes"};
+            "step_time_s", "data_wait_s", "forward_s", "backward_s", "exposed_comm_s",
+            "optimizer_s", "other_s",     "loss",      "rss_bytes",  "peak_allocated_bytes"};
         RunHistory history;
         history.steps = load_steps(connection, run_id, kMetrics);
         history.events = load_events(connection, run_id);
@@ -189,13 +189,14 @@ Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name) 
                                   ? protocol::decode<Facts>(row.getColumn(0).getString())
                                   : Result<Facts>(Facts{});
             row.reset();
-            runs.push_back({load_summary(connection, std::move(run)),
-                            work.has_value() ? *work : Facts{}});
+            runs.push_back(
+                {load_summary(connection, std::move(run)), work.has_value() ? *work : Facts{}});
         }
         if (!runs.empty()) return runs;
-        return Error{Errc::not_found, fmt::format("series {}: no run has this name{}", name,
-                                                  did_you_mean(connection, name,
-                                                               "SELECT DISTINCT name FROM series"))};
+        return Error{
+            Errc::not_found,
+            fmt::format("series {}: no run has this name{}", name,
+                        did_you_mean(connection, name, "SELECT DISTINCT name FROM series"))};
     });
 }
 

@@ -16,7 +16,8 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
         if (record.sequence < 0) continue;
         auto const event = decode_message<RunEvent>(record.body);
         if (event.has_error()) continue;  // of a newer version
-        bool const was_up = status.state == RunState::running || status.state == RunState::launching;
+        bool const was_up =
+            status.state == RunState::running || status.state == RunState::launching;
         std::string const cause = status.cause;
         fold(status, *event);
         bool const is_up = status.state == RunState::running || status.state == RunState::launching;

@@ -28,36 +28,36 @@ double least_over(StepTable const& steps, std::vector<std::size_t> const& used, 
     return found == steps.columns.end() ? kUnknown : mean(pick(found->second.min, used));
 }
 
+/// In the order of the report; "compute" is the sum of the parts behind it.
 std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size_t> const& used) {
-    auto const& steps = history.steps;
-    auto const& plan = history.summary.plan;
-    double const step = mean_over(steps, used, "step_time_s");
-    if (std::isnan(step)) return {};
-    double const comm = mean_over(steps, used, "exposed_comm_s");
-    double const transfer = least_over(steps, used, "exposed_comm_s");
-    std::vector<PhaseRow> rows{
-        {.name = "data wait",
-         .mean_s = mean_over(steps, used, "data_wait_s"),
-         .predicted_s = plan ? plan->loader_s : kUnknown},
-        {.name = "forward", .mean_s = mean_over(steps, used, "forward_s")},
-        {.name = "backward", .mean_s = mean_over(steps, used, "backward_s")},
-        {.name = "optimizer", .mean_s = mean_over(steps, used, "optimizer_s")},
-        {.name = "exposed comm",
-         .mean_s = transfer,
-         .predicted_s = plan ? plan->exposed_comm_s : kUnknown},
-        {.name = "wait for ranks", .mean_s = comm - transfer},
-        {.name = "other", .mean_s = mean_over(steps, used, "other_s")},
+    auto const phase = [&](char const* name, char const* column, double predicted_s = kUnknown) {
+        PhaseRow row;
+        row.name = name;
+        row.mean_s = mean_over(history.steps, used, column);
+        row.predicted_s = predicted_s;
+        return row;
     };
+    PlanRecord const plan = history.summary.plan.value_or(PlanRecord{});
+    auto data = phase("data wait", "data_wait_s", plan.loader_s);
+    auto forward = phase("forward", "forward_s"), backward = phase("backward", "backward_s");
+    auto optimizer = phase("optimizer", "optimizer_s");
+    for (auto* part : {&forward, &backward, &optimizer}) part->part_of_compute = true;
+    PhaseRow compute;
+    compute.name = "compute";
+    compute.mean_s = forward.mean_s + backward.mean_s + optimizer.mean_s;
+    compute.predicted_s = plan.compute_s;
+    auto comm = phase("exposed comm", "exposed_comm_s", plan.exposed_comm_s);
+    PhaseRow wait;
+    wait.name = "wait for ranks";
+    double const transfer_s = least_over(history.steps, used, "exposed_comm_s");
+    wait.mean_s = comm.mean_s - transfer_s;
+    comm.mean_s = transfer_s;
+    auto const step = phase("step", "step_time_s", plan.step_time_s);
+    std::vector<PhaseRow> rows{data, compute, forward, backward, optimizer};
+    if (history.summary.run.ranks > 1) rows.insert(rows.end(), {comm, wait});
+    rows.insert(rows.end(), {phase("other", "other_s"), step});
     std::erase_if(rows, [](PhaseRow const& row) { return std::isnan(row.mean_s); });
-    double const compute = mean_over(steps, used, "forward_s") +
-                           mean_over(steps, used, "backward_s") +
-                           mean_over(steps, used, "optimizer_s");
-    rows.push_back({.name = "step", .mean_s = step, .predicted_s = plan ? plan->step_time_s : kUnknown});
-    if (!std::isnan(compute)) {
-        rows.push_back({.name = "compute", .mean_s = compute,
-                        .predicted_s = plan ? plan->compute_s : kUnknown});
-    }
-    for (auto& row : rows) row.share = row.mean_s / step;
+    for (auto& row : rows) row.share = row.mean_s / step.mean_s;
     return rows;
 }
 
@@ -154,9 +154,9 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     }
     if (report.measured.data_share > kDataWaitHigh) {
         int const workers = report.run.plan ? report.run.plan->num_workers : 1;
-        next.push_back(fmt::format(
-            "--set data.num_workers={}: the step waits for data {:.0f} % of its time", workers + 1,
-            100 * report.measured.data_share));
+        next.push_back(
+            fmt::format("--set data.num_workers={}: the step waits for data {:.0f} % of its time",
+                        workers + 1, 100 * report.measured.data_share));
     }
     if (report.measured.wait_share > kWaitHigh) {
         next.push_back(fmt::format("ranks wait for a slower one {:.0f} % of the step{}",

@@ -1,12 +1,12 @@
-// What `osora report RUN` says, as a value: what ran, how fast against the plan, where a step's time
-// goes, what went wrong. Pure; the command draws it.
+// What `osora report RUN` says, as a value: what ran, how fast against the plan, where a step's
+// time goes, what went wrong. Pure; the command draws it.
 #pragma once
 
 #include "db/analysis/cores.hpp"
+#include "db/analysis/history.hpp"
 #include "db/analysis/measure.hpp"
 #include "db/analysis/relaunches.hpp"
 #include "db/analysis/run_state.hpp"
-#include "db/analysis/history.hpp"
 
 #include <optional>
 #include <string>
@@ -26,6 +26,7 @@ struct PhaseRow {
     double mean_s = kUnknown;  // a step, over ranks and used steps
     double share = kUnknown;   // of the step
     double predicted_s = kUnknown;
+    bool part_of_compute = false;
 };
 struct BucketRow {
     BucketMeasure measured;
@@ -47,7 +48,7 @@ struct NoticeGroup {
 struct RunReport {
     RunSummary run;
     RunState state;
-    std::string commit;      // of osora; "" = unknown
+    std::string commit;        // of osora; "" = unknown
     double wall_s = kUnknown;  // submitted to end (or last sign)
     Measured measured;
     Compared step_s, samples_per_s, memory_gib;  // memory: peak of a rank

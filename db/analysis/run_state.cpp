@@ -16,9 +16,10 @@ RunState state_of(RunRecord const& run, Surroundings const& surroundings) {
     } else {
         state.word = boost::describe::enum_to_string(Verdict::controller_lost, "?");
         state.cause = surroundings.folder_exists
-                          ? fmt::format("the controller ended without saying why; osora resume {} "
-                                        "continues",
-                                        run.number)
+                          ? fmt::format(
+                                "the controller ended without saying why; osora resume {} "
+                                "continues",
+                                run.number)
                           : "no end is recorded, and the run's folder is gone";
         state.good = false;
     }

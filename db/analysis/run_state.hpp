@@ -14,7 +14,7 @@ struct Surroundings {
 };
 
 struct RunState {
-    std::string word;  // "running", or the verdict: "ok", "oom", "controller_lost"...
+    std::string word;   // "running", or the verdict: "ok", "oom", "controller_lost"...
     std::string cause;  // empty when all is well
     bool over = true;
     bool good = true;  // running, or ended ok

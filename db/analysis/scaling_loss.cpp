@@ -12,7 +12,9 @@
 namespace osora::db::analysis {
 namespace {
 
-double known(double value) { return std::isnan(value) ? 0 : value; }
+double known(double value) {
+    return std::isnan(value) ? 0 : value;
+}
 
 }  // namespace
 
@@ -55,8 +57,8 @@ double efficiency(BucketTimes const& base, int base_ranks, BucketTimes const& ot
 
 std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
     auto const compute = [](ScalingRow const& each) {
-        return each.step_s * (1 - known(each.comm_share) - known(each.wait_share) -
-                              known(each.data_share));
+        return each.step_s *
+               (1 - known(each.comm_share) - known(each.wait_share) - known(each.data_share));
     };
     auto const samples_of_a_rank = [](ScalingRow const& each) {
         return each.samples_per_s * each.step_s / each.ranks;
@@ -71,8 +73,8 @@ std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
         Part{row.step_s * known(row.comm_share), "is exposed communication"},
         Part{row.step_s * known(row.wait_share), "is waiting for a slower rank"},
         Part{row.step_s * known(row.data_share), "is waiting for data"},
-        Part{compute(row) - ideal, row.shares_cores ? "is slower computing: ranks share cores"
-                                                    : "is slower computing"}};
+        Part{compute(row) - ideal,
+             row.shares_cores ? "is slower computing: ranks share cores" : "is slower computing"}};
     auto const largest = std::ranges::max_element(parts, {}, &Part::seconds);
     if (largest->seconds <= 0) return {};
     return fmt::format("{} of the {} {}", format_seconds(largest->seconds),

@@ -44,8 +44,9 @@ Members comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
     for (auto const& run : runs) {
         auto const& record = run.summary.run;
         if (newest != runs.rend() && run.work != report.work) {
-            report.left_out.push_back({record.number, record.name,
-                                       "other work: " + describe_difference(run.work, report.work)});
+            report.left_out.push_back(
+                {record.number, record.name,
+                 "other work: " + describe_difference(run.work, report.work)});
         } else if (!has_enough(run)) {
             int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
             report.left_out.push_back(
@@ -108,11 +109,11 @@ std::vector<Members> sizes_of(Members const& members) {
 
 void name_scaling(SeriesReport& report) {
     auto const& rows = report.rows;
-    bool const known = std::ranges::none_of(rows, [](auto& row) { return row.global_batch.empty(); });
+    bool const known =
+        std::ranges::none_of(rows, [](auto& row) { return row.global_batch.empty(); });
     auto const same = [&](auto value) {
-        return known && std::ranges::all_of(rows, [&](auto& row) {
-                   return value(row) == value(rows.front());
-               });
+        return known && std::ranges::all_of(
+                            rows, [&](auto& row) { return value(row) == value(rows.front()); });
     };
     auto const joined = [](std::vector<int> batches) {
         bool const equal = std::ranges::all_of(batches, [&](int b) { return b == batches[0]; });
@@ -151,8 +152,9 @@ void add_notes(SeriesReport& report) {
     bool const shared = std::ranges::any_of(rows, [](auto& row) { return row.shares_cores; });
     if (several && (one_machine || shared)) {
         report.notes.push_back(fmt::format("{}: efficiency is no statement about a network",
-                                           one_machine ? "all ranks are on one machine"
-                                                       : "ranks of a machine slow each other down"));
+                                           one_machine
+                                               ? "all ranks are on one machine"
+                                               : "ranks of a machine slow each other down"));
     }
 }
 

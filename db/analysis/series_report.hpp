@@ -1,9 +1,9 @@
-// What `osora report --series` says, as a value: the scaling table over runs of one name that do the
-// same work. Runs that do other work are left out and named, with the difference. Pure.
+// What `osora report --series` says, as a value: the scaling table over runs of one name that do
+// the same work. Runs that do other work are left out and named, with the difference. Pure.
 #pragma once
 
-#include "db/analysis/measure.hpp"
 #include "db/analysis/history.hpp"
+#include "db/analysis/measure.hpp"
 
 #include <string>
 #include <vector>
@@ -23,21 +23,23 @@ enum class Scaling {
 };
 BOOST_DESCRIBE_ENUM(Scaling, one_size, strong, weak, neither)
 
-/// Runs of one size: ranks, nodes, threads and batches are equal. Figures are medians over the runs.
+/// Runs of one size: ranks, nodes, threads and batches are equal. Figures are medians over the
+/// runs.
 struct ScalingRow {
     int ranks = 1, nodes = 1, threads_per_rank = 0;
-    std::vector<int> runs;  // their numbers
+    std::vector<int> runs;          // their numbers
     std::vector<int> global_batch;  // by bucket of the run file; empty = not known
     double step_s = kUnknown;
     double mad = kUnknown;  // within a run; between the runs when that is larger
     double samples_per_s = kUnknown;
-    /// Throughput of a rank against that of the smallest size, at the smallest one's mix of buckets.
+    /// Throughput of a rank against that of the smallest size, at the smallest one's mix of
+    /// buckets.
     double efficiency = kUnknown;
     double comm_share = kUnknown, wait_share = kUnknown, data_share = kUnknown;
     double predicted_over_measured = kUnknown;
     bool shares_cores = false;
-    std::string cores;     // CoreUse::text
-    std::string loss;      // where the time went, when efficiency is low
+    std::string cores;  // CoreUse::text
+    std::string loss;   // where the time went, when efficiency is low
 };
 
 struct LeftOut {
@@ -49,8 +51,8 @@ struct SeriesReport {
     std::string name;
     Facts work;  // what all rows do
     Scaling scaling = Scaling::one_size;
-    std::string held_equal;  // "global batch 8", "batch of a rank 4, 2, 1"
-    int runs = 0;            // in the rows
+    std::string held_equal;        // "global batch 8", "batch of a rank 4, 2, 1"
+    int runs = 0;                  // in the rows
     std::vector<ScalingRow> rows;  // ascending ranks
     std::vector<LeftOut> left_out;
     std::vector<std::string> notes;  // what the figures are no statement about

@@ -1,0 +1,57 @@
+#include "cli/history_access.hpp"
+
+#include "base/file_lock.hpp"
+#include "db/ingest.hpp"
+#include "protocol/run_directory.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+#include <utility>
+
+namespace osora::cli {
+namespace {
+
+Result<OpenHistory> from_journals(std::filesystem::path const& state_dir, OpenHistory history) {
+    OSORA_TRY(history.store, db::Store::in_memory());
+    OSORA_TRY(auto const read, db::ingest_all(*history.store, state_dir));
+    for (auto const& problem : read.problems) history.warnings.push_back(problem);
+    return history;
+}
+
+}  // namespace
+
+Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
+                                 db::StoreOptions const& options) {
+    OpenHistory history;
+    std::error_code missing;
+    if (!std::filesystem::is_directory(state_dir, missing)) {
+        return from_journals(state_dir, std::move(history));
+    }
+    auto opened = db::Store::open(db::history_file(state_dir), options);
+    if (opened.has_error()) {
+        if (opened.error().code == Errc::invalid_input) return std::move(opened).error();
+        history.warnings.push_back(opened.error().message + "; read from the journals instead");
+        return from_journals(state_dir, std::move(history));
+    }
+    history.store = std::move(*opened);
+    auto const read = db::ingest_all(*history.store, state_dir);
+    if (read.has_value()) {
+        history.warnings = read->problems;
+    } else if (read.error().code == Errc::busy) {
+        history.warnings.push_back(read.error().message + "; the newest steps may be missing");
+    } else {
+        history.warnings.push_back(read.error().message + "; read from the journals instead");
+        return from_journals(state_dir, std::move(history));
+    }
+    return history;
+}
+
+db::analysis::Surroundings surroundings_of(db::RunRecord const& run) {
+    protocol::RunPaths const paths{run.run_dir};
+    std::error_code missing;
+    return {.controller_alive = FileLock::is_held(paths.lock()),
+            .folder_exists = std::filesystem::is_directory(paths.dir, missing)};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,28 @@
+// history.db as the commands use it: filled from the journals first, and when the file cannot be
+// used, the journals alone (in memory), so that a full or locked disk does not hide a run.
+#pragma once
+
+#include "base/result.hpp"
+#include "db/analysis/run_state.hpp"
+#include "db/store.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+struct OpenHistory {
+    std::unique_ptr<db::Store> store;
+    std::vector<std::string> warnings;  // for stderr
+};
+
+/// invalid_input: another program's database, or one of a newer osora. Other troubles of the file
+/// are warnings.
+[[nodiscard]] Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
+                                               db::StoreOptions const& options = {});
+
+[[nodiscard]] db::analysis::Surroundings surroundings_of(db::RunRecord const& run);
+
+}  // namespace osora::cli

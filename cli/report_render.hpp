@@ -1,0 +1,37 @@
+// Reports as text for 80 columns, Markdown, CSV and JSON. Pure: a report in, a string out that ends
+// with a newline.
+#pragma once
+
+#include "db/analysis/run_report.hpp"
+#include "db/analysis/series_report.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+enum class ReportFormat { text, json, csv, md };
+BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md)
+
+[[nodiscard]] std::string render(db::analysis::RunReport const& report, ReportFormat format);
+[[nodiscard]] std::string render(db::analysis::SeriesReport const& report, ReportFormat format);
+
+/// One object: "schema": "osora.report/1", "kind": "run" | "series".
+[[nodiscard]] std::string report_json(db::analysis::RunReport const& report);
+[[nodiscard]] std::string report_json(db::analysis::SeriesReport const& report);
+
+/// A run of `osora history` with the state it is in.
+struct HistoryRow {
+    db::analysis::RunSummary run;
+    db::analysis::RunState state;
+};
+[[nodiscard]] std::string history_text(std::vector<HistoryRow> const& rows);
+/// One object: "schema": "osora.history/1".
+[[nodiscard]] std::string history_json(std::vector<HistoryRow> const& rows);
+
+/// "2026-11-21 22:50:12 UTC"; "-" when unknown.
+[[nodiscard]] std::string utc_text(std::optional<std::int64_t> wall_us);
+
+}  // namespace osora::cli

@@ -1,0 +1,200 @@
+// A run's report for people. The answer first (how fast, did it learn), then where the time goes,
+// then what went wrong, then what to try.
+#include "base/units.hpp"
+#include "cli/report_tables.hpp"
+#include "cli/terminal.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace osora::cli {
+namespace {
+
+using namespace db::analysis;
+
+constexpr int kColumns = 80;
+constexpr int kIndent = 9;
+constexpr std::size_t kNoticesShown = 5;
+constexpr std::size_t kRelaunchesShown = 5;
+
+std::string counted(std::int64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
+/// `body` filled to the page with `label` in front of its first line.
+std::string block(std::string_view label, std::string const& body) {
+    if (body.empty()) return {};
+    std::string const lines = filled(printable(body), kIndent, kColumns);
+    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
+}
+
+std::string more(std::string const& line) {
+    return filled(printable(line), kIndent, kColumns);
+}
+
+std::string ratio_text(Compared const& compared) {
+    return fmt::format("predicted/measured {:.2f}", compared.ratio());
+}
+
+std::string title(RunReport const& report) {
+    auto const& run = report.run.run;
+    std::string const what = run.arch.empty() ? run.job : run.job + " " + run.arch;
+    return filled(printable(fmt::format("run {} · {} · {} · {}", run.number, run.name, what,
+                                        report.state.word)),
+                  0, kColumns);
+}
+
+std::string layout_line(RunReport const& report) {
+    auto const& run = report.run.run;
+    std::string text = counted(run.ranks, "rank") + " on " + counted(run.nodes, "node");
+    auto const& plan = report.run.plan;
+    if (!plan) return text;
+    if (plan->threads_per_rank > 0) {
+        text += " · " + counted(plan->threads_per_rank, "thread") + " a rank";
+    }
+    for (auto const& [name, size] :
+         {std::pair{"tp", plan->tp_size}, {"sp", plan->sp_size}, {"pp", plan->pp_size}}) {
+        if (size > 1) text += fmt::format(" · {} {}", name, size);
+    }
+    text += fmt::format(" · dp {}", plan->dp_size);
+    if (plan->zero_stage > 0) text += fmt::format(" · ZeRO-{}", plan->zero_stage);
+    return text;
+}
+
+std::string when_line(RunReport const& report) {
+    auto const& run = report.run.run;
+    std::string text = utc_text(run.submitted_us);
+    if (!std::isnan(report.wall_s)) text += " · " + format_seconds(report.wall_s);
+    if (run.steps_planned > 0) {
+        text += fmt::format(" · {} of {}", format_count(report.measured.next_step),
+                            counted(run.steps_planned, "step"));
+    }
+    if (!report.commit.empty()) text += " · osora " + report.commit.substr(0, 9);
+    return text;
+}
+
+std::string speed_block(RunReport const& report) {
+    auto const& m = report.measured;
+    if (m.steps_used == 0) return block("speed", "no step was measured");
+    auto const unit = time_unit({m.step_s_median});
+    auto const spread = spread_cell(m.step_s_median, m.step_s_mad, unit).text;
+    std::string text = block(
+        "speed", fmt::format("{} {}/step (median ± MAD of {}; {} of warm-up left out)", spread,
+                             unit.name, counted(m.steps_used, "step"), m.warmup_steps));
+    text += more(three_digits(m.samples_per_s) + " samples/s");
+    if (std::isnan(report.step_s.predicted)) return text;
+    double const error = report.run.plan->step_time_error;
+    std::string line =
+        fmt::format("{} {}/step", seconds_cell(report.step_s.predicted, unit).text, unit.name);
+    if (error > 0) line += fmt::format(" ± {:.0f} %", 100 * error);
+    if (report.buckets.size() > 1) {
+        line += fmt::format("; measured {} as the buckets mix",
+                            seconds_cell(report.step_s.measured, unit).text);
+    }
+    line += "; " + ratio_text(report.step_s);
+    if (report.outside_expected) line += ", outside the expected";
+    return text + block("expected", line);
+}
+
+std::string loss_block(Measured const& m) {
+    if (m.loss_window == 0) return {};
+    if (std::isnan(m.loss_first) || std::isnan(m.loss_last)) {
+        return block("loss", fmt::format("not a number in the {} {}",
+                                         std::isnan(m.loss_last) ? "last" : "first",
+                                         counted(m.loss_window, "step")));
+    }
+    double const change = 100 * (m.loss_last / m.loss_first - 1);
+    return block("loss",
+                 fmt::format("{:.4g} -> {:.4g} ({:+.0f} %; means of the first and last {})",
+                             m.loss_first, m.loss_last, change, counted(m.loss_window, "step")));
+}
+
+std::string memory_block(Compared const& memory) {
+    if (std::isnan(memory.measured)) return {};
+    std::string line = fmt::format("peak {} GiB a rank", three_digits(memory.measured));
+    if (memory.predicted > 0) {
+        line +=
+            fmt::format("; expected {}; {}", three_digits(memory.predicted), ratio_text(memory));
+    }
+    return block("memory", line);
+}
+
+std::string faults_block(RunReport const& report) {
+    auto const& m = report.measured;
+    if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return {};
+    std::string line = fmt::format(
+        "{} of {}", counted(static_cast<std::int64_t>(report.relaunches.size()), "relaunch"),
+        report.run.run.restarts_max);
+    if (report.relaunches.size() != 1) line.replace(line.find("relaunchs"), 9, "relaunches");
+    line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
+    if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
+    std::string text = block("faults", line);
+    for (std::size_t i = 0; i < report.relaunches.size() && i < kRelaunchesShown; ++i) {
+        auto const& each = report.relaunches[i];
+        std::string back = fmt::format("from step {}", format_count(each.start_step));
+        if (!std::isnan(each.down_s)) back += " after " + format_seconds(each.down_s);
+        text += more(fmt::format("{}: {}", back,
+                                 each.cause.empty() ? "a new controller went on" : each.cause));
+    }
+    if (report.relaunches.size() > kRelaunchesShown) {
+        text += more(fmt::format("and {} more", report.relaunches.size() - kRelaunchesShown));
+    }
+    return text;
+}
+
+std::string checkpoints_block(CheckpointSummary const& checkpoints) {
+    if (checkpoints.count == 0) return {};
+    std::string line =
+        fmt::format("{}, the last for step {}", counted(checkpoints.count, "checkpoint"),
+                    format_count(checkpoints.last_step));
+    if (checkpoints.bytes > 0) line += ": " + format_bytes(checkpoints.bytes);
+    if (!std::isnan(checkpoints.median_s)) {
+        line += fmt::format("; {} each", format_seconds(checkpoints.median_s));
+    }
+    return block("saved", line);
+}
+
+std::string notices_block(RunReport const& report) {
+    std::string text;
+    for (std::size_t i = 0; i < report.notices.size() && i < kNoticesShown; ++i) {
+        auto const& each = report.notices[i];
+        auto const line =
+            fmt::format("{} x {}: {}", each.kind, format_count(each.count), each.first);
+        text += text.empty() ? block("notices", line) : more(line);
+    }
+    if (report.notices.size() > kNoticesShown) {
+        text += more(fmt::format("and {} more kinds", report.notices.size() - kNoticesShown));
+    }
+    for (auto const& finding : report.findings) text += block("journal", finding);
+    if (report.measured.steps_incomplete > 0) {
+        text += block("missing", counted(report.measured.steps_incomplete, "step") +
+                                     " without the figures of every rank, left out");
+    }
+    if (report.cores.shared) text += block("cores", "ranks share cores: " + report.cores.text);
+    return text;
+}
+
+std::string next_block(std::vector<std::string> const& next) {
+    std::string text;
+    for (auto const& each : next) text += text.empty() ? block("next", each) : more(each);
+    return text;
+}
+
+}  // namespace
+
+std::string run_report_text(RunReport const& report) {
+    std::string text = title(report);
+    text += filled(layout_line(report), 0, kColumns) + filled(when_line(report), 0, kColumns);
+    text += "\n";
+    if (!report.state.cause.empty()) text += block("cause", report.state.cause);
+    text += speed_block(report) + loss_block(report.measured) + memory_block(report.memory_gib);
+    if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
+    if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
+    std::string const events = faults_block(report) + checkpoints_block(report.checkpoints) +
+                               notices_block(report) + next_block(report.next);
+    if (!events.empty()) text += "\n" + events;
+    return text;
+}
+
+}  // namespace osora::cli
