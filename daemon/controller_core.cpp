@@ -78,7 +78,7 @@ ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& i
 void ControllerCore::Impl::forgive_own_pause() {
     if (due_ == kNever) return;
     MonotonicTime const late = now_.monotonic - std::max(due_, last_call_);
-    if (late > kOwnPause) liveness_.forgive(late);
+    if (late > kOwnPause) liveness_.forgive(now_.monotonic - last_call_);
 }
 
 void ControllerCore::Impl::on(AgentConnected const& input) {

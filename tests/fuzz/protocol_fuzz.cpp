@@ -1,0 +1,204 @@
+// Damaged frames, messages and journals: they end in a message or an error, never in a crash, and
+// never depend on how the bytes were cut. Best run with the asan preset. OSORA_FUZZ_ROUNDS is small
+// in the gate and large in the soak tier.
+#include "base/files.hpp"
+#include "daemon/agent_core.hpp"
+#include "daemon/controller_core.hpp"
+#include "protocol/control_messages.hpp"
+#include "protocol/framing.hpp"
+#include "protocol/journal.hpp"
+#include "protocol/message.hpp"
+#include "protocol/run_view.hpp"
+#include "tests/fuzz/mutate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::fuzz {
+namespace {
+
+using namespace protocol;
+
+constexpr int kRounds = OSORA_FUZZ_ROUNDS;
+
+std::string golden(std::string const& name) {
+    return *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/protocol/" + name);
+}
+
+std::vector<std::string> bodies(std::string const& name) {
+    std::string const bytes = golden(name);
+    return *FrameReader().feed(std::as_bytes(std::span(bytes)));
+}
+
+/// What decodes must encode to something that decodes to the same.
+template <class Variant>
+void try_message(std::string const& body) {
+    auto const message = decode_message<Variant>(body);
+    if (message.has_error()) {
+        EXPECT_FALSE(message.error().message.empty());
+        return;
+    }
+    std::string const once = encode_message(*message);
+    auto const again = decode_message<Variant>(once);
+    ASSERT_TRUE(again.has_value()) << once;
+    EXPECT_EQ(encode_message(*again), once);
+}
+
+void try_every_message(std::string const& body) {
+    try_message<FromWorker>(body);
+    try_message<ToWorker>(body);
+    try_message<FromAgent>(body);
+    try_message<ToAgent>(body);
+    try_message<ToController>(body);
+    try_message<FromController>(body);
+    try_message<RunEvent>(body);
+}
+
+TEST(Fuzz, Messages) {
+    std::vector<std::string> corpus;
+    for (char const* name : {"from_worker.frames", "to_worker.frames", "from_agent.frames",
+                             "to_agent.frames", "to_controller.frames", "from_controller.frames"}) {
+        for (std::string& body : bodies(name)) corpus.push_back(std::move(body));
+    }
+    Mutator mutator(1);
+    for (int round = 0; round < kRounds; ++round) {
+        std::string const body = mutator.mutate(corpus);
+        try_every_message(body);
+        if (HasFatalFailure()) FAIL() << "round " << round << ": " << body;
+    }
+}
+
+TEST(Fuzz, Frames) {
+    std::vector<std::string> const corpus{golden("from_worker.frames"), golden("from_agent.frames"),
+                                          golden("to_agent.frames")};
+    Mutator mutator(2);
+    for (int round = 0; round < kRounds; ++round) {
+        std::string const stream = mutator.mutate(corpus);
+        auto const whole = FrameReader().feed(std::as_bytes(std::span(stream)));
+        FrameReader reader;
+        std::vector<std::string> frames;
+        bool failed = false;
+        for (std::size_t at = 0; at < stream.size() && !failed;) {
+            std::size_t const size = std::min(1 + mutator.pick(200), stream.size() - at);
+            auto some = reader.feed(std::as_bytes(std::span(stream).subspan(at, size)));
+            failed = some.has_error();
+            if (!failed) std::ranges::move(*some, std::back_inserter(frames));
+            at += size;
+            EXPECT_LE(reader.pending_bytes(), kFrameHeaderBytes + kFrameBytesMax + 200);
+        }
+        ASSERT_EQ(failed, whole.has_error()) << "round " << round;
+        if (failed) continue;
+        ASSERT_EQ(frames, *whole) << "round " << round;
+    }
+}
+
+TEST(Fuzz, Journals) {
+    std::vector<std::string> const corpus{golden("journal")};
+    Mutator mutator(3);
+    for (int round = 0; round < kRounds; ++round) {
+        std::string const bytes = mutator.mutate(corpus);
+        JournalReader reader;
+        auto const records = reader.feed(bytes);
+        RunView view;
+        if (records.has_value()) {
+            for (JournalRecord const& each : *records) fold(view, each);
+            EXPECT_LE(reader.good_bytes() + reader.pending_bytes(), bytes.size());
+            static_cast<void>(reader.finish());
+            // An appender that cuts the file there leaves one that reads without a rest.
+            JournalReader cut;
+            ASSERT_TRUE(cut.feed(bytes.substr(0, reader.good_bytes())).has_value());
+            EXPECT_EQ(cut.pending_bytes(), 0u);
+        } else {
+            EXPECT_EQ(records.error().code, Errc::corrupt);
+        }
+    }
+}
+
+// The checksum hides most damage from what is behind it, so here it is right.
+TEST(Fuzz, RecordsWithARightChecksum) {
+    std::vector<std::string> corpus;
+    for (JournalRecord const& each : *JournalReader().feed(golden("journal"))) {
+        corpus.push_back(encode_message(each.event));
+    }
+    Mutator mutator(4);
+    RunView view;
+    for (int round = 0; round < kRounds; ++round) {
+        auto event = decode_message<RunEvent>(mutator.mutate(corpus));
+        if (event.has_error()) continue;
+        JournalRecord record{0, round, std::move(*event)};
+        fold(view, record);
+        JournalReader reader;
+        auto const read = reader.feed(std::string(kJournalHeader) + *encode_record(record));
+        ASSERT_TRUE(read.has_value()) << read.error().message;
+        if (round % 50 == 0) view = {};
+    }
+}
+
+// An agent that has the token and has lost its mind.
+TEST(Fuzz, ControllerAgainstAnyAgent) {
+    auto const corpus = bodies("from_agent.frames");
+    Mutator mutator(5);
+    for (int round = 0; round < kRounds / 50 + 1; ++round) {
+        daemon::ControllerOptions options;
+        options.submission.nodes = 2;
+        options.submission.ranks_per_node = 4;
+        options.token = std::string(64, 'a');
+        daemon::ControllerCore core(options, {});
+        daemon::Now now;
+        RunStatus replayed;
+        auto check = [&](daemon::ControllerActions const& actions) {
+            for (auto const& each : actions) {
+                if (auto const* record = std::get_if<daemon::AppendRecord>(&each)) {
+                    fold(replayed, record->record.event);
+                }
+            }
+            ASSERT_EQ(replayed, core.status());
+        };
+        check(core.start(now));
+        for (int i = 0; i < 200; ++i) {
+            now.monotonic += std::chrono::milliseconds(mutator.pick(2000));
+            int const connection = static_cast<int>(mutator.pick(3));
+            if (mutator.pick(10) == 0) {
+                AgentHello hello;
+                hello.token = options.token;
+                hello.node = connection % 2;
+                check(core.handle(now, daemon::AgentConnected{connection}));
+                check(core.handle(now, daemon::AgentSaid{connection, hello}));
+            }
+            auto message = decode_message<FromAgent>(mutator.mutate(corpus));
+            if (message.has_value()) check(core.handle(now, daemon::AgentSaid{connection, *message}));
+            if (core.next_deadline() <= now.monotonic) check(core.handle(now, daemon::Tick{}));
+        }
+    }
+}
+
+TEST(Fuzz, AgentAgainstAnyControllerAndWorker) {
+    auto const orders = bodies("to_agent.frames");
+    auto const words = bodies("from_worker.frames");
+    Mutator mutator(6);
+    for (int round = 0; round < kRounds / 50 + 1; ++round) {
+        daemon::Now now;
+        daemon::AgentCore core({}, now);
+        auto feed = [&](daemon::AgentInput const& input) {
+            for (auto const& each : core.handle(now, input)) {
+                auto const* sent = std::get_if<daemon::SendToController>(&each);
+                if (sent == nullptr) continue;
+                EXPECT_TRUE(encode_frame(encode_message(sent->message)).has_value());
+            }
+        };
+        feed(daemon::ControllerConnected{});
+        for (int i = 0; i < 200; ++i) {
+            now.monotonic += std::chrono::milliseconds(mutator.pick(1500));
+            int const rank = static_cast<int>(mutator.pick(9)), epoch = static_cast<int>(mutator.pick(4));
+            auto order = decode_message<ToAgent>(mutator.mutate(orders));
+            if (order.has_value()) feed(daemon::ControllerSaid{*order});
+            auto word = decode_message<FromWorker>(mutator.mutate(words));
+            if (word.has_value()) feed(daemon::WorkerSaid{epoch, rank, *word});
+            if (mutator.pick(5) == 0) feed(daemon::WorkerSpawned{epoch, rank, 7, ""});
+            if (mutator.pick(5) == 0) feed(daemon::WorkerExited{epoch, rank, 1, 0, false});
+            if (core.next_deadline() <= now.monotonic) feed(daemon::AgentTick{});
+        }
+    }
+}
+
+}  // namespace
+}  // namespace osora::fuzz
