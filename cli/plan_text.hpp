@@ -9,11 +9,11 @@
 namespace osora::cli {
 
 struct PlanHeader {
-    std::string run;      // "stdit3-stage1-0042", or the run's name before it has a number
-    std::string job;      // "train"
-    std::string arch;     // "stdit3-tiny"; empty: a program of the user
-    std::string machine;  // "local: 2 CPU ranks on 2 cores, 23.5 GiB"
-    bool gpu = false;     // ranks have GPUs: NCCL is used
+    std::string run;             // "stdit3-stage1-0042", or the run's name before it has a number
+    std::string job;             // "train"
+    std::string arch;            // "stdit3-tiny"; empty: a program of the user
+    std::string machine;         // "local: 2 CPU ranks on 2 cores, 23.5 GiB"
+    bool gpu = false;            // ranks have GPUs: NCCL is used
     double gpu_memory_gib = 0;   // of one; 0: no GPU
     double host_memory_gib = 0;  // of a node; 0: not known
 };

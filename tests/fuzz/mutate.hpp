@@ -21,9 +21,14 @@ public:
 
 private:
     void change(std::string& bytes, std::vector<std::string> const& corpus) {
-        static std::vector<std::string> const kTokens{
-            "null", "-1", "1e999", "9223372036854775808", "2147483647", "-2147483648", "\"\"", "[]",
-            "{}", "[[[[[[[[[[[[[[[[", "true", "\"\\ud800\"", "0.1", std::string(1, '\0'), "\xff\xfe"};
+        static std::vector<std::string> const kTokens{"null",       "-1",
+                                                      "1e999",      "9223372036854775808",
+                                                      "2147483647", "-2147483648",
+                                                      "\"\"",       "[]",
+                                                      "{}",         "[[[[[[[[[[[[[[[[",
+                                                      "true",       "\"\\ud800\"",
+                                                      "0.1",        std::string(1, '\0'),
+                                                      "\xff\xfe"};
         std::size_t const at = pick(bytes.size() + 1);
         std::size_t const length = pick(std::min<std::size_t>(bytes.size() - at, 16) + 1);
         switch (pick(7)) {

@@ -165,7 +165,8 @@ TEST(Fuzz, ControllerAgainstAnyAgent) {
                 check(core.handle(now, daemon::AgentSaid{connection, hello}));
             }
             auto message = decode_message<FromAgent>(mutator.mutate(corpus));
-            if (message.has_value()) check(core.handle(now, daemon::AgentSaid{connection, *message}));
+            if (message.has_value())
+                check(core.handle(now, daemon::AgentSaid{connection, *message}));
             if (core.next_deadline() <= now.monotonic) check(core.handle(now, daemon::Tick{}));
         }
     }
@@ -188,7 +189,8 @@ TEST(Fuzz, AgentAgainstAnyControllerAndWorker) {
         feed(daemon::ControllerConnected{});
         for (int i = 0; i < 200; ++i) {
             now.monotonic += std::chrono::milliseconds(mutator.pick(1500));
-            int const rank = static_cast<int>(mutator.pick(9)), epoch = static_cast<int>(mutator.pick(4));
+            int const rank = static_cast<int>(mutator.pick(9)),
+                      epoch = static_cast<int>(mutator.pick(4));
             auto order = decode_message<ToAgent>(mutator.mutate(orders));
             if (order.has_value()) feed(daemon::ControllerSaid{*order});
             auto word = decode_message<FromWorker>(mutator.mutate(words));

@@ -33,9 +33,13 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int attempt)
     set_timer();
 }
 
-Now AgentProcess::now() const { return {cluster_.world.now() + clock_start_, 0}; }
+Now AgentProcess::now() const {
+    return {cluster_.world.now() + clock_start_, 0};
+}
 
-bool AgentProcess::frozen() const { return cluster_.world.now() < frozen_until_; }
+bool AgentProcess::frozen() const {
+    return cluster_.world.now() < frozen_until_;
+}
 
 Time AgentProcess::workers_end() const {
     AgentOptions const defaults;
@@ -89,13 +93,14 @@ void AgentProcess::heard(int connection, ToAgent const& message) {
 }
 
 void AgentProcess::connect_later(Time delay) {
-    cluster_.world.after(delay + cluster_.world.between(1ms, 20ms), [&cluster = cluster_, pid = pid_] {
-        AgentProcess* agent = cluster.agent(pid);
-        if (agent == nullptr || agent->connection_ >= 0) return;
-        if (!agent->frozen() && cluster.network.connect(pid)) return;
-        agent->backoff_ = std::min<Time>(agent->backoff_ * 2, 1s);
-        agent->connect_later(agent->backoff_);
-    });
+    cluster_.world.after(delay + cluster_.world.between(1ms, 20ms),
+                         [&cluster = cluster_, pid = pid_] {
+                             AgentProcess* agent = cluster.agent(pid);
+                             if (agent == nullptr || agent->connection_ >= 0) return;
+                             if (!agent->frozen() && cluster.network.connect(pid)) return;
+                             agent->backoff_ = std::min<Time>(agent->backoff_ * 2, 1s);
+                             agent->connect_later(agent->backoff_);
+                         });
 }
 
 void AgentProcess::take(AgentActions actions) {

@@ -18,9 +18,9 @@ namespace osora::sim {
 
 /// How a run ended, for the checks against what was done to it.
 struct Ending {
-    protocol::RunStatus status;        // folded from the journal
-    std::vector<std::string> causes;   // of each relaunch, and of the end
-    bool finished = false;             // a controller said so
+    protocol::RunStatus status;       // folded from the journal
+    std::vector<std::string> causes;  // of each relaunch, and of the end
+    bool finished = false;            // a controller said so
     int exit_code = 0;
     Time stop_asked{}, finished_at{};
 };

@@ -122,8 +122,8 @@ void ControllerProcess::sync() {
         syncing_ = false;
         cluster_.disk.synced();
         durable_epoch_ = written_epoch_;
-        std::deque<ControllerAction> const ready(actions_.begin(),
-                                                 actions_.begin() + static_cast<std::ptrdiff_t>(count));
+        std::deque<ControllerAction> const ready(
+            actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
         actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
         written_ = 0;
         for (ControllerAction const& each : ready) carry_out(each);

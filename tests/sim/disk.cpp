@@ -8,8 +8,8 @@ using namespace protocol;
 
 void Disk::append(JournalRecord const& record) {
     if (record.sequence != next_sequence_) {
-        world_.violated(fmt::format("journal sequence {} where {} was due", record.sequence,
-                                    next_sequence_));
+        world_.violated(
+            fmt::format("journal sequence {} where {} was due", record.sequence, next_sequence_));
     }
     next_sequence_ = record.sequence + 1;
     if (file_.empty()) file_ += kJournalHeader;

@@ -21,8 +21,8 @@ public:
     void synced() { durable_ = file_.size(); }
     [[nodiscard]] Time sync_time();
 
-    /// The host of the controller stops: of what is not durable, a random part is left, cut anywhere
-    /// or filled with zeros.
+    /// The host of the controller stops: of what is not durable, a random part is left, cut
+    /// anywhere or filled with zeros.
     void crash();
     /// What a new controller reads: the records, and the file cut behind the last good one.
     [[nodiscard]] std::vector<protocol::JournalRecord> recover();

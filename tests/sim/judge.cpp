@@ -14,8 +14,8 @@ namespace {
 
 /// What a fault that fired does when it is alone.
 struct Expected {
-    bool relaunch = false;        // ends the epoch, and is tried again
-    bool may_relaunch = false;    // depends on how long it takes
+    bool relaunch = false;          // ends the epoch, and is tried again
+    bool may_relaunch = false;      // depends on how long it takes
     Verdict verdict = Verdict::ok;  // when it is not tried again
     int exit_code = 0;
 };
@@ -145,11 +145,13 @@ private:
         } else {
             expect_end(wanted.verdict, wanted.exit_code);
         }
-        if (fault.kind == FaultKind::kill_controller || fault.kind == FaultKind::freeze_controller) {
+        if (fault.kind == FaultKind::kill_controller ||
+            fault.kind == FaultKind::freeze_controller) {
             return;  // what ends the epoch is the agents' lease, on whichever node it is seen first
         }
         // A rank that lost its peers cannot be told from one that says so without a reason.
-        bool const echo = fault.kind == FaultKind::fail_worker && (fault.code == 10 || scenario_.exec);
+        bool const echo =
+            fault.kind == FaultKind::fail_worker && (fault.code == 10 || scenario_.exec);
         if (echo && ending_.causes.front().find("exited with") != std::string::npos) return;
         if (ending_.causes.front().find(fault.cause) == std::string::npos) {
             wrong(fmt::format("cause '{}' instead of '{}'", ending_.causes.front(), fault.cause));

@@ -3,8 +3,8 @@
 //   osora-sim --seed 17 --trace     everything that happens with one
 #include "tests/sim/simulate.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 

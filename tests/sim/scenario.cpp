@@ -25,7 +25,8 @@ Fault make_fault(World& world, Scenario const& scenario) {
     fault.length = world.chance(50) ? world.between(100ms, 4s) : world.between(4s, 25s);
     fault.node = static_cast<int>(world.pick(static_cast<std::uint64_t>(scenario.nodes)));
     // Nobody sees that a program of the user's own does nothing, or that its end came too early.
-    bool const silent = fault.kind == FaultKind::hang_worker || fault.kind == FaultKind::vanish_worker;
+    bool const silent =
+        fault.kind == FaultKind::hang_worker || fault.kind == FaultKind::vanish_worker;
     if (scenario.exec && silent) fault.kind = FaultKind::kill_worker;
     fault.code = kCodes[world.pick(kCodes.size())];
     if (fault.kind == FaultKind::late_agent || fault.kind == FaultKind::no_port) fault.when = {};
@@ -35,7 +36,9 @@ Fault make_fault(World& world, Scenario const& scenario) {
 
 }  // namespace
 
-std::string_view name_of(FaultKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(FaultKind kind) {
+    return kNames[static_cast<std::size_t>(kind)];
+}
 
 Scenario make_scenario(World& world, int agents) {
     Scenario scenario;
@@ -45,11 +48,14 @@ Scenario make_scenario(World& world, int agents) {
     scenario.restarts_max = static_cast<int>(world.pick(4));
     scenario.checkpoint_every = 2 + static_cast<int>(world.pick(8));
     scenario.step_time = world.between(100ms, 900ms);
-    scenario.network_delay_max = world.chance(80) ? world.between(1ms, 50ms) : world.between(50ms, 400ms);
+    scenario.network_delay_max =
+        world.chance(80) ? world.between(1ms, 50ms) : world.between(50ms, 400ms);
     scenario.linger = world.chance(70) ? Time{} : world.between(1s, 30s);
     scenario.exec = world.chance(10);
     // One fault at a time shows exactly what it does; several show what they do to each other.
-    int const faults = world.chance(10) ? 0 : world.chance(65) ? 1 : 2 + static_cast<int>(world.pick(3));
+    int const faults = world.chance(10)   ? 0
+                       : world.chance(65) ? 1
+                                          : 2 + static_cast<int>(world.pick(3));
     for (int i = 0; i < faults; ++i) scenario.faults.push_back(make_fault(world, scenario));
     std::ranges::stable_sort(scenario.faults, {}, &Fault::when);
     return scenario;

@@ -9,27 +9,27 @@
 namespace osora::sim {
 
 enum class FaultKind {
-    kill_worker,       // SIGKILL
-    crash_worker,      // SIGSEGV
-    fail_worker,       // exits with `code`
-    vanish_worker,     // exits with 0 before it has finished
-    hang_worker,       // never says anything again
-    kill_agent,        // SIGKILL
-    freeze_agent,      // SIGSTOP for `length`
-    kill_controller,   // SIGKILL of its host's process, journal torn; back after `length`
-    lose_controller,   // the same, and nobody starts another
+    kill_worker,        // SIGKILL
+    crash_worker,       // SIGSEGV
+    fail_worker,        // exits with `code`
+    vanish_worker,      // exits with 0 before it has finished
+    hang_worker,        // never says anything again
+    kill_agent,         // SIGKILL
+    freeze_agent,       // SIGSTOP for `length`
+    kill_controller,    // SIGKILL of its host's process, journal torn; back after `length`
+    lose_controller,    // the same, and nobody starts another
     freeze_controller,  // does not run for `length`
     reset_connection,
-    partition,       // nothing gets through for `length`
-    slow_disk,       // for `length`
-    full_disk,       // every later write fails
-    jump_clock,      // wall clock
-    no_port,         // the store's port cannot be bound, once
-    late_agent,      // the first agent of the node takes `length` to start
-    stop_orderly,    // Ctrl-C
-    stop_twice,      // again after `length`
-    stop_now,        // osora cancel --now
-    break_leash,     // the attached osora goes away
+    partition,     // nothing gets through for `length`
+    slow_disk,     // for `length`
+    full_disk,     // every later write fails
+    jump_clock,    // wall clock
+    no_port,       // the store's port cannot be bound, once
+    late_agent,    // the first agent of the node takes `length` to start
+    stop_orderly,  // Ctrl-C
+    stop_twice,    // again after `length`
+    stop_now,      // osora cancel --now
+    break_leash,   // the attached osora goes away
     count
 };
 

@@ -18,13 +18,14 @@ SimResult simulate(std::uint64_t seed, int agents, bool print) {
     result.virtual_s = std::chrono::duration<double>(cluster.world.now()).count();
     for (Fault const& each : cluster.scenario.faults) {
         result.faults_fired += each.fired;
-        result.summary += fmt::format("{}{}; ", name_of(each.kind), each.fired ? "" : " (not fired)");
+        result.summary +=
+            fmt::format("{}{}; ", name_of(each.kind), each.fired ? "" : " (not fired)");
     }
-    result.summary += fmt::format(
-        "{} after {} of {} relaunches, {:.1f} s{}{}",
-        boost::describe::enum_to_string(ending.status.verdict, "?"), ending.status.restarts,
-        ending.status.restarts_max, result.virtual_s, ending.status.cause.empty() ? "" : ": ",
-        ending.status.cause);
+    result.summary +=
+        fmt::format("{} after {} of {} relaunches, {:.1f} s{}{}",
+                    boost::describe::enum_to_string(ending.status.verdict, "?"),
+                    ending.status.restarts, ending.status.restarts_max, result.virtual_s,
+                    ending.status.cause.empty() ? "" : ": ", ending.status.cause);
     return result;
 }
 

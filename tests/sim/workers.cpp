@@ -30,8 +30,8 @@ int Workers::count_of_agent(int agent_pid) const {
 }
 
 int Workers::count_on_node(int node) const {
-    return static_cast<int>(std::ranges::count_if(
-        alive_, [&](auto const& each) { return each.second.node == node; }));
+    return static_cast<int>(
+        std::ranges::count_if(alive_, [&](auto const& each) { return each.second.node == node; }));
 }
 
 void Workers::spawn(int agent_pid, int node, LaunchWorkers const& launch) {
@@ -190,7 +190,9 @@ void Workers::end(int pid, int exit_code, int signal) {
     if (!was.ending) break_group(was.epoch);
 }
 
-void Workers::hang(int pid) { worker(pid)->hung = true; }
+void Workers::hang(int pid) {
+    worker(pid)->hung = true;
+}
 
 /// The survivors find out on their next exchange, sooner, later or never.
 void Workers::break_group(int epoch) {

@@ -16,11 +16,11 @@ class Cluster;
 
 struct Worker {
     int agent_pid = 0, node = 0, rank = 0, epoch = 0, pid = 0;
-    bool ready = false;       // has loaded, and waits for its group
-    bool hung = false;        // says and does nothing any more
+    bool ready = false;  // has loaded, and waits for its group
+    bool hung = false;   // says and does nothing any more
     bool told_to_stop = false;
     bool ignores_term = false;
-    bool ending = false;      // has said that it has finished
+    bool ending = false;  // has said that it has finished
 };
 
 class Workers {

@@ -22,16 +22,21 @@ bool World::step() {
     return true;
 }
 
-void World::mix(std::uint64_t value) { hash_ = (hash_ ^ value) * 1099511628211ull; }
+void World::mix(std::uint64_t value) {
+    hash_ = (hash_ ^ value) * 1099511628211ull;
+}
 
 void World::trace(std::string_view what, std::int64_t a, std::int64_t b, std::int64_t c) {
     for (char each : what) mix(static_cast<unsigned char>(each));
     for (std::int64_t each : {now_.count(), a, b, c}) mix(static_cast<std::uint64_t>(each));
-    if (print_) fmt::print("{:11.6f} {} {} {} {}\n", static_cast<double>(now_.count()) / 1e9, what, a, b, c);
+    if (print_)
+        fmt::print("{:11.6f} {} {} {} {}\n", static_cast<double>(now_.count()) / 1e9, what, a, b,
+                   c);
 }
 
 void World::violated(std::string what) {
-    violations_.push_back(fmt::format("at {:.6f} s: {}", static_cast<double>(now_.count()) / 1e9, what));
+    violations_.push_back(
+        fmt::format("at {:.6f} s: {}", static_cast<double>(now_.count()) / 1e9, what));
     if (print_) fmt::print("VIOLATED {}\n", violations_.back());
 }
 

@@ -27,7 +27,9 @@ public:
     /// Runs the next event; false when there is none.
     bool step();
 
-    [[nodiscard]] std::uint64_t pick(std::uint64_t count) { return random_() % count; }  // [0, count)
+    [[nodiscard]] std::uint64_t pick(std::uint64_t count) {
+        return random_() % count;
+    }  // [0, count)
     [[nodiscard]] Time between(Time low, Time high) {
         return low + Time(pick(static_cast<std::uint64_t>((high - low).count()) + 1));
     }

@@ -2,20 +2,19 @@
 // knows two runs.
 #include "cli/completion.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/process.hpp"
 #include "cli/man_page.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <memory>
-#include <sstream>
 
 namespace osora::cli {
 namespace {
@@ -45,14 +44,16 @@ protected:
         test << ")\nCOMP_CWORD=" << words.size() - 1
              << "\n_osora\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n";
         test.close();
-        std::string const command =
-            fmt::format("cd '{}' && bash --norc ./test 2>&1", folder_.string());
-        std::unique_ptr<FILE, int (*)(FILE*)> const pipe(::popen(command.c_str(), "r"), ::pclose);
-        std::string text;
-        std::array<char, 4096> buffer{};
-        while (std::fgets(buffer.data(), buffer.size(), pipe.get()) != nullptr)
-            text += buffer.data();
-        std::istringstream stream(text);
+        Descriptor out(::open((folder_ / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+        SpawnOptions bash{.program = "/bin/bash", .arguments = {"--norc", "./test"}};
+        bash.environment = {"PATH=/usr/bin:/bin"};
+        bash.working_directory = folder_;
+        bash.descriptors = {{out.get(), STDOUT_FILENO}, {out.get(), STDERR_FILENO}};
+        auto const child = spawn(bash);
+        EXPECT_TRUE(child.has_value());
+        if (child.has_error()) return {};
+        reap(*child);
+        std::ifstream stream(folder_ / "out");
         std::vector<std::string> lines;
         for (std::string line; std::getline(stream, line);) {
             if (!line.empty()) lines.push_back(line);

@@ -43,7 +43,7 @@ TEST(EventText, ARankDies) {
     protocol::CheckpointCompleted saved;
     saved.epoch = 0;
     saved.step = 100;
-    EXPECT_THAT(telling.tell({story.record(5, saved), story.steps(6, 0, 2, 0, 112, 0.05, 1)}),
+    EXPECT_THAT(telling.tell({story.record(5, saved), story.steps(6, 0, 2, {0, 112}, {0.05, 1})}),
                 IsEmpty());
     EXPECT_THAT(telling.tell(killed(story, 7, 1)),
                 ElementsAre("14:31:07  rank 1 on node 0 was killed by signal 9",

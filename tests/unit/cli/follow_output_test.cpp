@@ -91,7 +91,7 @@ struct Training {
     }
     /// `count` steps in a chunk, without a call of record(), as follow does it.
     void train(double at_s, int step0, int count) {
-        fold(view, story.steps(at_s, 0, 1, step0, count, 0.2, 0.5));
+        fold(view, story.steps(at_s, 0, 1, {step0, count}, {0.2, 0.5}));
     }
     FollowOutput& output;
     Story story;

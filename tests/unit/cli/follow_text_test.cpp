@@ -35,7 +35,7 @@ TEST(FollowText, ProgressAsSketched) {
     saved.epoch = 0;
     saved.step = 1000;
     records.push_back(story.record(60, saved));
-    records.push_back(story.steps(300, 0, 2, 1239, 1, 7.28, 0.1432));
+    records.push_back(story.steps(300, 0, 2, {1239, 1}, {7.28, 0.1432}));
     EXPECT_THAT(progress_lines(view_of(records), {7.31, 0}, at(300), 80),
                 ElementsAre("step 1,240/70,000  loss 0.1432  7.28 s/step (expected 7.31 s)  "
                             "1.1 samples/s",
@@ -46,7 +46,7 @@ TEST(FollowText, ProgressAsSketched) {
 TEST(FollowText, NarrowTerminalsLoseTheLeastImportantFields) {
     Story story;
     auto records = running(story, 2, 70000);
-    records.push_back(story.steps(300, 0, 2, 1239, 1, 7.28, 0.1432));
+    records.push_back(story.steps(300, 0, 2, {1239, 1}, {7.28, 0.1432}));
     auto const view = view_of(records);
     EXPECT_THAT(progress_lines(view, {7.31, 0}, at(300), 40),
                 ElementsAre("step 1,240/70,000  loss 0.1432", "  ETA 5d 19h  mem 1.25 GiB"));
@@ -60,8 +60,8 @@ TEST(FollowText, NarrowTerminalsLoseTheLeastImportantFields) {
 TEST(FollowText, ExtremeValuesFitEightyColumns) {
     Story story;
     auto records = running(story, 2, 2'000'000'000);
-    records.push_back(story.steps(300, 0, 2, 999'999'990, 3, 86399.0, 1.23456789e-12));
-    records.push_back(story.steps(301, 0, 2, 999'999'993, 1, 86399.0, 1e300 * 1e300));
+    records.push_back(story.steps(300, 0, 2, {999'999'990, 3}, {86399.0, 1.23456789e-12}));
+    records.push_back(story.steps(301, 0, 2, {999'999'993, 1}, {86399.0, 1e300 * 1e300}));
     for (auto const& line : progress_lines(view_of(records), {1e9, 80}, at(1e9), 80)) {
         EXPECT_LE(display_width(line), 80) << line;
     }
@@ -83,7 +83,7 @@ TEST(FollowText, BeforeTheFirstStepItSaysWhatIsAwaited) {
 TEST(FollowText, PipesGetOneLine) {
     Story story;
     auto records = running(story, 2, 200);
-    records.push_back(story.steps(20, 0, 2, 19, 1, 0.2, 0.5));
+    records.push_back(story.steps(20, 0, 2, {19, 1}, {0.2, 0.5}));
     EXPECT_EQ(progress_line(view_of(records), {}),
               "step 20/200  loss 0.5  200 ms/step  40 samples/s  ETA 36 s  mem 1.25 GiB");
 }
@@ -91,7 +91,7 @@ TEST(FollowText, PipesGetOneLine) {
 TEST(FollowText, SummaryOfAGoodRun) {
     Story story;
     auto records = running(story, 1, 200);
-    records.push_back(story.steps(40, 0, 1, 199, 1, 0.2, 0.5));
+    records.push_back(story.steps(40, 0, 1, {199, 1}, {0.2, 0.5}));
     protocol::CheckpointCompleted saved;
     saved.epoch = 0;
     saved.step = 200;
@@ -107,7 +107,7 @@ TEST(FollowText, SummaryOfAGoodRun) {
 TEST(FollowText, SummaryOfAStoppedAndOfAFailedRun) {
     Story story;
     auto records = running(story, 1, 200);
-    records.push_back(story.steps(24, 0, 1, 120, 1, 0.2, 0.5));
+    records.push_back(story.steps(24, 0, 1, {120, 1}, {0.2, 0.5}));
     protocol::RunEnded ended;
     ended.verdict = protocol::Verdict::cancelled;
     ended.cause = "Ctrl-C";

@@ -60,23 +60,30 @@ public:
         }
         return records;
     }
-    protocol::JournalRecord steps(double at_s, int epoch, int ranks, int step0, int count,
-                                  double step_time_s, double loss) {
+    struct Steps {
+        int first = 0;
+        int count = 1;
+    };
+    struct Pace {
+        double step_time_s = 1;
+        double loss = 1;
+    };
+    protocol::JournalRecord steps(double at_s, int epoch, int ranks, Steps range, Pace pace) {
         protocol::MetricChunk chunk;
         chunk.epoch = epoch;
         chunk.ranks = ranks;
-        chunk.step0 = step0;
-        auto const n = static_cast<std::size_t>(count);
+        chunk.step0 = range.first;
+        auto const n = static_cast<std::size_t>(range.count);
         chunk.bucket.assign(n, "64x64x8");
         chunk.samples.assign(n, 8);
         auto const column = [n](double value) {
             std::vector<double> const same(n, value);
             return protocol::MetricColumn{same, same, same, std::vector<int>(n, 0)};
         };
-        chunk.columns = {{"step_time_s", column(step_time_s)},
-                         {"loss", column(loss)},
-                         {"data_wait_s", column(0.02 * step_time_s)},
-                         {"exposed_comm_s", column(0.064 * step_time_s)},
+        chunk.columns = {{"step_time_s", column(pace.step_time_s)},
+                         {"loss", column(pace.loss)},
+                         {"data_wait_s", column(0.02 * pace.step_time_s)},
+                         {"exposed_comm_s", column(0.064 * pace.step_time_s)},
                          {"rss_bytes", column(1.25 * 1024 * 1024 * 1024)}};
         return record(at_s, chunk);
     }

@@ -43,7 +43,9 @@ public:
         hear(order);
         for (int rank : {2, 3}) feed(WorkerSpawned{epoch, rank, 100 + rank, ""});
     }
-    void say(int rank, FromWorker message, int epoch = 0) { feed(WorkerSaid{epoch, rank, std::move(message)}); }
+    void say(int rank, FromWorker message, int epoch = 0) {
+        feed(WorkerSaid{epoch, rank, std::move(message)});
+    }
     void exit(int rank, int code, int signal = 0, int epoch = 0) {
         feed(WorkerExited{epoch, rank, code, signal, false});
     }
@@ -69,7 +71,8 @@ public:
     [[nodiscard]] std::vector<Message> sent() const {
         std::vector<Message> found;
         for (SendToController const& each : asked<SendToController>()) {
-            if (auto const* message = std::get_if<Message>(&each.message)) found.push_back(*message);
+            if (auto const* message = std::get_if<Message>(&each.message))
+                found.push_back(*message);
         }
         return found;
     }
@@ -247,7 +250,8 @@ TEST(AgentCore, StopsGentlyThenFirmlyThenHard) {
     agent.hear(StopEpoch{0, StopHow::checkpoint, "Ctrl-C"});
     EXPECT_EQ(agent.asked<TellWorkers>().at(0).message.reason, "Ctrl-C");
     agent.wait(20s, true);
-    EXPECT_TRUE(agent.asked<SignalWorkers>().empty()) << "how long it may take is the controller's affair";
+    EXPECT_TRUE(agent.asked<SignalWorkers>().empty())
+        << "how long it may take is the controller's affair";
     agent.hear(StopEpoch{0, StopHow::terminate, ""});
     EXPECT_EQ(agent.asked<SignalWorkers>().back().signal, SIGTERM);
     agent.hear(StopEpoch{0, StopHow::checkpoint, ""});  // never gentler again
@@ -382,7 +386,8 @@ TEST(AgentCore, AWorkerThatCannotBeStartedFails) {
     LaunchWorkers order;
     agent.hear(order);
     agent.feed(WorkerSpawned{0, 0, 0, "No such file or directory"});
-    EXPECT_EQ(agent.sent<RankFailed>().at(0).message, "cannot be started: No such file or directory");
+    EXPECT_EQ(agent.sent<RankFailed>().at(0).message,
+              "cannot be started: No such file or directory");
     EXPECT_EQ(agent.core.workers_alive(), 0);
 }
 

@@ -32,7 +32,8 @@ public:
     void take(ControllerActions made) {
         last = std::move(made);
         for (ControllerAction const& each : last) {
-            if (auto const* record = std::get_if<AppendRecord>(&each)) records.push_back(record->record);
+            if (auto const* record = std::get_if<AppendRecord>(&each))
+                records.push_back(record->record);
         }
     }
     void feed(ControllerInput const& input) { take(core.handle({now, 5}, input)); }
@@ -211,9 +212,9 @@ TEST(ControllerCore, LiesOfAnAgentChangeNothing) {
     chunk.bucket.assign(3, "b");
     chunk.samples.assign(3, 1);
     chunk.columns["loss"].mean.assign(2, 1.0);
-    controller.say(1, chunk);                         // columns of another length
-    controller.say(1, Controller::killed(0, 0));      // a rank of another node
-    controller.say(1, Controller::killed(5, 1));      // an epoch that never was
+    controller.say(1, chunk);                     // columns of another length
+    controller.say(1, Controller::killed(0, 0));  // a rank of another node
+    controller.say(1, Controller::killed(5, 1));  // an epoch that never was
     controller.say(1, Controller::started(0, -7));
     controller.say(1, NodeStopped{-1, 1, 0});
     EXPECT_EQ(controller.records.size(), count);
@@ -284,7 +285,8 @@ TEST(ControllerCore, AnOrderlyStopHasALimit) {
         EXPECT_EQ(controller.core.status().stop, StopMode::now);
         EXPECT_EQ(controller.sent<StopEpoch>().at(0).second.how, StopHow::kill);
         controller.wait(6s);
-        EXPECT_EQ(controller.asked<StopAgent>().size(), 2u) << "an agent that cannot is ended itself";
+        EXPECT_EQ(controller.asked<StopAgent>().size(), 2u)
+            << "an agent that cannot is ended itself";
     }
 }
 
@@ -384,8 +386,8 @@ TEST(ControllerCore, ReplayGivesTheSameStateAfterEveryRecord) {
     RunStatus folded;
     for (std::size_t i = 0; i < controller.records.size(); ++i) {
         fold(folded, controller.records[i].event);
-        std::vector<JournalRecord> const part(controller.records.begin(),
-                                              controller.records.begin() + static_cast<long>(i) + 1);
+        std::vector<JournalRecord> const part(
+            controller.records.begin(), controller.records.begin() + static_cast<long>(i) + 1);
         Controller next(part, false);
         EXPECT_EQ(next.core.status(), folded) << "after record " << i;
         next.take(next.core.start({next.now, 5}));

@@ -63,7 +63,8 @@ TEST(Golden, AgentMessages) {
 
 TEST(Golden, ControlMessages) {
     EXPECT_TRUE(std::get<ControlStop>(read_back<ToController>("to_controller.frames").at(1)).now);
-    EXPECT_FALSE(std::get<ControlReply>(read_back<FromController>("from_controller.frames").at(0)).ok);
+    EXPECT_FALSE(
+        std::get<ControlReply>(read_back<FromController>("from_controller.frames").at(0)).ok);
 }
 
 TEST(Golden, JournalBothWays) {

@@ -16,7 +16,8 @@ std::string notice(std::uint64_t sequence, std::string detail) {
 std::string journal_of(int records) {
     std::string bytes(kJournalHeader);
     for (int i = 0; i < records; ++i) {
-        bytes += notice(static_cast<std::uint64_t>(i), std::string(static_cast<std::size_t>(i * 7), 'x'));
+        bytes += notice(static_cast<std::uint64_t>(i),
+                        std::string(static_cast<std::size_t>(i * 7), 'x'));
     }
     return bytes;
 }
@@ -96,10 +97,10 @@ TEST(Journal, GapsAndRepeatsAreCorruption) {
 TEST(Journal, RecordsOfLaterVersionsAreLeftOut) {
     std::string body = R"({"seq":1,"wall_us":5,"type":"from_the_future","x":1})";
     // The checksum as another implementation gives it (Python, tests/data/protocol/make_golden.py).
-    std::string const record =
-        std::string("\0\0\0\x34\x82\xdd\x4c\xf0", 8) + body;
+    std::string const record = std::string("\0\0\0\x34\x82\xdd\x4c\xf0", 8) + body;
     JournalReader reader;
-    auto const records = reader.feed(std::string(kJournalHeader) + notice(0, "") + record + notice(2, ""));
+    auto const records =
+        reader.feed(std::string(kJournalHeader) + notice(0, "") + record + notice(2, ""));
     ASSERT_TRUE(records.has_value()) << records.error().message;
     EXPECT_EQ(records->size(), 2u);
     EXPECT_EQ(reader.next_sequence(), 3u);

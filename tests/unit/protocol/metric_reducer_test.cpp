@@ -115,7 +115,8 @@ TEST(MetricReducer, AgreesWithASecondWayOfCounting) {
         if (next[rank] < steps) {
             auto const at = static_cast<std::size_t>(next[rank]++);
             times[at][rank] = static_cast<double>(random()) / 1e9;
-            reducer.add(10 + static_cast<int>(rank), step(static_cast<int>(at), 0, times[at][rank]));
+            reducer.add(10 + static_cast<int>(rank),
+                        step(static_cast<int>(at), 0, times[at][rank]));
         }
         if (random() % 4 == 0) {
             if (auto const chunk = reducer.take()) check(*chunk);

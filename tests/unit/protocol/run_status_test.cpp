@@ -64,7 +64,8 @@ TEST(RunStatus, GoesThroughItsStates) {
     EXPECT_TRUE(all_stopped(run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}})));
     run = after(run, {RunEnded{Verdict::ok, 0, ""}});
     EXPECT_EQ(run.state, RunState::done);
-    EXPECT_EQ(after(run, {failed(0, 0, 13), NodeLost{}, StopRequested{}}), run) << "done stays done";
+    EXPECT_EQ(after(run, {failed(0, 0, 13), NodeLost{}, StopRequested{}}), run)
+        << "done stays done";
 }
 
 TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {
@@ -115,7 +116,8 @@ TEST(RunStatus, ABetterCauseReplacesAnEcho) {
 }
 
 TEST(RunStatus, NodesLostTogetherCountOnce) {
-    RunStatus run = after(running(), {NodeLost{0, 4.2, "fell silent"}, NodeLost{1, 4.2, "fell silent"}});
+    RunStatus run =
+        after(running(), {NodeLost{0, 4.2, "fell silent"}, NodeLost{1, 4.2, "fell silent"}});
     EXPECT_EQ(run.state, RunState::relaunching);
     EXPECT_EQ(run.restarts, 1);
     EXPECT_EQ(run.cause, "node 0 fell silent for 4.2 s");
@@ -155,9 +157,9 @@ TEST(RunStatus, StoppingIsOrderlyUntilSomethingBreaks) {
 }
 
 TEST(RunStatus, StopWinsInEveryStateButTheLast) {
-    std::vector<RunEvent> const life{
-        PlanChosen{}, ControllerStarted{}, joined(0), joined(1), LaunchOrdered{0, 2, "h", 1},
-        started(0, 0), started(0, 1), failed(0, 0, 0, SIGKILL)};
+    std::vector<RunEvent> const life{PlanChosen{},  ControllerStarted{},         joined(0),
+                                     joined(1),     LaunchOrdered{0, 2, "h", 1}, started(0, 0),
+                                     started(0, 1), failed(0, 0, 0, SIGKILL)};
     RunSubmitted submitted;
     submitted.nodes = 2;
     RunStatus run = after({}, {submitted});
@@ -166,7 +168,8 @@ TEST(RunStatus, StopWinsInEveryStateButTheLast) {
         fold(run, each);
     }
     EXPECT_EQ(after(run, {StopRequested{}}).verdict, Verdict::cancelled);
-    RunStatus const ok = after(running(), {NodeFinished{0, 0, 9, false}, NodeFinished{0, 1, 9, false}});
+    RunStatus const ok =
+        after(running(), {NodeFinished{0, 0, 9, false}, NodeFinished{0, 1, 9, false}});
     EXPECT_EQ(after(ok, {StopRequested{}}).verdict, Verdict::ok) << "it has done its last step";
 }
 
@@ -184,8 +187,9 @@ TEST(RunStatus, ANodeThatStopsItsWorkersUnaskedIsAFault) {
 }
 
 TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
-    RunStatus const ended = after(running(), {StopRequested{false, "Ctrl-C"}, NodeStopped{0, 0, 0},
-                                              NodeStopped{0, 1, 0}, RunEnded{Verdict::cancelled, 130, "Ctrl-C"}});
+    RunStatus const ended =
+        after(running(), {StopRequested{false, "Ctrl-C"}, NodeStopped{0, 0, 0},
+                          NodeStopped{0, 1, 0}, RunEnded{Verdict::cancelled, 130, "Ctrl-C"}});
     ASSERT_EQ(ended.state, RunState::done);
     RunStatus const again = after(ended, {ControllerStarted{}});
     EXPECT_EQ(again.state, RunState::allocating);
@@ -202,7 +206,9 @@ TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
 // Whatever comes in whatever order: no crash, no index out of range, restarts bounded, done stays.
 TEST(RunStatus, SurvivesAnySequenceOfEvents) {
     std::mt19937 random(1);
-    auto pick = [&](int low, int high) { return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1)); };
+    auto pick = [&](int low, int high) {
+        return low + static_cast<int>(random() % static_cast<unsigned>(high - low + 1));
+    };
     for (int round = 0; round < 3000; ++round) {
         RunStatus run;
         for (int i = 0; i < 60; ++i) {
@@ -210,13 +216,21 @@ TEST(RunStatus, SurvivesAnySequenceOfEvents) {
             submitted.nodes = pick(-1, 3);
             submitted.restarts_max = pick(0, 2);
             int const node = pick(-2, 4), epoch = pick(-1, 3);
-            std::vector<RunEvent> const any{
-                submitted, ControllerStarted{}, joined(node), joined(pick(0, 2)), joined(pick(0, 2)),
-                NodeLost{node, 1, "x"}, LaunchOrdered{run.epoch + pick(0, 1), 2, "", 0},
-                started(epoch, node), started(run.epoch, pick(0, 2)), failed(epoch, node, pick(0, 16)),
-                NodeFinished{epoch, node, 1, pick(0, 1) == 1}, NodeStopped{epoch, node, pick(-1, 1)},
-                NodeStopped{run.epoch, pick(0, 2), 0}, HangDetected{epoch, node, 0, Phase::step, 1},
-                StopRequested{pick(0, 1) == 1, ""}};
+            std::vector<RunEvent> const any{submitted,
+                                            ControllerStarted{},
+                                            joined(node),
+                                            joined(pick(0, 2)),
+                                            joined(pick(0, 2)),
+                                            NodeLost{node, 1, "x"},
+                                            LaunchOrdered{run.epoch + pick(0, 1), 2, "", 0},
+                                            started(epoch, node),
+                                            started(run.epoch, pick(0, 2)),
+                                            failed(epoch, node, pick(0, 16)),
+                                            NodeFinished{epoch, node, 1, pick(0, 1) == 1},
+                                            NodeStopped{epoch, node, pick(-1, 1)},
+                                            NodeStopped{run.epoch, pick(0, 2), 0},
+                                            HangDetected{epoch, node, 0, Phase::step, 1},
+                                            StopRequested{pick(0, 1) == 1, ""}};
             fold(run, any[static_cast<std::size_t>(pick(0, static_cast<int>(any.size()) - 1))]);
             EXPECT_LE(run.restarts, std::max(run.restarts_max, 0));
             EXPECT_GE(run.restarts, 0);

@@ -146,10 +146,10 @@ TEST(RunView, DamagedChunksAreIgnored) {
     bad.samples.clear();
     journal.add(bad);
     EXPECT_EQ(journal.view.steps_done, 3);
-    for (auto change : {+[](MetricChunk& c) { c.node = 7; }, +[](MetricChunk& c) { c.step0 = -1; },
-                        +[](MetricChunk& c) { c.step0 = 2'147'483'647; },
-                        +[](MetricChunk& c) { c.ranks = 0; }, +[](MetricChunk& c) { c.ranks = 9; },
-                        +[](MetricChunk& c) { c.bucket.clear(); }}) {
+    for (auto change :
+         {+[](MetricChunk& c) { c.node = 7; }, +[](MetricChunk& c) { c.step0 = -1; },
+          +[](MetricChunk& c) { c.step0 = 2'147'483'647; }, +[](MetricChunk& c) { c.ranks = 0; },
+          +[](MetricChunk& c) { c.ranks = 9; }, +[](MetricChunk& c) { c.bucket.clear(); }}) {
         MetricChunk worse = chunk(0, 50, 3, 0.5, 1.0);
         change(worse);
         journal.add(worse);

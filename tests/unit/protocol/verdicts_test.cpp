@@ -61,7 +61,8 @@ TEST(Verdicts, CausesAreSentences) {
               "rank 3 on node 1 exited with 13 (data): manifest clips.csv: empty");
     EXPECT_EQ(describe(exited(13), true), "rank 3 on node 1 exited with 13");
     EXPECT_EQ(describe(exited(0), false), "rank 3 on node 1 exited before it had finished");
-    EXPECT_EQ(describe(NodeLost{0, 4.23, std::string(kFellSilent)}), "node 0 fell silent for 4.2 s");
+    EXPECT_EQ(describe(NodeLost{0, 4.23, std::string(kFellSilent)}),
+              "node 0 fell silent for 4.2 s");
     EXPECT_EQ(describe(NodeLost{0, 0, "agent was killed by signal 9"}),
               "node 0 was lost: agent was killed by signal 9");
     EXPECT_EQ(describe(HangDetected{2, 1, 5, Phase::first_step, 301}),
