@@ -45,19 +45,22 @@ std::optional<std::string_view> nearest_name(std::string_view typed,
     if (typed.empty() || typed.size() > kTypedMax) return std::nullopt;
     std::string const wanted = lower(typed);
     std::optional<std::string_view> best;
-    int best_distance = 0;
+    int best_distance = 0, best_edits = 0;
     for (std::string_view const candidate : candidates) {
         std::string const known = lower(candidate);
         bool const cut = std::min(wanted.size(), known.size()) >= kPrefixMin &&
                          (wanted.starts_with(known) || known.starts_with(wanted));
-        int const distance =
-            cut ? std::min(1, edit_distance(wanted, known)) : edit_distance(wanted, known);
+        int const edits = edit_distance(wanted, known);
+        int const distance = cut ? std::min(1, edits) : edits;
         int const limit =
             std::max<int>(1, static_cast<int>(std::max(typed.size(), candidate.size()) / 3));
         if (candidate.empty() || distance > limit) continue;
-        if (!best || distance < best_distance) {
+        bool const nearer =
+            distance < best_distance || (distance == best_distance && edits < best_edits);
+        if (!best || nearer) {
             best = candidate;
             best_distance = distance;
+            best_edits = edits;
         }
     }
     return best;

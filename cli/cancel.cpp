@@ -30,7 +30,8 @@ Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& vi
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
         for (auto const& each : records) fold(fresh, each);
-        if (is_over(fresh)) {
+        // Its controller still dismisses the agents: a resume right after this must find it gone.
+        if (is_over(fresh) && !has_controller(paths)) {
             view = std::move(fresh);
             return true;
         }

@@ -129,7 +129,8 @@ TableCell spread_cell(double median_s, double mad_s, TimeUnit const& unit) {
 
 TableCell percent_cell(double share) {
     if (std::isnan(share)) return {"-", ""};
-    return {fmt::format("{:.0f} %", 100 * share + 0.0), raw_number(share)};
+    // Rounded first: -0.01 % is "0 %", not "-0 %".
+    return {fmt::format("{:.0f} %", std::round(100 * share) + 0.0), raw_number(share)};
 }
 
 TableCell ratio_cell(double ratio) {

@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "plan calibrate") command="$first $word" ;;
+            "config show" | "history rebuild" | "plan calibrate") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config init logs plan resume status submit validate watch --help --version"
+        _osora_words "cancel completion config history init logs plan report resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -56,6 +56,9 @@ _osora() {
     "validate:--set") _osora_keys; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
+    "report:--series") _osora_runs; return ;;
+    "report:--format") _osora_words "text json csv md"; return ;;
+    "history:--limit") :; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
@@ -70,6 +73,9 @@ _osora() {
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
         "cancel") _osora_words "--now --json --help" ;;
         "resume") _osora_words "--detach --json --help" ;;
+        "report") _osora_words "--series --format --json --help" ;;
+        "history") _osora_words "--limit --json --help" ;;
+        "history rebuild") _osora_words "--json --help" ;;
         "config show") _osora_words "--origin --set --json --help" ;;
         "completion") _osora_words "--json --help" ;;
         esac
@@ -85,6 +91,8 @@ _osora() {
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
     "resume") _osora_runs ;;
+    "report") _osora_runs ;;
+    "history") _osora_runs ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;

@@ -37,9 +37,9 @@ TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
     auto const ended = osora({"submit", "run.toml"});
     EXPECT_EQ(ended.code, 2);
     EXPECT_EQ(ended.err,
-              "run.toml: data.manifest = \"\": the job needs one: a CSV with a column path\n"
               "run.toml: bucket: none is given; add [[bucket]] with resolution = \"64\" and "
               "num_frames = 8\n"
+              "run.toml: data.manifest = \"\": the job needs one: a CSV with a column path\n"
               "run.toml:2: train.steps = 0: must be at least 1; nearest valid: 1\n"
               "run.toml:4: unknown key memory.recompte; did you mean recompute?\n"
               "4 errors\n");
@@ -74,7 +74,7 @@ TEST_F(Usage, SettingsOfSiteAndUserAreUsedAndShown) {
     write("home/.config/osora/config.toml", "[train]\nseed = 7\nsteps = 99\n");
     auto const shown = osora({"config", "show", "--origin", "run.toml", "--set", "optim.lr=0.5"});
     EXPECT_EQ(shown.code, 0) << shown.err;
-    EXPECT_THAT(shown.out, testing::ContainsRegex("train.steps = 10 +# run.toml:14"));
+    EXPECT_THAT(shown.out, testing::ContainsRegex("train.steps = 10 +# run.toml:[0-9]+"));
     EXPECT_THAT(shown.out, testing::ContainsRegex("train.seed = 7 +# .*config.toml:2"));
     EXPECT_THAT(shown.out, testing::ContainsRegex("optim.lr = 0.5 +# --set"));
     EXPECT_THAT(shown.out, testing::ContainsRegex("nccl.NCCL_IB_TC = \"106\" +# .*site.toml:2"));

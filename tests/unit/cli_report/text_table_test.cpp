@@ -17,9 +17,9 @@ TextTable table() {
 
 TEST(TextTableTest, DrawsForATerminal) {
     EXPECT_EQ(draw_text(table()),
-              " name           s ± MAD\n"
+              " name          s ± MAD\n"
               " a|b, \"c\"  7.28 ± 0.02\n"
-              " d                    -\n");
+              " d                   -\n");
 }
 
 TEST(TextTableTest, DrawsMarkdown) {
