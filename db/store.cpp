@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace osora::db {
@@ -37,12 +39,24 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
         OSORA_TRY(bool const on_network, options.on_network(file.parent_path()));
         mode = on_network ? "delete" : "wal";
     }
-    return guarded(connection, "open history", [&]() -> Result<void> {
-        OSORA_TRY_VOID(check_owner(connection));
-        set_journal_mode(connection, mode);
-        configure(connection);
-        return migrate(connection);
-    });
+    auto const once = [&] {
+        return guarded(connection, "open history", [&]() -> Result<void> {
+            OSORA_TRY_VOID(check_owner(connection));
+            set_journal_mode(connection, mode);
+            configure(connection);
+            return migrate(connection);
+        });
+    };
+    // A change of the journal mode does not wait by SQLite's busy timeout: programs that make the
+    // file at the same time meet there, and each step may simply be done again.
+    auto const deadline = std::chrono::steady_clock::now() + options.busy_wait;
+    auto prepared = once();
+    while (prepared.has_error() && prepared.error().code == Errc::busy &&
+           std::chrono::steady_clock::now() < deadline) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        prepared = once();
+    }
+    return prepared;
 }
 
 }  // namespace

@@ -3,14 +3,11 @@
 #include "base/files.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
+#include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/train_job.hpp"
-
-extern "C" {
-#include <libavutil/log.h>
-}
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -91,7 +88,7 @@ int run(std::vector<std::string> const& arguments) {
         fmt::print(stderr, "{}", kUsage);
         return 14;
     }
-    av_log_set_level(AV_LOG_QUIET);  // what a clip lacks is reported by the loader, once
+    silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     auto const self = rank_environment(read_environment());
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
     if (self.has_error()) return fail(agent, self.error());
