@@ -34,9 +34,10 @@ int schema_version() {
 }
 
 Result<void> check_owner(Connection& connection) {
+    // Tables first: another osora may be making them, and sets its id in the same transaction.
+    int const tables = pragma_integer(connection, "SELECT count(*) FROM sqlite_master");
     int const id = pragma_integer(connection, "PRAGMA application_id");
     if (id == kApplicationId) return {};
-    int const tables = pragma_integer(connection, "SELECT count(*) FROM sqlite_master");
     if (id == 0 && tables == 0) return {};  // new
     return Error{Errc::invalid_input,
                  fmt::format("{}: a database of another program (application id {:#x}, {} tables); "

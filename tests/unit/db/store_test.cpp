@@ -138,7 +138,11 @@ TEST_F(StoreTest, NamesWhoHoldsTheLock) {
 TEST_F(StoreTest, IsMadeOnceByManyProcessesAtOnce) {
     std::vector<pid_t> children;
     for (int i = 0; i < 8; ++i) {
-        children.push_back(in_child([&] { return Store::open(file()).has_value() ? 0 : 1; }));
+        children.push_back(in_child([&] {
+            auto const opened = Store::open(file());
+            if (opened.has_error()) std::fputs((opened.error().message + "\n").c_str(), stderr);
+            return opened.has_value() ? 0 : 1;
+        }));
     }
     for (pid_t const child : children) EXPECT_EQ(status_of(child), 0);
     EXPECT_TRUE(Store::open(file()).has_value());
