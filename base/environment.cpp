@@ -1,6 +1,7 @@
 // Plain searches: environments have tens of entries.
 #include "base/environment.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,34 @@ bool is_named(std::string_view variable, std::string_view name) {
 }
 
 }  // namespace
+
+std::size_t size_bytes(Environment const& environment) {
+    std::size_t bytes = 0;
+    for (std::string const& each : environment) bytes += each.size() + 1;
+    return bytes;
+}
+
+Result<void> check_size(Environment const& environment) {
+    auto const largest = std::ranges::max_element(environment, {}, &std::string::size);
+    std::size_t const bytes = size_bytes(environment);
+    if (largest == environment.end()) return {};
+    std::string const name = largest->substr(0, std::min<std::size_t>(largest->find('='), 64));
+    auto const kib = [](std::size_t count) { return (count + 1023) / 1024; };
+    if (largest->size() + 1 > kVariableBytesMax) {
+        return Error{Errc::invalid_input,
+                     fmt::format("environment: {} is {} KiB long; a program can be given {} KiB "
+                                 "in one variable",
+                                 name, kib(largest->size()), kib(kVariableBytesMax))};
+    }
+    if (bytes > kEnvironmentBytesMax) {
+        return Error{Errc::invalid_input,
+                     fmt::format("environment: {} KiB in {} variables, the largest is {} ({} KiB); "
+                                 "osora carries {} KiB",
+                                 kib(bytes), environment.size(), name, kib(largest->size()),
+                                 kib(kEnvironmentBytesMax))};
+    }
+    return {};
+}
 
 Environment current_environment() {
     Environment result;

@@ -2,6 +2,9 @@
 // which main calls once.
 #pragma once
 
+#include "base/result.hpp"
+
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +12,15 @@
 namespace osora {
 
 using Environment = std::vector<std::string>;
+
+/// What osora carries for a launch; a kernel takes 2 MiB with the arguments, a variable 128 KiB.
+constexpr std::size_t kEnvironmentBytesMax = 512 << 10;
+constexpr std::size_t kVariableBytesMax = (128 << 10) - 1;
+
+/// Bytes of all entries, each with the zero byte behind it.
+[[nodiscard]] std::size_t size_bytes(Environment const& environment);
+/// invalid_input, with the largest variable, when it is over one of the limits.
+[[nodiscard]] Result<void> check_size(Environment const& environment);
 
 /// The environment of this process.
 [[nodiscard]] Environment current_environment();

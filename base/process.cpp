@@ -207,11 +207,17 @@ void signal_group(Child const& child, int signal) {
     ::kill(-child.id.pid, signal);
 }
 
-bool signal_process(ProcessId const& process, int signal) {
-    Descriptor const handle(::pidfd_open(process.pid, 0));
+Descriptor open_process(ProcessId const& process) {
+    if (process.pid <= 0) return {};
+    Descriptor handle(::pidfd_open(process.pid, 0));
     // While the handle is open it means the process that had the number when it was opened.
-    if (!handle.is_open() || !is_alive(process)) return false;
-    return ::pidfd_send_signal(handle.get(), signal, nullptr, 0) == 0;
+    if (handle.is_open() && !is_alive(process)) handle.reset();
+    return handle;
+}
+
+bool signal_process(ProcessId const& process, int signal) {
+    Descriptor const handle = open_process(process);
+    return handle.is_open() && ::pidfd_send_signal(handle.get(), signal, nullptr, 0) == 0;
 }
 
 std::string describe(ExitStatus const& status) {

@@ -15,13 +15,13 @@
 namespace osora {
 
 struct SpawnOptions {
-    std::filesystem::path program;            // with a slash in it; PATH is not searched
-    std::vector<std::string> arguments;       // argv[1...]
-    std::vector<std::string> environment;     // "NAME=value", all of it
-    std::filesystem::path working_directory;  // empty: as the parent's
+    std::filesystem::path program;                 // with a slash in it; PATH is not searched
+    std::vector<std::string> arguments = {};       // argv[1...]
+    std::vector<std::string> environment = {};     // "NAME=value", all of it
+    std::filesystem::path working_directory = {};  // empty: as the parent's
     /// {descriptor here, its number there}. Without an entry 0 is /dev/null, 1 and 2 are shared
     /// with the parent; every other descriptor is closed in the child.
-    std::vector<std::pair<int, int>> descriptors;
+    std::vector<std::pair<int, int>> descriptors = {};
     int death_signal = SIGKILL;  // sent to the child when the spawning thread ends; 0: none
     bool new_session = false;    // else a new process group of the same session
 };
@@ -52,6 +52,10 @@ struct ExitStatus {
 /// Signals every process of the group that `child` leads. Safe until the child is reaped: only then
 /// may its number be used again.
 void signal_group(Child const& child, int signal);
+
+/// A handle of exactly this process, readable when it has ended, whoever its parent is; not open
+/// when it is gone.
+[[nodiscard]] Descriptor open_process(ProcessId const& process);
 
 /// Signals exactly this process; false when it is gone, even if its number was given to another.
 bool signal_process(ProcessId const& process, int signal);

@@ -43,7 +43,9 @@ function(osora_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name}
            --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml ${arg_ARGS})
-  set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT})
+  # Ranks of these tests are CPU ranks, also on a machine with a GPU.
+  set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
 endfunction()
 
 # osora_script_test(NAME TIER gate|soak SCRIPT file [TIMEOUT s] [ARGS ...]): a python3 or bash script
@@ -56,5 +58,5 @@ function(osora_script_test name)
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77 ENVIRONMENT
-    "OSORA_SOURCE_DIR=${CMAKE_SOURCE_DIR};OSORA_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1")
+    "OSORA_SOURCE_DIR=${CMAKE_SOURCE_DIR};OSORA_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1;CUDA_VISIBLE_DEVICES=")
 endfunction()

@@ -5,6 +5,7 @@
 #include "worker/data/pipeline.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +15,11 @@
 
 namespace osora::worker {
 namespace {
+
+/// A codec's buffers come and go with each clip, in sizes of its own, and the heap of a decoding
+/// thread keeps the holes: 14 MiB more after 1,500 clips of mixed codecs, in one run of four.
+/// Giving free pages back now and then costs 1 ms.
+constexpr int kClipsBetweenTrims = 100;
 
 std::int64_t batch_bytes_max(plan::StepSchedule const& schedule, int dp_size) {
     std::int64_t most = 0;
@@ -182,7 +188,10 @@ private:
 
     void decode_until_end() {
         ClipDecoder decoder(limits_);
-        while (auto const task = pipeline_->take()) fill(*task, decoder);
+        for (int clips = 1; auto const task = pipeline_->take(); ++clips) {
+            fill(*task, decoder);
+            if (clips % kClipsBetweenTrims == 0) ::malloc_trim(0);
+        }
     }
 
     void decode_inline() {

@@ -1,9 +1,9 @@
 // Manifest rows to clips: columns by name, numbers checked, gaps filled from the files.
 #include "worker/data/manifest.hpp"
 
+#include "base/csv.hpp"
 #include "base/files.hpp"
 #include "plan/buckets/hash.hpp"
-#include "worker/data/csv.hpp"
 #include "worker/data/decoder.hpp"
 
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace osora::worker {
+namespace osora {
 
 struct CsvRow {
     int line = 0;  // 1-based, where the row starts
@@ -35,4 +35,4 @@ private:
     int line_ = 1;
 };
 
-}  // namespace osora::worker
+}  // namespace osora

@@ -1,9 +1,9 @@
 // CSV as a scanner over the text.
-#include "worker/data/csv.hpp"
+#include "base/csv.hpp"
 
 #include <algorithm>
 
-namespace osora::worker {
+namespace osora {
 
 CsvReader::CsvReader(std::string_view text) : text_(text) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -72,4 +72,4 @@ std::optional<CsvRow> CsvReader::next() {
     return std::nullopt;
 }
 
-}  // namespace osora::worker
+}  // namespace osora

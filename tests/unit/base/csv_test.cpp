@@ -1,8 +1,8 @@
-#include "worker/data/csv.hpp"
+#include "base/csv.hpp"
 
 #include <gtest/gtest.h>
 
-namespace osora::worker {
+namespace osora {
 namespace {
 
 using Fields = std::vector<std::string>;
@@ -48,4 +48,4 @@ TEST(Csv, AnOpenQuoteCostsItsLineOnly) {
 }
 
 }  // namespace
-}  // namespace osora::worker
+}  // namespace osora
