@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/nearest.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/config/ssh_checks.hpp"
 
 #include <fmt/format.h>
 
@@ -69,7 +70,10 @@ ResolvedConfig load_config(ConfigRequest const& request) {
     auto resolved = resolve_config(layers, request.sets);
     resolved.problems.insert(resolved.problems.begin(), unreadable.begin(), unreadable.end());
     auto const base = request.base_dir.empty() ? base_dir_of(request.run_file) : request.base_dir;
-    if (!request.run_file.empty()) check_files(resolved, base);
+    if (!request.run_file.empty()) {
+        check_files(resolved, base);
+        settle_ssh_hosts(resolved, base);
+    }
     std::ranges::stable_sort(resolved.problems, {}, [](ConfigProblem const& each) {
         return std::tuple(each.where.layer, each.where.line);
     });

@@ -2,6 +2,8 @@
 #include "plan/config/cross_checks.hpp"
 
 #include "plan/config/fields.hpp"
+#include "plan/config/slurm_checks.hpp"
+#include "plan/config/step_pattern.hpp"
 
 #include <fmt/format.h>
 
@@ -75,6 +77,18 @@ void check_buckets(ResolvedConfig& resolved) {
     if (no_share) complain(resolved, "bucket", "keep_prob is 0 in all of them: no clip is left");
 }
 
+void check_step_pattern(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"run.job", "worker.step_pattern"})) return;
+    auto const& pattern = resolved.config.worker.step_pattern;
+    if (pattern == kStepPatternAuto || pattern == kStepPatternNone) return;
+    if (resolved.config.run.job != "exec") {
+        complain(resolved, "worker.step_pattern", "is used with run.job = \"exec\" only");
+        return;
+    }
+    auto const compiled = StepPattern::make(pattern);
+    if (compiled.has_error()) complain(resolved, "worker.step_pattern", compiled.error().message);
+}
+
 void check_job(ResolvedConfig& resolved) {
     auto const& config = resolved.config;
     if (!readable(resolved, {"run.job", "worker.command", "data.manifest"})) return;
@@ -104,6 +118,8 @@ void check_keys(ResolvedConfig& resolved) {
     check_batch(resolved);
     check_buckets(resolved);
     check_job(resolved);
+    check_slurm(resolved);
+    check_step_pattern(resolved);
 }
 
 void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir) {
@@ -133,9 +149,8 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
     ResolvedConfig probe = resolved;
     probe.problems.clear();
     auto const& resources = probe.config.resources;
-    if (resources.backend != "local") {
-        complain(probe, "resources.backend", "not available in this version; available: local");
-    } else if (resources.nodes != 1) {
+    bool const slurm = resources.backend == "slurm";
+    if (resources.nodes != 1 && resources.backend == "local") {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
     if (auto const& job = probe.config.run.job; job != "train" && job != "exec") {
@@ -154,6 +169,7 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         if (now[i].row->support != Support::none || same_value(now[i].value, before[i].value)) {
             continue;
         }
+        if (slurm && is_done_by_slurm(now[i].row->section, now[i].row->key)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "not available in this version");
     }
@@ -163,11 +179,15 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
 std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
     ResolvedConfig probe = resolved;
     probe.problems.clear();
+    bool const slurm = probe.config.resources.backend == "slurm";
     RunConfig defaults;
     auto const before = fields_of(defaults);
     auto const now = fields_of(probe.config);
     for (std::size_t i = 0; i < now.size(); ++i) {
         if (now[i].row->support != Support::none_harmless) continue;
+        if (slurm && is_done_by_slurm(now[i].row->section, now[i].row->key)) continue;
+        bool const ssh = probe.config.resources.backend == "ssh";
+        if (ssh && now[i].row->section == "resources" && now[i].row->key == "spares") continue;
         if (same_value(now[i].value, before[i].value)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");

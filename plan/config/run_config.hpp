@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/auto_or.hpp"
+#include "plan/config/slurm_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -24,11 +25,6 @@ struct ResourcesSection {
     int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
     int spares = 0;
     std::string time_limit;  // "HH:MM:SS", "D-HH:MM:SS" or ""
-};
-struct SlurmSection {
-    std::string partition, account, qos, constraint, reservation, container;
-    std::vector<std::vector<std::string>> prolog;
-    std::vector<std::string> extra;
 };
 struct SshSection {
     std::vector<std::string> hosts;
@@ -104,6 +100,7 @@ struct CheckpointSection {
 struct WorkerSection {
     std::vector<std::string> command;
     std::map<std::string, std::string> env;
+    std::string step_pattern = "auto";  // auto | none | a regular expression (step_pattern.hpp)
 };
 struct FaultsSection {
     int max_restarts = 3;
@@ -121,8 +118,7 @@ struct NotifySection {
     std::string webhook, mail;
 };
 struct DebugSection {
-    std::string collectives = "bucketed";
-    std::string bucket_schedule = "balanced";
+    std::string collectives = "bucketed", bucket_schedule = "balanced";
 };
 
 struct RunConfig {
@@ -152,8 +148,6 @@ struct RunConfig {
 BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, spares, time_limit))
-BOOST_DESCRIBE_STRUCT(SlurmSection, (),
-                      (partition, account, qos, constraint, reservation, container, prolog, extra))
 BOOST_DESCRIBE_STRUCT(SshSection, (), (hosts, hostfile))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
 BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
@@ -170,7 +164,7 @@ BOOST_DESCRIBE_STRUCT(OptimSection, (),
                       (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
-BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env))
+BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))

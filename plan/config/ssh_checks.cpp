@@ -1,0 +1,96 @@
+// A host file's problems name its own lines; the rest is placed at the key to change.
+#include "plan/config/ssh_checks.hpp"
+
+#include "base/files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::plan {
+namespace {
+
+void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
+    resolved.problems.push_back(problem_of(resolved, key, message));
+}
+
+bool unread(ResolvedConfig const& resolved, char const* key) {
+    return resolved.unread.contains(key);
+}
+
+void complain_of_entry(ResolvedConfig& resolved, std::string const& file,
+                       SshHostProblem const& problem) {
+    if (file.empty()) {
+        ConfigProblem placed = problem_of(resolved, "ssh.hosts", "");
+        placed.message = fmt::format("ssh.hosts, entry {}: {}", problem.line, problem.message);
+        resolved.problems.push_back(std::move(placed));
+        return;
+    }
+    ConfigProblem placed;
+    placed.where = {Layer::run, file, problem.line};
+    placed.message = problem.message;
+    resolved.problems.push_back(std::move(placed));
+}
+
+}  // namespace
+
+void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::string const& file) {
+    for (SshHostProblem const& each : hosts.problems) complain_of_entry(resolved, file, each);
+    if (!hosts.problems.empty()) return;
+    auto const& resources = resolved.config.resources;
+    auto const count = static_cast<int>(hosts.hosts.size());
+    if (count == 0) {
+        std::string const key = file.empty() ? "ssh.hosts" : "ssh.hostfile";
+        return complain(resolved, key, "names no host; write hosts = [\"n1\", \"n2 slots=8\"]");
+    }
+    if (resources.nodes > count && !unread(resolved, "resources.nodes")) {
+        complain(resolved, "resources.nodes",
+                 fmt::format("{} {} given ({}); nearest valid: {}", count,
+                             count == 1 ? "host is" : "hosts are",
+                             file.empty() ? "ssh.hosts" : file, count));
+    }
+    int const spare = std::max(0, count - resources.nodes);
+    if (resources.nodes <= count && resources.spares > spare &&
+        !unread(resolved, "resources.spares")) {
+        complain(resolved, "resources.spares",
+                 fmt::format("{} of the {} hosts {} left; nearest valid: {}", spare, count,
+                             spare == 1 ? "is" : "are", spare));
+    }
+    if (unread(resolved, "resources.gpus_per_node")) return;
+    int const used = std::min(count, resources.nodes + resources.spares);
+    for (int i = 0; i < used; ++i) {
+        SshHost const& host = hosts.hosts[static_cast<std::size_t>(i)];
+        if (host.slots == 0 || host.slots >= resources.gpus_per_node) continue;
+        complain(
+            resolved, "resources.gpus_per_node",
+            fmt::format("{} has slots={}; nearest valid: {}", host.host, host.slots, host.slots));
+        return;
+    }
+}
+
+void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir) {
+    auto& ssh = resolved.config.ssh;
+    if (resolved.config.resources.backend != "ssh") return;
+    if (unread(resolved, "ssh.hosts") || unread(resolved, "ssh.hostfile")) return;
+    if (!ssh.hosts.empty() && !ssh.hostfile.empty()) {
+        return complain(resolved, "ssh.hostfile", "ssh.hosts is given, too: keep one of the two");
+    }
+    if (ssh.hostfile.empty()) {
+        return check_ssh_hosts(resolved, parse_host_list(ssh.hosts), "");
+    }
+    auto const text =
+        read_file(base_dir / ssh.hostfile, static_cast<std::int64_t>(kHostFileBytesMax));
+    if (text.has_error()) return;  // check_files() has said so
+    std::size_t const before = resolved.problems.size();
+    SshHosts const found = parse_host_file(*text);
+    check_ssh_hosts(resolved, found, ssh.hostfile);
+    if (resolved.problems.size() > before) return;
+    for (SshHost const& host : found.hosts) ssh.hosts.push_back(to_entry(host));
+    ssh.hostfile.clear();
+    if (auto origin = resolved.origins.extract("ssh.hostfile"); !origin.empty()) {
+        origin.key() = "ssh.hosts";
+        resolved.origins.insert(std::move(origin));
+    }
+}
+
+}  // namespace osora::plan

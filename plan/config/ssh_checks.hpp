@@ -1,0 +1,20 @@
+// Rules of [ssh]: hosts that read, enough of them for the run, with room for its workers.
+#pragma once
+
+#include "plan/config/run_file.hpp"
+#include "plan/config/ssh_hosts.hpp"
+
+#include <filesystem>
+
+namespace osora::plan {
+
+/// Appends problems of `hosts`; those of ssh.hosts when `file` is empty, else of that host file as
+/// it is shown. Pure.
+void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::string const& file);
+
+/// What check_ssh_hosts() says of the hosts that the run file gives, here or in a file. On success
+/// `config.ssh.hosts` holds them all and `hostfile` is empty, so that a run keeps its hosts when
+/// the file changes. For other backends nothing is looked at.
+void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir);
+
+}  // namespace osora::plan

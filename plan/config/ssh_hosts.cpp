@@ -1,0 +1,208 @@
+// Names that could be taken for an option, or for more than one word, are refused: they reach
+// messages that are meant to be pasted into a shell.
+#include "plan/config/ssh_hosts.hpp"
+
+#include "base/nearest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace osora::plan {
+namespace {
+
+constexpr std::size_t kNameBytesMax = 255;
+constexpr int kPortMax = 65535, kSlotsMax = 1024;
+constexpr std::array<std::string_view, 3> kKeys{"slots", "port", "user"};
+
+Error invalid(std::string message) {
+    return Error{Errc::invalid_input, std::move(message)};
+}
+
+std::vector<std::string_view> words_of(std::string_view text) {
+    constexpr std::string_view kBlank = " \t\r\f\v\n";
+    std::vector<std::string_view> words;
+    while (true) {
+        std::size_t const start = text.find_first_not_of(kBlank);
+        if (start == text.npos) return words;
+        text.remove_prefix(start);
+        words.push_back(text.substr(0, text.find_first_of(kBlank)));
+        text.remove_prefix(words.back().size());
+    }
+}
+
+bool is_made_of(std::string_view text, std::string_view others) {
+    return std::ranges::all_of(text, [others](char each) {
+        auto const byte = static_cast<unsigned char>(each);
+        return byte < 128 && (std::isalnum(byte) != 0 || others.find(each) != others.npos);
+    });
+}
+
+/// What can be shown of a text that is no name.
+std::string quoted(std::string_view text) {
+    std::string shown;
+    for (char const each : text.substr(0, 40)) shown += each >= ' ' && each <= '~' ? each : '?';
+    return fmt::format("\"{}{}\"", shown, text.size() > 40 ? "..." : "");
+}
+
+Result<void> check_name(std::string_view what, std::string_view name, std::string_view others) {
+    bool const good = !name.empty() && name.size() <= kNameBytesMax && name.front() != '-' &&
+                      is_made_of(name, others);
+    if (good) return {};
+    return invalid(fmt::format("{} is no {} name", quoted(name), what));
+}
+
+Result<int> parse_number(std::string_view key, std::string_view text, int max) {
+    int number = 0;
+    auto const read = std::from_chars(text.data(), text.data() + text.size(), number);
+    bool const whole = !text.empty() && read.ptr == text.data() + text.size();
+    bool const too_large = read.ec == std::errc::result_out_of_range && whole;
+    if (!whole || (read.ec != std::errc() && !too_large)) {
+        return invalid(fmt::format("{}={}: expected a number", key, quoted(text)));
+    }
+    if (!too_large && number >= 1 && number <= max) return number;
+    bool const low = text.front() == '-' || number < 1;
+    bool const below = low && !(too_large && text.front() != '-');
+    return invalid(
+        fmt::format("{}={}: must be 1 to {}; nearest valid: {}", key, text, max, below ? 1 : max));
+}
+
+Result<void> take_place(std::string_view word, SshHost& host, bool& has_port) {
+    std::string_view name = word, port;
+    if (word.starts_with('[')) {
+        std::size_t const end = word.find(']');
+        if (end == word.npos) return invalid(fmt::format("{}: ']' is missing", quoted(word)));
+        name = word.substr(1, end - 1);
+        port = word.substr(end + 1);
+        if (!port.empty() && port.front() != ':') {
+            return invalid(fmt::format("{}: expected :PORT behind ']'", quoted(word)));
+        }
+    } else if (std::ranges::count(word, ':') == 1) {
+        name = word.substr(0, word.find(':'));
+        port = word.substr(word.find(':'));
+    }
+    OSORA_TRY_VOID(check_name("host", name, ".-_:%"));
+    host.host = name;
+    if (port.empty()) return {};
+    has_port = true;
+    OSORA_TRY(host.port, parse_number("port", port.substr(1), kPortMax));
+    return {};
+}
+
+Result<void> take_setting(std::string_view word, SshHost& host) {
+    std::size_t const equals = word.find('=');
+    std::string_view const key = word.substr(0, equals);
+    if (equals == word.npos) {
+        return invalid(fmt::format("{}: expected slots=N, port=N or user=NAME", quoted(word)));
+    }
+    std::string_view const value = word.substr(equals + 1);
+    if (key == "user") {
+        OSORA_TRY_VOID(check_name("user", value, ".-_@+"));
+        host.user = value;
+        return {};
+    }
+    if (key == "slots" || key == "port") {
+        int const max = key == "slots" ? kSlotsMax : kPortMax;
+        OSORA_TRY((key == "slots" ? host.slots : host.port), parse_number(key, value, max));
+        return {};
+    }
+    auto const near = nearest_name(key, kKeys);
+    return invalid(fmt::format("unknown setting {}{}", quoted(key),
+                               near ? fmt::format("; did you mean {}?", *near)
+                                    : std::string("; known: slots, port, user")));
+}
+
+std::string lower(std::string_view text) {
+    std::string made(text);
+    for (char& each : made)
+        each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    return made;
+}
+
+class Gathering {
+public:
+    explicit Gathering(std::string_view unit) : unit_(unit) {}
+
+    void add(int line, std::string_view entry) {
+        auto host = parse_ssh_host(entry);
+        if (host.has_error()) return complain(line, std::move(host).error().message);
+        host->line = line;
+        auto const [known, fresh] = lines_.emplace(std::pair(lower(host->host), host->port), line);
+        if (!fresh) {
+            return complain(line, fmt::format("{} is given twice (also in {} {})", host->host,
+                                              unit_, known->second));
+        }
+        found_.hosts.push_back(std::move(*host));
+    }
+    [[nodiscard]] SshHosts result() && { return std::move(found_); }
+
+private:
+    void complain(int line, std::string message) {
+        found_.problems.push_back({line, std::move(message)});
+    }
+
+    std::string_view unit_;
+    SshHosts found_;
+    std::map<std::pair<std::string, int>, int> lines_;
+};
+
+}  // namespace
+
+Result<SshHost> parse_ssh_host(std::string_view entry) {
+    auto const words = words_of(entry);
+    if (words.empty()) return invalid("no host is named");
+    SshHost host;
+    std::set<std::string_view> given;
+    std::string_view place = words.front();
+    if (std::size_t const at = place.rfind('@'); at != place.npos) {
+        OSORA_TRY_VOID(check_name("user", place.substr(0, at), ".-_@+"));
+        host.user = place.substr(0, at);
+        given.insert("user");
+        place.remove_prefix(at + 1);
+    }
+    bool has_port = false;
+    OSORA_TRY_VOID(take_place(place, host, has_port));
+    if (has_port) given.insert("port");
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        OSORA_TRY_VOID(take_setting(words[i], host));
+        std::string_view const key = words[i].substr(0, words[i].find('='));
+        if (!given.insert(key).second) return invalid(fmt::format("{} is given twice", key));
+    }
+    return host;
+}
+
+SshHosts parse_host_file(std::string_view text) {
+    Gathering gathering("line");
+    for (int line = 1; !text.empty(); ++line) {
+        std::string_view entry = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), entry.size() + 1));
+        entry = entry.substr(0, entry.find('#'));
+        if (!words_of(entry).empty()) gathering.add(line, entry);
+    }
+    return std::move(gathering).result();
+}
+
+SshHosts parse_host_list(std::vector<std::string> const& entries) {
+    Gathering gathering("entry");
+    int place = 0;
+    for (std::string const& entry : entries) gathering.add(++place, entry);
+    return std::move(gathering).result();
+}
+
+std::string to_entry(SshHost const& host) {
+    bool const bare = host.host.find(':') == host.host.npos;
+    std::string entry = bare ? host.host : fmt::format("[{}]", host.host);
+    if (host.slots > 0) entry += fmt::format(" slots={}", host.slots);
+    if (host.port != 22) entry += fmt::format(" port={}", host.port);
+    if (!host.user.empty()) entry += fmt::format(" user={}", host.user);
+    return entry;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,33 @@
+// The srun command that starts agents inside an allocation, and what its environment must not say.
+// Pure.
+#pragma once
+
+#include "base/environment.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::slurm {
+
+struct AgentStep {
+    std::string job_id;
+    std::vector<std::string> hosts;  // one agent on each
+    std::filesystem::path osorad, run_dir;
+    std::string container;  // "" = none; a .sif file: apptainer; else a pyxis image
+    std::string log_name;  // in the run directory: "agent-%n.log", where %n counts the step's nodes
+};
+
+/// argv[1...] of srun. The step shares its nodes with others, binds nothing, outlives tasks and
+/// nodes that end, and hands srun's own environment on as it is.
+[[nodiscard]] std::vector<std::string> srun_arguments(AgentStep const& step);
+
+/// argv[1...] of srun for a program that is run on one host of the job and ends soon.
+[[nodiscard]] std::vector<std::string> errand_arguments(std::string const& job_id,
+                                                        std::string const& host,
+                                                        std::vector<std::string> const& command);
+
+/// Takes out what of the job's own shape srun would take for the step's.
+void remove_step_shape(Environment& environment);
+
+}  // namespace osora::slurm

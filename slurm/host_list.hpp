@@ -1,0 +1,22 @@
+// Slurm's host lists: "n[0-3,07],gpu-a" and back to names. Pure.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::slurm {
+
+constexpr std::size_t kHostsMax = 65536;
+
+/// Names in the order of the list; several brackets in a name count the last one fastest, as Slurm
+/// does. invalid_input: brackets that do not pair, a range that runs backwards, more than
+/// kHostsMax.
+[[nodiscard]] Result<std::vector<std::string>> expand_host_list(std::string_view list);
+
+/// "n0,n3": every Slurm command takes it.
+[[nodiscard]] std::string join_hosts(std::vector<std::string> const& hosts);
+
+}  // namespace osora::slurm

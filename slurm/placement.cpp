@@ -1,0 +1,73 @@
+#include "slurm/placement.hpp"
+
+#include "base/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::slurm {
+namespace {
+
+/// A host calls itself "n1.cluster" where Slurm says "n1".
+std::string short_name(std::string const& host) {
+    return host.substr(0, host.find('.'));
+}
+
+}  // namespace
+
+Placement::Placement(PlacementOptions options)
+    : hosts_(std::move(options.hosts)), of_node_(static_cast<std::size_t>(options.nodes)) {
+    for (std::string const& host : options.excluded) faults_[host] = kBad;
+    for (std::size_t node = 0; node < of_node_.size() && node < options.last.size(); ++node) {
+        auto const found = std::ranges::find(hosts_, short_name(options.last[node]), short_name);
+        if (found != hosts_.end() && !options.last[node].empty()) of_node_[node] = *found;
+    }
+}
+
+Result<std::string> Placement::place(int node) {
+    OSORA_CHECK(node >= 0 && node < static_cast<int>(of_node_.size()), "node of another run");
+    std::string& mine = of_node_[static_cast<std::size_t>(node)];
+    if (!mine.empty() && !is_bad(mine)) return mine;
+    auto const found = std::ranges::find_if(hosts_, [this](std::string const& host) {
+        return !is_bad(host) && std::ranges::find(of_node_, host) == of_node_.end();
+    });
+    if (found == hosts_.end()) {
+        return Error{Errc::not_found,
+                     fmt::format("node {}: no usable host is left of {} in the allocation{}", node,
+                                 hosts_.size(), mine.empty() ? "" : "; " + mine + " has failed")};
+    }
+    mine = *found;
+    return mine;
+}
+
+std::string Placement::host_of(int node) const {
+    auto const at = static_cast<std::size_t>(node);
+    return at < of_node_.size() ? of_node_[at] : "";
+}
+
+void Placement::fault(std::string const& host, int weight) {
+    if (!host.empty()) faults_[host] += weight;
+}
+
+bool Placement::is_bad(std::string const& host) const {
+    auto const found = faults_.find(host);
+    return found != faults_.end() && found->second >= kBad;
+}
+
+bool Placement::is_in_order() const {
+    auto from = hosts_.begin();
+    for (std::string const& host : of_node_) {
+        from = std::find(from, hosts_.end(), host);
+        if (from == hosts_.end()) return false;
+        ++from;
+    }
+    return true;
+}
+
+int Placement::usable() const {
+    return static_cast<int>(
+        std::ranges::count_if(hosts_, [this](std::string const& host) { return !is_bad(host); }));
+}
+
+}  // namespace osora::slurm

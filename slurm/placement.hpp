@@ -1,0 +1,51 @@
+// Which host of the allocation each node of a run sits on: spares take the place of hosts that have
+// failed. Pure; driven by the Slurm backend.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace osora::slurm {
+
+struct HostFault {
+    std::string host, cause;
+    int weight = 1;
+};
+
+struct PlacementOptions {
+    std::vector<std::string> hosts;     // of the allocation, in its order
+    int nodes = 1;                      // of the run
+    std::vector<std::string> excluded;  // hosts never to use
+    std::vector<std::string> last;      // host of each node in an earlier life; "" = none
+};
+
+class Placement {
+public:
+    explicit Placement(PlacementOptions options);
+
+    /// The host for a new agent of `node`: the one it had, or a spare when that is bad. not_found
+    /// when no good host is left.
+    [[nodiscard]] Result<std::string> place(int node);
+    /// "" = none.
+    [[nodiscard]] std::string host_of(int node) const;
+    /// Something went wrong on it; kBad or more in sum makes it bad.
+    void fault(std::string const& host, int weight);
+    [[nodiscard]] bool is_bad(std::string const& host) const;
+    /// Whether the nodes' hosts follow the order of the allocation, so that the n-th task of one
+    /// step over all of them is node n.
+    [[nodiscard]] bool is_in_order() const;
+    [[nodiscard]] int usable() const;
+
+    static constexpr int kBad = 2;  // an agent that died counts 1, a host that is silent 2
+
+private:
+    std::vector<std::string> hosts_;
+    std::map<std::string, int> faults_;
+    std::vector<std::string> of_node_;
+};
+
+}  // namespace osora::slurm

@@ -1,0 +1,181 @@
+#include "plan/config/ssh_hosts.hpp"
+
+#include "plan/config/config_files.hpp"
+#include "plan/config/ssh_checks.hpp"
+#include "resolve.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+namespace osora::plan {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::string error_of(std::string_view entry) {
+    auto const host = parse_ssh_host(entry);
+    return host.has_error() ? host.error().message : "no error";
+}
+
+SshHost host_of(std::string_view entry) {
+    auto host = parse_ssh_host(entry);
+    EXPECT_TRUE(host.has_value()) << entry << ": " << error_of(entry);
+    return host.has_value() ? *host : SshHost{};
+}
+
+TEST(SshHosts, EntriesAreRead) {
+    EXPECT_EQ(host_of("n1"), (SshHost{.host = "n1", .user = ""}));
+    EXPECT_EQ(host_of("gpu-7.cluster.example slots=8 port=2222 user=eva"),
+              (SshHost{.host = "gpu-7.cluster.example", .user = "eva", .port = 2222, .slots = 8}));
+    EXPECT_EQ(host_of(" eva@n1:2222\tslots=4\r"),
+              (SshHost{.host = "n1", .user = "eva", .port = 2222, .slots = 4}));
+    EXPECT_EQ(host_of("10.0.0.7:22"), (SshHost{.host = "10.0.0.7", .user = ""}));
+}
+
+TEST(SshHosts, AddressesOfVersionSix) {
+    EXPECT_EQ(host_of("fd00::7"), (SshHost{.host = "fd00::7", .user = ""}));
+    EXPECT_EQ(host_of("::1 port=23"), (SshHost{.host = "::1", .user = "", .port = 23}));
+    EXPECT_EQ(host_of("[fd00::7]"), (SshHost{.host = "fd00::7", .user = ""}));
+    EXPECT_EQ(host_of("eva@[fe80::1%eth0]:2222"),
+              (SshHost{.host = "fe80::1%eth0", .user = "eva", .port = 2222}));
+}
+
+TEST(SshHosts, ErrorsNameTheWordAndTheNearestValidValue) {
+    EXPECT_EQ(error_of("n1 slots=0"), "slots=0: must be 1 to 1024; nearest valid: 1");
+    EXPECT_EQ(error_of("n1 port=70000"), "port=70000: must be 1 to 65535; nearest valid: 65535");
+    EXPECT_EQ(error_of("n1 port=99999999999999999999"),
+              "port=99999999999999999999: must be 1 to 65535; nearest valid: 65535");
+    EXPECT_EQ(error_of("n1 port=-99999999999999999999"),
+              "port=-99999999999999999999: must be 1 to 65535; nearest valid: 1");
+    EXPECT_EQ(error_of("n1 slots=8x"), "slots=\"8x\": expected a number");
+    EXPECT_EQ(error_of("n1 slots="), "slots=\"\": expected a number");
+    EXPECT_EQ(error_of("n1 slot=8"), "unknown setting \"slot\"; did you mean slots?");
+    EXPECT_EQ(error_of("n1 weight=8"), "unknown setting \"weight\"; known: slots, port, user");
+    EXPECT_EQ(error_of("n1 n2"), "\"n2\": expected slots=N, port=N or user=NAME");
+    EXPECT_EQ(error_of("n1:22 port=23"), "port is given twice");
+    EXPECT_EQ(error_of("eva@n1 user=bob"), "user is given twice");
+    EXPECT_EQ(error_of("[fd00::1"), "\"[fd00::1\": ']' is missing");
+    EXPECT_EQ(error_of("[fd00::1]22"), "\"[fd00::1]22\": expected :PORT behind ']'");
+    EXPECT_EQ(error_of(" \t"), "no host is named");
+}
+
+TEST(SshHosts, NamesThatWouldMeanSomethingToAShellAreRefused) {
+    EXPECT_EQ(error_of("-oProxyCommand=x"), "\"-oProxyCommand=x\" is no host name");
+    EXPECT_EQ(error_of("n1;reboot"), "\"n1;reboot\" is no host name");
+    EXPECT_EQ(error_of("n$(id)"), "\"n$(id)\" is no host name");
+    EXPECT_EQ(error_of("n1 user=-x"), "\"-x\" is no user name");
+    EXPECT_EQ(error_of("@n1"), "\"\" is no user name");
+    EXPECT_EQ(error_of(std::string(300, 'n')),
+              "\"" + std::string(40, 'n') + "...\" is no host name");
+    EXPECT_EQ(error_of("n\xff\x01"), "\"n??\" is no host name");
+}
+
+TEST(SshHosts, AFileHasCommentsAndBlankLinesAndNoHostTwice) {
+    auto const hosts = parse_host_file(
+        "# rack 1\n\nn1 slots=8  # left\n   \nN1\nn1 port=23\nn2 slot=8\n\nn1 slots=4");
+    ASSERT_EQ(hosts.hosts.size(), 2u);
+    EXPECT_EQ(hosts.hosts[0], (SshHost{.host = "n1", .user = "", .slots = 8, .line = 3}));
+    EXPECT_EQ(hosts.hosts[1], (SshHost{.host = "n1", .user = "", .port = 23, .line = 6}))
+        << "two daemons of one machine are two hosts";
+    std::vector<std::string> problems;
+    for (auto const& each : hosts.problems) {
+        problems.push_back(std::to_string(each.line) + ": " + each.message);
+    }
+    EXPECT_THAT(problems, ElementsAre("5: N1 is given twice (also in line 3)",
+                                      "7: unknown setting \"slot\"; did you mean slots?",
+                                      "9: n1 is given twice (also in line 3)"));
+}
+
+TEST(SshHosts, AnEntryReadsBack) {
+    for (auto const* text : {"n1", "n1 slots=8 port=2222 user=eva", "[fd00::7] port=23"}) {
+        SshHost const host = host_of(text);
+        EXPECT_EQ(to_entry(host), text);
+        EXPECT_EQ(host_of(to_entry(host)), host);
+    }
+}
+
+class SshChecks : public testing::Test {
+protected:
+    SshChecks()
+        : folder_(std::filesystem::path(testing::TempDir()) /
+                  ("osora-ssh-hosts-" + std::to_string(::getpid()))) {
+        std::filesystem::create_directories(folder_);
+    }
+    ~SshChecks() override { std::filesystem::remove_all(folder_); }
+
+    void write(std::string const& name, std::string const& text) const {
+        std::ofstream(folder_ / name) << text;
+    }
+    /// Of a run file that has `ssh` as its [ssh] section.
+    ResolvedConfig load(std::string const& ssh, std::vector<std::string> sets = {}) const {
+        write("clips.csv", "path\n");
+        write("run.toml", kMinimal + std::string("[resources]\nbackend = \"ssh\"\nnodes = 2\n") +
+                              "gpus_per_node = 2\n[ssh]\n" + ssh);
+        ConfigRequest request;
+        request.run_file = folder_ / "run.toml";
+        request.run_file_shown = "run.toml";
+        request.sets = std::move(sets);
+        return load_config(request);
+    }
+
+    std::filesystem::path folder_;
+};
+
+TEST_F(SshChecks, HostsMustBeThereAndBeEnough) {
+    EXPECT_THAT(texts(load("hosts = [\"n1\", \"n2 slots=2\"]").problems), IsEmpty());
+    EXPECT_THAT(texts(load("hosts = [\"n1\"]").problems),
+                ElementsAre("run.toml:8: resources.nodes = 2: 1 host is given (ssh.hosts); nearest "
+                            "valid: 1"));
+    EXPECT_THAT(texts(load("").problems),
+                ElementsAre("run.toml: ssh.hosts = []: names no host; write hosts = [\"n1\", \"n2 "
+                            "slots=8\"]"));
+    EXPECT_THAT(texts(load("hosts = [\"n1\", \"n2 slots=1\"]").problems),
+                ElementsAre("run.toml:9: resources.gpus_per_node = 2: n2 has slots=1; nearest "
+                            "valid: 1"));
+    EXPECT_THAT(texts(load("hosts = [\"n1\", \"n2 slots=1\"]", {"resources.nodes=1"}).problems),
+                IsEmpty())
+        << "a host that is not used";
+    EXPECT_THAT(texts(load("hosts = [\"n1\", \"n2\", \"n3\"]", {"resources.spares=2"}).problems),
+                ElementsAre("--set: resources.spares = 2: 1 of the 3 hosts is left; nearest valid: "
+                            "1"));
+    EXPECT_THAT(
+        texts(load("hosts = [\"n1\", \"n1\"]").problems),
+        ElementsAre("run.toml:11: ssh.hosts, entry 2: n1 is given twice (also in entry 1)"));
+    EXPECT_THAT(
+        texts(load("hosts = [\"n1;\"]", {"resources.backend=local", "resources.nodes=1"}).problems),
+        IsEmpty())
+        << "another backend does not care";
+}
+
+TEST_F(SshChecks, AHostFileIsKeptAsItWas) {
+    write("hosts", "n1 slots=8\nn2 port=23 # two\nn3\n");
+    auto const resolved = load("hostfile = \"hosts\"");
+    EXPECT_THAT(texts(resolved.problems), IsEmpty());
+    EXPECT_THAT(resolved.config.ssh.hosts, ElementsAre("n1 slots=8", "n2 port=23", "n3"));
+    EXPECT_EQ(resolved.config.ssh.hostfile, "");
+    EXPECT_EQ(resolved.origins.at("ssh.hosts").line, 11);
+}
+
+TEST_F(SshChecks, AHostFilesProblemsNameItsLines) {
+    write("hosts", "n1\n\nn1 # again\n");
+    EXPECT_THAT(texts(load("hostfile = \"hosts\"").problems),
+                ElementsAre("hosts:3: n1 is given twice (also in line 1)"));
+    EXPECT_THAT(texts(load("hostfile = \"hosts\"\nhosts = [\"n1\"]").problems),
+                ElementsAre("run.toml:11: ssh.hostfile = \"hosts\": ssh.hosts is given, too: keep "
+                            "one of the two"));
+    EXPECT_THAT(texts(load("hostfile = \"none\"").problems),
+                ElementsAre("run.toml:11: ssh.hostfile: none: no such file (looked in the run "
+                            "file's folder)"));
+    write("hosts", "n1\n");
+    EXPECT_THAT(texts(load("hostfile = \"hosts\"").problems),
+                ElementsAre("run.toml:8: resources.nodes = 2: 1 host is given (hosts); nearest "
+                            "valid: 1"));
+}
+
+}  // namespace
+}  // namespace osora::plan

@@ -1,0 +1,43 @@
+// Expected names are those that `scontrol show hostnames` of Slurm 22.05.8 printed.
+#include "slurm/host_list.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+std::vector<std::string> hosts(std::string_view list) {
+    auto const expanded = expand_host_list(list);
+    EXPECT_TRUE(expanded.has_value()) << expanded.error().message;
+    return expanded.has_value() ? *expanded : std::vector<std::string>();
+}
+
+TEST(HostList, NamesRangesAndWidths) {
+    EXPECT_THAT(hosts(""), IsEmpty());
+    EXPECT_THAT(hosts("n1"), ElementsAre("n1"));
+    EXPECT_THAT(hosts("n[0-3,7],gpu-a"), ElementsAre("n0", "n1", "n2", "n3", "n7", "gpu-a"));
+    EXPECT_THAT(hosts("n[008-011]"), ElementsAre("n008", "n009", "n010", "n011"));
+    EXPECT_THAT(hosts("n[1-2]-ib,m"), ElementsAre("n1-ib", "n2-ib", "m"));
+    EXPECT_THAT(hosts("r[0-1]n[0-1]"), ElementsAre("r0n0", "r0n1", "r1n0", "r1n1"));
+    EXPECT_THAT(hosts("n[0-65535]"), SizeIs(65536));
+}
+
+TEST(HostList, RefusesWhatIsNoList) {
+    for (char const* list : {"n[0-", "n0]", "n[3-1]", "n[a-b]", "n[]", ",n1", "n1,,n2", "n[1--2]",
+                             "n[0-65536]", "n[0-300]m[0-300]", "n[99999999999999999999]"}) {
+        EXPECT_TRUE(expand_host_list(list).has_error()) << list;
+    }
+}
+
+TEST(HostList, JoinsWithCommas) {
+    EXPECT_EQ(join_hosts({"n0", "n3"}), "n0,n3");
+    EXPECT_EQ(join_hosts({}), "");
+}
+
+}  // namespace
+}  // namespace osora::slurm

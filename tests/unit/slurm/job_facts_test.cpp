@@ -1,0 +1,92 @@
+// Fixtures in tests/data/slurm (its README says where each is from).
+#include "slurm/job_facts.hpp"
+
+#include "base/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::slurm {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string fixture(std::string const& name) {
+    auto const text = read_file(std::string(OSORA_SOURCE_DIR "/tests/data/slurm/") + name);
+    EXPECT_TRUE(text.has_value()) << text.error().message;
+    return text.has_value() ? *text : "";
+}
+
+TEST(JobFacts, SubmittedJobs) {
+    EXPECT_EQ(parse_submitted("881203\n").value(), (JobKey{"", 881203, 0, ""}));
+    EXPECT_EQ(parse_submitted("sbatch: warning: fair share\n12;north\n").value(),
+              (JobKey{"north", 12, 0, ""}));
+    EXPECT_THAT(parse_submitted("Submitted batch job 12\n").error().message,
+                HasSubstr("and no job id"));
+    EXPECT_TRUE(parse_submitted("").has_error());
+}
+
+TEST(JobFacts, EstimatedStart) {
+    auto const estimate = parse_test_only(
+        "sbatch: Job 13 to start at 2026-11-22T14:20:00 using 32 processors on nodes n[0-3] in "
+        "partition gpu\n");
+    ASSERT_TRUE(estimate.has_value());
+    EXPECT_EQ(estimate->start_time, 1795357200);
+    EXPECT_EQ(estimate->node_list, "n[0-3]");
+    EXPECT_EQ(estimate->partition, "gpu");
+    auto const old = parse_test_only(
+        "sbatch: Job 13 to start at 2026-11-22T14:20:00 using 32 processors on n[0-3]\n");
+    EXPECT_EQ(old.value().node_list, "n[0-3]");
+    auto const refused = parse_test_only(
+        "sbatch: error: invalid partition specified: gpux\n"
+        "allocation failure: Invalid partition name specified\n");
+    EXPECT_EQ(refused.error().message,
+              "invalid partition specified: gpux; allocation failure: Invalid partition name "
+              "specified");
+}
+
+TEST(JobFacts, ShowJob) {
+    auto const job = job_of_fields(parse_job_fields(fixture("job_22.05.txt")));
+    ASSERT_TRUE(job);
+    EXPECT_EQ(job->job_id, 12);
+    EXPECT_EQ(job->name, "stage1 JobState=FAILED");  // a name is no field
+    EXPECT_EQ(job->state, JobState::running);
+    EXPECT_EQ(job->time_limit_s, 86400);
+    EXPECT_EQ(job->submit_time, 1795348800);
+    EXPECT_EQ(job->nodes, 4);
+    EXPECT_EQ(job->node_list, "n[0-3]");
+    auto const fields = parse_job_fields(fixture("job_22.05.txt"));
+    EXPECT_EQ(fields.at("Restarts"), "1");
+    EXPECT_EQ(fields.at("StdOut"), "/home/a user/job-12.log");
+    EXPECT_EQ(fields.at("CPUs/Task"), "N/A");
+
+    auto const waiting = job_of_fields(parse_job_fields(fixture("job_24.11.txt")));
+    ASSERT_TRUE(waiting);
+    EXPECT_EQ(waiting->array_job_id, 900);
+    EXPECT_EQ(waiting->array_task, "3");
+    EXPECT_THAT(waiting->reason, HasSubstr("reserved for jobs in higher priority partitions"));
+    EXPECT_FALSE(waiting->start_time);
+    EXPECT_EQ(waiting->nodes, 4);
+    EXPECT_FALSE(job_of_fields(parse_job_fields("slurm_load_jobs error: Invalid job id\n")));
+}
+
+TEST(JobFacts, Config) {
+    auto const bed = parse_config(fixture("config_22.05.txt"));
+    EXPECT_EQ(bed.cluster, "bed");
+    EXPECT_EQ(bed.version, "22.05.8");
+    EXPECT_EQ(bed.kill_wait_s, 2);
+    EXPECT_EQ(bed.requeue_hold_s, 5);
+    EXPECT_EQ(bed.node_down_s, 10);
+    EXPECT_THAT(bed.requeue_exit, ElementsAre(99));
+    EXPECT_FALSE(bed.preempt_sends_signal);
+    auto const big = parse_config(fixture("config_25.11.txt"));
+    EXPECT_EQ(big.requeue_hold_s, 10);
+    EXPECT_THAT(big.requeue_exit, ElementsAre(99, 121, 122, 123));
+    EXPECT_TRUE(big.preempt_sends_signal);
+    EXPECT_EQ(big.preempt_mode, "REQUEUE");
+    EXPECT_EQ(parse_config("").requeue_hold_s, 120);
+}
+
+}  // namespace
+}  // namespace osora::slurm
