@@ -3,6 +3,7 @@
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
@@ -21,7 +22,7 @@ void use_device(int device) {
 
 void synchronize(int device) {
     use_device(device);
-    c10::cuda::device_synchronize();
+    c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device)).synchronize();
 }
 
 CudaMemory memory(int device) {

@@ -34,7 +34,7 @@ struct CudaModule {
     int nccl_version = 0;  // as NCCL counts: 22809
     int (*device_count)() = nullptr;
     void (*use_device)(int device) = nullptr;
-    void (*synchronize)(int device) = nullptr;
+    void (*synchronize)(int device) = nullptr;  // this thread's stream of the device
     CudaMemory (*memory)(int device) = nullptr;
     c10::intrusive_ptr<c10d::Backend> (*make_nccl_group)(c10::intrusive_ptr<c10d::Store> store,
                                                          NcclGroupConfig const& config) = nullptr;

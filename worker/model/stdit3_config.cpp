@@ -1,9 +1,12 @@
 #include "worker/model/stdit3_config.hpp"
 
+#include "plan/model_description.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <utility>
@@ -11,30 +14,19 @@
 namespace osora::worker {
 namespace {
 
-/// Pixel space, about 0.1 s a step of 2,048 tokens on one CPU core.
-Stdit3Config tiny() {
+Stdit3Config config_of(plan::ModelShape const& shape) {
     Stdit3Config config;
-    config.in_channels = 3;
-    config.patch_size = {1, 4, 4};
-    config.hidden_size = 96;
-    config.depth = 2;
-    config.num_heads = 4;
-    config.caption_channels = 32;
-    config.model_max_length = 8;
-    config.input_sq_size = 64;
-    config.pred_sigma = false;
+    config.in_channels = shape.in_channels;
+    std::ranges::copy(shape.patch_size, config.patch_size.begin());
+    config.hidden_size = shape.hidden;
+    config.depth = shape.depth;
+    config.num_heads = shape.heads;
+    config.mlp_ratio = shape.mlp_ratio;
+    config.caption_channels = shape.caption_channels;
+    config.model_max_length = shape.text_tokens;
+    config.input_sq_size = shape.input_sq_size;
+    config.pred_sigma = shape.pred_sigma;
     return config;
-}
-
-Stdit3Config three_billion() {
-    Stdit3Config config;
-    config.hidden_size = 1872;
-    config.num_heads = 26;
-    return config;
-}
-
-std::vector<std::pair<std::string, Stdit3Config>> named_configs() {
-    return {{"stdit3-xl/2", {}}, {"stdit3-3b/2", three_billion()}, {"stdit3-tiny", tiny()}};
 }
 
 namespace json = boost::json;
@@ -78,13 +70,18 @@ Error invalid(std::string message) {
 
 std::vector<std::string> stdit3_names() {
     std::vector<std::string> names;
-    for (auto& [name, config] : named_configs()) names.push_back(name);
+    for (std::string& name : plan::model_names()) {
+        auto const shape = plan::model_shape(name);
+        if (shape.has_value() && shape->family == plan::ModelFamily::stdit3) {
+            names.push_back(std::move(name));
+        }
+    }
     return names;
 }
 
 Result<Stdit3Config> stdit3_config(std::string_view arch) {
-    for (auto& [name, config] : named_configs())
-        if (name == arch) return config;
+    auto const shape = plan::model_shape(arch);
+    if (shape.has_value() && shape->family == plan::ModelFamily::stdit3) return config_of(*shape);
     return Error{Errc::not_found, fmt::format("model.arch '{}': not a STDiT3; known: {}", arch,
                                               fmt::join(stdit3_names(), ", "))};
 }

@@ -1,5 +1,6 @@
-// Sizes of STDiT3 (Open-Sora v1.2, opensora/models/stdit/stdit3.py) under their run-file names.
-// Pure data; a size that cannot work is an Error that names the rule.
+// Sizes of STDiT3 (Open-Sora v1.2, opensora/models/stdit/stdit3.py); those of the named models
+// stand in plan/model_description. Pure data; a size that cannot work is an Error that names the
+// rule.
 #pragma once
 
 #include "base/result.hpp"

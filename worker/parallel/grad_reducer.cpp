@@ -119,7 +119,7 @@ void GradReducer::Impl::start_full_buckets() {
     while (started < buckets.size() && buckets[started].missing == 0 && failure.empty()) {
         std::vector<at::Tensor> tensors{pieces[started]};
         try {
-            buckets[started].work = group->backend().allreduce(tensors);
+            buckets[started].work = group->device_backend().allreduce(tensors);
         } catch (std::exception const& error) {
             failure = error.what();
             return;

@@ -1,6 +1,7 @@
 #include "worker/parallel/process_group.hpp"
 
 #include "base/check.hpp"
+#include "worker/cuda/cuda_module.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>
@@ -21,6 +22,8 @@ struct Group::Impl {
     int world_size = 1;
     c10::intrusive_ptr<c10d::Store> store;
     c10::intrusive_ptr<c10d::Backend> backend;
+    std::chrono::milliseconds timeout{};
+    c10::intrusive_ptr<c10d::Backend> nccl;  // null: tensors are on the CPU
 };
 
 namespace {
@@ -58,6 +61,9 @@ int Group::world_size() const {
 c10d::Backend& Group::backend() const {
     return *impl_->backend;
 }
+c10d::Backend& Group::device_backend() const {
+    return impl_->nccl ? *impl_->nccl : *impl_->backend;
+}
 c10d::Store& Group::store() const {
     return *impl_->store;
 }
@@ -71,10 +77,26 @@ Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig
             c10d::ProcessGroupGloo::createDeviceForHostname(config.my_address));
         auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, config.rank,
                                                                    config.world_size, options);
-        return Group(std::make_shared<Group::Impl>(
-            Group::Impl{config.rank, config.world_size, std::move(store), std::move(backend)}));
+        return Group(std::make_shared<Group::Impl>(Group::Impl{config.rank, config.world_size,
+                                                               std::move(store), std::move(backend),
+                                                               timeout_of(config), nullptr}));
     } catch (std::exception const& error) {
         return unreachable(config, "join the group", error);
+    }
+}
+
+Result<void> Group::use_nccl(Device const& device) {
+    OSORA_CHECK(device.is_gpu());
+    NcclGroupConfig const config{.rank = rank(),
+                                 .world_size = world_size(),
+                                 .device = device.index(),
+                                 .timeout_ms = impl_->timeout.count()};
+    try {
+        auto store = c10::make_intrusive<c10d::PrefixStore>("nccl", impl_->store);
+        impl_->nccl = device.module()->make_nccl_group(std::move(store), config);
+        return {};
+    } catch (std::exception const& error) {
+        return unreachable({.rank = rank(), .world_size = world_size()}, "NCCL group", error);
     }
 }
 

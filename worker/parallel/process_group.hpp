@@ -1,8 +1,10 @@
-// The ranks of a run as one c10d group (Gloo). The agent of node 0 opens the store's socket, so a
-// port cannot be taken between choice and use. Failures of peers are Errc::unreachable.
+// The ranks of a run as one c10d group: Gloo, and NCCL beside it where they use GPUs. The agent of
+// node 0 opens the store's socket, so a port cannot be taken between choice and use. Failures of
+// peers are Errc::unreachable.
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/parallel/device.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -37,7 +39,11 @@ public:
 
     [[nodiscard]] int rank() const;
     [[nodiscard]] int world_size() const;
-    [[nodiscard]] c10d::Backend& backend() const;
+    [[nodiscard]] c10d::Backend& backend() const;  // Gloo: tensors on the CPU
+    /// For tensors on the ranks' devices: NCCL after use_nccl(), else backend().
+    [[nodiscard]] c10d::Backend& device_backend() const;
+    /// Makes an NCCL group of the same ranks; all of them call it.
+    [[nodiscard]] Result<void> use_nccl(Device const& device);
     [[nodiscard]] c10d::Store& store() const;
 
     /// Sums `values` over the ranks, in place: for logging and votes, not for gradients.

@@ -83,7 +83,9 @@ CheckpointTensors snapshot(CheckpointTensors const& live) {
     CheckpointTensors copy;
     for (File const& file : kFiles) {
         for (NamedTensor const& each : live.*file.tensors) {
-            (copy.*file.tensors).push_back({each.name, each.tensor.detach().clone(), each.kind});
+            at::Tensor const values = each.tensor.detach();
+            at::Tensor const kept = values.is_cpu() ? values.clone() : values.to(at::kCPU);
+            (copy.*file.tensors).push_back({each.name, kept, each.kind});
         }
     }
     return copy;

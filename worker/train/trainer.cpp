@@ -17,8 +17,11 @@ namespace {
 
 class Stopwatch {
 public:
-    /// Seconds since the last call (or the construction).
+    explicit Stopwatch(Device const& device) : device_(device) {}
+
+    /// Seconds since the last call (or the construction), until all that was queued has run.
     double lap() {
+        device_.synchronize();
         auto const now = std::chrono::steady_clock::now();
         std::chrono::duration<double> const passed = now - last_;
         last_ = now;
@@ -26,6 +29,7 @@ public:
     }
 
 private:
+    Device const& device_;
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
@@ -65,9 +69,11 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedT
 
 }  // namespace
 
-Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group)
+Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group,
+                 Device device)
     : optim_(job.config.optim),
       seed_(static_cast<std::uint64_t>(job.config.train.seed)),
+      device_(device),
       model_(std::move(model)),
       trainable_(model_.parameters().trainable()),
       optimizer_(trainable_, {.lr = optim_.lr}),
@@ -75,9 +81,10 @@ Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> 
       reducer_(trainable_, std::move(group), static_cast<double>(job.plan.chosen.grad_bucket_mib)) {
 }
 
-Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> group) {
+Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> group,
+                              Device device) {
     OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
-    Stdit3 model(config);
+    Stdit3 model(config, at::TensorOptions().device(device.torch()));
     model.initialise(static_cast<std::uint64_t>(job.config.train.seed));
     if (!job.config.model.init.empty()) {
         auto const path = std::filesystem::path(job.base_dir) / job.config.model.init;
@@ -85,7 +92,7 @@ Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> g
         auto const loaded = model.parameters().load(content.tensors);
         if (loaded.has_error()) return Error(loaded.error()).in("model.init: " + path.string());
     }
-    return Trainer(job, std::move(model), std::move(group));
+    return Trainer(job, std::move(model), std::move(group), device);
 }
 
 at::Tensor Trainer::micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
@@ -104,17 +111,18 @@ at::Tensor Trainer::micro_batch_loss(StepInput const& input, at::Tensor const& p
         fps.push_back(input.fps[i]);
     }
     // (N, T, H, W, 3) bytes -> (N, 3, T, H, W) in [-1, 1]
-    at::Tensor const x = pixels.slice(0, begin, end)
+    auto const here = [this](at::Tensor const& tensor) { return tensor.to(device_.torch()); };
+    at::Tensor const x = here(pixels.slice(0, begin, end))
                              .permute({0, 4, 1, 2, 3})
                              .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
                              .div_(127.5)
                              .sub_(1.0);
-    at::Tensor const t = torch::tensor(times, at::kDouble).to(at::kFloat);
-    at::Tensor const noise = sample_noise(noise_keys, x.sizes().slice(1));
+    at::Tensor const t = here(torch::tensor(times, at::kDouble).to(at::kFloat));
+    at::Tensor const noise = here(sample_noise(noise_keys, x.sizes().slice(1)));
     Stdit3Input model_input;
     model_input.x = add_noise(flow, x, noise, t);
     model_input.timestep = t;
-    model_input.fps = torch::tensor(fps, at::kDouble).to(at::kFloat);
+    model_input.fps = here(torch::tensor(fps, at::kDouble).to(at::kFloat));
     model_input.height_px = size.height_px;
     model_input.width_px = size.width_px;
     return flow_losses(model_.forward(model_input), x, noise).mean();
@@ -139,7 +147,7 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
     // The step boundary: what LibTorch throws becomes an Error here and nowhere else.
     try {
         StepOutput output;
-        Stopwatch watch;
+        Stopwatch watch(device_);
         at::Tensor const pixels = torch::from_blob(
             const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
             {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
@@ -156,9 +164,12 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
             loss_sum += loss.item<double>() * share;
             output.backward_s += watch.lap();
         }
+        if (input.on_arrival) input.on_arrival();
         OSORA_TRY(auto const reduced, reducer_.finish());
-        output.exposed_comm_s = reduced.exposed_wait_s;
-        output.backward_s += watch.lap() - reduced.exposed_wait_s;
+        // On a GPU finish() only queues the wait: all of this lap is communication.
+        double const finished_s = watch.lap();
+        output.exposed_comm_s = device_.is_gpu() ? finished_s : reduced.exposed_wait_s;
+        output.backward_s += finished_s - output.exposed_comm_s;
         output.loss = loss_sum / static_cast<double>(input.samples);
         output = update(output);
         output.optimizer_s = watch.lap();

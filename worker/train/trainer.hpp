@@ -5,6 +5,7 @@
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
 #include "worker/model/stdit3.hpp"
+#include "worker/parallel/device.hpp"
 #include "worker/parallel/grad_reducer.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/train/optimizer.hpp"
@@ -12,6 +13,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +30,8 @@ struct StepInput {
     std::vector<double> fps;                // N
     std::int64_t micro_batch_size = 1;
     std::int64_t global_samples = 1;  // of all ranks
+    /// Called when this rank's own work is done and it begins to wait for the others.
+    std::function<void()> on_arrival;
 };
 struct StepOutput {
     double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
@@ -40,9 +44,9 @@ struct StepOutput {
 class Trainer {
 public:
     /// Builds and initialises model and optimizer; every rank gets the same weights from the seed,
-    /// or from model.init. `group`: the ranks of the run, or none.
+    /// or from model.init. `group`: the ranks of the run, or none; on GPUs with NCCL in it.
     [[nodiscard]] static Result<Trainer> make(plan::WorkerJob const& job,
-                                              std::optional<Group> group);
+                                              std::optional<Group> group, Device device = {});
 
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
@@ -54,13 +58,14 @@ public:
     [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
 
 private:
-    Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group);
+    Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group, Device device);
     [[nodiscard]] at::Tensor micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
                                               std::int64_t begin, std::int64_t end);
     [[nodiscard]] StepOutput update(StepOutput output);
 
     plan::OptimSection optim_;
     std::uint64_t seed_;
+    Device device_;
     Stdit3 model_;
     std::vector<at::Tensor> trainable_;
     AdamW optimizer_;

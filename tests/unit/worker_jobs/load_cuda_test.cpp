@@ -1,5 +1,8 @@
 #include "worker/parallel/load_cuda.hpp"
 
+#include "worker/cuda/cuda_module.hpp"
+#include "worker/parallel/device.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -25,6 +28,28 @@ TEST_F(LoadCuda, NoDriverMeansCpu) {
     auto const module = load_cuda(root_ / "libosora_cuda.so", root_);
     ASSERT_TRUE(module.has_value());
     EXPECT_EQ(*module, nullptr);
+}
+
+TEST_F(LoadCuda, WithoutADriverARankComputesOnTheCpu) {
+    auto const device = Device::choose(root_ / "libosora_cuda.so", 3, root_);
+    ASSERT_TRUE(device.has_value());
+    EXPECT_FALSE(device->is_gpu());
+    EXPECT_EQ(device->torch(), c10::Device(c10::kCPU));
+    EXPECT_EQ(device->description(), "cpu");
+    EXPECT_EQ(device->peak_allocated_bytes(), 0);
+    device->synchronize();
+}
+
+/// A module that counts what is asked of it, in the place of libosora_cuda.so.
+TEST(Device, TakesTheGpuOfItsLocalRank) {
+    CudaModule module;
+    module.nccl_version = 22809;
+    module.memory = [](int device) { return CudaMemory{.peak_allocated_bytes = 100 + device}; };
+    Device const device(module, 3);
+    EXPECT_TRUE(device.is_gpu());
+    EXPECT_EQ(device.torch(), c10::Device(c10::kCUDA, 3));
+    EXPECT_EQ(device.peak_allocated_bytes(), 103);
+    EXPECT_EQ(device.description(), "cuda:3, NCCL 2.28.9");
 }
 
 TEST_F(LoadCuda, AGpuWithoutTheModuleIsAnErrorThatSaysWhatToDo) {

@@ -1,0 +1,51 @@
+#include "worker/parallel/device.hpp"
+
+#include "worker/cuda/cuda_module.hpp"
+#include "worker/parallel/load_cuda.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+
+namespace osora::worker {
+
+Result<Device> Device::choose(std::filesystem::path const& module, int local_rank,
+                              std::filesystem::path const& root) {
+    OSORA_TRY(CudaModule const* const cuda, load_cuda(module, root));
+    if (cuda == nullptr) return Device();
+    try {
+        int const count = cuda->device_count();
+        if (local_rank >= count) {
+            return Error{Errc::invalid_input,
+                         fmt::format("local rank {}: this node shows {} GPU{}; "
+                                     "resources.gpus_per_node: at most {}",
+                                     local_rank, count, count == 1 ? "" : "s", count)};
+        }
+        cuda->use_device(local_rank);
+    } catch (std::exception const& error) {
+        return Error{Errc::invalid_input, fmt::format("GPU {}: {}", local_rank, error.what())};
+    }
+    return Device(*cuda, local_rank);
+}
+
+c10::Device Device::torch() const {
+    if (!is_gpu()) return c10::Device(c10::kCPU);
+    return {c10::kCUDA, static_cast<c10::DeviceIndex>(index_)};
+}
+
+void Device::synchronize() const {
+    if (is_gpu()) cuda_->synchronize(index_);
+}
+
+std::int64_t Device::peak_allocated_bytes() const {
+    return is_gpu() ? cuda_->memory(index_).peak_allocated_bytes : 0;
+}
+
+std::string Device::description() const {
+    if (!is_gpu()) return "cpu";
+    int const nccl = cuda_->nccl_version;
+    return fmt::format("cuda:{}, NCCL {}.{}.{}", index_, nccl / 10000, nccl / 100 % 100,
+                       nccl % 100);
+}
+
+}  // namespace osora::worker
