@@ -4,9 +4,12 @@
 #include "cli/exit_code.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
+#include "cli/left_behind.hpp"
+#include "cli/queued_run.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
+#include "base/file_lock.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
@@ -21,6 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 /// Longer than the controller gives an orderly stop before it kills.
 constexpr auto kOrderlyLimit = std::chrono::seconds(90);
+constexpr auto kStartLimit = std::chrono::seconds(5);  // of a controller
 
 /// Whether the run ended in time; `view` is then its last state.
 Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& view) {
@@ -42,15 +46,54 @@ Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& vi
 
 int report(KnownRun const& run, bool json, std::string const& text) {
     auto const& status = run.view.status;
+    auto const left = left_behind(run.view);
     if (json) {
         print_json("cancel", {{"run", run.folder.number},
                               {"state", protocol::to_json(status.state)},
                               {"verdict", protocol::to_json(status.verdict)},
-                              {"checkpoint_step", status.checkpoint_step}});
+                              {"checkpoint_step", status.checkpoint_step},
+                              {"processes_left", left.processes},
+                              {"nodes", left.nodes},
+                              {"nodes_uncounted", left.uncounted}});
     } else {
-        fmt::print("run {} {}\n", run.folder.number, text);
+        bool const counted = left.nodes + left.uncounted + left.processes > 0;
+        fmt::print("run {} {}{}\n", run.folder.number, text,
+                   counted ? " · " + left_behind_text(left) : std::string());
     }
-    return kExitOk;
+    return left.processes == 0 ? kExitOk : kExitBad;
+}
+
+/// A controller that is starting holds its lock before it listens.
+Result<void> ask_to_stop(protocol::RunPaths const& paths, protocol::ControlStop const& stop) {
+    auto const deadline = Clock::now() + kStartLimit;
+    while (true) {
+        auto sent = send_command(paths, stop);
+        bool const unreachable = sent.has_error() && sent.error().code == Errc::unreachable;
+        if (!unreachable || !FileLock::is_held(paths.lock()) || Clock::now() >= deadline) {
+            return sent;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+}
+
+/// Nobody can be asked to stop it: what this machine still runs of it is ended here.
+int cancel_without_controller(KnownRun const& run, Error const& why) {
+    constexpr double kGraceSeconds = 5;
+    int const number = run.folder.number;
+    auto const& host = run.view.controller_host;
+    if (!host.empty() && host != host_name()) {
+        return fail(
+            kExitUnreachable,
+            fmt::format("run {0}: its controller is on {1}; osora cancel {0} there", number, host));
+    }
+    int const ended = end_processes(run.view.run_uuid, kGraceSeconds);
+    auto const left = left_behind(run.view);
+    std::string const found =
+        ended == 0 ? "nothing of it runs here"
+                   : fmt::format("{} ended, {}", counted(ended, "process"), left_behind_text(left));
+    return fail(kExitUnreachable,
+                fmt::format("run {0} has no controller here: {1} ({2}); osora resume {0} continues",
+                            number, found, why.message));
 }
 
 int run(Context const& context, Arguments const& arguments) {
@@ -59,22 +102,25 @@ int run(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     bool const now = arguments.has("--now");
     int const number = known->folder.number;
+    if (auto const queued = cancel_waiting_job(context, known->folder)) {
+        if (queued->has_error()) return fail(kExitUnreachable, queued->error().message);
+        return report(*known, json, "was taken out of the queue");
+    }
     if (is_over(known->view)) {
         return report(*known, json, "is over already: " + state_word(known->view, false));
     }
     protocol::ControlStop const stop{.now = now, .reason = "osora cancel"};
-    auto const sent = send_command(known->folder.paths, stop);
+    auto const sent = ask_to_stop(known->folder.paths, stop);
     if (sent.has_error() && sent.error().code == Errc::unreachable) {
-        return fail(kExitUnreachable,
-                    fmt::format("run {0} has no controller here: nothing of it runs ({1}); osora "
-                                "resume {0} continues",
-                                number, sent.error().message));
+        return cancel_without_controller(*known, sent.error());
     }
     if (sent.has_error()) {
         return fail(exit_code_for(sent.error().code), sent.error().message);
     }
     if (!json && !now) {
-        fmt::print("run {}: stopping after its step, with a checkpoint\n", number);
+        fmt::print("run {}: {}\n", number,
+                   known->view.status.exec ? "stopping, its ranks get SIGTERM"
+                                           : "stopping after its step, with a checkpoint");
         std::fflush(stdout);
     }
     auto const ended = wait_for_end(known->folder.paths, known->view);
@@ -98,7 +144,8 @@ CommandSpec cancel_command() {
         .summary = "stop a run, with a checkpoint",
         .details =
             "Asks the run to stop after the step in progress and to save a checkpoint, "
-            "and waits until it has ended. With --now it ends at once, without one.",
+            "waits until it has ended, and counts what is left of it on its nodes: the exit code "
+            "is 1 when that is not nothing. With --now it ends at once, without a checkpoint.",
         .example = "osora cancel 42",
         .positionals = {run_positional()},
         .options = {{.name = "--now", .value = "", .help = "Without a checkpoint."}, json_option()},

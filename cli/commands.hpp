@@ -18,6 +18,9 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();
+[[nodiscard]] CommandSpec daemon_start_command();
+[[nodiscard]] CommandSpec daemon_status_command();
+[[nodiscard]] CommandSpec daemon_stop_command();
 [[nodiscard]] CommandSpec config_show_command();
 [[nodiscard]] CommandSpec completion_command();
 [[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script

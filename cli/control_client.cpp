@@ -1,7 +1,6 @@
 // A blocking exchange of two frames; the peer must be us.
 #include "cli/control_client.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/files.hpp"
 #include "protocol/framing.hpp"
 #include "protocol/message.hpp"
@@ -30,6 +29,8 @@ Error unreachable(std::filesystem::path const& path, int error) {
     return {Errc::unreachable, path.string() + ": connect: " + std::strerror(error)};
 }
 
+}  // namespace
+
 Result<Descriptor> connect_to(std::filesystem::path const& path) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -52,6 +53,8 @@ Result<Descriptor> connect_to(std::filesystem::path const& path) {
     return peer;
 }
 
+namespace {
+
 Result<protocol::ControlReply> read_reply(int peer, std::filesystem::path const& path) {
     protocol::FrameReader reader;
     std::array<std::byte, 4096> buffer{};
@@ -70,13 +73,13 @@ Result<protocol::ControlReply> read_reply(int peer, std::filesystem::path const&
     }
 }
 
-}  // namespace
-
-bool has_controller(protocol::RunPaths const& paths) {
-    return connect_to(socket_path(paths)).has_value();
+/// A controller on another machine looks for RUN_DIR/stop.json (docs/rfc/001).
+Result<void> leave_request(protocol::RunPaths const& paths, protocol::ControlStop const& stop) {
+    return write_file_atomic(paths.stop_request(), protocol::encode(stop) + "\n", 0600);
 }
 
-Result<void> send_command(protocol::RunPaths const& paths, protocol::ToController const& command) {
+Result<void> send_over_socket(protocol::RunPaths const& paths,
+                              protocol::ToController const& command) {
     auto const path = socket_path(paths);
     OSORA_TRY(auto const frame, protocol::encode_frame(protocol::encode_message(command)));
     OSORA_TRY(auto const peer, connect_to(path));
@@ -90,6 +93,20 @@ Result<void> send_command(protocol::RunPaths const& paths, protocol::ToControlle
     OSORA_TRY(auto const reply, read_reply(peer.get(), path));
     if (!reply.ok) return Error{Errc::invalid_input, reply.message};
     return {};
+}
+
+}  // namespace
+
+bool has_controller(protocol::RunPaths const& paths) {
+    return connect_to(socket_path(paths)).has_value();
+}
+
+Result<void> send_command(protocol::RunPaths const& paths, protocol::ToController const& command) {
+    auto sent = send_over_socket(paths, command);
+    auto const* const stop = std::get_if<protocol::ControlStop>(&command);
+    bool const elsewhere = sent.has_error() && sent.error().code == Errc::unreachable &&
+                           ::access(paths.slurm_job().c_str(), F_OK) == 0;
+    return stop != nullptr && elsewhere ? leave_request(paths, *stop) : sent;
 }
 
 }  // namespace osora::cli

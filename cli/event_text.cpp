@@ -78,12 +78,21 @@ std::vector<std::string> EventText::lines(RunView const& before,
     } else if (auto const* event = std::get_if<protocol::RunNotice>(&record.event)) {
         notice(lines, record, *event);
     } else if (auto const* stop = std::get_if<protocol::StopRequested>(&record.event)) {
-        say(fmt::format("{}: {}", stop->now ? "stopping now" : "stopping after this step",
+        say(fmt::format("{}: {}",
+                        stop->now ? "stopping now"
+                        : exec    ? "stopping"
+                                  : "stopping after this step",
                         stop->reason));
     } else if (auto const* stopped = std::get_if<protocol::NodeStopped>(&record.event)) {
         if (stopped->processes_left > 0) {
             say(fmt::format("warning: {} left on node {}",
                             counted(stopped->processes_left, "process"), stopped->node));
+        }
+    } else if (auto const* joined = std::get_if<protocol::AgentJoined>(&record.event)) {
+        auto const found = joined->facts.find("preflight");
+        if (found != joined->facts.end() && found->second != "ok") {
+            say(fmt::format("warning: node {} ({}): {}", joined->node, joined->host,
+                            found->second));
         }
     } else if (auto const* started = std::get_if<protocol::ControllerStarted>(&record.event)) {
         if (started->life > 0) say(fmt::format("controller {} takes over", started->life + 1));
@@ -96,6 +105,9 @@ std::vector<std::string> EventText::lines(RunView const& before,
     if (after.status.restarts > before.status.restarts) {
         say(fmt::format("relaunch {} of {}{}", after.status.restarts, after.status.restarts_max,
                         from_checkpoint(after)));
+    }
+    if (after.status.free_retries > before.status.free_retries) {
+        say("started again on another port; no restart is counted");
     }
     if (!is_running(before) && is_running(after)) lines.push_back(running(after, record.wall_us));
     return lines;

@@ -35,9 +35,10 @@ public:
             std::fflush(stdout);
         };
         Expected const expected = expected_of(run);
+        in_place_ = !options.json && context.terminal.interactive;
         output_ = options.json ? json_output(write)
                   : context.terminal.interactive
-                      ? terminal_output(write, expected, context.terminal)
+                      ? terminal_output(write, expected, context.terminal, options.nodes)
                       : pipe_output(write, expected);
     }
 
@@ -48,12 +49,14 @@ public:
             for (int const signal : signals_.take()) on_signal(signal);
             if (left_) return kExitInterrupted;
             send_stop();
+            follow_job();
             bool const over = controller_is_gone();  // before reading: nothing comes after it
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
             bool const news = view_.records > options_.known_records;
-            if (news && view_.status.state == protocol::RunState::done) return finish();
+            if (news && view_.status.state == protocol::RunState::done && !goes_on())
+                return finish();
             if (over) return lose(why_gone(), kExitUnreachable);
             output_->tick(view_, now());
         }
@@ -96,14 +99,17 @@ private:
     }
 
     void on_signal(int signal) {
-        if (signal == SIGWINCH) return output_->resized(columns_of(STDOUT_FILENO));
+        if (signal == SIGWINCH)
+            return output_->resized(columns_of(STDOUT_FILENO), rows_of(STDOUT_FILENO));
         ++interrupts_;
-        if (options_.controller == nullptr) {
+        if (!is_mine()) {
             output_->say(fmt::format("left; run {0} goes on (osora watch {0}, osora cancel {0})",
                                      run_.number));
             left_ = true;
         } else if (interrupts_ == 1) {
-            output_->say("stopping after this step, with a checkpoint (Ctrl-C again: now)");
+            output_->say(view_.status.exec
+                             ? "stopping: the ranks got SIGTERM (Ctrl-C again: now)"
+                             : "stopping after this step, with a checkpoint (Ctrl-C again: now)");
         } else if (interrupts_ == 2) {
             output_->say("stopping now");
         } else {
@@ -114,13 +120,61 @@ private:
 
     /// Until a controller has taken it: it may not be listening yet.
     void send_stop() {
-        if (interrupts_ == 0 || interrupts_ == sent_ || options_.controller == nullptr) return;
+        if (interrupts_ == 0 || interrupts_ == sent_ || !is_mine()) return;
+        if (options_.job != nullptr && view_.records <= options_.known_records) {
+            auto const cancelled = options_.job->cancel_if_waiting();
+            left_ = cancelled.has_error() || *cancelled;
+            if (left_) {
+                return output_->say(cancelled.has_error()
+                                        ? cancelled.error().message
+                                        : "the job was taken out of the queue; nothing has run");
+            }
+        }
         protocol::ControlStop stop{.now = interrupts_ > 1, .reason = "Ctrl-C"};
         auto const sent = send_command(run_.paths, stop);
         if (sent.has_value() || sent.error().code == Errc::invalid_input) sent_ = interrupts_;
     }
 
+    /// Whether Ctrl-C stops the run; else it only leaves it.
+    [[nodiscard]] bool is_mine() const {
+        return options_.controller != nullptr || (options_.job != nullptr && !options_.only_watch);
+    }
+
+    /// The queue speaks while the journal does not.
+    void follow_job() {
+        if (options_.job == nullptr) return;
+        bool const begun = view_.records > options_.known_records;
+        options_.job->tick(begun && Clock::now() - heard_ < kSilenceBeforeAsking);
+        if (begun) return output_->waiting("");
+        if (auto const news = options_.job->news(!in_place_)) output_->say(*news);
+        output_->waiting(options_.job->waiting());
+    }
+
+    /// A run whose job was warned or lost its nodes goes on in another job.
+    bool goes_on() {
+        if (options_.job == nullptr || interrupts_ > 0 ||
+            view_.status.verdict == protocol::Verdict::ok) {
+            return false;
+        }
+        auto const deadline = Clock::now() + kEndingLimit;
+        while (true) {
+            bool const last_look = options_.job->over() || Clock::now() >= deadline;
+            if (options_.job->has_follower()) {
+                options_.known_records = view_.records;
+                output_->say(
+                    fmt::format("{:<8} job {} follows", "slurm", options_.job->job().job_id));
+                return true;
+            }
+            if (last_look) return false;
+            wait();
+            for (int const signal : signals_.take()) on_signal(signal);
+            if (left_ || interrupts_ > 0) return false;
+            options_.job->tick(false);
+        }
+    }
+
     bool controller_is_gone() {
+        if (options_.job != nullptr) return options_.job->over().has_value();
         if (options_.controller != nullptr) return has_ended(options_.controller->child);
         if (Clock::now() - heard_ < kSilenceBeforeAsking) return false;
         heard_ = Clock::now();
@@ -128,14 +182,9 @@ private:
         return here && !has_controller(run_.paths);
     }
 
-    static std::string host_name() {
-        std::array<char, 256> name{};
-        ::gethostname(name.data(), name.size() - 1);
-        return name.data();
-    }
-
     std::string why_gone() {
         std::string text = "the controller is gone and has not ended the run";
+        if (options_.job != nullptr) text = options_.job->over().value_or(text);
         if (options_.controller != nullptr) {
             auto const status = reap(options_.controller->child);
             text = fmt::format("the controller {} before the run was over", describe(status));
@@ -180,6 +229,7 @@ private:
     int interrupts_ = 0;
     int sent_ = 0;  // interrupts that the controller knows of
     bool left_ = false;
+    bool in_place_ = false;  // what is waited for shows on a terminal, second by second
 };
 
 }  // namespace

@@ -4,15 +4,21 @@
 
 #include "cli/context.hpp"
 #include "cli/launch.hpp"
+#include "cli/queued_run.hpp"
 #include "cli/runs.hpp"
 
 namespace osora::cli {
 
 struct FollowOptions {
     bool json = false;
+    bool nodes = false;  // on a terminal: a table of the nodes
     /// The controller that this process started; nullptr: somebody else's, which is only watched
     /// (Ctrl-C leaves it running).
     Controller* controller = nullptr;
+    /// The run's job on Slurm; submitted by this process, so that Ctrl-C stops the run, unless it
+    /// is only watched.
+    QueuedRun* job = nullptr;
+    bool only_watch = false;
     /// Records of the journal that are old news: a resumed run is followed from here on.
     std::uint64_t known_records = 0;
 };

@@ -2,6 +2,7 @@
 // most once a second), an osora.end/1 at the end.
 #include "cli/follow_output.hpp"
 
+#include "cli/node_table.hpp"
 #include "protocol/message.hpp"
 
 namespace osora::cli {
@@ -32,6 +33,8 @@ public:
         print(line);
     }
 
+    void waiting(std::string) override {}
+
     void tick(protocol::RunView const& view, Moment now) override {
         constexpr double kEverySeconds = 1;
         if (view.recent_steps.empty() || view.steps_done == said_steps_) return;
@@ -43,7 +46,7 @@ public:
     void say(std::string_view text) override {
         print({{"schema", "osora.message/1"}, {"text", text}});
     }
-    void resized(int) override {}
+    void resized(int, int) override {}
 
     void end(protocol::RunView const& view, std::string_view lost) override {
         if (!view.recent_steps.empty() && view.steps_done != said_steps_) progress(view);
@@ -73,11 +76,31 @@ private:
                {"step_time_s", view.step_time_s},
                {"samples_per_s", view.samples_per_s},
                {"eta_s", view.eta_s},
-               {"data_wait_share", view.data_wait_share},
-               {"exposed_comm_share", view.exposed_comm_share},
+               {"data_wait_share", protocol::to_json(view.data_wait_share)},
+               {"exposed_comm_share", protocol::to_json(view.exposed_comm_share)},
                {"rss_bytes", view.rss_bytes},
                {"peak_allocated_bytes", view.peak_allocated_bytes},
+               {"rank_wait_share", protocol::to_json(view.rank_wait_share)},
+               {"slow_rank", protocol::to_json(view.straggler)},
+               {"nodes", nodes(view)},
                {"checkpoint_step", view.status.checkpoint_step}});
+    }
+
+    static protocol::json::array nodes(protocol::RunView const& view) {
+        protocol::json::array list;
+        for (std::size_t i = 0; i < view.node_views.size(); ++i) {
+            auto const& each = view.node_views[i];
+            list.push_back(object{{"node", i},
+                                  {"host", node_name(view, static_cast<int>(i))},
+                                  {"steps_done", each.steps_done},
+                                  {"step_time_s", protocol::to_json(each.step_time_s)},
+                                  {"arrival_s", protocol::to_json(each.arrival_s)},
+                                  {"exposed_comm_s", protocol::to_json(each.exposed_comm_s)},
+                                  {"latest_rank", each.latest_rank},
+                                  {"rss_bytes", each.rss_bytes},
+                                  {"peak_allocated_bytes", each.peak_allocated_bytes}});
+        }
+        return list;
     }
 
     Write write_;

@@ -2,6 +2,7 @@
 #include "cli/follow_output.hpp"
 
 #include "base/units.hpp"
+#include "cli/node_table.hpp"
 
 #include <fmt/format.h>
 
@@ -21,8 +22,13 @@ public:
         }
     }
 
+    void waiting(std::string) override {}
+
     void tick(protocol::RunView const& view, Moment now) override {
         constexpr double kEverySeconds = 10;
+        int const slow = view.straggler ? view.straggler->rank : -1;
+        if (slow != said_slow_ && slow >= 0) say(arrival_line(view));
+        said_slow_ = slow;
         if (view.recent_steps.empty() || view.steps_done == said_steps_) return;
         int const tenth = view.steps > 0 ? view.steps_done * 10LL / view.steps : 0;
         bool const due = said_steps_ < 0 || now.steady_s - said_s_ >= kEverySeconds;
@@ -34,7 +40,7 @@ public:
     }
 
     void say(std::string_view text) override { write_(fmt::format("{}\n", text)); }
-    void resized(int) override {}
+    void resized(int, int) override {}
 
     void end(protocol::RunView const& view, std::string_view lost) override {
         if (!lost.empty()) return say(lost);
@@ -47,6 +53,7 @@ private:
     EventText events_;
     int said_steps_ = -1;
     int said_tenth_ = 0;
+    int said_slow_ = -1;  // rank
     double said_s_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // In place: the block is erased before anything else is printed, and drawn again behind it. After a
 // resize the terminal may have wrapped the old lines, so rows are counted at the new width.
 #include "cli/follow_output.hpp"
+#include "cli/node_table.hpp"
 
 #include <fmt/format.h>
 
@@ -9,16 +10,29 @@ namespace {
 
 class TerminalOutput final : public FollowOutput {
 public:
-    TerminalOutput(Write write, Expected expected, Terminal terminal)
-        : write_(std::move(write)), expected_(expected), terminal_(terminal) {}
+    TerminalOutput(Write write, Expected expected, Terminal terminal, bool nodes)
+        : write_(std::move(write)), expected_(expected), terminal_(terminal), nodes_(nodes) {}
 
     void record(protocol::RunView const& before, protocol::JournalRecord const& record,
                 protocol::RunView const& after) override {
         for (std::string const& line : events_.lines(before, record, after)) print(line);
     }
 
+    void waiting(std::string text) override { waiting_ = std::move(text); }
+
     void tick(protocol::RunView const& view, Moment now) override {
-        auto lines = progress_lines(view, expected_, now.wall_us, terminal_.columns - 1);
+        int const columns = terminal_.columns - 1;
+        auto lines = progress_lines(view, expected_, now.wall_us, columns);
+        if (!waiting_.empty() && view.recent_steps.empty()) lines = {clipped(waiting_, columns)};
+        if (auto const slow = arrival_line(view); !slow.empty()) {
+            lines.push_back(clipped(slow, columns));
+        }
+        if (nodes_) {
+            constexpr int kEventRows = 4;  // that stay in sight above the block
+            int const rows = terminal_.rows - kEventRows - static_cast<int>(lines.size());
+            auto const table = node_lines(view, {columns, rows});
+            lines.insert(lines.end(), table.begin(), table.end());
+        }
         if (lines == shown_) return;
         erase();
         for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -29,7 +43,10 @@ public:
 
     void say(std::string_view text) override { print(text); }
 
-    void resized(int columns) override { terminal_.columns = columns; }
+    void resized(int columns, int rows) override {
+        terminal_.columns = columns;
+        terminal_.rows = rows;
+    }
 
     void end(protocol::RunView const& view, std::string_view lost) override {
         erase();
@@ -65,14 +82,17 @@ private:
     Write write_;
     Expected expected_;
     Terminal terminal_;
+    bool nodes_;
     EventText events_;
+    std::string waiting_;
     std::vector<std::string> shown_;
 };
 
 }  // namespace
 
-std::unique_ptr<FollowOutput> terminal_output(Write write, Expected expected, Terminal terminal) {
-    return std::make_unique<TerminalOutput>(std::move(write), expected, terminal);
+std::unique_ptr<FollowOutput> terminal_output(Write write, Expected expected, Terminal terminal,
+                                              bool nodes) {
+    return std::make_unique<TerminalOutput>(std::move(write), expected, terminal, nodes);
 }
 
 }  // namespace osora::cli

@@ -33,6 +33,10 @@ std::string percent(double share) {
     return value < 9.95 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", value);
 }
 
+std::string share_text(std::string_view name, double share) {
+    return std::isnan(share) ? "" : fmt::format("{} {}", name, percent(share));
+}
+
 bool has_steps(RunView const& view) {
     return !view.recent_steps.empty();
 }
@@ -43,7 +47,8 @@ std::string step_text(RunView const& view) {
 }
 
 std::string loss_text(RunView const& view) {
-    return fmt::format("loss {:.4g}", view.last_loss);  // inf and nan are news, too
+    // inf and nan are news, too
+    return view.has_loss ? fmt::format("loss {:.4g}", view.last_loss) : "";
 }
 
 std::string memory_text(RunView const& view, Expected const& expected) {
@@ -126,7 +131,9 @@ std::string verdict_word(RunView const& view) {
 
 /// "200 of 200 steps in 41.2 s", "no step done".
 std::string steps_text(RunView const& view) {
-    if (view.status.exec) return "";
+    if (view.status.exec) {
+        return view.steps_done > 0 && has_steps(view) ? counted(view.steps_done, "step") : "";
+    }
     if (view.steps_done == 0) return "before the first step";
     return view.steps_done == view.steps
                ? counted(view.steps_done, "step")
@@ -151,7 +158,7 @@ std::string kept_checkpoint(RunView const& view) {
 }  // namespace
 
 std::string counted(std::int64_t count, std::string_view noun) {
-    char const* const plural = noun.ends_with('s') ? "es" : "s";
+    char const* const plural = noun.ends_with('s') || noun.ends_with("ch") ? "es" : "s";
     return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : plural);
 }
 
@@ -184,8 +191,8 @@ std::vector<std::string> progress_lines(RunView const& view, Expected const& exp
         expectation.empty() ? rate_text(view) : rate_text(view) + " " + expectation;
     return {fitted({step_text(view), loss_text(view), rate, samples_text(view)}, "", columns),
             fitted({eta_text(view), memory_text(view, expected),
-                    "data wait " + percent(view.data_wait_share),
-                    "comm " + percent(view.exposed_comm_share), checkpoint_text(view, now_us)},
+                    share_text("data wait", view.data_wait_share),
+                    share_text("comm", view.exposed_comm_share), checkpoint_text(view, now_us)},
                    "  ", columns)};
 }
 
@@ -207,9 +214,10 @@ std::string summary(RunView const& view, Expected const& expected) {
     std::string first;
     std::string second;
     if (word == "done") {
-        first = joined({(view.status.exec ? "in " : steps_text(view) + " in ") +
-                            format_seconds(std::max(took_s, 0.0)),
-                        trained ? loss_text(view) : "", rate});
+        std::string const steps = steps_text(view);
+        first = joined(
+            {(steps.empty() ? "in " : steps + " in ") + format_seconds(std::max(took_s, 0.0)),
+             trained ? loss_text(view) : "", rate});
         second = joined({kept_checkpoint(view), fmt::format("next: osora report {}", view.number)});
     } else {
         first = joined({printable(view.status.cause), steps_text(view)});

@@ -32,7 +32,7 @@ int list(Context const& context, Arguments const& arguments) {
     for (auto const& run : *runs) {
         rows.push_back({run, db::analysis::state_of(run.run, surroundings_of(run.run))});
     }
-    fmt::print("{}", arguments.has("--json") ? history_json(rows) : history_text(rows));
+    fmt::print("{}", render(rows, format_of(arguments)));
     return kExitOk;
 }
 
@@ -67,13 +67,14 @@ CommandSpec history_command() {
                 "Lists runs with their state, steps, median step time and last loss. With "
                 "QUERY only those whose name, model, user, verdict, cause or commit "
                 "contains it.",
-            .example = "osora history\nosora history stage1 --limit 5 --json",
+            .example = "osora history\nosora history stage1 --limit 5 --format csv",
             .positionals = {{.name = "QUERY",
                              .help = "Text to look for.",
                              .complete = Complete::run,
                              .required = false}},
             .options = {{.name = "--limit", .value = "N", .help = "At most N runs (20)."},
-                        json_option()},
+                        format_option(),
+                        json_option("The same as --format json.")},
             .run = list};
 }
 

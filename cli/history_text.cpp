@@ -1,4 +1,4 @@
-// `osora history` for people: one line a run, newest first.
+// `osora history` as a table: one line a run, newest first.
 #include "base/units.hpp"
 #include "cli/report_render.hpp"
 #include "cli/terminal.hpp"
@@ -27,25 +27,36 @@ std::vector<TableCell> row_of(HistoryRow const& row) {
     auto const step =
         std::isnan(m.step_s_median) ? std::string("-") : format_seconds(m.step_s_median);
     return {count_cell(run.number),
-            text_cell(clipped(printable(run.name), kNameColumns)),
+            {clipped(printable(run.name), kNameColumns), run.name},
             text_cell(row.state.word),
-            {std::to_string(run.ranks), ""},
-            {steps_text(row.run), ""},
-            {step, ""},
-            {loss, ""},
-            {utc_text(run.submitted_us).substr(0, 16), ""}};
+            {std::to_string(run.ranks), std::to_string(run.ranks)},
+            {steps_text(row.run), std::to_string(m.next_step)},
+            {"", std::to_string(run.steps_planned)},
+            {step, raw_number(m.step_s_median)},
+            {loss, raw_number(m.loss_last)},
+            {utc_text(run.submitted_us).substr(0, 16), utc_text(run.submitted_us)}};
 }
 
 }  // namespace
 
-std::string history_text(std::vector<HistoryRow> const& rows) {
-    if (rows.empty()) return "no run; osora submit starts one\n";
+std::string render(std::vector<HistoryRow> const& rows, ReportFormat format) {
     TextTable table;
     table.columns = {
-        {"run", ""},  {"name", "", false}, {"state", "", false}, {"ranks", ""},
-        {"step", ""}, {"time", ""},        {"loss", ""},         {"submitted (UTC)", "", false}};
+        {"run", "run"},     {"name", "name", false}, {"state", "state", false},
+        {"ranks", "ranks"}, {"step", "steps"},       {"", "steps_planned"},
+        {"time", "step_s"}, {"loss", "loss"},        {"submitted (UTC)", "submitted", false}};
     for (auto const& row : rows) table.rows.push_back(row_of(row));
-    return draw_text(table);
+    switch (format) {
+        case ReportFormat::text:
+            return rows.empty() ? "no run; osora submit starts one\n" : draw_text(table);
+        case ReportFormat::json:
+            return history_json(rows);
+        case ReportFormat::csv:
+            return draw_csv(table);
+        case ReportFormat::md:
+            break;
+    }
+    return draw_markdown(table);
 }
 
 }  // namespace osora::cli

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <vector>
@@ -34,6 +35,21 @@ std::string tail_of(fs::path const& file, int count) {
         at = at == 0 ? std::string_view::npos : rest.rfind('\n', at - 1);
     }
     return std::string(at == std::string_view::npos ? rest : rest.substr(at + 1));
+}
+
+/// What the job script printed, on Slurm; empty when there is none.
+fs::path newest_job_log(RunFolder const& run) {
+    fs::path newest;
+    fs::file_time_type time{};
+    std::error_code ignored;
+    for (auto const& each : fs::directory_iterator(run.paths.dir, ignored)) {
+        std::string const name = each.path().filename().string();
+        if (!name.starts_with("job-") || !name.ends_with(".log")) continue;
+        auto const written = each.last_write_time(ignored);
+        if (newest.empty() || written > time) newest = each.path();
+        time = std::max(time, written);
+    }
+    return newest;
 }
 
 Result<fs::path> existing(fs::path const& program, std::string_view advice) {
@@ -94,7 +110,8 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
 std::string last_words(RunFolder const& run) {
     constexpr int kLines = 5;
     std::string words = tail_of(stderr_file(run), kLines);
-    return words.empty() ? tail_of(run.paths.controller_log(), kLines) : words;
+    if (words.empty()) words = tail_of(run.paths.controller_log(), kLines);
+    return words.empty() ? tail_of(newest_job_log(run), kLines) : words;
 }
 
 }  // namespace osora::cli

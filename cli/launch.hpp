@@ -33,7 +33,7 @@ struct LaunchOptions {
                                                   LaunchOptions const& options);
 
 /// What a controller printed before it died, for whoever asks why: the last few lines of its
-/// stderr and, when that is empty, of its log.
+/// stderr and, when that is empty, of its log, or of its job's.
 [[nodiscard]] std::string last_words(RunFolder const& run);
 
 }  // namespace osora::cli

@@ -39,6 +39,31 @@ std::vector<int> logged_epochs(protocol::RunPaths const& paths) {
     return epochs;
 }
 
+std::vector<std::string> last_lines_of(std::string_view text, std::size_t count) {
+    std::vector<std::string> lines;
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    while (!text.empty() && lines.size() < count) {
+        auto const begin = text.rfind('\n') + 1;  // 0 when there is none
+        lines.emplace_back(shown_part(text.substr(begin)));
+        text = text.substr(0, begin == 0 ? 0 : begin - 1);
+    }
+    std::ranges::reverse(lines);
+    return lines;
+}
+
+std::vector<std::string> last_lines(std::filesystem::path const& file, std::size_t count) {
+    constexpr off_t kBytes = 64 << 10;
+    Descriptor const open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!open.is_open()) return {};
+    off_t const end = ::lseek(open.get(), 0, SEEK_END);
+    off_t const begin = std::max<off_t>(0, end - kBytes);
+    std::string text(static_cast<std::size_t>(std::max<off_t>(end - begin, 0)), '\0');
+    ssize_t const got = ::pread(open.get(), text.data(), text.size(), begin);
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (begin > 0) text.erase(0, text.find('\n') + 1);  // a line that was cut
+    return last_lines_of(text, count);
+}
+
 LogFiles::LogFiles(protocol::RunPaths const& paths, int epoch, std::vector<int> ranks)
     : folder_(static_cast<int>(ranks.size())) {
     for (int const rank : ranks) {

@@ -12,6 +12,12 @@
 
 namespace osora::cli {
 
+/// The last `count` lines of a log; none when there is no such file.
+[[nodiscard]] std::vector<std::string> last_lines(std::filesystem::path const& file,
+                                                  std::size_t count);
+/// The last `count` lines of a text.
+[[nodiscard]] std::vector<std::string> last_lines_of(std::string_view text, std::size_t count);
+
 using ShowLine = std::function<void(FoldedLine const& line)>;
 
 /// Epochs that have a log folder, ascending.

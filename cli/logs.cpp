@@ -39,17 +39,49 @@ std::string prefix(KnownRun const& run, std::vector<int> const& ranks) {
         ranks.front());
 }
 
+/// Without what could move the cursor; tabs are welcome.
+std::string without_controls(std::string text) {
+    for (char& each : text) {
+        if (each != '\t' && (static_cast<unsigned char>(each) < 0x20 || each == 0x7f)) each = '?';
+    }
+    return text;
+}
+
 void show(LogRequest const& request, FoldedLine const& line) {
     if (request.json) {
         protocol::json::array ranks(line.ranks.begin(), line.ranks.end());
         print_json("log", {{"epoch", request.epoch}, {"ranks", ranks}, {"text", line.text}});
         return;
     }
-    std::string text = line.text;  // tabs are welcome, cursor movements are not
-    for (char& each : text) {
-        if (each != '\t' && (static_cast<unsigned char>(each) < 0x20 || each == 0x7f)) each = '?';
+    fmt::print("{}: {}\n", prefix(request.run, line.ranks), without_controls(line.text));
+}
+
+/// The rank that failed first in the epoch: why, and the end of its log, before the logs of all.
+/// The journal has kept that end, should the file be gone or on another machine.
+bool show_first_failure(LogRequest const& request) {
+    constexpr std::size_t kLines = 20;
+    auto const& failures = request.run.view.first_failures;
+    auto const found = failures.find(request.epoch);
+    if (found == failures.end() || request.ranks.size() < 2) return false;
+    auto const& end = found->second;
+    auto lines = last_lines(request.run.folder.paths.rank_log(end.epoch, end.rank), kLines);
+    if (lines.empty()) lines = last_lines_of(end.tail, kLines);
+    if (request.json) {
+        protocol::json::array tail;
+        for (auto const& each : lines) tail.emplace_back(protocol::bytes_to_json(each));
+        print_json("first_failure", {{"epoch", end.epoch},
+                                     {"node", end.node},
+                                     {"rank", end.rank},
+                                     {"cause", end.cause},
+                                     {"tail", tail}});
+        return true;
     }
-    fmt::print("{}: {}\n", prefix(request.run, line.ranks), text);
+    fmt::print("first to fail: {}\n", printable(end.cause));
+    for (auto const& each : lines) {
+        fmt::print("{}: {}\n", prefix(request.run, {end.rank}), without_controls(each));
+    }
+    fmt::print("all ranks of epoch {}:\n", request.epoch);
+    return true;
 }
 
 /// Until the run is over and everything that was written has been shown.
@@ -77,7 +109,12 @@ void follow_logs(LogRequest& request, LogFiles files) {
             files = LogFiles(paths, request.epoch, request.ranks);
             continue;
         }
-        if (over) return;
+        if (over) {
+            auto const end = view.first_failures.find(request.epoch);
+            if (end == view.first_failures.end() || request.json) return;
+            fmt::print("first to fail: {}\n", printable(end->second.cause));
+            return;
+        }
         std::this_thread::sleep_for(kPause);
     }
 }
@@ -119,8 +156,9 @@ int run(Context const& context, Arguments const& arguments) {
         follow_logs(*request, std::move(files));
         return kExitOk;
     }
+    bool const failed = show_first_failure(*request);
     files.drain(true, [&](FoldedLine const& line) { show(*request, line); });
-    if (!files.any_open()) {
+    if (!files.any_open() && !failed) {
         return fail(kExitUsage, fmt::format("run {}: no log of these ranks in epoch {}",
                                             request->run.folder.number, request->epoch));
     }
@@ -135,7 +173,8 @@ CommandSpec logs_command() {
             .details =
                 "Prints the output of every rank of the newest epoch (a relaunch starts a "
                 "new one), each line behind node:rank. Lines that several ranks print alike "
-                "are shown once, behind \"ranks 0-3\".",
+                "are shown once, behind \"ranks 0-3\". When a rank has failed in that epoch, the "
+                "end of the log of the first one that did comes first.",
             .example = "osora logs 42\nosora logs 42 --rank 3 --epoch 0\nosora logs 42 --follow",
             .positionals = {run_positional()},
             .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},

@@ -41,7 +41,8 @@ Result<std::string> read_all(int fd) {
     }
 }
 
-Result<plan::Calibration> measure(Context const& context) {
+Result<plan::Calibration> measure(Context const& context,
+                                  std::optional<std::string> const& manifest) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(errno, "pipe");
     Descriptor const reader(ends[0]);
@@ -50,6 +51,7 @@ Result<plan::Calibration> measure(Context const& context) {
     options.program = variable_or(context.environment, "OSORA_WORKER",
                                   (context.program_dir / "osora-worker").string());
     options.arguments = {"--calibrate"};
+    if (manifest) options.arguments.push_back(*manifest);
     options.environment = context.environment;
     options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
     OSORA_TRY(Child const child, spawn(options));
@@ -92,7 +94,7 @@ void print_summary(plan::Calibration const& c) {
 int run(Context const& context, Arguments const& arguments) {
     auto const path = calibration_path(context);
     if (path.has_error()) return fail(exit_code_for(path.error().code), path.error().message);
-    auto const measured = measure(context);
+    auto const measured = measure(context, arguments.value("--manifest"));
     if (measured.has_error()) return fail(kExitBad, "calibrate: " + measured.error().message);
     std::error_code error;
     std::filesystem::create_directories(path->parent_path(), error);
@@ -116,10 +118,15 @@ CommandSpec plan_calibrate_command() {
             .details =
                 "Runs osora-worker for a minute to measure matrix products, memory, the "
                 "cost of an operator, all_reduce and steps of a small model, and keeps the "
-                "constants in the state folder. Run it while the machine does nothing else.",
-            .example = "osora plan calibrate",
+                "constants in the state folder. With --manifest also what decoding of some of its "
+                "clips costs. Run it while the machine does nothing else.",
+            .example = "osora plan calibrate --manifest clips.csv",
             .positionals = {},
-            .options = {json_option("Print the constants as JSON (osora.calibration/1).")},
+            .options = {{.name = "--manifest",
+                         .value = "FILE",
+                         .help = "Clips (CSV, as data.manifest) to measure decoding on.",
+                         .complete = Complete::file},
+                        json_option("Print the constants as JSON (osora.calibration/1).")},
             .run = run};
 }
 

@@ -1,8 +1,10 @@
 // Gathers the planner's request.
 #include "cli/plan_run.hpp"
 
+#include "base/files.hpp"
 #include "base/units.hpp"
 #include "cli/plan_calibration.hpp"
+#include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/planner.hpp"
 #include "plan/validate.hpp"
@@ -30,6 +32,15 @@ std::string plural(std::int64_t count, std::string_view noun) {
 }
 
 std::string machine_line(plan::RunConfig const& config, topology::Node const& node) {
+    auto const& resources = config.resources;
+    if (resources.nodes > 1) {
+        std::string const where = resources.backend == "slurm" && !config.slurm.partition.empty()
+                                      ? "slurm " + config.slurm.partition
+                                      : resources.backend;
+        return fmt::format("{}: {} nodes x {} = {} ranks", where, format_count(resources.nodes),
+                           resources.gpus_per_node,
+                           format_count(std::int64_t{resources.nodes} * resources.gpus_per_node));
+    }
     std::string const memory =
         node.memory_bytes > 0 ? ", " + format_bytes(node.memory_bytes) : std::string();
     return fmt::format(
@@ -50,11 +61,37 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
             .host_memory_gib = static_cast<double>(node.memory_bytes) / gib};
 }
 
+/// What the manifest says of its clips; nothing where it cannot be read or gives no sizes. What is
+/// wrong with it is the worker's to say.
+Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& config,
+                                                     std::filesystem::path const& base_dir) {
+    constexpr std::int64_t kManifestBytesMax = 256 << 20;
+    constexpr std::size_t kRowsMax = 20'000;
+    std::optional<plan::ClipStatistics> nothing;
+    if (config.run.job != "train" || config.data.manifest.empty()) return nothing;
+    auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
+    if (text.has_error()) return nothing;
+    auto const shapes = plan::clip_shapes(*text, kRowsMax);
+    if (shapes.empty()) return nothing;
+    OSORA_TRY(auto const shape, plan::model_shape(config.model.arch));
+    OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
+    return std::optional(std::move(found));
+}
+
 }  // namespace
 
-topology::Cluster local_cluster() {
+topology::Cluster local_cluster(Context const& context) {
     topology::Node node = topology::read_local_machine();
-    node.gpus.clear();
+    std::error_code ignored;
+    auto const module = context.program_dir.parent_path() / "lib" / "libosora_cuda.so";
+    if (!std::filesystem::exists(module, ignored)) node.gpus.clear();
+    // CUDA reads the list up to the first entry that is none; "" and "-1" hide every GPU.
+    if (has_variable(context.environment, "CUDA_VISIBLE_DEVICES")) {
+        auto const visible = variable_or(context.environment, "CUDA_VISIBLE_DEVICES", "");
+        bool const none = visible.empty() || visible.starts_with('-');
+        auto const listed = none ? 0 : std::ranges::count(visible, ',') + 1;
+        node.gpus.resize(std::min(node.gpus.size(), static_cast<std::size_t>(listed)));
+    }
     return {.nodes = {std::move(node)}};
 }
 
@@ -82,19 +119,20 @@ Result<std::filesystem::path> calibration_path(Context const& context) {
 }
 
 Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& resolved,
-                            topology::Cluster const& cluster,
-                            std::optional<std::filesystem::path> const& calibration) {
+                            PlanInputs const& inputs) {
     PlannedRun planned;
-    planned.header = header_of(resolved.config, cluster);
+    planned.header = header_of(resolved.config, inputs.cluster);
     plan::PlanRequest request;
     request.config = resolved.config;
     request.origins = resolved.origins;
-    request.cluster = cluster;
+    request.cluster = inputs.cluster;
     request.environment = nccl_variables(context.environment);
-    if (calibration) {
-        OSORA_TRY(auto const loaded, load_calibration(*calibration));
+    OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    if (inputs.calibration) {
+        OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));
         if (!loaded) {
-            return Error{Errc::not_found, calibration->string() + ": no such calibration file"};
+            return Error{Errc::not_found,
+                         inputs.calibration->string() + ": no such calibration file"};
         }
         request.calibration = *loaded;
     } else {

@@ -16,8 +16,9 @@
 
 namespace osora::cli {
 
-/// This machine as far as this version's workers use it: CPU ranks, GPUs left out.
-[[nodiscard]] topology::Cluster local_cluster();
+/// This machine as its workers will use it: the GPUs that CUDA_VISIBLE_DEVICES leaves, where the
+/// GPU module is installed; without one the ranks are CPU ranks.
+[[nodiscard]] topology::Cluster local_cluster(Context const& context);
 
 /// What keeps a run file without problems of its own from being run here: keys that this version
 /// does not do, and the rules of plan/validate.hpp; each with the place it was written at.
@@ -29,10 +30,15 @@ struct PlannedRun {
     PlanHeader header;    // its `run` is the run's name, still without a number
     std::string warning;  // why a calibration that is there was not used; empty: none
 };
-/// The plan of a run file without problems. `calibration`: another file than the state folder's.
-[[nodiscard]] Result<PlannedRun> plan_run(
-    Context const& context, plan::ResolvedConfig const& resolved, topology::Cluster const& cluster,
-    std::optional<std::filesystem::path> const& calibration = {});
+struct PlanInputs {
+    topology::Cluster cluster;
+    std::filesystem::path base_dir;                    // where data.manifest starts
+    std::optional<std::filesystem::path> calibration;  // another file than the state folder's
+};
+/// The plan of a run file without problems.
+[[nodiscard]] Result<PlannedRun> plan_run(Context const& context,
+                                          plan::ResolvedConfig const& resolved,
+                                          PlanInputs const& inputs);
 
 /// STATE/calibration.json.
 [[nodiscard]] Result<std::filesystem::path> calibration_path(Context const& context);

@@ -11,14 +11,6 @@
 namespace osora::cli {
 namespace {
 
-ReportFormat format_of(Arguments const& arguments) {
-    auto format = ReportFormat::text;
-    if (arguments.has("--json")) return ReportFormat::json;
-    auto const name = arguments.value("--format");
-    if (name) boost::describe::enum_from_string(name->c_str(), format);  // checked: choices
-    return format;
-}
-
 int report_run(db::Store& store, std::string const& wanted, ReportFormat format) {
     auto const run = db::find_run(store, wanted);
     if (run.has_error()) return fail(exit_code_for(run.error().code), run.error().message);
@@ -79,10 +71,7 @@ CommandSpec report_command() {
                          .value = "NAME",
                          .help = "The scaling table of the runs with this run.name.",
                          .complete = Complete::run},
-                        {.name = "--format",
-                         .value = "FORMAT",
-                         .help = "text, json, csv or md.",
-                         .choices = "text|json|csv|md"},
+                        format_option(),
                         json_option("The same as --format json.")},
             .run = run};
 }

@@ -175,6 +175,7 @@ std::string report_json(RunReport const& report) {
         {"findings", to_json(report.findings)},
         {"shares_cores", report.cores.shared},
         {"cores", report.cores.text},
+        {"slow_rank", to_json(report.straggler)},
         {"next", to_json(report.next)}};
     return json::serialize(object) + "\n";
 }

@@ -1,6 +1,7 @@
 // Which form is made by whom, and the short forms.
 #include "cli/report_render.hpp"
 
+#include "cli/follow_text.hpp"
 #include "cli/report_tables.hpp"
 
 #include <fmt/format.h>
@@ -65,8 +66,9 @@ std::string run_report_markdown(RunReport const& report) {
     std::string text =
         fmt::format("# run {}: {}, {}\n\n", run.number, markdown_text(run.name), report.state.word);
     if (!report.state.cause.empty()) text += "- cause: " + markdown_text(report.state.cause) + "\n";
-    text += fmt::format("- {} {}, {} ranks on {} nodes, {}\n", markdown_text(run.job),
-                        markdown_text(run.arch), run.ranks, run.nodes, utc_text(run.submitted_us));
+    text += fmt::format("- {} {}, {} on {}, {}\n", markdown_text(run.job), markdown_text(run.arch),
+                        counted(run.ranks, "rank"), counted(run.nodes, "node"),
+                        utc_text(run.submitted_us));
     auto const unit = time_unit({m.step_s_median});
     text += fmt::format(
         "- {} {}/step (median ± MAD of {} steps; {} of warm-up left out), {} "
@@ -76,8 +78,10 @@ std::string run_report_markdown(RunReport const& report) {
     text += fmt::format("- predicted/measured {}\n", ratio_cell(report.step_s.ratio()).text);
     text += fmt::format("- loss {} -> {}, means of the first and last {} steps\n",
                         three_digits(m.loss_first), three_digits(m.loss_last), m.loss_window);
-    text += fmt::format("- {} relaunches, {} steps repeated, {} checkpoints\n",
-                        report.relaunches.size(), m.steps_repeated, report.checkpoints.count);
+    text += fmt::format("- {}, {} repeated, {}\n",
+                        counted(static_cast<std::int64_t>(report.relaunches.size()), "relaunch"),
+                        counted(m.steps_repeated, "step"),
+                        counted(report.checkpoints.count, "checkpoint"));
     for (auto const& each : report.notices) {
         text += fmt::format("- {} x {}: {}\n", markdown_text(each.kind), each.count,
                             markdown_text(each.first));
@@ -85,6 +89,21 @@ std::string run_report_markdown(RunReport const& report) {
     if (!report.phases.empty()) text += "\n" + draw_markdown(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_markdown(bucket_table(report));
     return text;
+}
+
+ReportFormat format_of(Arguments const& arguments) {
+    auto format = ReportFormat::text;
+    if (arguments.has("--json")) return ReportFormat::json;
+    auto const name = arguments.value("--format");
+    if (name) boost::describe::enum_from_string(name->c_str(), format);  // checked: choices
+    return format;
+}
+
+OptionSpec format_option() {
+    return {.name = "--format",
+            .value = "FORMAT",
+            .help = "text, json, csv or md.",
+            .choices = "text|json|csv|md"};
 }
 
 std::string render(RunReport const& report, ReportFormat format) {

@@ -2,6 +2,7 @@
 // with a newline.
 #pragma once
 
+#include "cli/command.hpp"
 #include "db/analysis/run_report.hpp"
 #include "db/analysis/series_report.hpp"
 
@@ -17,6 +18,9 @@ BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md)
 
 [[nodiscard]] std::string render(db::analysis::RunReport const& report, ReportFormat format);
 [[nodiscard]] std::string render(db::analysis::SeriesReport const& report, ReportFormat format);
+/// What --format and --json ask for; text without either.
+[[nodiscard]] ReportFormat format_of(Arguments const& arguments);
+[[nodiscard]] OptionSpec format_option();
 
 /// One object: "schema": "osora.report/1", "kind": "run" | "series".
 [[nodiscard]] std::string report_json(db::analysis::RunReport const& report);
@@ -27,7 +31,7 @@ struct HistoryRow {
     db::analysis::RunSummary run;
     db::analysis::RunState state;
 };
-[[nodiscard]] std::string history_text(std::vector<HistoryRow> const& rows);
+[[nodiscard]] std::string render(std::vector<HistoryRow> const& rows, ReportFormat format);
 /// One object: "schema": "osora.history/1".
 [[nodiscard]] std::string history_json(std::vector<HistoryRow> const& rows);
 

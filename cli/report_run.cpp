@@ -175,6 +175,16 @@ std::string notices_block(RunReport const& report) {
     return text;
 }
 
+std::string slow_block(RunReport const& report) {
+    if (!report.straggler) return {};
+    auto const& slow = *report.straggler;
+    return block("slow",
+                 fmt::format("rank {} arrives {} ({:.0f} %) after the others, last in {} of "
+                             "{} steps",
+                             slow.rank, format_seconds(slow.late_s), 100 * slow.share,
+                             format_count(slow.steps), format_count(slow.of_steps)));
+}
+
 std::string next_block(std::vector<std::string> const& next) {
     std::string text;
     for (auto const& each : next) text += text.empty() ? block("next", each) : more(each);
@@ -191,8 +201,9 @@ std::string run_report_text(RunReport const& report) {
     text += speed_block(report) + loss_block(report.measured) + memory_block(report.memory_gib);
     if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
-    std::string const events = faults_block(report) + checkpoints_block(report.checkpoints) +
-                               notices_block(report) + next_block(report.next);
+    std::string const events = slow_block(report) + faults_block(report) +
+                               checkpoints_block(report.checkpoints) + notices_block(report) +
+                               next_block(report.next);
     if (!events.empty()) text += "\n" + events;
     return text;
 }

@@ -5,6 +5,7 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/started.hpp"
+#include "cli/submit_slurm.hpp"
 
 #include "base/units.hpp"
 
@@ -12,6 +13,11 @@
 
 namespace osora::cli {
 namespace {
+
+Result<plan::RunConfig> config_of(RunFolder const& run) {
+    OSORA_TRY(auto const submission, read_submission(run));
+    return protocol::from_json<plan::RunConfig>(submission.config);
+}
 
 int run(Context const& context, Arguments const& arguments) {
     auto const known = run_of(context, arguments);
@@ -37,11 +43,14 @@ int run(Context const& context, Arguments const& arguments) {
                                     : "from checkpoint " + format_count(step));
         std::fflush(stdout);
     }
-    return start_and_follow(context, folder,
-                            {.json = json,
-                             .attached = !arguments.has("--detach"),
-                             .resume = is_over(view),
-                             .known_records = view.records});
+    StartOptions const options{.json = json,
+                               .attached = !arguments.has("--detach"),
+                               .resume = is_over(view),
+                               .known_records = view.records};
+    auto const config = config_of(folder);
+    if (config.has_error()) return fail(kExitUsage, config.error().message);
+    if (is_queued(context, *config)) return queue_and_follow(context, folder, *config, options);
+    return start_and_follow(context, folder, options);
 }
 
 }  // namespace

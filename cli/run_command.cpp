@@ -2,9 +2,13 @@
 #include "cli/run_command.hpp"
 
 #include "base/files.hpp"
+#include "cli/control_client.hpp"
 #include "cli/journal_tail.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
 
 namespace osora::cli {
 
@@ -28,6 +32,18 @@ Expected expected_of(RunFolder const& run) {
     if (text.has_error()) return {};
     auto const plan = protocol::parse_json(*text);
     return plan.has_value() ? expected_of(*plan) : Expected{};
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name.data();
+}
+
+bool seems_alive(KnownRun const& run) {
+    if (is_over(run.view)) return false;
+    auto const& host = run.view.controller_host;
+    return (!host.empty() && host != host_name()) || has_controller(run.folder.paths);
 }
 
 bool is_over(protocol::RunView const& view) {

@@ -139,16 +139,21 @@ Result<protocol::RunSubmitted> read_submission(RunFolder const& run) {
     return submitted;
 }
 
-Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
-    std::error_code error;
-    fs::create_directories(state / "runs", error);
-    if (error) return file_error(error.value(), "create", state / "runs");
-    OSORA_TRY(auto const lock, lock_numbers(state / "runs"));
+Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) {
     OSORA_TRY(auto const runs, list_runs(state));
     RunFolder run;
     run.number = runs.empty() ? 1 : runs.front().number + 1;
     run.name = fmt::format("{}-{:04}", name, run.number);
     run.paths.dir = state / "runs" / run.name;
+    return run;
+}
+
+Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
+    std::error_code error;
+    fs::create_directories(state / "runs", error);
+    if (error) return file_error(error.value(), "create", state / "runs");
+    OSORA_TRY(auto const lock, lock_numbers(state / "runs"));
+    OSORA_TRY(auto run, next_run_folder(state, name));
     if (::mkdir(run.paths.dir.c_str(), 0700) != 0) {
         return file_error(errno, "create", run.paths.dir);
     }

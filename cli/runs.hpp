@@ -34,6 +34,10 @@ struct RunFolder {
 /// submission.json of a run.
 [[nodiscard]] Result<protocol::RunSubmitted> read_submission(RunFolder const& run);
 
+/// The folder that make_run_folder() would make now.
+[[nodiscard]] Result<RunFolder> next_run_folder(std::filesystem::path const& state,
+                                                std::string_view name);
+
 /// Makes RUNS/NAME-NNNN (mode 0700) with the next number, under a lock that other submits wait for
 /// at most 10 s.
 [[nodiscard]] Result<RunFolder> make_run_folder(std::filesystem::path const& state,

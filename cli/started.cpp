@@ -4,9 +4,11 @@
 
 #include "base/files.hpp"
 #include "cli/control_client.hpp"
+#include "cli/daemon_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
 #include "cli/json_output.hpp"
+#include "plan/config/run_config.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -51,6 +53,45 @@ int detach(RunFolder const& run, Controller const& controller, bool json) {
     return kExitOk;
 }
 
+/// A run on Slurm has its controller where its job is.
+bool is_for_daemon(RunFolder const& run) {
+    auto const submission = read_submission(run);
+    if (submission.has_error()) return false;
+    auto const config = protocol::from_json<plan::RunConfig>(submission->config);
+    bool const elsewhere = config.has_error() || config->resources.backend == "slurm";
+    return !elsewhere && has_daemon(run.paths.dir.parent_path().parent_path());
+}
+
+/// The daemon answers before the controller is there.
+bool has_begun(RunFolder const& run) {
+    auto const deadline = Clock::now() + std::chrono::seconds(10);
+    std::error_code error;
+    while (!std::filesystem::exists(run.paths.journal(), error)) {
+        if (Clock::now() >= deadline) return false;
+        ::poll(nullptr, 0, 10);
+    }
+    return true;
+}
+
+int serve_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
+    auto const given = give_to_daemon(context, run, options.resume);
+    if (given.has_error()) {
+        return fail(exit_code_for(given.error().code), "daemon: " + given.error().message);
+    }
+    if (!has_begun(run)) {
+        return fail(kExitBad, fmt::format("run {}: the daemon's controller did not start\n{}",
+                                          run.number, last_words(run)));
+    }
+    if (options.attached) {
+        return follow(context, run, {.json = options.json, .known_records = options.known_records});
+    }
+    if (!options.json) {
+        fmt::print("the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+                   run.number);
+    }
+    return kExitOk;
+}
+
 }  // namespace
 
 int start_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
@@ -59,6 +100,9 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
             "run",
             {{"number", run.number}, {"name", run.name}, {"run_dir", run.paths.dir.string()}});
     }
+    std::error_code ignored;  // a wish that no controller has read was meant for the last one
+    std::filesystem::remove(run.paths.stop_request(), ignored);
+    if (is_for_daemon(run)) return serve_and_follow(context, run, options);
     auto controller =
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});
     if (controller.has_error()) return fail(kExitBad, controller.error().message);

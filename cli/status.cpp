@@ -1,24 +1,32 @@
-// osora status: all runs that are active (or were, and lost their controller), or one run.
+// osora status: the runs that are active (or were, and lost their controller) and those that ended
+// last, or one run. No daemon is asked: journals, controllers' sockets and history.db tell.
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"
+#include "cli/history_access.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
+#include "cli/node_table.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
 #include "base/units.hpp"
+#include "db/queries.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 
 namespace osora::cli {
 namespace {
 
 constexpr std::size_t kLookedAt = 20;  // newest runs that are read to find lost ones
+constexpr int kEndedShown = 5;
+constexpr int kNodesShown = 20;
 
 std::int64_t wall_now_us() {
     auto const now = std::chrono::system_clock::now().time_since_epoch();
@@ -52,50 +60,149 @@ protocol::json::object to_object(KnownRun const& run, bool alive) {
             {"controller_pid", view.controller_pid}};
 }
 
-std::string row(KnownRun const& run, bool alive) {
-    auto const& view = run.view;
-    bool const trained = !view.recent_steps.empty();
-    std::string const step = view.steps > 0 ? fmt::format("{}/{}", format_count(view.steps_done),
-                                                          format_count(view.steps))
-                                            : "-";
-    return fmt::format("{:>5}  {:<20.20}  {:<11}  {:>13}  {:>8}  {:>9}\n", run.folder.number,
-                       run.folder.name, state_word(view, alive), step,
-                       trained ? format_seconds(view.step_time_s) : "-",
-                       alive && view.eta_s > 0 ? format_seconds(std::ceil(view.eta_s)) : "-");
+/// As state_word() of a run that is over.
+std::string ended_word(protocol::Verdict verdict) {
+    if (verdict == protocol::Verdict::ok) return "done";
+    bool const stopped =
+        verdict == protocol::Verdict::cancelled || verdict == protocol::Verdict::preempted;
+    return stopped ? "stopped" : "failed";
 }
 
-/// Those with a controller, and of the newest ones those that should have one.
-Result<std::vector<std::pair<KnownRun, bool>>> active_runs(std::filesystem::path const& state) {
+protocol::json::object to_object(db::analysis::RunSummary const& summary) {
+    auto const& run = summary.run;
+    auto const measured = summary.measured.value_or(db::analysis::Measured{});
+    return {{"number", run.number},
+            {"name", run.name},
+            {"uuid", run.uuid},
+            {"run_dir", run.run_dir},
+            {"state", ended_word(run.verdict)},
+            {"verdict", protocol::to_json(run.verdict)},
+            {"exit_code", run.exit_code},
+            {"cause", run.cause},
+            {"nodes", run.nodes},
+            {"ranks", run.ranks},
+            {"steps_done", measured.next_step},
+            {"steps", run.steps_planned},
+            {"loss", protocol::to_json(measured.loss_last)},
+            {"step_time_s", protocol::to_json(measured.step_s_median)},
+            {"submitted_us", run.submitted_us.value_or(0)},
+            {"ended_us", run.ended_us.value_or(0)}};
+}
+
+/// "12 s ago", "5 h ago", "2 d ago"
+std::string ago(std::int64_t then_us) {
+    double const seconds = static_cast<double>(wall_now_us() - then_us) / 1e6;
+    if (then_us <= 0 || seconds < 0) return "-";
+    if (seconds < 60) return fmt::format("{:.0f} s ago", seconds);
+    if (seconds < 3600) return fmt::format("{:.0f} min ago", seconds / 60);
+    if (seconds < 86400) return fmt::format("{:.0f} h ago", seconds / 3600);
+    return fmt::format("{:.0f} d ago", seconds / 86400);
+}
+
+std::string step_cell(int done, int wanted) {
+    if (wanted > 0) return fmt::format("{}/{}", format_count(done), format_count(wanted));
+    return done > 0 ? format_count(done) : "-";
+}
+
+struct Line {
+    int number = 0;
+    std::string name, state, step, time, end;
+};
+
+void print_lines(std::vector<Line> const& lines) {
+    constexpr char const* kFormat = "{:>5}  {:<20.20}  {:<11}  {:>13}  {:>8}  {:>10}\n";
+    fmt::print(kFormat, "run", "name", "state", "step", "s/step", "end");
+    for (Line const& each : lines) {
+        fmt::print(kFormat, each.number, each.name, each.state, each.step, each.time, each.end);
+    }
+}
+
+Line row(KnownRun const& run, bool alive) {
+    auto const& view = run.view;
+    bool const trained = !view.recent_steps.empty();
+    bool const ends = alive && view.eta_s > 0;
+    return {run.folder.number,
+            run.folder.name,
+            state_word(view, alive),
+            step_cell(view.steps_done, view.steps),
+            trained ? format_seconds(view.step_time_s) : "-",
+            ends ? format_seconds(std::ceil(view.eta_s)) : "-"};
+}
+
+Line row(db::analysis::RunSummary const& run) {
+    auto const measured = run.measured.value_or(db::analysis::Measured{});
+    return {run.run.number,
+            run.run.name,
+            ended_word(run.run.verdict),
+            step_cell(measured.next_step, run.run.steps_planned),
+            std::isnan(measured.step_s_median) ? "-" : format_seconds(measured.step_s_median),
+            ago(run.run.ended_us.value_or(0))};
+}
+
+/// The runs that have ended, newest first; a history that cannot be read is said and left out.
+std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& state, int limit) {
+    std::vector<db::analysis::RunSummary> ended;
+    auto const history = open_history(state);
+    auto runs = history.has_value()
+                    ? db::list_runs(*history->store, "", limit)
+                    : Result<std::vector<db::analysis::RunSummary>>(history.error());
+    if (runs.has_error()) {
+        fmt::print(stderr, "osora: ended runs are not listed: {}\n", runs.error().message);
+        return ended;
+    }
+    for (auto& each : *runs) {
+        bool const over = each.run.ended_us && each.run.verdict != protocol::Verdict::none;
+        if (over) ended.push_back(std::move(each));
+    }
+    return ended;
+}
+
+/// Those with a controller, and of the newest ones those that should have one. Journals of runs
+/// that are known to be `over` are not read.
+Result<std::vector<std::pair<KnownRun, bool>>> active_runs(std::filesystem::path const& state,
+                                                           std::set<int> const& over) {
     OSORA_TRY(auto const folders, list_runs(state));
     std::vector<std::pair<KnownRun, bool>> active;
     for (std::size_t i = 0; i < folders.size(); ++i) {
-        bool const alive = has_controller(folders[i].paths);
-        if (!alive && i >= kLookedAt) continue;
+        bool const here = has_controller(folders[i].paths);
+        if (!here && (i >= kLookedAt || over.contains(folders[i].number))) continue;
         auto view = read_view(folders[i].paths.journal());
-        if (view.has_error() || (!alive && (is_over(*view) || view->records == 0))) continue;
-        active.emplace_back(KnownRun{folders[i], std::move(*view)}, alive);
+        if (view.has_error() || (!here && (is_over(*view) || view->records == 0))) continue;
+        KnownRun run{folders[i], std::move(*view)};
+        bool const alive = here || seems_alive(run);
+        active.emplace_back(std::move(run), alive);
     }
     return active;
 }
 
-int all(Context const& context, bool json) {
+bool is_among(std::vector<std::pair<KnownRun, bool>> const& runs, int number) {
+    return std::ranges::any_of(
+        runs, [number](auto const& each) { return each.first.folder.number == number; });
+}
+
+int all(Context const& context, bool json, int limit) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const active = active_runs(*state);
+    auto ended = ended_runs(*state, std::max(limit, static_cast<int>(kLookedAt)));
+    std::set<int> over;
+    for (auto const& each : ended) over.insert(each.run.number);
+    auto const active = active_runs(*state, over);
     if (active.has_error()) return fail(kExitBad, active.error().message);
+    std::erase_if(ended, [&](auto const& each) { return is_among(*active, each.run.number); });
+    if (ended.size() > static_cast<std::size_t>(limit))
+        ended.resize(static_cast<std::size_t>(limit));
     if (json) {
         protocol::json::array list;
         for (auto const& [run, alive] : *active) list.push_back(to_object(run, alive));
+        for (auto const& run : ended) list.push_back(to_object(run));
         print_json("status", {{"runs", list}});
         return kExitOk;
     }
-    if (active->empty()) {
-        fmt::print("no run is active; osora history lists all\n");
-        return kExitOk;
-    }
-    fmt::print("{:>5}  {:<20}  {:<11}  {:>13}  {:>8}  {:>9}\n", "run", "name", "state", "step",
-               "s/step", "ETA");
-    for (auto const& [run, alive] : *active) fmt::print("{}", row(run, alive));
+    std::vector<Line> lines;
+    for (auto const& [run, alive] : *active) lines.push_back(row(run, alive));
+    for (auto const& run : ended) lines.push_back(row(run));
+    if (active->empty()) fmt::print("no run is active; osora history lists all\n");
+    if (!lines.empty()) print_lines(lines);
     for (auto const& [run, alive] : *active) {
         if (alive) continue;
         fmt::print("run {0} lost its controller; osora resume {0} continues\n", run.folder.number);
@@ -117,6 +224,10 @@ void print_one(KnownRun const& run, bool alive, int columns) {
     for (std::string const& line : progress_lines(view, expected, wall_now_us(), columns)) {
         fmt::print("{}\n", line);
     }
+    for (std::string const& line : node_lines(view, {columns, kNodesShown})) {
+        fmt::print("{}\n", line);
+    }
+    if (auto const slow = arrival_line(view); !slow.empty()) fmt::print("{}\n", slow);
     if (view.status.restarts > 0) {
         fmt::print("relaunched {} of {} times; last: {}\n", view.status.restarts,
                    view.status.restarts_max, printable(view.status.cause));
@@ -126,10 +237,14 @@ void print_one(KnownRun const& run, bool alive, int columns) {
 
 int run(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
-    if (!arguments.has("RUN")) return all(context, json);
+    if (!arguments.has("RUN")) {
+        auto const limit = arguments.number("--ended", 0, 1'000'000);
+        if (limit.has_error()) return fail(kExitUsage, limit.error().message);
+        return all(context, json, limit->value_or(kEndedShown));
+    }
     auto const known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
-    bool const alive = !is_over(known->view) && has_controller(known->folder.paths);
+    bool const alive = seems_alive(*known);
     if (json) {
         print_json("status", {{"runs", protocol::json::array{to_object(*known, alive)}}});
     } else {
@@ -144,12 +259,15 @@ CommandSpec status_command() {
     return {.name = "status",
             .summary = "runs that are active, or one run",
             .details =
-                "Without RUN: a table of the runs that are active, and of the newest ones "
-                "those that lost their controller. With RUN: its state, progress, restarts "
-                "and what to do next.",
+                "Without RUN: a table of the runs that are active or lost their controller, and of "
+                "those that ended last. With RUN: its state, progress, nodes, restarts and what "
+                "to do next.",
             .example = "osora status\nosora status 42 --json",
             .positionals = {run_positional(false)},
-            .options = {json_option()},
+            .options = {{.name = "--ended",
+                         .value = "N",
+                         .help = "Without RUN: how many ended runs are listed (5)."},
+                        json_option()},
             .run = run};
 }
 

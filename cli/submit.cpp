@@ -7,16 +7,16 @@
 #include "cli/json_output.hpp"
 #include "cli/launch.hpp"
 #include "cli/plan_run.hpp"
+#include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/started.hpp"
 #include "cli/submission.hpp"
+#include "cli/submit_slurm.hpp"
 #include "plan/config/cross_checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-
-#include <array>
 
 namespace osora::cli {
 namespace {
@@ -25,12 +25,6 @@ struct Prepared {
     Submission submission;
     PlannedRun planned;
 };
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
 
 /// The run file to submit: RUN.toml, or that of an earlier run.
 Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
@@ -68,6 +62,7 @@ int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
 
 void print_dry_run(Context const& context, Prepared const& prepared) {
     auto const& config = prepared.submission.resolved.config;
+    if (is_queued(context, config)) return print_job_dry_run(context, config);
     int const ranks = config.resources.gpus_per_node;
     int const threads = prepared.planned.decision.chosen.threads_per_rank;
     fmt::print("ranks    {} on {}{}\n", ranks == 1 ? "0" : fmt::format("0-{}", ranks - 1),
@@ -95,13 +90,16 @@ boost::system::result<Prepared, int> prepare(Context const& context, Arguments c
     Submission& submission = prepared.submission;
     submission.resolved = plan::load_config(*request);
     if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
-    auto const cluster = local_cluster();
+    auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);
     if (!problems.empty()) return refuse(problems, json);
     for (auto const& note : plan::without_effect(submission.resolved)) {
         fmt::print(stderr, "note: {}\n", plan::to_text(note));
     }
-    auto planned = plan_run(context, submission.resolved, cluster);
+    submission.base_dir =
+        request->base_dir.empty() ? plan::base_dir_of(request->run_file) : request->base_dir;
+    PlanInputs const inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
+    auto planned = plan_run(context, submission.resolved, inputs);
     if (planned.has_error()) {
         auto const& error = planned.error();
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
@@ -113,8 +111,6 @@ boost::system::result<Prepared, int> prepare(Context const& context, Arguments c
     if (text.has_error()) return fail(kExitUsage, text.error().message);
     submission.run_file_text = std::move(*text);
     submission.plan = prepared.planned.decision;
-    submission.base_dir =
-        request->base_dir.empty() ? plan::base_dir_of(request->run_file) : request->base_dir;
     submission.attached = !arguments.has("--detach");
     submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
     submission.host = host_name();
@@ -128,6 +124,13 @@ int start(Context const& context, Arguments const& arguments, Prepared prepared)
     // Before anything is made: a run that cannot start leaves nothing behind.
     auto const controller = controller_program(context);
     if (controller.has_error()) return fail(kExitUsage, controller.error().message);
+    Environment environment = context.environment;
+    for (auto const& [name, value] : prepared.submission.resolved.config.worker.env) {
+        set_variable(environment, name, value);
+    }
+    if (auto const fits = check_size(environment); fits.has_error()) {
+        return fail(kExitUsage, fits.error().message);
+    }
     auto const worker = worker_program(context);
     bool const exec = prepared.submission.resolved.config.run.job == "exec";
     if (worker.has_error() && !exec) return fail(kExitUsage, worker.error().message);
@@ -142,8 +145,10 @@ int start(Context const& context, Arguments const& arguments, Prepared prepared)
         fmt::print("{}\n", render_plan(prepared.planned.decision, prepared.planned.header));
         std::fflush(stdout);
     }
-    return start_and_follow(context, *run,
-                            {.json = json, .attached = prepared.submission.attached});
+    StartOptions const options{.json = json, .attached = prepared.submission.attached};
+    auto const& config = prepared.submission.resolved.config;
+    if (is_queued(context, config)) return queue_and_follow(context, *run, config, options);
+    return start_and_follow(context, *run, options);
 }
 
 int run(Context const& context, Arguments const& arguments) {
@@ -168,7 +173,13 @@ CommandSpec submit_command() {
                 "Checks the run file, plans layout and batch, starts the workers and follows them "
                 "to the end. Ctrl-C stops the run after its step, with a checkpoint; a second one "
                 "stops it now. The run also stops when this osora goes away, unless it was "
-                "detached.\n\n"
+                "detached. A run of the daemon (osora daemon start) goes on in both cases; osora "
+                "cancel stops it.\n\n"
+                "With resources.backend = \"slurm\" the run becomes a job: --dry-run prints its "
+                "script. It goes on when this osora goes away, and Ctrl-C takes it out of the "
+                "queue while it waits. Inside a job (salloc, sbatch) the run starts on that job's "
+                "nodes at once. With \"ssh\" it runs on the hosts of [ssh], which must see the run "
+                "directory and take a key of yours without a question.\n\n"
                 "The exit code is that of the run: 0 ok, 1 failed, 130 stopped.",
             .example =
                 "osora submit stage1.toml\n"

@@ -46,6 +46,7 @@ Terminal terminal_of(int fd, Environment const& environment) {
     // no-color.org: present and not empty, whatever its value.
     terminal.colour = terminal.interactive && variable_or(environment, "NO_COLOR", "").empty();
     terminal.columns = columns_of(fd);
+    terminal.rows = rows_of(fd);
     return terminal;
 }
 
@@ -54,6 +55,13 @@ int columns_of(int fd) {
     winsize size{};
     if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsual;
     return size.ws_col;
+}
+
+int rows_of(int fd) {
+    constexpr int kUsual = 24;
+    winsize size{};
+    if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return kUsual;
+    return size.ws_row;
 }
 
 int display_width(std::string_view text) {

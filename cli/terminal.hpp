@@ -14,6 +14,7 @@ struct Terminal {
     bool interactive = false;  // a terminal that can move its cursor
     bool colour = false;
     int columns = 80;
+    int rows = 24;
 
     /// `text` in a style when there is colour, else `text`.
     [[nodiscard]] std::string styled(Style style, std::string_view text) const;
@@ -24,6 +25,8 @@ struct Terminal {
 
 /// Columns of the terminal at `fd` now; 80 when it does not say.
 [[nodiscard]] int columns_of(int fd);
+/// Rows; 24 when it does not say.
+[[nodiscard]] int rows_of(int fd);
 
 /// Columns that UTF-8 text takes: code points, without the colour sequences of styled().
 [[nodiscard]] int display_width(std::string_view text);

@@ -15,9 +15,9 @@ namespace osora::cli {
 namespace {
 
 /// Adds the rules that need the model and the machine, but for keys that have a problem already.
-void check_against_machine(plan::ResolvedConfig& resolved) {
+void check_against_machine(Context const& context, plan::ResolvedConfig& resolved) {
     bool const local = resolved.config.resources.backend == "local";
-    auto const cluster = local ? local_cluster() : topology::Cluster{};
+    auto const cluster = local ? local_cluster(context) : topology::Cluster{};
     auto const known = resolved.problems;
     auto const named = [&](std::string const& key) {
         return resolved.unread.contains(key) ||
@@ -38,7 +38,7 @@ void check_against_machine(plan::ResolvedConfig& resolved) {
 int run(Context const& context, Arguments const& arguments) {
     auto const request = config_request(context, arguments);
     auto resolved = plan::load_config(request);
-    if (resolved.whole) check_against_machine(resolved);
+    if (resolved.whole) check_against_machine(context, resolved);
     bool const ok = resolved.problems.empty();
     if (arguments.has("--json")) {
         print_json("validate", {{"ok", ok}, {"problems", problems_json(resolved.problems)}});

@@ -23,7 +23,12 @@ int run(Context const& context, Arguments const& arguments) {
         fmt::print("run {} · {}\n", folder->name, folder->paths.dir.string());
         std::fflush(stdout);
     }
-    return follow(context, *folder, {.json = json, .controller = nullptr});
+    if (auto record = read_job_record(folder->paths)) {
+        QueuedRun job(context, *folder, std::move(*record));
+        return follow(context, *folder,
+                      {.json = json, .nodes = true, .job = &job, .only_watch = true});
+    }
+    return follow(context, *folder, {.json = json, .nodes = true, .controller = nullptr});
 }
 
 }  // namespace
@@ -32,7 +37,10 @@ CommandSpec watch_command() {
     return {.name = "watch",
             .summary = "follow a run: its events so far, then live progress",
             .details =
-                "Prints what happened to the run so far, then its progress until it ends. "
+                "Prints what happened to the run so far, then its progress until it ends. On a "
+                "terminal a table of the nodes is kept up to date: s/step, the own work of the "
+                "slowest rank before it waits for the others, waiting, memory. A rank that "
+                "arrives last in most steps is named. "
                 "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
                 "its controller is gone.",
             .example = "osora watch 42",

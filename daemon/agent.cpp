@@ -2,32 +2,28 @@
 #include "daemon/agent.hpp"
 
 #include "base/descendants.hpp"
-#include "base/files.hpp"
+#include "daemon/controller_link.hpp"
+#include "daemon/file_spill.hpp"
 #include "daemon/node_facts.hpp"
+#include "daemon/preflight.hpp"
 #include "daemon/workers.hpp"
-#include "protocol/message.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
+#include <deque>
 
 namespace osora::daemon {
 namespace {
 
-constexpr int kStartLimitMs = 10'000;
-constexpr std::size_t kStartBytesMax = 64 << 10;
-constexpr auto kBackoffMin = std::chrono::milliseconds(50);
-constexpr auto kBackoffMax = std::chrono::milliseconds(1000);
 constexpr int kExitInternal = 70;
 
-AgentOptions core_options(AgentStart const& start) {
+AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
+    AgentStart const& start = setup.start;
     AgentOptions options;
     options.node = start.node;
     options.token = start.token;
@@ -39,9 +35,14 @@ AgentOptions core_options(AgentStart const& start) {
     if (auto const self = process_id_of(options.pid); self.has_value()) {
         options.start_ticks = self->start_ticks;
     }
-    options.store_host = start.store_host;
     options.exec = start.exec;
     options.facts = node_facts("/");
+    PreflightOptions looked;
+    looked.worker_program = setup.worker_program;
+    looked.environment = setup.environment;
+    looked.node = start.node;
+    looked.wall_us = wall_us;
+    options.facts["preflight"] = preflight_fact(start.run_dir, std::move(looked));
     auto const lease = std::chrono::duration<double>(start.lease_s);
     options.lease = std::chrono::duration_cast<MonotonicTime>(lease);
     return options;
@@ -71,12 +72,12 @@ private:
     void perform(SpawnWorkers const& action);
     void perform(TellWorkers const& action);
     void perform(SignalWorkers const& action);
+    void perform(TakeStacksOf const& action);
     void perform(ExitAgent const& action);
 
-    asio::awaitable<void> keep_connected();
     asio::awaitable<void> keep_time();
     asio::awaitable<void> watch_signals();
-    void adopt_link(asio::ip::tcp::socket socket);
+    [[nodiscard]] ControllerLink::Handlers link_handlers();
     void on_signal(int signal);
     void end(int exit_code);
 
@@ -85,11 +86,11 @@ private:
     AgentStart start_;
     asio::io_context context_{1};
     TaskGroup tasks_;
+    FileSpill spill_;
     AgentCore core_;
     Workers workers_;
     asio::steady_timer timer_{context_};
-    asio::steady_timer link_closed_{context_};  // never expires; cancelled when the link is closed
-    std::shared_ptr<FrameConnection> link_;
+    ControllerLink link_;
     std::optional<StorePort> store_;
     std::deque<AgentInput> inputs_;
     bool feeding_ = false;
@@ -108,15 +109,22 @@ Agent::Agent(AgentSetup const& setup, Env& env, Logger& log)
                  log_.error("task failed", {{"task", task}, {"what", what}});
                  end(kExitInternal);
              }),
-      core_(core_options(setup.start), now()),
+      spill_(variable_or(setup.environment, "TMPDIR", "/tmp")),
+      core_(core_options(setup, env.wall_us()), now(), &spill_),
       workers_(workers_options(setup), tasks_, log,
-               [this](AgentInput input) { feed(std::move(input)); }) {
-    link_closed_.expires_at(asio::steady_timer::time_point::max());
+               [this](AgentInput input) { feed(std::move(input)); }),
+      link_(start_, tasks_, env, log, link_handlers()) {}
+
+ControllerLink::Handlers Agent::link_handlers() {
+    return {.on_connected = [this] { feed(ControllerConnected{}); },
+            .on_message =
+                [this](protocol::ToAgent message) { feed(ControllerSaid{std::move(message)}); },
+            .on_disconnected = [this] { feed(ControllerDisconnected{}); }};
 }
 
 int Agent::run() {
     tasks_.spawn("signals", watch_signals());
-    tasks_.spawn("controller", keep_connected());
+    tasks_.spawn("controller", link_.run());
     tasks_.spawn("timer", keep_time());
     context_.run();
     return exit_code_;
@@ -151,14 +159,15 @@ void Agent::feed_one(AgentInput const& input) {
 }
 
 void Agent::perform(SendToController const& action) {
-    if (link_) link_->send(protocol::encode_message(action.message));
+    link_.send(action.message);
 }
 
 void Agent::perform(BindStore const& action) {
     store_.reset();
     StoreBound answer;
     answer.epoch = action.epoch;
-    auto bound = bind_store_port(start_.store_host);
+    answer.host = start_.store_host.empty() ? link_.local_address() : start_.store_host;
+    auto bound = bind_store_port(answer.host);
     if (bound.has_error()) {
         answer.error = bound.error().message;
         log_.error("store not bound", {{"why", answer.error}});
@@ -182,6 +191,10 @@ void Agent::perform(SignalWorkers const& action) {
     workers_.signal(action.signal);
 }
 
+void Agent::perform(TakeStacksOf const& action) {
+    workers_.take_stacks(action.epoch);
+}
+
 void Agent::perform(ExitAgent const& action) {
     log_.info("agent exits", {{"why", action.message}, {"code", action.exit_code}});
     end(action.exit_code);
@@ -194,48 +207,6 @@ asio::awaitable<void> Agent::keep_time() {
         auto const [error] = co_await timer_.async_wait(kToken);
         if (!error) feed(AgentTick{});
     }
-}
-
-asio::awaitable<void> Agent::keep_connected() {
-    boost::system::error_code bad_address;
-    auto const address = asio::ip::make_address(start_.address, bad_address);
-    asio::ip::tcp::endpoint const endpoint(address, static_cast<std::uint16_t>(start_.port));
-    asio::steady_timer pause(context_);
-    auto backoff = kBackoffMin;
-    while (true) {
-        asio::ip::tcp::socket socket(context_);
-        auto const [error] = co_await socket.async_connect(endpoint, kToken);
-        if (!error) {
-            adopt_link(std::move(socket));
-            co_await link_closed_.async_wait(kToken);
-            backoff = kBackoffMin;
-        }
-        // Half of it is jitter: many agents must not come back in step.
-        auto const jitter =
-            std::chrono::milliseconds(env_.random() % 1000) * backoff.count() / 2000;
-        pause.expires_after(backoff / 2 + jitter);
-        backoff = std::min(backoff * 2, kBackoffMax);
-        co_await pause.async_wait(kToken);
-    }
-}
-
-void Agent::adopt_link(asio::ip::tcp::socket socket) {
-    boost::system::error_code ignored;
-    socket.set_option(asio::ip::tcp::no_delay(true), ignored);
-    link_ = std::make_shared<FrameConnection>(std::move(socket), tasks_, "controller");
-    auto on_frame = [this](std::string const& frame) {
-        auto message = protocol::decode_message<protocol::ToAgent>(frame);
-        if (message.has_error()) return link_->close(message.error().message);
-        feed(ControllerSaid{std::move(*message)});
-    };
-    auto on_closed = [this](Error const& why) {
-        log_.warning("controller disconnected", {{"why", why.message}});
-        link_.reset();
-        feed(ControllerDisconnected{});
-        link_closed_.cancel();
-    };
-    link_->start({.on_frame = std::move(on_frame), .on_closed = std::move(on_closed)});
-    feed(ControllerConnected{});
 }
 
 asio::awaitable<void> Agent::watch_signals() {
@@ -258,27 +229,6 @@ void Agent::on_signal(int signal) {
 }
 
 }  // namespace
-
-Result<AgentStart> read_agent_start(int fd) {
-    std::string text;
-    std::array<char, 4096> buffer{};
-    while (true) {
-        pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
-        int const ready = ::poll(&waited, 1, kStartLimitMs);
-        if (ready == 0) return Error{Errc::timed_out, "no instructions on standard input"};
-        ssize_t const got = ::read(fd, buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return file_error(errno, "read", "standard input");
-        if (got == 0) break;
-        text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (text.size() > kStartBytesMax) {
-            return Error{Errc::invalid_input, "standard input: more than an agent needs to know"};
-        }
-    }
-    auto start = protocol::decode<AgentStart>(text);
-    if (start.has_error()) return std::move(start).error().in("standard input");
-    return start;
-}
 
 int run_agent(AgentSetup setup, Env& env, Logger& log) {
     std::signal(SIGPIPE, SIG_IGN);

@@ -5,7 +5,6 @@
 #include "base/env.hpp"
 #include "base/environment.hpp"
 #include "base/log.hpp"
-#include "base/result.hpp"
 #include "daemon/agent_start.hpp"
 
 #include <filesystem>
@@ -15,15 +14,12 @@ namespace osora::daemon {
 struct AgentSetup {
     AgentStart start;
     std::filesystem::path worker_program;
-    Environment environment;  // of this process; the workers inherit it
+    Environment environment;  // that the workers inherit
 };
 
 /// Runs until the run is over, the controller has been gone for the lease, or a signal; returns the
 /// exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second one: now. Call it
 /// from the main thread.
 int run_agent(AgentSetup setup, Env& env, Logger& log);
-
-/// What a backend wrote to this agent's standard input.
-[[nodiscard]] Result<AgentStart> read_agent_start(int fd);
 
 }  // namespace osora::daemon

@@ -14,10 +14,8 @@ using namespace protocol;
 
 namespace {
 
-// Bounds of what is kept while no controller listens. Ends of ranks are few; notices and metrics
-// may be many.
-constexpr std::size_t kReportsBeforeNoticesDrop = 1000;
 constexpr std::size_t kChunksInFlight = 8;
+constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
 
 double seconds(MonotonicTime time) {
     return std::chrono::duration<double>(time).count();
@@ -25,11 +23,13 @@ double seconds(MonotonicTime time) {
 
 }  // namespace
 
-AgentCore::Impl::Impl(AgentOptions options, Now now)
+AgentCore::Impl::Impl(AgentOptions options, Now now, Spill* spill)
     : options_(std::move(options)),
       now_(now),
       last_word_(now.monotonic),
       next_beat_(now.monotonic + options_.heartbeat),
+      spills_(spill != nullptr),
+      reports_(spill),
       idle_since_(now.monotonic) {}
 
 AgentActions AgentCore::Impl::handle(Now now, AgentInput const& input) {
@@ -53,7 +53,7 @@ void AgentCore::Impl::on(ControllerConnected const&) {
     hello.start_ticks = options_.start_ticks;
     hello.epoch = waiting_ ? waiting_->epoch : epoch_;
     hello.workers_left = workers_alive();
-    hello.first_report = first_report_;
+    hello.first_report = reports_.first_number();
     hello.facts = options_.facts;
     act(SendToController{std::move(hello)});
 }
@@ -68,21 +68,20 @@ void AgentCore::Impl::on(ControllerSaid const& input) {
 }
 
 void AgentCore::Impl::hear(Welcome const&) {
-    welcomed_ = true;
-    for (FromAgent const& each : reports_) act(SendToController{each});
+    welcomed_ = ever_welcomed_ = true;
+    for (FromAgent const& each : reports_.in_memory()) act(SendToController{each});
     next_beat_ = now_.monotonic;
 }
 
 void AgentCore::Impl::hear(Refused const& message) {
-    leave(1, "refused: " + message.reason);
+    leave(kAgentRefused, "refused: " + message.reason);
 }
 
 void AgentCore::Impl::hear(Beat const&) {}
 
 void AgentCore::Impl::hear(AckReports const& message) {
-    while (!reports_.empty() && first_report_ < message.next) {
-        reports_.pop_front();
-        ++first_report_;
+    for (FromAgent& each : reports_.acknowledge(message.next)) {
+        if (welcomed_) act(SendToController{std::move(each)});
     }
 }
 
@@ -98,7 +97,7 @@ void AgentCore::Impl::hear(ReserveStore const& message) {
 
 void AgentCore::Impl::on(StoreBound const& input) {
     if (input.epoch != store_epoch_) return;
-    StoreReserved const answer{input.epoch, options_.store_host, input.port, input.error};
+    StoreReserved const answer{input.epoch, input.host, input.port, input.error};
     if (input.port > 0) {
         store_ = answer;
     } else {
@@ -125,28 +124,31 @@ void AgentCore::Impl::act(AgentAction action) {
 
 /// Kept until it is acknowledged.
 void AgentCore::Impl::report(FromAgent event) {
-    bool const notice = std::holds_alternative<RunNotice>(event);
-    if (notice && reports_.size() >= kReportsBeforeNoticesDrop) {
-        ++notices_dropped_;
-        return;
-    }
-    reports_.push_back(std::move(event));
-    if (welcomed_) act(SendToController{reports_.back()});
+    bool const now = reports_.push(std::move(event));
+    if (now && welcomed_) act(SendToController{reports_.in_memory().back()});
 }
 
 /// Moves reduced steps to the reports. Without a controller they wait in the reducer, which is
-/// bounded; at the end of an epoch all of them go.
+/// bounded, and from there go to the spill; at the end of an epoch all of them go.
 void AgentCore::Impl::take_metrics(bool partial) {
     if (!reducer_) return;
-    auto const in_flight = [this] {
-        return static_cast<std::size_t>(std::ranges::count_if(
-            reports_, [](auto const& each) { return std::holds_alternative<MetricChunk>(each); }));
+    auto const wanted = [this] {
+        if (!welcomed_) return spills_ && reducer_->rows() >= kRowsBeforeSpill;
+        auto const in_flight = std::ranges::count_if(reports_.in_memory(), [](auto const& each) {
+            return std::holds_alternative<MetricChunk>(each);
+        });
+        return static_cast<std::size_t>(in_flight) < kChunksInFlight;
     };
-    while (partial || (welcomed_ && in_flight() < kChunksInFlight)) {
+    while (partial || wanted()) {
         auto chunk = reducer_->take(partial);
         if (!chunk) break;
+        if (options_.exec) {
+            std::erase_if(chunk->columns,
+                          [&](auto const& each) { return !said_.contains(each.first); });
+        }
         report(std::move(*chunk));
     }
+    if (!welcomed_ && !partial) return;
     auto tell_dropped = [this](std::uint64_t count, char const* what) {
         RunNotice notice;
         notice.epoch = epoch_;
@@ -157,19 +159,18 @@ void AgentCore::Impl::take_metrics(bool partial) {
         report(std::move(notice));
     };
     if (auto const rows = reducer_->take_dropped(); rows > 0) tell_dropped(rows, "steps");
-    if (notices_dropped_ > 0 && reports_.size() < kReportsBeforeNoticesDrop) {
-        tell_dropped(std::exchange(notices_dropped_, 0), "notices");
-    }
+    if (reports_.in_memory().size() >= ReportQueue::kInMemory) return;
+    if (auto const count = reports_.take_dropped(); count > 0) tell_dropped(count, "reports");
 }
 
 void AgentCore::Impl::beat() {
     next_beat_ = now_.monotonic + options_.heartbeat;
-    if (!welcomed_) return;
     take_metrics(false);
+    if (!welcomed_) return;
     Heartbeat message;
     message.epoch = epoch_;
     for (WorkerState const& each : workers_) {
-        if (!each.alive || options_.exec) continue;
+        if (!each.alive || (options_.exec && !each.speaks)) continue;
         message.ranks.push_back(each.pulse);
         message.ranks.back().silent_s = seconds(now_.monotonic - each.last_heard);
     }
@@ -178,7 +179,7 @@ void AgentCore::Impl::beat() {
 
 void AgentCore::Impl::check_deadlines() {
     if (now_.monotonic >= next_beat_) beat();
-    bool const alone = now_.monotonic - last_word_ >= options_.lease;
+    bool const alone = now_.monotonic - last_word_ >= lease();
     if (alone && workers_alive() > 0) end_lease();
     if (now_.monotonic >= kill_at_) {
         kill_at_ = kNever;
@@ -195,7 +196,7 @@ void AgentCore::Impl::check_deadlines() {
         act(ExitAgent{leaving_code_, *leaving_});
         return;
     }
-    MonotonicTime const idle = now_.monotonic - std::max(idle_since_, last_word_ + options_.lease);
+    MonotonicTime const idle = now_.monotonic - std::max(idle_since_, last_word_ + lease());
     if (alone && workers_alive() == 0 && idle >= options_.linger) {
         exited_ = true;
         act(ExitAgent{kAgentUnreachable, fmt::format("no controller for {:.1f} s",
@@ -203,18 +204,23 @@ void AgentCore::Impl::check_deadlines() {
     }
 }
 
+/// A controller that never was there is not waited for as one that may come back.
+MonotonicTime AgentCore::Impl::lease() const {
+    return ever_welcomed_ ? options_.lease : std::min(options_.lease, options_.join_limit);
+}
+
 MonotonicTime AgentCore::Impl::next_deadline() const {
     if (exited_) return kNever;
     MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_});
-    MonotonicTime const lease_end = last_word_ + options_.lease;
+    MonotonicTime const lease_end = last_word_ + lease();
     if (workers_alive() == 0)
         return std::min(next, std::max(idle_since_, lease_end) + options_.linger);
     if (!lease_ended_) next = std::min(next, lease_end);
     return next;
 }
 
-AgentCore::AgentCore(AgentOptions options, Now now)
-    : impl_(std::make_unique<Impl>(std::move(options), now)) {}
+AgentCore::AgentCore(AgentOptions options, Now now, Spill* spill)
+    : impl_(std::make_unique<Impl>(std::move(options), now, spill)) {}
 AgentCore::~AgentCore() = default;
 AgentActions AgentCore::handle(Now now, AgentInput const& input) {
     return impl_->handle(now, input);

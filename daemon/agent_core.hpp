@@ -4,6 +4,8 @@
 #pragma once
 
 #include "daemon/clock.hpp"
+#include "daemon/report_queue.hpp"
+#include "daemon/step_text.hpp"
 #include "protocol/agent_messages.hpp"
 
 #include <map>
@@ -22,14 +24,14 @@ struct AgentOptions {
     std::string host, boot_id;  // of this agent
     int pid = 0;
     std::int64_t start_ticks = 0;
-    std::string store_host = "127.0.0.1";  // how other nodes reach this one
-    bool exec = false;                     // workers do not talk to the agent
+    bool exec = false;  // workers do not talk to the agent, but may tell of steps
     std::map<std::string, std::string> facts;
     MonotonicTime heartbeat = 1s;
-    MonotonicTime lease = 5s;       // without a word from the controller: stop the workers
-    MonotonicTime linger = 0s;      // without workers and controller: exit after this
-    MonotonicTime kill_grace = 3s;  // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
-    MonotonicTime reap_limit = 2s;  // from SIGKILL until a process counts as left over
+    MonotonicTime lease = 5s;        // without a word from the controller: stop the workers
+    MonotonicTime join_limit = 60s;  // without ever having been welcomed: exit
+    MonotonicTime linger = 0s;       // without workers and controller: exit after this
+    MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
+    MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as left over
 };
 
 // Inputs.
@@ -43,6 +45,7 @@ struct StoreBound {
     int epoch = 0;
     int port = 0;
     std::string error;  // why there is none; then port is 0
+    std::string host;   // how other nodes reach it
 };
 /// Answer to SpawnWorkers, one for each rank.
 struct WorkerSpawned {
@@ -54,18 +57,32 @@ struct WorkerSaid {
     int epoch = 0, rank = 0;
     protocol::FromWorker message;
 };
+/// A rank of an exec job told of a step (exec_steps.hpp).
+struct WorkerStepped {
+    int epoch = 0, rank = 0;
+    SaidStep step;
+};
 /// The process was reaped; what it had said before was handed in before this.
 struct WorkerExited {
     int epoch = 0, rank = 0;
     int exit_code = 0, signal = 0;
     bool oom_killed = false;  // the cgroup's oom_kill count rose
+    /// Of its output, when it did not end well; "" = there is none.
+    std::string last_line = {};
+    std::string tail = {};  // the last lines
+};
+/// Answer to TakeStacksOf.
+struct StacksReady {
+    int epoch = 0;
+    std::vector<protocol::RankState> ranks;
 };
 struct AgentTick {};  // next_deadline() has come
-using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
-                                StoreBound, WorkerSpawned, WorkerSaid, WorkerExited, AgentTick>;
+using AgentInput =
+    std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid, StoreBound,
+                 WorkerSpawned, WorkerSaid, WorkerStepped, WorkerExited, StacksReady, AgentTick>;
 
-/// Exit code of an agent that gave up because it had no controller.
-constexpr int kAgentUnreachable = 4;
+/// Exit codes of an agent: it was not let in; it gave up because it had no controller.
+constexpr int kAgentRefused = 3, kAgentUnreachable = 4;
 
 // Actions, carried out in order.
 struct SendToController {  // dropped when not connected: the core sends it again
@@ -85,17 +102,21 @@ struct TellWorkers {  // every living worker
 struct SignalWorkers {  // every living worker and its process group
     int signal = 0;
 };
+struct TakeStacksOf {  // every living worker of `epoch`; takes a second at most
+    int epoch = 0;
+};
 struct ExitAgent {
     int exit_code = 0;
     std::string message;  // for its log
 };
-using AgentAction =
-    std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers, SignalWorkers, ExitAgent>;
+using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers,
+                                 SignalWorkers, TakeStacksOf, ExitAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {
 public:
-    AgentCore(AgentOptions options, Now now);
+    /// `spill` must live as long; without one everything waits in memory.
+    AgentCore(AgentOptions options, Now now, Spill* spill = nullptr);
     ~AgentCore();
     AgentCore(AgentCore const&) = delete;
     AgentCore& operator=(AgentCore const&) = delete;

@@ -5,8 +5,8 @@
 #include "protocol/metric_reducer.hpp"
 
 #include <cstddef>
-#include <deque>
 #include <optional>
+#include <set>
 
 namespace osora::daemon {
 
@@ -16,6 +16,7 @@ struct WorkerState {
     bool stopped = false;   // WorkerFinished::stopped
     bool finished = false;  // said WorkerFinished
     bool failed = false;    // reported
+    bool speaks = false;    // exec: has told of a step
     int pid = 0, steps = 0;
     std::string last_words;  // of WorkerFailed
     protocol::RankPulse pulse;
@@ -24,7 +25,7 @@ struct WorkerState {
 
 class AgentCore::Impl {
 public:
-    Impl(AgentOptions options, Now now);
+    Impl(AgentOptions options, Now now, Spill* spill);
 
     AgentActions handle(Now now, AgentInput const& input);
     [[nodiscard]] MonotonicTime next_deadline() const;
@@ -43,7 +44,9 @@ private:
     void hear(protocol::ReserveStore const& message);
     void hear(protocol::LaunchWorkers const& message);
     void hear(protocol::StopEpoch const& message);
+    void hear(protocol::TakeStacks const& message);
     void hear(protocol::Dismiss const& message);
+    void on(StacksReady const& input);
     void on(StoreBound const& input);
     void act(AgentAction action);
     void report(protocol::FromAgent event);
@@ -51,13 +54,16 @@ private:
     void take_metrics(bool partial);
     void check_deadlines();
     void leave(int exit_code, std::string why);
+    [[nodiscard]] MonotonicTime lease() const;
 
     // agent_workers.cpp
     void on(WorkerSpawned const& input);
     void on(WorkerSaid const& input);
+    void on(WorkerStepped const& input);
     void on(WorkerExited const& input);
     void hear(int rank, protocol::WorkerHello const& message);
     void hear(int rank, protocol::PhaseChanged const& message);
+    void hear(int rank, protocol::Arrived const& message);
     void hear(int rank, protocol::StepMetrics const& message);
     void hear(int rank, protocol::CheckpointSaved const& message);
     void hear(int rank, protocol::WorkerNotice const& message);
@@ -75,13 +81,13 @@ private:
     Now now_;                // of the call in progress
     AgentActions actions_;   // of the call in progress
     bool welcomed_ = false;  // reports may be sent
+    bool ever_welcomed_ = false;
     bool exited_ = false;
     MonotonicTime last_word_{};  // of the controller
     MonotonicTime next_beat_{};
 
-    std::deque<protocol::FromAgent> reports_;  // not acknowledged, oldest first
-    std::uint64_t first_report_ = 0;           // number of the oldest
-    std::uint64_t notices_dropped_ = 0;
+    bool const spills_;
+    ReportQueue reports_;
 
     int store_epoch_ = -1;  // bound or being bound
     std::optional<protocol::StoreReserved> store_;
@@ -90,6 +96,7 @@ private:
     int first_rank_ = 0;
     std::vector<WorkerState> workers_;  // of epoch_, by local rank
     std::optional<protocol::MetricReducer> reducer_;
+    std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 
     std::optional<protocol::StopHow> stop_;  // asked for in epoch_

@@ -1,30 +1,61 @@
 // A connection that sends anything but messages is dropped; the run does not notice.
 #include "daemon/agent_server.hpp"
 
+#include "daemon/own_addresses.hpp"
 #include "protocol/message.hpp"
 
 #include <fmt/format.h>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 
 namespace osora::daemon {
 
 using asio::ip::tcp;
 
+namespace {
+
+constexpr std::chrono::milliseconds kHandshakeLimit{5000};
+
+std::string text_of(asio::ip::address const& address) {
+    bool const mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+    if (!mapped) return address.to_string();
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+}
+
+}  // namespace
+
 AgentServer::AgentServer(TaskGroup& tasks, Logger& log, OnInput on_input)
     : tasks_(tasks), log_(log), on_input_(std::move(on_input)), acceptor_(tasks.executor()) {}
 
-Result<void> AgentServer::listen(std::string const& address) {
-    boost::system::error_code error;
-    auto const host = asio::ip::make_address(address, error);
-    tcp::endpoint const endpoint(host, 0);
-    if (!error) acceptor_.open(endpoint.protocol(), error);
+boost::system::error_code AgentServer::bind(tcp::endpoint const& endpoint) {
+    boost::system::error_code error, ignored;
+    acceptor_.close(ignored);
+    acceptor_.open(endpoint.protocol(), error);
+    // A port whose last connections still linger is free enough.
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error && endpoint.address().is_v6()) {
+        acceptor_.set_option(asio::ip::v6_only(false), error);
+    }
     if (!error) acceptor_.bind(endpoint, error);
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (!error) port_ = acceptor_.local_endpoint(error).port();
-    if (error) {
-        return Error{Errc::io,
-                     fmt::format("listen for agents on {}: {}", address, error.message())};
+    return error;
+}
+
+Result<void> AgentServer::listen(AgentListening how) {
+    tls_ = std::move(how.tls);
+    std::vector<asio::ip::address> const hosts =
+        how.everywhere ? std::vector<asio::ip::address>{asio::ip::address_v6::any(),
+                                                        asio::ip::address_v4::any()}
+                       : std::vector<asio::ip::address>{asio::ip::address_v4::loopback()};
+    auto const wanted = static_cast<std::uint16_t>(how.wanted_port);
+    boost::system::error_code error;
+    for (auto const& host : hosts) {
+        error = bind({host, wanted});
+        if (error && wanted != 0) error = bind({host, 0});
+        if (!error) break;
     }
+    if (error) return Error{Errc::io, "listen for agents: " + error.message()};
     tasks_.spawn("accept agents", accept_loop());
     return {};
 }
@@ -33,9 +64,10 @@ asio::awaitable<void> AgentServer::accept_loop() {
     asio::steady_timer pause(acceptor_.get_executor());
     while (true) {
         tcp::socket socket(acceptor_.get_executor());
-        auto const [error] = co_await acceptor_.async_accept(socket, kToken);
+        tcp::endpoint peer;
+        auto const [error] = co_await acceptor_.async_accept(socket, peer, kToken);
         if (!error) {
-            adopt(std::move(socket));
+            welcome(std::move(socket), text_of(peer.address()));
             continue;
         }
         // Out of descriptors, most likely: others may free some.
@@ -45,12 +77,38 @@ asio::awaitable<void> AgentServer::accept_loop() {
     }
 }
 
-void AgentServer::adopt(tcp::socket socket) {
-    boost::system::error_code ignored;
-    socket.set_option(tcp::no_delay(true), ignored);
+void AgentServer::welcome(tcp::socket socket, std::string peer) {
+    prepare_socket(socket.native_handle());
+    if (!tls_) return adopt(std::make_unique<Stream>(std::move(socket)), peer);
+    if (handshakes_ >= kHandshakesMax) {
+        log_.warning("agent connection refused", {{"peer", peer}, {"why", "too many handshakes"}});
+        return;
+    }
+    auto stream = TlsStream::make(std::move(socket), tls_);
+    if (stream.has_error()) {
+        log_.error("agent connection refused", {{"peer", peer}, {"why", stream.error().message}});
+        return;
+    }
+    ++handshakes_;
+    tasks_.spawn("handshake", shake_hands(std::move(*stream), std::move(peer)));
+}
+
+asio::awaitable<void> AgentServer::shake_hands(std::unique_ptr<TlsStream> stream,
+                                               std::string peer) {
+    auto const shaken = co_await stream->handshake(kHandshakeLimit);
+    --handshakes_;
+    if (shaken.has_value()) {
+        adopt(std::move(stream), peer);
+    } else {
+        log_.warning("agent connection refused", {{"peer", peer}, {"why", shaken.error().message}});
+    }
+}
+
+void AgentServer::adopt(std::unique_ptr<Stream> stream, std::string const& peer) {
     int const number = next_connection_++;
-    auto const connection = std::make_shared<FrameConnection>(std::move(socket), tasks_,
+    auto const connection = std::make_shared<FrameConnection>(std::move(stream), tasks_,
                                                               fmt::format("connection {}", number));
+    log_.debug("agent connection", {{"number", number}, {"peer", peer}});
     connections_[number] = connection;
     auto on_frame = [this, number](std::string const& frame) { hear(number, frame); };
     auto on_closed = [this, number](Error const& why) {
@@ -82,7 +140,7 @@ void AgentServer::send(int connection, protocol::ToAgent const& message) {
 void AgentServer::close(int connection, std::string why) {
     auto const found = connections_.find(connection);
     if (found == connections_.end()) return;
-    log_.debug("connection closed", {{"number", connection}, {"why", why}});
+    log_.info("connection closed", {{"number", connection}, {"why", why}});
     found->second->close_after_sending(std::move(why));
 }
 

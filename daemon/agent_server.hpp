@@ -1,11 +1,12 @@
-// Where agents connect: a TCP listener and its connections by number. Says what arrives, decides
-// nothing. Private to shells (Asio inside).
+// Where agents connect: a TCP listener, with TLS off loopback, and its connections by number. Says
+// what arrives, decides nothing. Private to shells (Asio inside).
 #pragma once
 
 #include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/controller_core.hpp"
 #include "daemon/frame_connection.hpp"
+#include "daemon/tls_stream.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 
@@ -16,6 +17,12 @@
 
 namespace osora::daemon {
 
+struct AgentListening {
+    bool everywhere = false;  // on every address of this machine; else on 127.0.0.1
+    int wanted_port = 0;      // taken when it is free: agents of an earlier life know it
+    TlsContext tls;           // empty: plain TCP
+};
+
 class AgentServer {
 public:
     /// AgentConnected, AgentSaid, AgentDisconnected.
@@ -23,8 +30,9 @@ public:
 
     AgentServer(TaskGroup& tasks, Logger& log, OnInput on_input);
 
-    /// Listens on a free port of `address`. Loopback only: TLS is not there yet.
-    [[nodiscard]] Result<void> listen(std::string const& address);
+    static constexpr int kHandshakesMax = 256;  // at a time; who comes then is turned away
+
+    [[nodiscard]] Result<void> listen(AgentListening how);
     [[nodiscard]] int port() const { return port_; }
 
     void send(int connection, protocol::ToAgent const& message);
@@ -32,15 +40,20 @@ public:
     void close(int connection, std::string why);
 
 private:
+    [[nodiscard]] boost::system::error_code bind(asio::ip::tcp::endpoint const& endpoint);
     asio::awaitable<void> accept_loop();
-    void adopt(asio::ip::tcp::socket socket);
+    void welcome(asio::ip::tcp::socket socket, std::string peer);
+    asio::awaitable<void> shake_hands(std::unique_ptr<TlsStream> stream, std::string peer);
+    void adopt(std::unique_ptr<Stream> stream, std::string const& peer);
     void hear(int connection, std::string const& frame);
 
     TaskGroup& tasks_;
     Logger& log_;
     OnInput on_input_;
     asio::ip::tcp::acceptor acceptor_;
+    TlsContext tls_;
     int port_ = 0;
+    int handshakes_ = 0;
     int next_connection_ = 0;
     std::map<int, std::shared_ptr<FrameConnection>> connections_;
 };

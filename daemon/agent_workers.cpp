@@ -50,7 +50,10 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
         each.last_heard = now_.monotonic;
         each.pulse.rank = rank++;
     }
-    reducer_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+    using Wait = MetricReducer::Wait;
+    reducer_.emplace(epoch_, options_.node, first_rank_, order.local_world_size,
+                     options_.exec ? Wait::speakers : Wait::all);
+    said_.clear();
     act(SpawnWorkers{order});
 }
 
@@ -80,6 +83,16 @@ void AgentCore::Impl::on(WorkerSaid const& input) {
     std::visit([&](auto const& each) { hear(input.rank, each); }, input.message);
 }
 
+void AgentCore::Impl::on(WorkerStepped const& input) {
+    WorkerState* worker = worker_at(input.epoch, input.rank);
+    if (worker == nullptr || !worker->alive) return;
+    worker->last_heard = now_.monotonic;
+    worker->speaks = true;
+    worker->pulse.phase = Phase::step;
+    said_.insert(input.step.said.begin(), input.step.said.end());
+    hear(input.rank, input.step.metrics);
+}
+
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
     WorkerState& worker = *worker_at(epoch_, rank);
     if (message.protocol != kWorkerProtocol) {
@@ -94,6 +107,10 @@ void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
 void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {
     worker_at(epoch_, rank)->pulse.phase = message.phase;
     worker_at(epoch_, rank)->pulse.limit_s = message.limit_s;
+}
+
+void AgentCore::Impl::hear(int rank, Arrived const& message) {
+    worker_at(epoch_, rank)->pulse.arrived = message.step;
 }
 
 void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
@@ -156,8 +173,10 @@ void AgentCore::Impl::on(WorkerExited const& input) {
 void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
     WorkerState& worker = *worker_at(epoch_, rank);
     if (std::exchange(worker.failed, true)) return;
+    bool const first = std::ranges::count_if(workers_, &WorkerState::failed) == 1;
     report(RankFailed{epoch_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
-                      worker.last_words});
+                      worker.last_words.empty() ? end.last_line : worker.last_words,
+                      first ? end.tail : ""});
 }
 
 void AgentCore::Impl::when_none_is_left() {
@@ -178,6 +197,18 @@ void AgentCore::Impl::when_none_is_left() {
         report(NodeStopped{epoch_, options_.node, 0});
     }
     if (waiting_) launch(*std::exchange(waiting_, std::nullopt));
+}
+
+void AgentCore::Impl::hear(TakeStacks const& message) {
+    if (message.epoch == epoch_ && workers_alive() > 0) {
+        act(TakeStacksOf{epoch_});
+    } else {
+        act(SendToController{StacksTaken{message.epoch, {}}});
+    }
+}
+
+void AgentCore::Impl::on(StacksReady const& input) {
+    if (welcomed_) act(SendToController{StacksTaken{input.epoch, input.ranks}});
 }
 
 void AgentCore::Impl::hear(StopEpoch const& message) {

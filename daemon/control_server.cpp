@@ -1,115 +1,31 @@
 // Each frame is a command, each command has one reply.
 #include "daemon/control_server.hpp"
 
-#include "base/files.hpp"
 #include "protocol/message.hpp"
 
-#include <fmt/format.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
-#include <unistd.h>
-#include <boost/asio/steady_timer.hpp>
-
-#include <cerrno>
-
 namespace osora::daemon {
-namespace {
-
-constexpr std::size_t kSocketPathMax = sizeof(sockaddr_un::sun_path) - 1;
-
-bool is_own_peer(int socket) {
-    ucred peer{};
-    socklen_t length = sizeof peer;
-    if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-    return peer.uid == ::geteuid();
-}
-
-/// A folder of ours for the socket, mode 0700: /tmp is everybody's.
-Result<std::filesystem::path> short_folder(std::filesystem::path const& runtime_dir) {
-    auto const base = runtime_dir.empty() ? std::filesystem::path("/tmp") : runtime_dir;
-    auto const folder = base / fmt::format("osora-{}", ::geteuid());
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-        return file_error(errno, "make folder", folder);
-    }
-    struct stat info {};
-    if (::lstat(folder.c_str(), &info) != 0) return file_error(errno, "stat", folder);
-    bool const ours =
-        S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0;
-    if (!ours) {
-        return Error{Errc::io, folder.string() + ": is not a folder that only we can use"};
-    }
-    return folder;
-}
-
-}  // namespace
 
 ControlServer::ControlServer(TaskGroup& tasks, Logger& log, OnCommand on_command)
-    : tasks_(tasks), log_(log), on_command_(std::move(on_command)), acceptor_(tasks.executor()) {}
-
-ControlServer::~ControlServer() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-    if (!pointer_.empty()) ::unlink(pointer_.c_str());
-}
+    : socket_(tasks, log, [on_command = std::move(on_command)] {
+          return [on_command](std::string const& frame) {
+              auto command = protocol::decode_message<protocol::ToController>(frame);
+              protocol::ControlReply reply;
+              if (command.has_error()) {
+                  reply = {false, command.error().message};
+              } else {
+                  reply = on_command(std::move(*command));
+              }
+              return protocol::encode_message(protocol::FromController(reply));
+          };
+      }) {}
 
 Result<void> ControlServer::listen(protocol::RunPaths const& paths, std::string const& run_uuid,
                                    std::filesystem::path const& runtime_dir) {
-    auto path = paths.control_socket();
-    ::unlink(paths.control_path().c_str());
-    if (path.string().size() > kSocketPathMax) {
-        OSORA_TRY(auto const folder, short_folder(runtime_dir));
-        path = folder / (run_uuid + ".sock");
-        OSORA_TRY_VOID(write_file_atomic(paths.control_path(), path.string() + "\n", 0600));
-        pointer_ = paths.control_path();
-    }
-    ::unlink(path.c_str());
-    boost::system::error_code error;
-    asio::local::stream_protocol::endpoint const endpoint(path.string());
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) path_ = path;
-    if (!error && ::chmod(path.c_str(), 0600) != 0) return file_error(errno, "chmod", path);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error) return Error{Errc::io, path.string() + ": listen: " + error.message()};
-    tasks_.spawn("accept commands", accept_loop());
-    return {};
-}
-
-asio::awaitable<void> ControlServer::accept_loop() {
-    asio::steady_timer pause(acceptor_.get_executor());
-    while (true) {
-        asio::local::stream_protocol::socket socket(acceptor_.get_executor());
-        auto const [error] = co_await acceptor_.async_accept(socket, kToken);
-        if (!error) {
-            adopt(std::move(socket));
-            continue;
-        }
-        pause.expires_after(std::chrono::milliseconds(100));
-        co_await pause.async_wait(kToken);
-    }
-}
-
-void ControlServer::adopt(asio::local::stream_protocol::socket socket) {
-    if (peers_.size() >= kPeersMax || !is_own_peer(socket.native_handle())) {
-        log_.warning("command connection refused", {{"peers", peers_.size()}});
-        return;
-    }
-    auto const peer = std::make_shared<FrameConnection>(std::move(socket), tasks_, "command");
-    peers_.insert(peer);
-    std::weak_ptr<FrameConnection> const weak = peer;
-    auto on_frame = [this, weak](std::string const& frame) {
-        auto const self = weak.lock();
-        auto command = protocol::decode_message<protocol::ToController>(frame);
-        protocol::ControlReply reply;
-        if (command.has_error()) {
-            reply = {false, command.error().message};
-        } else {
-            reply = on_command_(std::move(*command));
-        }
-        if (self) self->send(protocol::encode_message(protocol::FromController(reply)));
-    };
-    auto on_closed = [this, weak](Error const&) { peers_.erase(weak.lock()); };
-    peer->start({.on_frame = std::move(on_frame), .on_closed = std::move(on_closed)});
+    CommandPlace const place{.socket = paths.control_socket(),
+                             .pointer = paths.control_path(),
+                             .short_name = run_uuid + ".sock",
+                             .runtime_dir = runtime_dir};
+    return socket_.listen(place);
 }
 
 }  // namespace osora::daemon

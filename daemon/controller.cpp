@@ -3,13 +3,16 @@
 #include "daemon/controller.hpp"
 
 #include "base/descendants.hpp"
-#include "daemon/agent_server.hpp"
+#include "base/ids.hpp"
 #include "daemon/control_server.hpp"
 #include "daemon/history_feed.hpp"
 #include "daemon/journal_queue.hpp"
 #include "daemon/leftovers.hpp"
+#include "daemon/open_to_agents.hpp"
+#include "daemon/stop_request.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -22,8 +25,8 @@
 namespace osora::daemon {
 namespace {
 
-constexpr char const* kLoopback = "127.0.0.1";
 constexpr int kExitInternal = 5;
+constexpr double kLeftoverLimit_s = 2;
 
 protocol::RunNotice make_notice(std::string kind, std::string detail) {
     protocol::RunNotice notice;
@@ -40,6 +43,8 @@ public:
 
 private:
     [[nodiscard]] Now now() const { return {env_.now(), env_.wall_us()}; }
+    [[nodiscard]] AgentDoor door() const;
+    void end_dead_agents();
     void feed(ControllerInput input);
     void perform_all(ControllerActions actions);
     void perform(AppendRecord action);
@@ -69,7 +74,7 @@ private:
     ControllerCore core_;
     AgentServer agents_;
     ControlServer commands_;
-    LocalBackend backend_;
+    std::unique_ptr<Backend> backend_;  // from run() on
     asio::steady_timer timer_{context_};
     std::deque<ControllerInput> inputs_;
     bool feeding_ = false;
@@ -92,7 +97,6 @@ Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
       agents_(tasks_, log, [this](ControllerInput input) { feed(std::move(input)); }),
       commands_(tasks_, log,
                 [this](protocol::ToController const& message) { return command(message); }),
-      backend_(setup_.local, tasks_, log, [this](AgentExited exited) { feed(std::move(exited)); }),
       journal_(context_.get_executor(), *setup_.journal, env,
                {.on_failed = [this](Error const& error) { journal_failed(error); },
                 .on_lossy = [this](Error const& error) { metrics_lost(error); }}),
@@ -104,18 +108,57 @@ Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
 Result<int> Controller::run() {
     OSORA_TRY_VOID(
         commands_.listen(setup_.paths, setup_.core.submission.run_uuid, setup_.runtime_dir));
-    OSORA_TRY_VOID(agents_.listen(kLoopback));
-    backend_.set_address(kLoopback, agents_.port());
-    log_.info("listening",
-              {{"agents_port", agents_.port()}, {"control", commands_.path().string()}});
+    OSORA_TRY(backend_, make_backend(setup_.backend, tasks_, log_,
+                                     [this](AgentExited exited) { feed(std::move(exited)); }));
+    BackendTraits const& traits = setup_.backend.traits;
+    OSORA_TRY(auto const address, open_to_agents(agents_, setup_.paths, door()));
+    backend_->set_address(address);
+    log_.info("listening", {{"agents_port", address.port},
+                            {"addresses", fmt::format("{}", fmt::join(address.addresses, " "))},
+                            {"tls", !address.fingerprint.empty()},
+                            {"control", commands_.path().string()}});
     tasks_.spawn("signals", watch_signals());
+    auto on_stop = [this](protocol::ControlStop const& stop) { (void)command(stop); };
+    tasks_.spawn("stop requests", watch_stop_requests(setup_.paths, std::move(on_stop)));
     if (setup_.leash_fd >= 0) tasks_.spawn("leash", watch_leash());
     history_.start();
+    if (traits.outlive && !traits.other_hosts) end_dead_agents();
     perform_all(core_.start(now()));
     for (auto& notice : setup_.notices) note(std::move(notice));
     tasks_.spawn("timer", keep_time());
     context_.run();
     return exit_code_;
+}
+
+/// Agents of this machine that ended while there was no controller need not be waited for.
+void Controller::end_dead_agents() {
+    auto const& nodes = core_.status().nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        protocol::NodeStatus const& node = nodes[i];
+        ProcessId const agent{.pid = node.agent_pid, .start_ticks = node.agent_start_ticks};
+        bool const lives = node.boot_id == setup_.core.boot_id && is_alive(agent);
+        if (!node.joined || lives) continue;
+        backend_->stop_agent({static_cast<int>(i), 0, node.boot_id, agent.pid, agent.start_ticks});
+    }
+}
+
+AgentDoor Controller::door() const {
+    BackendTraits const& traits = setup_.backend.traits;
+    AgentDoor door;
+    door.everywhere = traits.other_hosts || setup_.open_to_others;
+    door.tls = traits.needs_tls() || setup_.open_to_others;
+    door.wanted_port = setup_.wanted_port;
+    ControllerOptions const& core = setup_.core;
+    door.file.run_uuid = core.submission.run_uuid;
+    door.file.token = core.token;
+    door.file.host = core.host;
+    door.file.boot_id = core.boot_id;
+    door.file.pid = core.pid;
+    if (auto const self = process_id_of(core.pid); self.has_value()) {
+        door.file.start_ticks = self->start_ticks;
+    }
+    door.file.life = core_.status().lives;
+    return door;
 }
 
 void Controller::end(int exit_code) {
@@ -160,11 +203,11 @@ void Controller::perform(CloseConnection action) {
 }
 
 void Controller::perform(StartAgent action) {
-    journal_.then([this, action] { backend_.start_agent(action); });
+    journal_.then([this, action] { backend_->start_agent(action); });
 }
 
 void Controller::perform(StopAgent action) {
-    journal_.then([this, action = std::move(action)] { backend_.stop_agent(action); });
+    journal_.then([this, action = std::move(action)] { backend_->stop_agent(action); });
 }
 
 void Controller::perform(Finish action) {
@@ -174,9 +217,11 @@ void Controller::perform(Finish action) {
 /// Nobody of this run may be left, whoever started it; then the history gets the whole journal.
 asio::awaitable<void> Controller::finish(Finish action) {
     LeftoverScope const scope{setup_.core.submission.run_uuid, -1, {}};
-    int const left = co_await end_leftovers(scope, setup_.local.stop_limit_s);
+    int const left = co_await end_leftovers(scope, kLeftoverLimit_s);
     if (left > 0) log_.error("processes are left", {{"count", left}});
     if (journal_.has_failed()) write_last_words(action);
+    std::error_code ignored;
+    std::filesystem::remove(setup_.paths.controller_file(), ignored);
     co_await history_.finish();
     bool const bad = action.exit_code != 0;
     log_.log(bad ? LogLevel::warning : LogLevel::info, "run ended",

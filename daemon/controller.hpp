@@ -4,7 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/log.hpp"
-#include "daemon/backends/local.hpp"
+#include "daemon/backends/make_backend.hpp"
 #include "daemon/controller_core.hpp"
 #include "daemon/journal_file.hpp"
 #include "protocol/run_directory.hpp"
@@ -25,7 +25,9 @@ struct ControllerSetup {
     ControllerOptions core;
     std::vector<protocol::JournalRecord> replayed;
     std::unique_ptr<JournalFile> journal;
-    LocalOptions local;                        // address, port and token are filled in
+    BackendSetup backend;                      // the controller's address is filled in
+    bool open_to_others = false;               // let agents elsewhere in, whatever the backend
+    int wanted_port = 0;                       // for agents: where the last life listened
     std::filesystem::path runtime_dir;         // for a control socket whose path would be too long
     int leash_fd = -1;                         // readable end; EOF: the attached osora is gone
     Ingest ingest;                             // may be empty

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <tuple>
 
 namespace osora::daemon {
 
@@ -20,6 +20,11 @@ bool holds(NodeStatus const& node, AgentIdentity const& agent) {
 
 AgentIdentity identity_of(AgentHello const& hello) {
     return {hello.boot_id, hello.pid, hello.start_ticks};
+}
+
+bool same_notice(RunNotice const& a, RunNotice const& b) {
+    return std::tie(a.epoch, a.node, a.rank, a.step, a.kind, a.detail) ==
+           std::tie(b.epoch, b.node, b.rank, b.step, b.kind, b.detail);
 }
 
 bool is_sane(MetricChunk const& chunk) {
@@ -131,7 +136,13 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
                 return is_here(each.rank) &&
                        !known.started[static_cast<std::size_t>(each.rank - first_rank)];
             } else if constexpr (std::is_same_v<T, RankFailed>) {
-                return is_here(each.rank);
+                return is_here(each.rank) && !failed_.contains(each.rank);
+            } else if constexpr (std::is_same_v<T, CheckpointCompleted>) {
+                return each.step > checkpoint_step_;
+            } else if constexpr (std::is_same_v<T, RunNotice>) {
+                return std::ranges::find_if(replayed_notices_, [&](RunNotice const& known) {
+                           return same_notice(known, each);
+                       }) == replayed_notices_.end();
             } else if constexpr (std::is_same_v<T, NodeFinished>) {
                 return !known.finished;
             } else if constexpr (std::is_same_v<T, NodeStopped>) {
@@ -160,28 +171,6 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         if (is_wanted(mine, node)) record(std::move(mine), decides);
     }
     send(node, AckReports{each.taken});
-}
-
-void ControllerCore::Impl::look_for_hang() {
-    bool const workers = status_.state == RunState::running ||
-                         (status_.state == RunState::launching && status_.ordered);
-    if (!workers || status_.exec) return;
-    std::vector<NodePulse> pulses;
-    for (int node = 0; node < node_count(); ++node) {
-        if (link(node).pulse.epoch != status_.epoch) continue;
-        for (RankPulse const& rank : link(node).pulse.ranks) pulses.push_back({node, rank});
-    }
-    HangLimits limits{options_.step_timeout_s, 0};
-    if (!step_times_.empty()) {
-        std::vector<double> times(step_times_.begin(), step_times_.end());
-        std::erase_if(times, [](double each) { return !std::isfinite(each); });
-        std::ranges::sort(times);
-        if (!times.empty()) limits.median_step_s = times[times.size() / 2];
-    }
-    auto const hang = find_hang(pulses, limits);
-    if (!hang) return;
-    RankPulse const& rank = hang->rank;
-    record(HangDetected{status_.epoch, hang->node, rank.rank, rank.phase, rank.silent_s});
 }
 
 void ControllerCore::Impl::on(AgentSaid const& input) {

@@ -15,9 +15,19 @@ using namespace protocol;
 namespace {
 
 constexpr MonotonicTime kHelloLimit = std::chrono::seconds(5);
+constexpr MonotonicTime kUnjoinedLimit = std::chrono::seconds(3);
 constexpr MonotonicTime kOwnPause = std::chrono::seconds(1);
 constexpr std::size_t kStrangersMax = 64;  // connections that have not said hello
 constexpr std::size_t kStepTimes = 50;
+constexpr std::size_t kNoticesKept = 256;
+
+/// What agents of a run say all the time.
+bool is_routine(ControllerInput const& input) {
+    auto const* said = std::get_if<AgentSaid>(&input);
+    return said != nullptr && (std::holds_alternative<Heartbeat>(said->message) ||
+                               std::holds_alternative<MetricChunk>(said->message) ||
+                               std::holds_alternative<RunNotice>(said->message));
+}
 
 int nodes_of(ControllerOptions const& options) {
     OSORA_CHECK_LE(1, options.submission.nodes);
@@ -34,9 +44,14 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
     for (JournalRecord const& each : replayed) {
         fold(status_, each.event);
         observe(each.event);
+        auto const* notice = std::get_if<RunNotice>(&each.event);
+        if (notice == nullptr) continue;
+        replayed_notices_.push_back(*notice);
+        if (replayed_notices_.size() > kNoticesKept) replayed_notices_.pop_front();
     }
-    // An earlier life may have left agents.
-    if (status_.lives > 0) {
+    // An earlier life may have left agents, but not workers when it has ended the run.
+    bool const opened_again = options_.resume && status_.state == RunState::done;
+    if (status_.lives > 0 && !opened_again) {
         for (NodeLink& each : links_) each.process = AgentProcess::unknown;
     }
 }
@@ -45,7 +60,11 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     now_ = now;
     for (int node = 0; node < node_count(); ++node) {
         liveness_.heard(node, now.monotonic);
-        link(node).process_deadline = now.monotonic + options_.adopt_limit;
+        // The last life may have been about to start this agent, or not have come to it.
+        bool const joined = !status_.nodes.empty() && node_status(node).joined;
+        MonotonicTime const wait =
+            joined ? options_.adopt_limit : std::min(options_.adopt_limit, kUnjoinedLimit);
+        link(node).process_deadline = now.monotonic + wait;
     }
     if (status_.nodes.empty()) record(options_.submission);
     OSORA_CHECK_EQ(static_cast<int>(status_.nodes.size()), node_count());
@@ -57,6 +76,8 @@ ControllerActions ControllerCore::Impl::start(Now now) {
         orderly_deadline_ = now.monotonic + options_.leash_limit;
     }
     pursue();
+    last_call_ = now_.monotonic;
+    due_ = earliest_deadline();
     return std::exchange(actions_, {});
 }
 
@@ -65,11 +86,15 @@ ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& i
     Now const before = std::exchange(now_, now);
     now_.monotonic = std::max(now.monotonic, before.monotonic);
     forgive_own_pause();
+    std::uint64_t const decisions = decisions_;
     std::visit([this](auto const& each) { on(each); }, input);
+    last_call_ = now_.monotonic;
+    // All but a few inputs of a large run: they move deadlines away and change no goal.
+    bool const routine = is_routine(input) && decisions == decisions_;
+    if (routine && now_.monotonic < due_) return std::exchange(actions_, {});
     check_deadlines();
     pursue();
-    last_call_ = now_.monotonic;
-    due_ = next_deadline();
+    due_ = earliest_deadline();
     return std::exchange(actions_, {});
 }
 
@@ -102,12 +127,16 @@ void ControllerCore::Impl::on(AgentExited const& input) {
     NodeLink& agent = link(input.node);
     // An agent that was given up long ago.
     if (agent.process == AgentProcess::none || input.attempt != agent.attempt) return;
+    // Of two that were started for a node, by one life of the controller each, one is let in.
+    bool const is_second = input.exit_code == kAgentRefused && input.signal == 0;
+    if (agent.process == AgentProcess::up && is_second) return;
     bool const found_nobody = input.exit_code == kAgentUnreachable && input.signal == 0;
     if (agent.process == AgentProcess::starting && found_nobody && input.error.empty()) {
         act(StartAgent{input.node, ++agent.attempt});  // until join_limit is over
         return;
     }
     std::string why = fmt::format("agent exited with {}", input.exit_code);
+    if (agent.process == AgentProcess::unknown) why = "agent ended while there was no controller";
     if (input.signal != 0) why = fmt::format("agent was killed by signal {}", input.signal);
     if (!input.error.empty()) why = "agent could not be started: " + input.error;
     agent_gone(input.node, input.processes_left, std::move(why));
@@ -116,7 +145,8 @@ void ControllerCore::Impl::on(AgentExited const& input) {
 void ControllerCore::Impl::on(StopAsked const& input) {
     // Asked a second time: the first one took too long for whoever asks.
     bool const again = status_.stop == StopMode::orderly;
-    request_stop(input.now || again, input.reason, options_.stop_limit);
+    auto const limit = status_.exec ? options_.exec_stop_limit : options_.stop_limit;
+    request_stop(input.now || again, input.reason, limit);
 }
 
 void ControllerCore::Impl::on(LeashBroken const&) {
@@ -154,6 +184,9 @@ bool ControllerCore::Impl::ending() const {
 
 void ControllerCore::Impl::record(RunEvent event, bool sync) {
     if (!journal_error_.empty()) return;
+    if (!std::holds_alternative<MetricChunk>(event) && !std::holds_alternative<RunNotice>(event)) {
+        ++decisions_;
+    }
     fold(status_, event);
     observe(event);
     act(AppendRecord{{next_sequence_++, now_.wall_us, std::move(event)}, sync});
@@ -163,6 +196,8 @@ void ControllerCore::Impl::record(RunEvent event, bool sync) {
 void ControllerCore::Impl::observe(RunEvent const& event) {
     if (std::holds_alternative<LaunchOrdered>(event)) {
         kill_ = false;
+        failed_.clear();
+        checkpoint_step_ = -1;
         for (NodeLink& each : links_) {
             each.next_step = 0;
             each.stop_sent.reset();
@@ -174,6 +209,10 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
         if (stopped->node >= 0 && stopped->node < node_count()) {
             link(stopped->node).stop_deadline = kNever;
         }
+    }
+    if (auto const* failed = std::get_if<RankFailed>(&event)) failed_.insert(failed->rank);
+    if (auto const* saved = std::get_if<CheckpointCompleted>(&event)) {
+        checkpoint_step_ = std::max(checkpoint_step_, saved->step);
     }
     auto const* chunk = std::get_if<MetricChunk>(&event);
     if (chunk == nullptr || chunk->node < 0 || chunk->node >= node_count()) return;
@@ -205,9 +244,11 @@ void ControllerCore::Impl::close(int connection, std::string why) {
     act(CloseConnection{connection, std::move(why)});
 }
 
-MonotonicTime ControllerCore::Impl::next_deadline() const {
+/// Visits every node. Until it is asked again deadlines only move away: it stays a lower bound.
+MonotonicTime ControllerCore::Impl::earliest_deadline() const {
     if (finished_) return kNever;
     MonotonicTime next = orderly_deadline_;
+    if (inquiry_) next = std::min(next, inquiry_->deadline);
     for (auto const& [id, each] : connections_) {
         if (each.node < 0) next = std::min(next, each.hello_deadline);
     }
@@ -216,7 +257,8 @@ MonotonicTime ControllerCore::Impl::next_deadline() const {
         if (each.process == AgentProcess::none) continue;
         bool const up = each.process == AgentProcess::up;
         next = std::min(next, up ? liveness_.deadline(node) : each.process_deadline);
-        if (up) next = std::min(next, each.stop_deadline);
+        // Asked for at least once in a pause that counts, so that an own pause is seen as one.
+        if (up) next = std::min({next, each.stop_deadline, last_call_ + kOwnPause});
     }
     return next;
 }
@@ -232,7 +274,7 @@ ControllerActions ControllerCore::handle(Now now, ControllerInput const& input) 
     return impl_->handle(now, input);
 }
 MonotonicTime ControllerCore::next_deadline() const {
-    return impl_->next_deadline();
+    return impl_->due();
 }
 RunStatus const& ControllerCore::status() const {
     return impl_->status();

@@ -31,8 +31,10 @@ struct ControllerOptions {
     MonotonicTime join_limit = 60s;   // from StartAgent to its hello
     MonotonicTime adopt_limit = 6s;   // a new life waits so long for agents of the last one
     MonotonicTime stop_limit = 60s;   // orderly stop asked for by a user
+    MonotonicTime exec_stop_limit = 8s;  // the same for a program of the user's own: SIGTERM
     MonotonicTime leash_limit = 8s;   // orderly stop because the attached osora went away
     MonotonicTime kill_limit = 6s;    // from "terminate" or "kill" to NodeStopped
+    MonotonicTime stacks_limit = 4s;  // from TakeStacks until the hang is acted on without them
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 

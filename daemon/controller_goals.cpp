@@ -11,6 +11,9 @@ using namespace protocol;
 
 namespace {
 
+constexpr MonotonicTime kShortLease = std::chrono::seconds(30);
+constexpr MonotonicTime kLeaseWaitedFor = std::chrono::minutes(15);
+
 double seconds(MonotonicTime time) {
     return std::chrono::duration<double>(time).count();
 }
@@ -143,9 +146,11 @@ void ControllerCore::Impl::dismiss() {
 }
 
 void ControllerCore::Impl::check_deadlines() {
-    for (auto const& [id, each] : std::map(connections_)) {
-        if (each.node < 0 && now_.monotonic >= each.hello_deadline) close(id, "no hello in time");
+    std::vector<int> late;
+    for (auto const& [id, each] : connections_) {
+        if (each.node < 0 && now_.monotonic >= each.hello_deadline) late.push_back(id);
     }
+    for (int const id : late) close(id, "no hello in time");
     if (now_.monotonic >= orderly_deadline_) {
         orderly_deadline_ = kNever;
         if (status_.stop == StopMode::orderly && !all_stopped(status_)) {
@@ -153,6 +158,7 @@ void ControllerCore::Impl::check_deadlines() {
             record(StopRequested{true, "the orderly stop took too long"});
         }
     }
+    if (inquiry_ && now_.monotonic >= inquiry_->deadline) end_inquiry();
     for (int node = 0; node < node_count(); ++node) check_process(node);
 }
 
@@ -196,6 +202,18 @@ void ControllerCore::Impl::lose(int node, std::string_view why, MonotonicTime si
     stop_agent(node);
 }
 
+/// How long the backend may take to confirm the end of an agent. Where it cannot, a short lease has
+/// ended the workers by then. A long one is not waited for: workers of a lost node do no step
+/// without their peers, and should they come back, they are ended before others start there. Only
+/// those of a run on one node could go on alone.
+MonotonicTime ControllerCore::Impl::stop_limit() const {
+    if (status_.state == RunState::done) return options_.agent_stop_limit;
+    bool const is_short = options_.lease <= kShortLease;
+    if (!is_short && node_count() > 1) return options_.agent_stop_limit;
+    auto const lease_end = std::min(options_.lease, kLeaseWaitedFor) + options_.kill_limit;
+    return std::max(options_.agent_stop_limit, lease_end);
+}
+
 void ControllerCore::Impl::stop_agent(int node) {
     NodeLink& each = link(node);
     if (each.process == AgentProcess::none || each.process == AgentProcess::stopping) return;
@@ -205,13 +223,8 @@ void ControllerCore::Impl::stop_agent(int node) {
     if (each.identity.pid != 0) each.given_up.push_back(each.identity);
     close(each.connection, "the agent was given up");
     if (node == 0) store_epoch_ = -1;
-    // Where the backend cannot confirm its end, the lease has ended its workers by then.
-    auto const lease_end = options_.lease + options_.kill_limit;
-    bool const over = status_.state == RunState::done;
-    auto const limit =
-        over ? options_.agent_stop_limit : std::max(options_.agent_stop_limit, lease_end);
     each.process = AgentProcess::stopping;
-    each.process_deadline = now_.monotonic + limit;
+    each.process_deadline = now_.monotonic + stop_limit();
     AgentIdentity const& id = each.identity;
     act(StopAgent{node, each.attempt, id.boot_id, id.pid, id.start_ticks});
 }

@@ -4,50 +4,19 @@
 
 #include "daemon/controller_core.hpp"
 #include "daemon/hang.hpp"
+#include "daemon/hang_inquiry.hpp"
 #include "daemon/liveness.hpp"
+#include "daemon/node_link.hpp"
 #include "daemon/run_fsm.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
 namespace osora::daemon {
-
-struct AgentIdentity {
-    std::string boot_id;
-    int pid = 0;
-    std::int64_t start_ticks = 0;
-    friend bool operator==(AgentIdentity const&, AgentIdentity const&) = default;
-};
-
-/// What a controller knows of the agent process of a node.
-enum class AgentProcess {
-    none,
-    unknown,   // of an earlier life; may come back
-    starting,  // StartAgent, no hello yet
-    up,        // joined; connected or expected back
-    stopping   // StopAgent, not confirmed yet
-};
-
-struct NodeLink {
-    AgentProcess process = AgentProcess::none;
-    MonotonicTime process_deadline = kNever;  // unknown, starting, stopping
-    int attempt = 0;
-    AgentIdentity identity;               // of the agent that is up or being stopped
-    std::vector<AgentIdentity> given_up;  // agents that were replaced: never accepted again
-    int connection = -1;                  // welcomed; -1 = none
-    std::uint64_t next_report = 0;        // number of the next one on this connection
-    std::uint64_t taken = 0;              // reports of this agent below it were taken
-    int launched = -1;                    // newest epoch that the agent has or was sent
-    int store_asked = -1;                 // epoch
-    std::optional<protocol::StopHow> stop_sent;
-    MonotonicTime stop_deadline = kNever;  // then its agent is ended
-    bool dismissed = false;
-    protocol::Heartbeat pulse;
-    int next_step = 0;  // metrics below it are in the journal
-};
 
 class ControllerCore::Impl {
 public:
@@ -55,7 +24,8 @@ public:
 
     ControllerActions start(Now now);
     ControllerActions handle(Now now, ControllerInput const& input);
-    [[nodiscard]] MonotonicTime next_deadline() const;
+    /// When the next Tick is due: never late, and early where a deadline has moved away since.
+    [[nodiscard]] MonotonicTime due() const { return finished_ ? kNever : due_; }
     [[nodiscard]] protocol::RunStatus const& status() const { return status_; }
 
 private:
@@ -79,6 +49,7 @@ private:
     void send(int node, protocol::ToAgent message, bool waits = true);
     void close(int connection, std::string why);
     void forgive_own_pause();
+    [[nodiscard]] MonotonicTime earliest_deadline() const;
     [[nodiscard]] bool ending() const;
 
     // controller_agents.cpp: what agents say
@@ -86,13 +57,18 @@ private:
     void hear(int connection, protocol::AgentHello const& hello);
     void hear(int connection, protocol::Heartbeat const& message);
     void hear(int connection, protocol::StoreReserved const& message);
+    void hear(int connection, protocol::StacksTaken const& message);
     template <class Report>
     void hear(int connection, Report const& report);
     void accept(int connection, protocol::AgentHello const& hello);
     [[nodiscard]] std::string reason_to_refuse(protocol::AgentHello const& hello) const;
     [[nodiscard]] bool is_wanted(protocol::RunEvent const& report, int node) const;
+    // controller_hang.cpp
     void look_for_hang();
-
+    [[nodiscard]] std::optional<protocol::HangDetected> find_hang_now() const;
+    void inquire();
+    void end_inquiry();
+    [[nodiscard]] bool may_hang() const;
     // controller_goals.cpp: what the run needs
     void pursue();
     bool pursue_once();
@@ -105,6 +81,7 @@ private:
     void check_process(int node);
     void lose(int node, std::string_view why, MonotonicTime silent = {});
     void stop_agent(int node);
+    [[nodiscard]] MonotonicTime stop_limit() const;
     void agent_gone(int node, int processes_left, std::string why);
 
     [[nodiscard]] int node_count() const { return static_cast<int>(links_.size()); }
@@ -119,19 +96,26 @@ private:
     Liveness liveness_;
     std::map<int, Connection> connections_;
     std::deque<double> step_times_;  // of the last steps
-    int store_epoch_ = -1;           // that store_host_ and store_port_ are reserved for
+    // What an agent may tell again: it was recorded, but its acknowledgement got lost.
+    std::set<int> failed_;      // ranks of this epoch
+    int checkpoint_step_ = -1;  // newest one of this epoch
+    std::deque<protocol::RunNotice> replayed_notices_;
+    int store_epoch_ = -1;  // that store_host_ and store_port_ are reserved for
     std::string store_host_;
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;
     MonotonicTime orderly_deadline_ = kNever;
     bool kill_ = false;  // the orderly stop took too long
+    std::optional<HangInquiry> inquiry_;
     std::string journal_error_;
     bool finished_ = false;
 
     MonotonicTime last_call_{};
-    MonotonicTime due_ = kNever;  // next_deadline() after the last call
-    Now now_;                     // of the call in progress
-    ControllerActions actions_;   // of the call in progress
+    MonotonicTime due_ = kNever;  // earliest_deadline() when it was last asked for
+    MonotonicTime hang_looked_{};
+    std::uint64_t decisions_ = 0;  // records that may change a goal
+    Now now_;                      // of the call in progress
+    ControllerActions actions_;    // of the call in progress
 };
 
 }  // namespace osora::daemon

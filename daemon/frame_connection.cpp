@@ -2,9 +2,7 @@
 // turns of the loop without changing the order.
 #include "daemon/frame_connection.hpp"
 
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
 
 namespace osora::daemon {
 namespace {
@@ -16,21 +14,27 @@ Error broken(boost::system::error_code error) {
 
 }  // namespace
 
+FrameConnection::FrameConnection(std::unique_ptr<Stream> stream, TaskGroup& tasks, std::string name)
+    : stream_(std::move(stream)), tasks_(tasks), name_(std::move(name)) {}
+
 FrameConnection::FrameConnection(Socket socket, TaskGroup& tasks, std::string name)
-    : socket_(std::move(socket)), tasks_(tasks), name_(std::move(name)) {}
+    : FrameConnection(std::make_unique<Stream>(std::move(socket)), tasks, std::move(name)) {}
 
 void FrameConnection::start(Handlers handlers) {
     handlers_ = std::move(handlers);
     boost::system::error_code error;
-    socket_.non_blocking(true, error);
+    stream_->socket().non_blocking(true, error);
     if (error) return close_for(broken(error));
     tasks_.spawn(name_ + " reader", read_loop(shared_from_this()));
 }
 
 asio::awaitable<void> FrameConnection::read_loop(std::shared_ptr<FrameConnection> self) {
     while (self->open_) {
-        auto const [error] = co_await self->socket_.async_wait(Socket::wait_read, kToken);
-        if (error && self->open_) self->close_for(broken(error));
+        if (!self->stream_->has_buffered()) {
+            auto const [error] =
+                co_await self->stream_->socket().async_wait(Socket::wait_read, kToken);
+            if (error && self->open_) self->close_for(broken(error));
+        }
         if (self->open_) self->read_once();
     }
 }
@@ -41,7 +45,7 @@ void FrameConnection::drain() {
 
 bool FrameConnection::read_once() {
     boost::system::error_code error;
-    std::size_t const got = socket_.read_some(asio::buffer(buffer_), error);
+    std::size_t const got = stream_->read_some(buffer_, error);
     if (error == asio::error::would_block || error == asio::error::interrupted) return false;
     if (error) {
         close_for(broken(error));
@@ -69,20 +73,33 @@ void FrameConnection::send(std::string_view body) {
     if (output_bytes_ > kOutputBytesMax) return close("the peer does not read");
     output_.push_back(std::move(*frame));
     if (writing_) return;
-    writing_ = tasks_.spawn(name_ + " writer", write_loop(shared_from_this()));
+    writing_ = true;  // the loop may be through before spawn() returns
+    if (!tasks_.spawn(name_ + " writer", write_loop(shared_from_this()))) writing_ = false;
 }
 
 asio::awaitable<void> FrameConnection::write_loop(std::shared_ptr<FrameConnection> self) {
     while (self->open_ && !self->output_.empty()) {
         std::string const frame = std::move(self->output_.front());
         self->output_.pop_front();
-        auto const bytes = asio::buffer(frame);
-        auto const [error, sent] = co_await asio::async_write(self->socket_, bytes, kToken);
-        self->output_bytes_ -= sent;
-        if (error) self->close_for(broken(error));
+        co_await write_one(self, frame);
+        self->output_bytes_ -= frame.size();
     }
     self->writing_ = false;
     if (!self->close_reason_.empty()) self->close(self->close_reason_);
+}
+
+asio::awaitable<void> FrameConnection::write_one(std::shared_ptr<FrameConnection> self,
+                                                 std::string_view frame) {
+    while (self->open_ && !frame.empty()) {
+        boost::system::error_code error;
+        frame.remove_prefix(self->stream_->write_some(frame, error));
+        if (error == asio::error::would_block || error == asio::error::interrupted) {
+            auto const [broke] =
+                co_await self->stream_->socket().async_wait(Socket::wait_write, kToken);
+            error = broke;
+        }
+        if (error && self->open_) self->close_for(broken(error));
+    }
 }
 
 void FrameConnection::close(std::string why) {
@@ -93,8 +110,8 @@ void FrameConnection::close_for(Error why) {
     if (!open_) return;
     open_ = false;
     boost::system::error_code ignored;
-    socket_.close(ignored);
-    asio::post(socket_.get_executor(), [self = shared_from_this(), why = std::move(why)] {
+    stream_->socket().close(ignored);
+    asio::post(stream_->socket().get_executor(), [self = shared_from_this(), why = std::move(why)] {
         if (self->handlers_.on_closed) self->handlers_.on_closed(why);
         self->handlers_ = {};
     });

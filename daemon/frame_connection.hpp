@@ -3,11 +3,8 @@
 #pragma once
 
 #include "base/task_group.hpp"
+#include "daemon/stream.hpp"
 #include "protocol/framing.hpp"
-
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <array>
 #include <deque>
@@ -18,14 +15,9 @@
 
 namespace osora::daemon {
 
-namespace asio = boost::asio;
-
-/// Completion token of the shells: errors are values, cancellation ends the coroutine.
-inline constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
-
 class FrameConnection : public std::enable_shared_from_this<FrameConnection> {
 public:
-    using Socket = asio::generic::stream_protocol::socket;
+    using Socket = Stream::Socket;
     struct Handlers {
         std::function<void(std::string frame)> on_frame;
         /// Once, never from inside a call of this class; not after abandon(). unreachable: the peer
@@ -36,7 +28,8 @@ public:
     static constexpr std::size_t kOutputBytesMax = 8u << 20;
 
     /// `tasks` must outlive the connection's last use.
-    FrameConnection(Socket socket, TaskGroup& tasks, std::string name);
+    FrameConnection(std::unique_ptr<Stream> stream, TaskGroup& tasks, std::string name);
+    FrameConnection(Socket socket, TaskGroup& tasks, std::string name);  // plain
     void start(Handlers handlers);
 
     /// Queues a frame; ignored when the connection is closed.
@@ -55,12 +48,14 @@ public:
 private:
     static asio::awaitable<void> read_loop(std::shared_ptr<FrameConnection> self);
     static asio::awaitable<void> write_loop(std::shared_ptr<FrameConnection> self);
+    static asio::awaitable<void> write_one(std::shared_ptr<FrameConnection> self,
+                                           std::string_view frame);
     /// False when there is nothing more to read now.
     bool read_once();
     void deliver(std::size_t bytes);
     void close_for(Error why);
 
-    Socket socket_;
+    std::unique_ptr<Stream> stream_;
     TaskGroup& tasks_;
     std::string name_;
     Handlers handlers_;

@@ -20,11 +20,17 @@ struct HangLimits {
 struct NodePulse {
     int node = 0;
     protocol::RankPulse rank;
+    bool stopped = false;  // its process was found stopped by a signal
 };
 
-/// The rank to blame once any rank is over its limit; nullopt while none is. Ranks that wait for it
-/// in a collective fall silent with it, so it is, of those silent for half their limit, the one
-/// that is behind: lowest step, then longest silent, then lowest rank.
+/// Whether the rank has done its part of the step in progress and waits for the others.
+[[nodiscard]] bool is_waiting(protocol::RankPulse const& rank);
+
+/// The rank to blame once any rank is over its limit; nullopt while none is. Ranks that wait for
+/// one that is within its own limit (rank 0 saves a checkpoint) are not over theirs. Ranks that
+/// wait for it in a collective fall silent with it, so it is, of those silent for half their limit,
+/// one that is stopped, or the one that is behind: lowest step, then has not arrived where the
+/// others wait, then longest silent, then lowest rank.
 [[nodiscard]] std::optional<NodePulse> find_hang(std::vector<NodePulse> const& ranks,
                                                  HangLimits const& limits);
 

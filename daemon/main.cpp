@@ -2,8 +2,11 @@
 #include "base/log_sinks.hpp"
 #include "base/version.hpp"
 #include "daemon/agent.hpp"
+#include "daemon/agent_post.hpp"
+#include "daemon/backends/slurm/commands.hpp"
 #include "daemon/history_ingest.hpp"
 #include "daemon/one_run.hpp"
+#include "daemon/serve.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -19,8 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr int kExitUsage = 2, kExitUnreachable = 4, kExitInternal = 5;
 constexpr char const* kHelp =
-    "The controller of a run, and the agent of a node. Started by osora; by hand:\n"
-    "  osorad --one-run ~/.local/state/osora/runs/demo-0001";
+    "The controller of a run, the agent of a node, and the daemon. Started by osora; by hand:\n"
+    "  osorad --one-run ~/.local/state/osora/runs/demo-0001\n"
+    "  osorad serve --state-dir ~/.local/state/osora";
 
 fs::path own_path() {
     std::error_code error;
@@ -33,14 +37,19 @@ fs::path worker_program(Environment const& environment) {
     return chosen.empty() ? own_path().parent_path() / "osora-worker" : fs::absolute(chosen);
 }
 
-int one_run(fs::path const& run_dir, int leash_fd, bool resume) {
-    Environment const environment = current_environment();
+int one_run(OneRunOptions options) {
     std::error_code error;
-    protocol::RunPaths const paths{fs::canonical(run_dir, error)};
+    protocol::RunPaths const paths{fs::canonical(options.paths.dir, error)};
     if (error || !fs::is_directory(paths.dir)) {
-        fmt::print(stderr, "osorad: {}: no run directory\n", run_dir.string());
+        fmt::print(stderr, "osorad: {}: no run directory\n", options.paths.dir.string());
         return kExitUsage;
     }
+    options.paths = paths;
+    options.environment = current_environment();
+    options.osorad = own_path();
+    options.worker_program = worker_program(options.environment);
+    options.ingest = ingest_into_history;
+    int const leash_fd = options.leash_fd;
     std::vector<std::unique_ptr<LogSink>> sinks;
     sinks.push_back(make_stderr_sink(LogFormat::logfmt, LogLevel::warning));
     auto file = make_file_sink(paths.controller_log(), LogFormat::logfmt);
@@ -52,13 +61,6 @@ int one_run(fs::path const& run_dir, int leash_fd, bool resume) {
         fmt::print(stderr, "osorad: --leash-fd {}: no such descriptor is open\n", leash_fd);
         return kExitUsage;
     }
-    OneRunOptions options{.paths = paths,
-                          .leash_fd = leash_fd,
-                          .resume = resume,
-                          .osorad = own_path(),
-                          .worker_program = worker_program(environment),
-                          .environment = environment,
-                          .ingest = ingest_into_history};
     auto const exit_code = run_one(std::move(options), env, log);
     if (exit_code.has_value()) return *exit_code;
     log.error("run not taken up", {{"why", exit_code.error().message}});
@@ -77,7 +79,15 @@ int agent() {
         log.error("agent not started", {{"why", start.error().message}});
         return kExitUsage;
     }
-    Environment const environment = current_environment();
+    Environment environment = current_environment();
+    if (auto const placed = take_place(*start, environment); placed.has_error()) {
+        log.error("agent not started", {{"why", placed.error().message}});
+        return kExitUsage;
+    }
+    if (auto const taken = take_post(*start); taken.has_error()) {
+        log.error("agent not started", {{"why", taken.error().message}});
+        return kExitUsage;
+    }
     fs::path const worker =
         start->worker.empty() ? worker_program(environment) : fs::path(start->worker);
     AgentSetup setup{
@@ -85,21 +95,50 @@ int agent() {
     return run_agent(std::move(setup), env, log);
 }
 
+int serve(fs::path const& state_dir) {
+    Environment environment = current_environment();
+    ServeOptions options;
+    options.state_dir = state_dir;
+    options.osorad = own_path();
+    options.runtime_dir = variable_or(environment, "XDG_RUNTIME_DIR", "");
+    options.notify_socket = variable_or(environment, "NOTIFY_SOCKET", "");
+    options.version = kVersion;
+    remove_variable(environment, "NOTIFY_SOCKET");
+    options.environment = std::move(environment);
+    auto const sink = make_stderr_sink(LogFormat::logfmt, LogLevel::info);
+    RealEnv env;
+    Logger log(*sink, env);
+    auto const exit_code = run_daemon(std::move(options), env, log);
+    if (exit_code.has_value()) return *exit_code;
+    log.error("daemon not started", {{"why", exit_code.error().message}});
+    return exit_code.error().code == Errc::busy ? kExitUnreachable : 1;
+}
+
 int run(int argc, char** argv) {
     CLI::App app(kHelp, "osorad");
-    fs::path run_dir;
-    int leash_fd = -1;
-    bool resume = false;
+    OneRunOptions one;
+    fs::path& run_dir = one.paths.dir;
     app.add_option("--one-run", run_dir, "Control the run in this directory, then exit");
-    app.add_option("--leash-fd", leash_fd,
+    app.add_option("--leash-fd", one.leash_fd,
                    "Descriptor of a pipe; its end is a request to stop (attached runs)");
-    app.add_flag("--resume", resume, "Open the run again when it has ended, but not well");
+    app.add_flag("--resume", one.resume, "Open the run again when it has ended, but not well");
+    app.add_flag("--supervised", one.supervised,
+                 "Somebody starts this again when it dies: agents wait for it");
+    app.add_flag("--agents-anywhere", one.open_to_others,
+                 "Let agents of other machines in (TLS), whatever the backend");
     app.set_version_flag("--version", fmt::format("osorad {} ({})", kVersion, kGitCommit));
     auto* const agent_command =
         app.add_subcommand("agent", "Run this node's workers; instructions come on stdin");
+    auto* const serve_command = app.add_subcommand(
+        "serve", "The daemon: keeps a controller alive for each run of a state folder");
+    fs::path state_dir;
+    serve_command->add_option("--state-dir", state_dir, "As osora's OSORA_STATE_DIR")->required();
+    SlurmCommands slurm(app);
     CLI11_PARSE(app, argc, argv);
     if (agent_command->parsed()) return agent();
-    if (!run_dir.empty()) return one_run(run_dir, leash_fd, resume);
+    if (serve_command->parsed()) return serve(state_dir);
+    if (auto const exit_code = slurm.run(own_path())) return *exit_code;
+    if (!run_dir.empty()) return one_run(std::move(one));
     fmt::print(stderr, "osorad: nothing to do: give --one-run RUN_DIR, or see --help\n");
     return kExitUsage;
 }

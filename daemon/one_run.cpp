@@ -3,8 +3,8 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
+#include "daemon/controller_file.hpp"
 #include "daemon/run_lock.hpp"
-#include "plan/config/run_config.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -41,11 +41,10 @@ std::string host_name() {
     return name.data();
 }
 
-/// The run's own limit for a silent step; 0 = decided from the steps.
-Result<double> step_timeout_of(protocol::RunSubmitted const& submission) {
-    auto const config = protocol::from_json<plan::RunConfig>(submission.config);
-    if (config.has_error()) return Error(config.error()).in("submission.json: config");
-    return config->faults.step_timeout.value_or(0);
+Result<plan::RunConfig> config_of(protocol::RunSubmitted const& submission) {
+    auto config = protocol::from_json<plan::RunConfig>(submission.config);
+    if (config.has_error()) return std::move(config).error().in("submission.json: config");
+    return config;
 }
 
 std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
@@ -75,18 +74,36 @@ std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
     return notices;
 }
 
-ControllerOptions core_options(protocol::RunSubmitted submission, protocol::json::value plan) {
+ControllerOptions core_options(protocol::RunSubmitted submission, BackendTraits const& traits) {
     ControllerOptions options;
     options.submission = std::move(submission);
-    options.plan = std::move(plan);
-    options.token = make_token();
     options.host = host_name();
     options.boot_id = boot_id();
     options.pid = ::getpid();
-    // Agents of an earlier life end by themselves; the backend waits for that.
-    options.adopt_limit = MonotonicTime{0};
-    options.agent_stop_limit = std::chrono::seconds(12);
+    options.lease = traits.lease;
+    options.adopt_limit = traits.adopt_limit;
+    options.agent_stop_limit = traits.agent_stop_limit;
     return options;
+}
+
+/// What agents of an earlier life know stays as it was.
+void take_over(ControllerSetup& setup, protocol::RunPaths const& paths) {
+    auto const last = read_controller_file(paths, setup.core.submission.run_uuid);
+    setup.core.token = last.has_value() ? last->token : make_token();
+    if (last.has_value()) setup.wanted_port = last->port;
+}
+
+void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
+    protocol::RunSubmitted const& submission = setup.core.submission;
+    BackendSetup& backend = setup.backend;
+    backend.osorad = options.osorad;
+    backend.environment = options.environment;
+    backend.start.token = setup.core.token;
+    backend.start.run_uuid = submission.run_uuid;
+    backend.start.run_dir = options.paths.dir.string();
+    backend.start.exec = submission.job == "exec";
+    backend.start.lease_s = std::chrono::duration<double>(setup.core.lease).count();
+    backend.start.worker = options.worker_program.string();
 }
 
 }  // namespace
@@ -95,30 +112,28 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     OSORA_TRY(auto const lock, RunLock::take(options.paths));
     OSORA_TRY(auto submission, read_submission(options.paths));
     OSORA_TRY(auto plan, read_document(options.paths.plan()));
-    OSORA_TRY(double const step_timeout_s, step_timeout_of(submission));
+    ControllerSetup setup;
+    OSORA_TRY(setup.backend.config, config_of(submission));
+    auto const& config = setup.backend.config;
+    OSORA_TRY(setup.backend.traits, backend_traits(config.resources.backend, options.supervised));
     OSORA_TRY(auto file, open_append_file(options.paths.journal()));
     OSORA_TRY(auto opened, JournalFile::open(std::move(file)));
     log.info(
         "controller started",
         {{"run", submission.run_name}, {"records", opened.records.size()}, {"pid", ::getpid()}});
 
-    ControllerSetup setup;
     setup.paths = options.paths;
     setup.notices = notices_of(options.paths, opened);
-    setup.core = core_options(std::move(submission), std::move(plan));
+    setup.core = core_options(std::move(submission), setup.backend.traits);
+    setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
-    setup.core.step_timeout_s = step_timeout_s;
+    setup.core.step_timeout_s = config.faults.step_timeout.value_or(0);
     setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);
-    setup.local.osorad = options.osorad;
-    setup.local.environment = options.environment;
-    setup.local.start.token = setup.core.token;
-    setup.local.start.run_uuid = setup.core.submission.run_uuid;
-    setup.local.start.run_dir = options.paths.dir.string();
-    setup.local.start.exec = setup.core.submission.job == "exec";
-    setup.local.start.lease_s = std::chrono::duration<double>(setup.core.lease).count();
-    setup.local.start.worker = options.worker_program.string();
+    setup.open_to_others = options.open_to_others;
+    take_over(setup, options.paths);
+    set_up_backend(setup, options);
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
     setup.leash_fd = options.leash_fd;
     setup.ingest = options.ingest;

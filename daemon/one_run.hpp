@@ -15,6 +15,8 @@ struct OneRunOptions {
     protocol::RunPaths paths;  // absolute
     int leash_fd = -1;
     bool resume = false;                   // open a run again that has ended, but not well
+    bool supervised = false;               // started again when it dies: agents wait for it
+    bool open_to_others = false;           // ControllerSetup
     std::filesystem::path osorad;          // this program, to run agents
     std::filesystem::path worker_program;  // absolute
     Environment environment;

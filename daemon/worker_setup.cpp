@@ -1,6 +1,7 @@
 // One table of variables; the PATH search of execvp, done before the fork.
 #include "daemon/worker_setup.hpp"
 
+#include "daemon/stacks.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>
@@ -54,10 +55,25 @@ void set_osora_variables(Environment& environment, plan::WorkerJob const& job,
     };
     for (auto const& [name, value] : variables) set_variable(environment, name, value);
     std::array const descriptors{std::pair{"OSORA_AGENT_FD", place.agent_fd},
-                                 std::pair{"OSORA_STORE_FD", place.store_fd}};
+                                 std::pair{"OSORA_STORE_FD", place.store_fd},
+                                 std::pair{"OSORA_STEP_FD", place.step_fd}};
     for (auto const& [name, fd] : descriptors) {
         remove_variable(environment, name);
         if (fd >= 0) set_variable(environment, name, std::to_string(fd));
+    }
+}
+
+/// NCCL's watchdog keeps the last collectives, and writes them when it is asked (daemon/stacks).
+void set_flight_recorder(Environment& environment, plan::WorkerJob const& job, int epoch) {
+    auto const folder = stacks_folder(job.run_dir, epoch);
+    std::array const variables{
+        std::pair{"TORCH_FR_BUFFER_SIZE", std::string("2000")},
+        std::pair{"TORCH_NCCL_DUMP_ON_TIMEOUT", std::string("1")},
+        std::pair{"TORCH_NCCL_DEBUG_INFO_TEMP_FILE", (folder / kFlightFile).string()},
+        std::pair{"TORCH_NCCL_DEBUG_INFO_PIPE_FILE", (folder / kFlightRequest).string()},
+    };
+    for (auto const& [name, value] : variables) {
+        if (!has_variable(environment, name)) set_variable(environment, name, value);
     }
 }
 
@@ -79,7 +95,9 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
     if (!has_variable(setup.environment, "OMP_NUM_THREADS") && threads > 0) {
         set_variable(setup.environment, "OMP_NUM_THREADS", std::to_string(threads));
     }
+    set_flight_recorder(setup.environment, job, place.launch.epoch);
     set_osora_variables(setup.environment, job, place);
+    OSORA_TRY_VOID(check_size(setup.environment));
     if (!is_exec(job)) {
         setup.arguments = {"--job", protocol::RunPaths{job.run_dir}.job().string()};
         return setup;

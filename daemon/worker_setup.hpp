@@ -18,6 +18,7 @@ struct WorkerPlace {
     int local_rank = 0;
     int agent_fd = -1;  // numbers in the child; -1: none
     int store_fd = -1;
+    int step_fd = -1;
 };
 
 struct WorkerSetup {

@@ -5,9 +5,11 @@
 
 #include "base/files.hpp"
 #include "base/units.hpp"
+#include "daemon/last_line.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/node_facts.hpp"
 #include "daemon/process_end.hpp"
+#include "daemon/stacks.hpp"
 #include "protocol/message.hpp"
 #include "protocol/run_directory.hpp"
 
@@ -23,7 +25,10 @@ namespace osora::daemon {
 namespace {
 
 // Numbers in the worker; 0 to 2 are its standard ones.
-constexpr int kAgentFd = 3, kStoreFd = 4;
+constexpr int kAgentFd = 3, kStoreFd = 4, kStepFd = 5;
+constexpr int kStepPipeBytes = 1 << 20;     // a busy agent must not hold a program up
+constexpr off_t kTailBytes = 16 << 10;      // of a log, searched for last words
+constexpr std::size_t kTailKept = 2 << 10;  // of it, in the journal
 
 Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     OSORA_TRY(auto const text, read_file(path));
@@ -32,14 +37,38 @@ Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     return job;
 }
 
+/// The last bytes of a file; "" when it cannot be read.
+std::string tail_of(std::filesystem::path const& path, off_t bytes) {
+    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    off_t const end = file.is_open() ? ::lseek(file.get(), 0, SEEK_END) : 0;
+    std::string text(static_cast<std::size_t>(std::min(std::max<off_t>(end, 0), bytes)), '\0');
+    ssize_t const got =
+        ::pread(file.get(), text.data(), text.size(), end - static_cast<off_t>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return text;
+}
+
 }  // namespace
 
 Workers::Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput on_input)
-    : options_(std::move(options)), tasks_(tasks), log_(log), on_input_(std::move(on_input)) {}
+    : options_(std::move(options)),
+      tasks_(tasks),
+      log_(log),
+      on_input_(std::move(on_input)),
+      steps_(tasks, log, [this](WorkerStepped stepped) { on_input_(std::move(stepped)); }) {}
 
 void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store) {
     oom_kills_ = oom_kills("/").value_or(0);
+    std::error_code ignored;
+    if (std::filesystem::exists("/dev/nvidiactl", ignored)) {  // for c10d's flight recorder
+        std::filesystem::create_directories(stacks_folder(options_.run_dir, launch.epoch), ignored);
+    }
     auto const job = read_job(protocol::RunPaths{options_.run_dir}.job());
+    if (options_.exec && job.has_value()) {
+        auto finder = step_finder(job->config.worker.step_pattern);
+        if (finder.has_error()) log_.error("no steps", {{"why", finder.error().message}});
+        if (finder.has_value()) find_step_ = std::move(*finder);
+    }
     Descriptor store_socket;
     // A program of the user's own binds the port itself.
     if (store && !options_.exec) store_socket = std::move(store->socket);
@@ -49,7 +78,8 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         WorkerPlace const place{.launch = launch,
                                 .local_rank = local_rank,
                                 .agent_fd = options_.exec ? -1 : kAgentFd,
-                                .store_fd = rank == 0 && store_socket.is_open() ? kStoreFd : -1};
+                                .store_fd = rank == 0 && store_socket.is_open() ? kStoreFd : -1,
+                                .step_fd = options_.exec ? kStepFd : -1};
         Result<void> started =
             job.has_error() ? Result<void>(job.error()) : start_one(*job, place, store_socket);
         if (started.has_value()) continue;
@@ -87,6 +117,12 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     }
     Descriptor ours(ends[0]);
     Descriptor const theirs(ends[1]);
+    std::array<int, 2> pipe{-1, -1};
+    if (place.step_fd >= 0 && ::pipe2(pipe.data(), O_CLOEXEC) != 0) {
+        return file_error(errno, "pipe", "worker");
+    }
+    Descriptor records(pipe[0]);
+    Descriptor const steps(pipe[1]);
     SpawnOptions options{.program = setup.program,
                          .arguments = setup.arguments,
                          .environment = setup.environment,
@@ -96,6 +132,7 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
                          .new_session = false};
     if (place.agent_fd >= 0) options.descriptors.emplace_back(theirs.get(), place.agent_fd);
     if (place.store_fd >= 0) options.descriptors.emplace_back(store.get(), place.store_fd);
+    if (place.step_fd >= 0) options.descriptors.emplace_back(steps.get(), place.step_fd);
     OSORA_TRY(Child child, spawn(options));
     log_.info("worker started", {{"epoch", epoch}, {"rank", rank}, {"pid", child.id.pid}});
 
@@ -107,6 +144,15 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     spawned.pid = child.id.pid;
     on_input_(std::move(spawned));
     if (ours.is_open()) watch_link(worker, ours.release());
+    if (records.is_open()) {
+        ::fcntl(steps.get(), F_SETPIPE_SZ, kStepPipeBytes);
+        steps_.add({.epoch = epoch,
+                    .rank = rank,
+                    .pid = child.id.pid,
+                    .records = std::move(records),
+                    .output = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank)},
+                   find_step_);
+    }
     tasks_.spawn(fmt::format("rank {}", rank), watch(worker, std::move(child)));
     return {};
 }
@@ -160,11 +206,12 @@ void Workers::signal(int signal) {
 }
 
 asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child) {
-    std::function<void()> const last_words = [worker] {
+    int const pid = child.id.pid;
+    std::function<void()> const last_words = [this, worker, pid] {
+        steps_.finish(pid);
         if (worker->link) worker->link->drain();
         if (worker->link) worker->link->abandon();
     };
-    int const pid = child.id.pid;
     ExitStatus const status = co_await wait_and_reap(std::move(child), last_words);
     living_.erase(pid);
     log_.info("worker ended", {{"epoch", worker->epoch},
@@ -179,9 +226,35 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     long const kills = oom_kills("/").value_or(0);
     bool const oom_killed = status.signal == SIGKILL && kills > oom_kills_;
     if (oom_killed) oom_kills_ = kills;
-    WorkerExited const exited{worker->epoch, worker->rank, status.exit_code, status.signal,
-                              oom_killed};
-    on_input_(exited);
+    WorkerExited exited{worker->epoch, worker->rank, status.exit_code, status.signal, oom_killed};
+    if (status.signal != 0 || status.exit_code != 0) exited.tail = tail(*worker);
+    // One that was killed from outside had no say.
+    bool const killed = status.signal == SIGKILL || status.signal == SIGTERM ||
+                        status.signal == SIGINT || status.signal == SIGHUP;
+    if (!killed) exited.last_line = last_line_of(exited.tail);
+    exited.tail = last_part(exited.tail, kTailKept);
+    on_input_(std::move(exited));
+}
+
+/// The end of its log.
+std::string Workers::tail(Worker const& worker) const {
+    auto const log = protocol::RunPaths{options_.run_dir}.rank_log(worker.epoch, worker.rank);
+    return tail_of(log, kTailBytes);
+}
+
+void Workers::take_stacks(int epoch) {
+    tasks_.spawn("stacks", take_stacks_of(epoch));
+}
+
+asio::awaitable<void> Workers::take_stacks_of(int epoch) {
+    std::vector<StackSubject> subjects;
+    for (auto const& [pid, worker] : living_) {
+        if (worker->epoch == epoch) subjects.push_back({worker->rank, worker->id});
+    }
+    auto const folder = stacks_folder(options_.run_dir, epoch);
+    auto states = co_await daemon::take_stacks(std::move(subjects), folder);
+    log_.warning("stacks taken", {{"folder", folder.string()}});
+    on_input_(StacksReady{epoch, std::move(states)});
 }
 
 }  // namespace osora::daemon

@@ -8,6 +8,7 @@
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/frame_connection.hpp"
+#include "daemon/step_watch.hpp"
 #include "daemon/store_port.hpp"
 #include "daemon/worker_setup.hpp"
 
@@ -33,8 +34,8 @@ class Workers {
 public:
     using OnInput = std::function<void(AgentInput)>;
 
-    /// `on_input` takes WorkerSpawned, WorkerSaid and WorkerExited; never called from inside a call
-    /// of this class, except start().
+    /// `on_input` takes WorkerSpawned, WorkerSaid, WorkerStepped and WorkerExited; never called
+    /// from inside a call of this class, except start().
     Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput on_input);
 
     /// Reads job.json and starts the ranks of `launch`; answers WorkerSpawned for each. `store`:
@@ -42,6 +43,8 @@ public:
     void start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store);
     void tell(protocol::StopWorker const& message);
     void signal(int signal);
+    /// Writes down what each of them is doing, then answers StacksReady.
+    void take_stacks(int epoch);
 
 private:
     struct Worker {
@@ -52,16 +55,20 @@ private:
     [[nodiscard]] Result<void> start_one(plan::WorkerJob const& job, WorkerPlace place,
                                          Descriptor const& store);
     [[nodiscard]] Descriptor open_log(int epoch, int rank);
+    [[nodiscard]] std::string tail(Worker const& worker) const;
     void watch_link(std::shared_ptr<Worker> const& worker, int fd);
     void hear(Worker const& worker, std::string const& frame);
     void link_broke(Worker const& worker, Error const& why);
     boost::asio::awaitable<void> watch(std::shared_ptr<Worker> worker, Child child);
+    boost::asio::awaitable<void> take_stacks_of(int epoch);
 
     WorkersOptions options_;
     TaskGroup& tasks_;
     Logger& log_;
     OnInput on_input_;
     std::map<int, std::shared_ptr<Worker>> living_;  // by pid
+    StepWatch steps_;                                // exec
+    StepWatch::FindStep find_step_;                  // exec: of the run's step_pattern
     long oom_kills_ = 0;
 };
 

@@ -160,9 +160,10 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
     return guarded(connection, "read history", [&]() -> Result<RunHistory> {
         auto run = run_of_id(connection, run_id);
         if (!run) return Error{Errc::not_found, "the run is no longer in the history"};
-        constexpr std::array<std::string_view, 10> kMetrics{
-            "step_time_s", "data_wait_s", "forward_s", "backward_s", "exposed_comm_s",
-            "optimizer_s", "other_s",     "loss",      "rss_bytes",  "peak_allocated_bytes"};
+        constexpr std::array<std::string_view, 11> kMetrics{
+            "step_time_s",    "data_wait_s", "forward_s",           "backward_s",
+            "exposed_comm_s", "arrival_s",   "optimizer_s",         "other_s",
+            "loss",           "rss_bytes",   "peak_allocated_bytes"};
         RunHistory history;
         history.steps = load_steps(connection, run_id, kMetrics);
         history.events = load_events(connection, run_id);

@@ -20,26 +20,18 @@ bool has_statistics(PlanRequest const& request, std::size_t bucket) {
     return request.clips && bucket < request.clips->buckets.size();
 }
 
-double decode_s(PlanRequest const& request, BucketKey const& key, std::int64_t clip_pixels) {
-    double const known = request.clips ? request.clips->decoded_pixels_per_sample : 0;
-    double const guess = static_cast<double>(clip_pixels) * (kUnknownLeadIn + key.num_frames);
-    double const megapixels = (known > 0 ? known : guess) / 1e6;
+/// Seconds of one thread for a sample.
+double decode_s(PlanRequest const& request, double pixels) {
     double const measured = request.calibration.decode_ms_per_megapixel;
-    return megapixels * 1e-3 * (measured > 0 ? measured : nominal_cpu().decode_ms_per_megapixel);
+    double const rate = measured > 0 ? measured : nominal_cpu().decode_ms_per_megapixel;
+    return pixels / 1e6 * 1e-3 * rate;
 }
 
 /// Shares of clips that fit every bucket, by keep_prob alone; equal ones where keep_prob = 1 of a
 /// large bucket would leave the smaller ones none, because real clips fit them at times.
 std::vector<double> shares_by_keep_prob(RunConfig const& config, ModelShape const& shape) {
     std::vector<double> shares(config.bucket.size(), 1.0);
-    std::vector<BucketEntry> entries;
-    for (BucketSection const& bucket : config.bucket) {
-        entries.push_back({.resolution = bucket.resolution,
-                           .num_frames = bucket.num_frames,
-                           .keep_prob = bucket.keep_prob});
-    }
-    auto const table = BucketTable::make(
-        std::move(entries), {.multiple = shape.pixel_multiple(), .images_from_videos = true});
+    auto const table = bucket_table(config, shape);
     if (!table) return shares;
     ClipShape const huge{.num_frames = 1 << 20, .height = 8192, .width = 8192};
     auto const rows = table->row_shares(huge);
@@ -50,6 +42,8 @@ std::vector<double> shares_by_keep_prob(RunConfig const& config, ModelShape cons
 
 Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::size_t i) {
     OSORA_TRY(BucketKey key, bucket_key(request.config.bucket[i], context.shape));
+    double decoded_pixels =
+        static_cast<double>(context.clip_pixels_max) * (kUnknownLeadIn + key.num_frames);
     if (has_statistics(request, i)) {
         BucketClips const& known = request.clips->buckets[i];
         context.clips[i] = known.clips;
@@ -57,10 +51,11 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
             key.height = known.height;
             key.width = known.width;
         }
+        if (known.decoded_pixels > 0) decoded_pixels = known.decoded_pixels;
     }
     context.keys.push_back(key);
     context.costs.push_back(sample_cost(context.shape, key));
-    context.decode_s.push_back(decode_s(request, key, context.clip_pixels_max));
+    context.decode_s.push_back(decode_s(request, decoded_pixels));
     return {};
 }
 
@@ -88,7 +83,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.ranks = request.config.resources.nodes * request.config.resources.gpus_per_node;
     if (!request.cluster.nodes.empty()) {
         topology::Node const& node = request.cluster.nodes.front();
-        context.cores = std::max(1, node.cores);
+        // Of all nodes, as `ranks`; a rank's share is what counts. The others are like this one.
+        context.cores = std::max(1, node.cores) * request.config.resources.nodes;
         context.gpu = !node.gpus.empty();
         context.host_bytes = static_cast<std::int64_t>(constants.usable_share *
                                                        static_cast<double>(node.memory_bytes));

@@ -22,8 +22,8 @@ struct PlanContext {
     std::vector<double> clips;         // of each, a pass over the data; any unit
     std::vector<double> decode_s;      // of a sample of each, one decoding thread
     std::int64_t clip_pixels_max = 0;  // of the largest source picture
-    int ranks = 1;                     // all on one node
-    int cores = 1;
+    int ranks = 1;                     // on all nodes
+    int cores = 1;                     // of all nodes
     bool gpu = false;
     std::int64_t host_bytes = 0;  // of the node that a plan may fill; 0: unknown
     std::int64_t gpu_bytes = 0;   // of one GPU that a plan may fill; 0: no GPU

@@ -99,7 +99,7 @@ PlanDecision plan_of_exec(PlanRequest const& request) {
     int const cores = request.cluster.nodes.empty() ? 1 : request.cluster.nodes.front().cores;
     decision.chosen.threads_per_rank = resources.cpus_per_worker > 0
                                            ? resources.cpus_per_worker
-                                           : std::max(1, cores / decision.chosen.dp_size);
+                                           : std::max(1, cores / resources.gpus_per_node);
     decision.reasons = {"a program of yours: osora starts its ranks and predicts nothing"};
     return decision;
 }

@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/calibration.hpp"
+#include "plan/clip_statistics.hpp"
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
@@ -16,18 +17,6 @@
 #include <vector>
 
 namespace osora::plan {
-
-/// What the clip index knows of one [[bucket]].
-struct BucketClips {
-    double clips = 0;  // expected in this bucket, a pass over the data; 0: no clip fits
-    int height = 0;    // pixels, the most common shape
-    int width = 0;
-};
-struct ClipStatistics {
-    std::vector<BucketClips> buckets;      // in the order of the run file
-    std::int64_t clip_pixels_max = 0;      // height x width of the largest source picture
-    double decoded_pixels_per_sample = 0;  // source pixels decoded for a sample, mean; 0: unknown
-};
 
 struct PlanRequest {
     RunConfig config;

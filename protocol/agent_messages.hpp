@@ -4,6 +4,7 @@
 #pragma once
 
 #include "protocol/run_events.hpp"
+#include "protocol/stack_messages.hpp"
 
 #include <boost/describe.hpp>
 
@@ -39,12 +40,13 @@ struct RankPulse {
     int step = -1;        // last step that the rank completed in this epoch
     double silent_s = 0;  // since its last message
     double limit_s = 0;   // as its last PhaseChanged asked for; 0 = the controller's default
+    int arrived = -1;     // newest step in which it waits, or waited, for the others
 };
 /// Once a second.
 struct Heartbeat {
     static constexpr std::string_view kType = "heartbeat";
     int epoch = -1;
-    std::vector<RankPulse> ranks;  // living ones; empty for `exec` jobs, whose ranks say nothing
+    std::vector<RankPulse> ranks;  // living ones; of `exec` jobs those that have told of a step
 };
 /// Answer to ReserveStore.
 struct StoreReserved {
@@ -56,12 +58,13 @@ struct StoreReserved {
 };
 /// The last eight are reports.
 using FromAgent =
-    std::variant<AgentHello, Heartbeat, StoreReserved, RankStarted, RankFailed, NodeFinished,
-                 NodeStopped, CheckpointCompleted, RunNotice, MetricChunk>;
+    std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted, RankFailed,
+                 NodeFinished, NodeStopped, CheckpointCompleted, RunNotice, MetricChunk>;
 
 template <class T>
-inline constexpr bool is_report = !std::is_same_v<T, AgentHello> && !std::is_same_v<T, Heartbeat> &&
-                                  !std::is_same_v<T, StoreReserved>;
+inline constexpr bool is_report =
+    !std::is_same_v<T, AgentHello> && !std::is_same_v<T, Heartbeat> &&
+    !std::is_same_v<T, StoreReserved> && !std::is_same_v<T, StacksTaken>;
 
 // Controller to agent. Any of them renews the agent's lease.
 struct Welcome {
@@ -112,12 +115,12 @@ struct Dismiss {
     static constexpr std::string_view kType = "dismiss";
 };
 using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, LaunchWorkers,
-                             StopEpoch, Dismiss>;
+                             StopEpoch, TakeStacks, Dismiss>;
 
 BOOST_DESCRIBE_STRUCT(AgentHello, (),
                       (protocol, token, node, host, boot_id, pid, start_ticks, epoch, workers_left,
                        first_report, facts))
-BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s))
+BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (life))

@@ -2,6 +2,9 @@
 
 #include <boost/beast/core/detail/base64.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 namespace osora::protocol {
 namespace {
 
@@ -76,6 +79,21 @@ Result<std::string> bytes_from_json(json::value const& value) {
     return bytes;
 }
 
+namespace {
+
+/// 1e999 reads as infinity, which no JSON can say again: it would spoil the next file it is put in.
+bool is_finite(json::value const& value) {
+    if (auto const* number = value.if_double()) return std::isfinite(*number);
+    if (auto const* array = value.if_array()) return std::ranges::all_of(*array, is_finite);
+    if (auto const* object = value.if_object()) {
+        return std::ranges::all_of(*object,
+                                   [](auto const& each) { return is_finite(each.value()); });
+    }
+    return true;
+}
+
+}  // namespace
+
 Result<json::value> parse_json(std::string_view text) {
     json::parse_options options;
     options.max_depth = 64;
@@ -94,7 +112,9 @@ Result<json::value> parse_json(std::string_view text) {
         return Error{Errc::invalid_input,
                      "JSON: " + error.message() + " near offset " + std::to_string(used)};
     }
-    return parser.release();
+    auto value = parser.release();
+    if (!is_finite(value)) return Error{Errc::invalid_input, "JSON: a number is out of range"};
+    return value;
 }
 
 Error type_error(std::string_view expected, json::value const& found) {

@@ -1,5 +1,6 @@
 #include "protocol/metric_reducer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <tuple>
@@ -27,12 +28,23 @@ bool less(double a, double b) {
 
 }  // namespace
 
-MetricReducer::MetricReducer(int epoch, int node, int first_rank, int ranks)
-    : epoch_(epoch), node_(node), first_rank_(first_rank), ranks_(ranks) {}
+MetricReducer::MetricReducer(int epoch, int node, int first_rank, int ranks, Wait wait)
+    : epoch_(epoch),
+      node_(node),
+      first_rank_(first_rank),
+      ranks_(ranks),
+      wait_(wait),
+      last_steps_(static_cast<std::size_t>(ranks), -1) {}
+
+bool MetricReducer::is_complete(int step, Row const& row) const {
+    if (wait_ == Wait::all) return row.ranks == ranks_;
+    return std::ranges::all_of(last_steps_, [&](int last) { return last < 0 || last >= step; });
+}
 
 void MetricReducer::add(int rank, StepMetrics const& metrics) {
     int const local_rank = rank - first_rank_;
     if (local_rank < 0 || local_rank >= ranks_ || metrics.step < next_step_) return;
+    last_steps_[static_cast<std::size_t>(local_rank)] = metrics.step;
     Row& row = rows_[metrics.step];
     if (row.reported.empty()) row.reported.assign(static_cast<std::size_t>(ranks_), false);
     if (row.reported[static_cast<std::size_t>(local_rank)]) return;
@@ -60,8 +72,11 @@ void MetricReducer::add(int rank, StepMetrics const& metrics) {
 
 std::optional<MetricChunk> MetricReducer::take(bool partial) {
     if (rows_.empty()) return std::nullopt;
+    auto const may_go = [&] {
+        return partial || is_complete(rows_.begin()->first, rows_.begin()->second);
+    };
     int const ranks = rows_.begin()->second.ranks;
-    if (ranks < ranks_ && !partial) return std::nullopt;
+    if (!may_go()) return std::nullopt;
     MetricChunk chunk;
     chunk.epoch = epoch_;
     chunk.node = node_;
@@ -69,7 +84,8 @@ std::optional<MetricChunk> MetricReducer::take(bool partial) {
     chunk.step0 = rows_.begin()->first;
     next_step_ = chunk.step0;
     while (!rows_.empty() && rows_.begin()->first == next_step_ &&
-           rows_.begin()->second.ranks == ranks && next_step_ - chunk.step0 < kChunkSteps) {
+           rows_.begin()->second.ranks == ranks && next_step_ - chunk.step0 < kChunkSteps &&
+           may_go()) {
         append(chunk, rows_.begin()->second);
         rows_.erase(rows_.begin());
         ++next_step_;

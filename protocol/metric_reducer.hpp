@@ -17,8 +17,14 @@ public:
     static constexpr std::size_t kRowsMax = 8192;  // kept while nobody takes them
     static constexpr int kChunkSteps = 128;        // keeps a chunk far below the frame limit
 
+    /// Whose steps a row waits for.
+    enum class Wait {
+        all,      // every rank reports every step
+        speakers  // of those that report at all (exec: often rank 0 alone), in ascending order
+    };
+
     /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
-    MetricReducer(int epoch, int node, int first_rank, int ranks);
+    MetricReducer(int epoch, int node, int first_rank, int ranks, Wait wait = Wait::all);
 
     /// A rank of another node, or a step that was taken already, is ignored. NaN counts as the
     /// greatest value, so that argmax names a rank that has it.
@@ -28,6 +34,9 @@ public:
     /// there is none. With `partial` also steps that some ranks never reported (end of an epoch);
     /// MetricChunk::ranks says how many did.
     [[nodiscard]] std::optional<MetricChunk> take(bool partial = false);
+
+    /// Steps that wait to be taken.
+    [[nodiscard]] std::size_t rows() const { return rows_.size(); }
 
     /// Rows that were dropped because nobody took them, since the last call.
     [[nodiscard]] std::uint64_t take_dropped();
@@ -44,9 +53,12 @@ private:
         std::vector<Cell> cells;  // one for each column
     };
     static void append(MetricChunk& chunk, Row const& row);
+    [[nodiscard]] bool is_complete(int step, Row const& row) const;
 
     int epoch_, node_, first_rank_, ranks_;
-    int next_step_ = 0;  // below it everything was taken
+    Wait wait_;
+    std::vector<int> last_steps_;  // by local rank; -1 = has not reported
+    int next_step_ = 0;            // below it everything was taken
     std::uint64_t dropped_ = 0;
     std::map<int, Row> rows_;  // by step
 };

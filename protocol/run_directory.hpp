@@ -10,9 +10,14 @@
 //       submission.json         RunSubmitted, written by the CLI before the controller starts
 //       plan.json job.json      plan::PlanDecision, plan::WorkerJob
 //       journal                 protocol/journal.hpp; its appender holds controller.lock (flock)
+//       controller.json         protocol/controller_file.hpp, mode 0600: it holds the run's token
+//       controller.pem          key and certificate of the controller, mode 0600 (TLS only)
 //       control.sock            protocol/control_messages.hpp (or the path in control.path, when
 //                               RUN_DIR is too long for a socket)
 //       controller.log agent-NODE.log
+//       job.sh environment      Slurm: the batch script; the submitter's variables
+//       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
+//       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
 //       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
 #pragma once
@@ -33,7 +38,13 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path lock() const { return dir / "controller.lock"; }
     [[nodiscard]] std::filesystem::path control_socket() const { return dir / "control.sock"; }
     [[nodiscard]] std::filesystem::path control_path() const { return dir / "control.path"; }
+    [[nodiscard]] std::filesystem::path environment() const { return dir / "environment"; }
+    [[nodiscard]] std::filesystem::path job_script() const { return dir / "job.sh"; }
+    [[nodiscard]] std::filesystem::path slurm_job() const { return dir / "slurm.json"; }
+    [[nodiscard]] std::filesystem::path stop_request() const { return dir / "stop.json"; }
     [[nodiscard]] std::filesystem::path controller_log() const { return dir / "controller.log"; }
+    [[nodiscard]] std::filesystem::path controller_file() const { return dir / "controller.json"; }
+    [[nodiscard]] std::filesystem::path controller_key() const { return dir / "controller.pem"; }
     [[nodiscard]] std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
     [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {
         return dir / "logs" / std::to_string(epoch) / (std::to_string(rank) + ".log");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "protocol/json.hpp"
+#include "protocol/metric_chunk.hpp"
 #include "protocol/worker_messages.hpp"
 
 #include <boost/describe.hpp>
@@ -91,6 +92,7 @@ struct RankFailed {
     int signal = 0;
     bool oom_killed = false;  // the kernel's out-of-memory killer is known to be the cause
     std::string message;      // the worker's own last words, or ""
+    std::string tail = {};    // end of its log; of the first rank of a node that fails
 };
 struct NodeFinished {  // every rank of the node ended well
     static constexpr std::string_view kType = "node_finished";
@@ -102,6 +104,9 @@ struct HangDetected {
     int epoch = 0, node = 0, rank = 0;
     Phase phase = Phase::starting;
     double silent_s = 0;
+    int step = -1;            // last one that it completed
+    int waiting = 0;          // ranks that have arrived at a collective and wait
+    std::string detail = {};  // what it was found doing: "is stopped by a signal"
 };
 struct CheckpointCompleted {
     static constexpr std::string_view kType = "checkpoint";
@@ -132,19 +137,6 @@ struct RunEnded {
     std::string cause;  // as the user reads it; empty when all is well
 };
 
-/// Steps [step0, step0 + n) of the ranks of one node, reduced by its agent.
-struct MetricColumn {
-    std::vector<double> mean, min, max;
-    std::vector<int> argmax;  // global rank that had the maximum
-};
-struct MetricChunk {
-    static constexpr std::string_view kType = "metrics";
-    int epoch = 0, node = 0, ranks = 0, step0 = 0;
-    std::vector<std::string> bucket;              // per step
-    std::vector<int> samples;                     // per step, summed over the node's ranks
-    std::map<std::string, MetricColumn> columns;  // by StepMetrics member: "step_time_s", "loss"...
-};
-
 using RunEvent =
     std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
                  RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
@@ -165,15 +157,14 @@ BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, f
 BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
 BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (epoch, world_size, store_host, store_port))
 BOOST_DESCRIBE_STRUCT(RankStarted, (), (epoch, node, rank, pid, start_step, facts))
-BOOST_DESCRIBE_STRUCT(RankFailed, (), (epoch, node, rank, exit_code, signal, oom_killed, message))
+BOOST_DESCRIBE_STRUCT(RankFailed, (),
+                      (epoch, node, rank, exit_code, signal, oom_killed, message, tail))
 BOOST_DESCRIBE_STRUCT(NodeFinished, (), (epoch, node, steps, stopped))
-BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s))
+BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s, step, waiting, detail))
 BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (epoch, step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(RunNotice, (), (epoch, node, rank, step, kind, severity, detail))
 BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
 BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left))
 BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
-BOOST_DESCRIBE_STRUCT(MetricColumn, (), (mean, min, max, argmax))
-BOOST_DESCRIBE_STRUCT(MetricChunk, (), (epoch, node, ranks, step0, bucket, samples, columns))
 
 }  // namespace osora::protocol

@@ -42,11 +42,12 @@ void advance(RunStatus& run) {
 void fault(RunStatus& run, Ruling const& ruling, std::string cause) {
     run.cause_is_echo = ruling.echo;
     ++run.rounds;
-    if (!ruling.retry || run.restarts >= run.restarts_max) {
+    bool const free = ruling.free && run.free_retries < kFreeRetriesMax;
+    if (!ruling.retry || (!free && run.restarts >= run.restarts_max)) {
         finish(run, ruling, std::move(cause));
         return;
     }
-    ++run.restarts;
+    ++(free ? run.free_retries : run.restarts);
     run.state = RunState::relaunching;
     run.ordered = false;
     run.cause = std::move(cause);
@@ -96,7 +97,7 @@ void on(RunStatus& run, PlanChosen const&) {
 void reopen(RunStatus& run) {
     run.state = RunState::allocating;
     run.verdict = Verdict::none;
-    run.exit_code = run.restarts = run.rounds = 0;
+    run.exit_code = run.restarts = run.free_retries = run.rounds = 0;
     run.cause.clear();
     run.cause_is_echo = run.ordered = false;
     run.stop = StopMode::none;
@@ -152,6 +153,7 @@ void on(RunStatus& run, LaunchOrdered const& event) {
     run.cause_is_echo = false;
     run.store_host = event.store_host;
     run.store_port = event.store_port;
+    run.ranks_starting = static_cast<int>(run.nodes.size()) * run.ranks_per_node;
     for (NodeStatus& node : run.nodes) {
         node.finished = node.stopped = false;
         node.losses = node.processes_left = 0;
@@ -164,11 +166,9 @@ void on(RunStatus& run, RankStarted const& event) {
     int const local_rank = event.rank - event.node * run.ranks_per_node;
     if (node == nullptr || local_rank < 0 || local_rank >= run.ranks_per_node) return;
     if (run.state != RunState::launching || !run.ordered) return;
+    if (node->started[static_cast<std::size_t>(local_rank)]) return;
     node->started[static_cast<std::size_t>(local_rank)] = true;
-    bool const all_started = std::ranges::all_of(run.nodes, [](NodeStatus const& each) {
-        return std::ranges::find(each.started, false) == each.started.end();
-    });
-    if (all_started) run.state = RunState::running;
+    if (--run.ranks_starting == 0) run.state = RunState::running;
 }
 
 void on(RunStatus& run, RankFailed const& event) {

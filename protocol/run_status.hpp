@@ -49,11 +49,13 @@ struct RunStatus {
     std::string cause;                // of the last relaunch or of the end, as the user reads it
     bool cause_is_echo = false;       // a better cause of the same epoch may still replace it
     StopMode stop = StopMode::none;
-    int rounds = 0;        // of faults since the last LaunchOrdered; each counts as a restart
-    bool exec = false;     // job = "exec"
-    int epoch = -1;        // newest one that was ordered
-    bool ordered = false;  // in launching: LaunchOrdered of `epoch` was journalled
-    int restarts = 0;      // relaunches so far, over the whole run
+    int rounds = 0;          // of faults since the last LaunchOrdered; each counts as a restart
+    bool exec = false;       // job = "exec"
+    int epoch = -1;          // newest one that was ordered
+    bool ordered = false;    // in launching: LaunchOrdered of `epoch` was journalled
+    int ranks_starting = 0;  // of `epoch`: have not said hello
+    int restarts = 0;        // relaunches so far, over the whole run
+    int free_retries = 0;    // relaunches that do not count among them (Ruling::free)
     int restarts_max = 0;
     int ranks_per_node = 1;
     int lives = 0;             // controllers so far

@@ -2,6 +2,8 @@
 // a chunk is trusted: columns may be missing or short.
 #include "protocol/run_view.hpp"
 
+#include "protocol/verdicts.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,6 +57,9 @@ StepView step_of(MetricChunk const& chunk, std::size_t i) {
     step.lr = mean_of(chunk, "lr", i);
     step.data_wait_s = mean_of(chunk, "data_wait_s", i);
     step.exposed_comm_s = mean_of(chunk, "exposed_comm_s", i);
+    auto const* comm = column(chunk, "exposed_comm_s");
+    step.least_comm_s = comm != nullptr ? at(comm->min, i) : std::nan("");
+    step.arrivals = arrivals_of(chunk, i);
     step.bucket = chunk.bucket[i];
     return step;
 }
@@ -65,6 +70,8 @@ void merge(StepView& into, StepView const& other) {
     merge_mean(into.grad_norm, into.ranks, other.grad_norm, other.ranks);
     merge_mean(into.data_wait_s, into.ranks, other.data_wait_s, other.ranks);
     merge_mean(into.exposed_comm_s, into.ranks, other.exposed_comm_s, other.ranks);
+    into.least_comm_s = std::fmin(into.least_comm_s, other.least_comm_s);
+    merge(into.arrivals, other.arrivals);
     into.samples += other.samples;
     into.ranks += other.ranks;
 }
@@ -83,21 +90,26 @@ double median_step_time(std::deque<StepView> const& steps) {
 
 /// Rates over the recent steps that every rank has reported (the newest may wait for a node).
 void update_rates(RunView& view) {
-    double time = 0, wait = 0, comm = 0, samples = 0;
+    double time = 0, wait = std::nan(""), comm = wait, least = wait, samples = 0;
     int steps = 0;
+    auto const add = [](double& sum, double value) {
+        if (std::isfinite(value)) sum = std::isnan(sum) ? value : sum + value;
+    };
     for (StepView const& step : view.recent_steps) {
         if (!std::isfinite(step.step_time_s) || step.step_time_s <= 0) continue;
         ++steps;
         time += step.step_time_s;
         samples += step.samples;
-        if (std::isfinite(step.data_wait_s)) wait += step.data_wait_s;
-        if (std::isfinite(step.exposed_comm_s)) comm += step.exposed_comm_s;
+        add(wait, step.data_wait_s);
+        add(comm, step.exposed_comm_s);
+        add(least, step.least_comm_s);
     }
     if (steps == 0) return;
     view.step_time_s = median_step_time(view.recent_steps);
     view.samples_per_s = samples / time;
     view.data_wait_share = wait / time;
     view.exposed_comm_share = comm / time;
+    view.rank_wait_share = (comm - least) / time;
     int const left = view.steps - view.steps_done;
     view.eta_s = left > 0 ? left * time / steps : 0;
 }
@@ -156,6 +168,8 @@ void on(RunView& view, ControllerStarted const& event, std::int64_t) {
 
 void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
     if (event.epoch != view.status.epoch) return;
+    view.node_views.assign(view.status.nodes.size(), {});
+    view.straggler.reset();
     view.recent_steps.clear();
     view.smoothed_steps = 0;
 }
@@ -177,9 +191,20 @@ void on(RunView& view, RunEnded const&, std::int64_t wall_us) {
     view.ended_us = wall_us;
 }
 
+void note_failure(RunView& view, RankEnd const& end) {
+    auto const [known, fresh] = view.first_failures.try_emplace(end.epoch, end);
+    if (!fresh && known->second.echo && !end.echo) known->second = end;
+}
+
 void on(RunView& view, RankFailed const& event, std::int64_t) {
-    keep(view.rank_ends, {event.epoch, event.node, event.rank, event.exit_code, event.signal,
-                          event.oom_killed, event.message});
+    bool const exec = view.status.exec;
+    RankEnd const end{event.epoch,   event.node,
+                      event.rank,    event.exit_code,
+                      event.signal,  event.oom_killed,
+                      event.message, describe(event, exec),
+                      event.tail,    rule_on(event, exec).echo};
+    keep(view.rank_ends, end);
+    note_failure(view, end);
 }
 
 void on(RunView& view, RunNotice const& event, std::int64_t) {
@@ -189,9 +214,57 @@ void on(RunView& view, RunNotice const& event, std::int64_t) {
 
 void on(RunView& view, HangDetected const& event, std::int64_t) {
     keep(view.hangs, event);
+    RankEnd end;
+    end.epoch = event.epoch;
+    end.node = event.node;
+    end.rank = event.rank;
+    end.cause = describe(event);
+    note_failure(view, end);
 }
 void on(RunView& view, NodeLost const& event, std::int64_t) {
     keep(view.nodes_lost, event);
+}
+
+double mean_of_chunk(std::vector<double> const& values) {
+    double sum = 0;
+    int count = 0;
+    for (double const each : values) {
+        if (!std::isfinite(each)) continue;
+        sum += each;
+        ++count;
+    }
+    return count > 0 ? sum / count : std::nan("");
+}
+
+NodeView node_view_of(MetricChunk const& chunk, NodeView const& before) {
+    NodeView node;
+    auto const mean_of_max = [&](char const* name) {
+        auto const* found = column(chunk, name);
+        return found != nullptr ? mean_of_chunk(found->max) : std::nan("");
+    };
+    std::size_t const last = chunk.bucket.size() - 1;
+    node.steps_done =
+        std::max(before.steps_done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
+    node.step_time_s = mean_of_max("step_time_s");
+    node.arrival_s = mean_of_max("arrival_s");
+    auto const* comm = column(chunk, "exposed_comm_s");
+    node.exposed_comm_s = comm != nullptr ? mean_of_chunk(comm->mean) : std::nan("");
+    node.latest_rank = arrivals_of(chunk, last).latest_rank;
+    node.rss_bytes = bytes_of(max_of(chunk, "rss_bytes", last));
+    for (std::size_t i = 0; i <= last; ++i) {
+        node.peak_allocated_bytes =
+            std::max(node.peak_allocated_bytes, bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
+    }
+    return node;
+}
+
+void update_straggler(RunView& view) {
+    std::vector<ArrivalRow> rows;
+    int const ranks = view.nodes * view.ranks_per_node;
+    for (StepView const& step : view.recent_steps) {
+        if (step.ranks == ranks) rows.push_back({step.arrivals, step.ranks, step.step_time_s});
+    }
+    view.straggler = find_straggler(rows);
 }
 
 /// Numbers that no agent sends.
@@ -207,18 +280,20 @@ bool is_sane(RunView const& view, MetricChunk const& chunk) {
 void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
     if (!is_sane(view, chunk)) return;
     if (view.first_step_us == 0) view.first_step_us = wall_us;
-    view.node_rss_bytes.resize(view.status.nodes.size());
-    std::int64_t& rss = view.node_rss_bytes[static_cast<std::size_t>(chunk.node)];
+    view.node_views.resize(view.status.nodes.size());
+    NodeView& node = view.node_views[static_cast<std::size_t>(chunk.node)];
+    node = node_view_of(chunk, node);
+    view.has_loss = view.has_loss || column(chunk, "loss") != nullptr;
     for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
         add_step(view, step_of(chunk, i));
         smooth(view);
-        rss = bytes_of(max_of(chunk, "rss_bytes", i));
-        view.peak_rss_bytes = std::max(view.peak_rss_bytes, rss);
-        view.peak_allocated_bytes =
-            std::max(view.peak_allocated_bytes, bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
+        view.peak_rss_bytes =
+            std::max(view.peak_rss_bytes, bytes_of(max_of(chunk, "rss_bytes", i)));
     }
-    view.rss_bytes = std::ranges::max(view.node_rss_bytes);
+    view.peak_allocated_bytes = std::max(view.peak_allocated_bytes, node.peak_allocated_bytes);
+    view.rss_bytes = std::ranges::max(view.node_views, {}, &NodeView::rss_bytes).rss_bytes;
     update_rates(view);
+    update_straggler(view);
 }
 
 template <class T>

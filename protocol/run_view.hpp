@@ -3,10 +3,12 @@
 #pragma once
 
 #include "protocol/run_status.hpp"
+#include "protocol/straggler.hpp"
 
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,13 +22,28 @@ struct StepView {
     double step_time_s = 0;                      // maximum over ranks
     double loss = 0, grad_norm = 0, lr = 0;      // mean over ranks
     double data_wait_s = 0, exposed_comm_s = 0;  // mean over ranks
+    double least_comm_s = 0;                     // exposed, of the rank that waits least
+    Arrivals arrivals;
     std::string bucket;
+};
+
+/// What a node reported last: means over the steps of one chunk; NaN = not told.
+struct NodeView {
+    int steps_done = 0;
+    double step_time_s = 0;  // maximum over its ranks
+    double arrival_s = 0;    // own work of its latest rank
+    double exposed_comm_s = 0;
+    int latest_rank = -1;
+    std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over its ranks
 };
 
 struct RankEnd {  // a rank that failed, in the order of the journal
     int epoch = 0, node = 0, rank = 0, exit_code = 0, signal = 0;
     bool oom_killed = false;
     std::string message;
+    std::string cause;  // as a sentence
+    std::string tail;   // end of its log; "" = not kept
+    bool echo = false;  // it lost its peers: hardly the cause
 };
 
 struct RunView {
@@ -56,15 +73,19 @@ struct RunView {
     std::string bucket;      // of the newest step
     double step_time_s = 0;  // median
     double samples_per_s = 0;
-    double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1
-    double eta_s = 0;                          // to the last step, from the mean step; 0 = unknown
-    std::int64_t rss_bytes = 0;                // maximum over ranks, newest step
-    std::vector<std::int64_t> node_rss_bytes;  // of each node
+    double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1; NaN = not told
+    double rank_wait_share = 0;  // of exposed_comm_share: waiting for a slower rank
+    bool has_loss = false;       // a program of the user's own may tell none
+    std::optional<Straggler> straggler;
+    double eta_s = 0;                  // to the last step, from the mean step; 0 = unknown
+    std::int64_t rss_bytes = 0;        // maximum over ranks, newest step
+    std::vector<NodeView> node_views;  // of each node, in this epoch
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
     std::deque<StepView> recent_steps;  // of this epoch, oldest first, at most kRecentSteps
 
     // What went wrong or is worth knowing; the newest kKept of each, with the count of all.
     std::deque<RankEnd> rank_ends;
+    std::map<int, RankEnd> first_failures;  // by epoch: the first that is no echo, or hangs
     std::deque<RunNotice> notices;
     std::map<std::string, int> notice_counts;  // by kind
     std::deque<HangDetected> hangs;

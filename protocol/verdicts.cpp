@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <csignal>
+#include <span>
 #include <string_view>
 
 namespace osora::protocol {
@@ -51,6 +54,31 @@ bool is_crash(int signal) {
            signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
 }
 
+bool mentions(std::string_view text, std::span<std::string_view const> phrases) {
+    auto const same = [](unsigned char a, unsigned char b) {
+        return std::tolower(a) == std::tolower(b);
+    };
+    return std::ranges::any_of(phrases, [&](std::string_view phrase) {
+        return !std::ranges::search(text, phrase, same).empty();
+    });
+}
+
+Ruling rule_on_program(RankFailed const& failed) {
+    constexpr std::array<std::string_view, 2> kTaken{"address already in use", "eaddrinuse"};
+    constexpr std::array<std::string_view, 7> kLostPeer{"connection closed by peer",
+                                                        "connection reset by peer",
+                                                        "connection refused",
+                                                        "broken pipe",
+                                                        "socket timeout",
+                                                        "communicator was aborted",
+                                                        "remote process exited"};
+    if (mentions(failed.message, kTaken)) {
+        return {.verdict = Verdict::comm, .retry = true, .free = true};
+    }
+    bool const echo = failed.message.empty() || mentions(failed.message, kLostPeer);
+    return {Verdict::app_bug, true, echo};
+}
+
 }  // namespace
 
 Ruling rule_on(RankFailed const& failed, bool exec) {
@@ -60,8 +88,8 @@ Ruling rule_on(RankFailed const& failed, bool exec) {
         return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
     }
     if (Row const* row = row_of(failed.exit_code, exec)) return row->ruling;
-    // Ranks of a user's own program fail with any code when they lose a peer.
-    return {Verdict::app_bug, exec, exec};
+    if (exec) return rule_on_program(failed);
+    return {Verdict::app_bug, false};
 }
 
 std::string describe(RankFailed const& failed, bool exec) {
@@ -88,8 +116,16 @@ std::string describe(NodeLost const& lost) {
 }
 
 std::string describe(HangDetected const& hang) {
-    return fmt::format("rank {} on node {} made no progress for {:.0f} s in phase '{}'", hang.rank,
-                       hang.node, hang.silent_s, boost::describe::enum_to_string(hang.phase, "?"));
+    std::string text =
+        fmt::format("rank {} on node {} made no progress for {:.0f} s in phase '{}'", hang.rank,
+                    hang.node, hang.silent_s, boost::describe::enum_to_string(hang.phase, "?"));
+    if (hang.step >= 0) text += fmt::format(" after step {}", hang.step);
+    if (!hang.detail.empty()) text += ": it " + hang.detail;
+    if (hang.waiting > 0) {
+        text += fmt::format("; {} rank{} for it", hang.waiting,
+                            hang.waiting == 1 ? " waits" : "s wait");
+    }
+    return text;
 }
 
 int exit_code_of(Ruling const& ruling) {

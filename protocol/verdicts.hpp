@@ -17,16 +17,22 @@ constexpr int kExitEndedByController = 16, kExitDoNotRequeue = 93;
 /// NodeLost.why of a node that stopped talking; others are free text.
 inline constexpr std::string_view kFellSilent = "fell silent";
 
+constexpr int kFreeRetriesMax = 5;  // of a run
+
 struct Ruling {
     Verdict verdict = Verdict::internal;
     bool retry = false;  // relaunch from the last checkpoint while restarts are left
     /// A rank that lost its peers: likely the echo of another failure, which then is the cause.
     bool echo = false;
     bool do_not_requeue = false;  // osora exits with 93, whatever the verdict
+    /// Nobody's fault and gone with the next epoch: costs no restart, kFreeRetriesMax times.
+    bool free = false;
     friend bool operator==(Ruling const&, Ruling const&) = default;
 };
 
-/// `exec`: exit codes of the user's own program have no meaning but 0, 93, 126 and 127.
+/// `exec`: exit codes of the user's own program have no meaning but 0, 93, 126 and 127; what it
+/// said last tells a rank that lost its peers, or found MASTER_PORT taken, from one that failed
+/// itself.
 [[nodiscard]] Ruling rule_on(RankFailed const& failed, bool exec);
 
 /// "rank 1 on node 0 was killed by signal 9", "rank 3 on node 1 exited with 13 (data): clip 7 ...".

@@ -40,12 +40,20 @@ struct StepMetrics {
     double step_time_s = 0;
     double data_wait_s = 0, forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
     double other_s = 0;
+    /// From the start of the step until the rank waits for the others: its own work. Wall times of
+    /// phases with a collective in them are alike on all ranks; this one names the slow rank.
+    double arrival_s = 0;
     double loss = 0;       // mean over this rank's samples of the step
     double grad_norm = 0;  // of the reduced gradient, before clipping; equal on all ranks
     double lr = 0;
     int samples = 0;  // of this rank
     std::int64_t rss_bytes = 0;
     std::int64_t peak_allocated_bytes = 0;  // device memory; 0 on CPU
+};
+/// The rank has done its own work of a step and is about to wait for the others.
+struct Arrived {
+    static constexpr std::string_view kType = "arrived";
+    int step = 0;
 };
 struct CheckpointSaved {
     static constexpr std::string_view kType = "checkpoint";
@@ -73,7 +81,7 @@ struct WorkerFinished {
     int steps = 0;         // steps done in all epochs = config.train.steps, or where it stopped
     bool stopped = false;  // asked to stop before the end
 };
-using FromWorker = std::variant<WorkerHello, PhaseChanged, StepMetrics, CheckpointSaved,
+using FromWorker = std::variant<WorkerHello, PhaseChanged, Arrived, StepMetrics, CheckpointSaved,
                                 WorkerNotice, WorkerFailed, WorkerFinished>;
 
 // Agent to worker.
@@ -87,10 +95,11 @@ using ToWorker = std::variant<StopWorker>;
 
 BOOST_DESCRIBE_STRUCT(WorkerHello, (), (protocol, rank, pid, start_step, facts))
 BOOST_DESCRIBE_STRUCT(PhaseChanged, (), (phase, limit_s))
+BOOST_DESCRIBE_STRUCT(Arrived, (), (step))
 BOOST_DESCRIBE_STRUCT(StepMetrics, (),
                       (step, bucket, step_time_s, data_wait_s, forward_s, backward_s,
-                       exposed_comm_s, optimizer_s, other_s, loss, grad_norm, lr, samples,
-                       rss_bytes, peak_allocated_bytes))
+                       exposed_comm_s, optimizer_s, other_s, arrival_s, loss, grad_norm, lr,
+                       samples, rss_bytes, peak_allocated_bytes))
 BOOST_DESCRIBE_STRUCT(CheckpointSaved, (), (step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(WorkerNotice, (), (kind, severity, step, detail))
 BOOST_DESCRIBE_STRUCT(WorkerFailed, (), (exit_code, message))

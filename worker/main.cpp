@@ -1,11 +1,13 @@
 // osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
 // file; who it is comes from the environment. Exit codes: CONTRACT section 4.
 #include "base/files.hpp"
+#include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
+#include "worker/jobs/calibrate_decode.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/train_job.hpp"
 
@@ -25,7 +27,10 @@ namespace {
 constexpr std::string_view kUsage =
     "osora-worker: one rank of an osora job\n"
     "usage: osora-worker --job RUN_DIR/job.json\n"
-    "       osora-worker --calibrate       measures this machine for the planner, prints JSON\n"
+    "       osora-worker --calibrate [MANIFEST]\n"
+    "                                      measures this machine (and the decoding of these "
+    "clips)\n"
+    "                                      for the planner, prints JSON\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -58,14 +63,22 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
         return fail(agent, {Errc::invalid_input,
                             fmt::format("job '{}' is not one of: train", job->config.run.job)});
     }
+    // The agent knows the name, too (daemon/stacks.hpp).
+    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /
+                    fmt::format("{}.own", self.rank));
     auto const outcome = run_train_job(*job, self, agent);
     if (outcome.has_error()) return fail(agent, outcome.error());
     agent.send(protocol::WorkerFinished{.steps = outcome->steps, .stopped = outcome->stopped});
     return 0;
 }
 
-int print_calibration() {
-    auto const found = calibrate_cpu();
+int print_calibration(std::string const& manifest) {
+    auto found = calibrate_cpu();
+    if (found.has_value() && !manifest.empty()) {
+        auto const rate = decode_ms_per_megapixel(manifest);
+        if (rate.has_value()) found->decode_ms_per_megapixel = *rate;
+        if (rate.has_error()) found = Error(rate.error()).in("decoding");
+    }
     if (found.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", found.error().message);
         return exit_code_of(found.error());
@@ -83,12 +96,14 @@ int run(std::vector<std::string> const& arguments) {
         fmt::print("{}", kUsage);
         return 0;
     }
-    if (arguments.size() == 1 && arguments[0] == "--calibrate") return print_calibration();
+    silence_ffmpeg();  // what a clip lacks is reported by the loader, once
+    if (!arguments.empty() && arguments.size() <= 2 && arguments[0] == "--calibrate") {
+        return print_calibration(arguments.size() == 2 ? arguments[1] : "");
+    }
     if (arguments.size() != 2 || arguments[0] != "--job") {
         fmt::print(stderr, "{}", kUsage);
         return 14;
     }
-    silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     auto const self = rank_environment(read_environment());
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
     if (self.has_error()) return fail(agent, self.error());

@@ -2,6 +2,7 @@
 // the controller shell; errors travel as AgentExited.
 #pragma once
 
+#include "daemon/agent_start.hpp"
 #include "daemon/controller_core.hpp"
 
 #include <functional>
@@ -10,9 +11,15 @@ namespace osora::daemon {
 
 class Backend {
 public:
+    /// Never called from inside start_agent() or stop_agent().
     using OnExited = std::function<void(AgentExited)>;
 
     virtual ~Backend() = default;
+    /// Where agents find the controller; once, before the first start_agent().
+    virtual void set_address(AgentAddress const& address) = 0;
+    /// One call for each node; those of one decision come in one turn of the loop, so that a
+    /// backend may gather them. Orders for a node are carried out in order: no agent is started
+    /// before its predecessor was ended, even when the controller has given up waiting for that.
     virtual void start_agent(StartAgent const& order) = 0;
     virtual void stop_agent(StopAgent const& order) = 0;
 };

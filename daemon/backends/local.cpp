@@ -1,5 +1,6 @@
-// An agent gets SIGTERM when the controller dies, and then ends its workers itself; workers get
-// SIGKILL when their agent dies. What both left behind is looked for before an end is reported.
+// An agent gets SIGTERM when the controller dies, and then ends its workers itself (unless it is to
+// wait for the next one); workers get SIGKILL when their agent dies. What both left behind is
+// looked for before an end is reported.
 #include "daemon/backends/local.hpp"
 
 #include "base/files.hpp"
@@ -47,9 +48,8 @@ LocalBackend::LocalBackend(LocalOptions options, TaskGroup& tasks, Logger& log, 
     set_variable(options_.environment, kRunMark, options_.start.run_uuid);
 }
 
-void LocalBackend::set_address(std::string const& address, int port) {
-    options_.start.address = address;
-    options_.start.port = port;
+void LocalBackend::set_address(AgentAddress const& address) {
+    options_.start.controller = address;
 }
 
 Result<Child> LocalBackend::spawn_agent(int node) const {
@@ -65,8 +65,8 @@ Result<Child> LocalBackend::spawn_agent(int node) const {
                          .descriptors = {{input.get(), STDIN_FILENO},
                                          {log.get(), STDOUT_FILENO},
                                          {log.get(), STDERR_FILENO}},
-                         .death_signal = SIGTERM,
-                         .new_session = false};
+                         .death_signal = options_.outlive ? 0 : SIGTERM,
+                         .new_session = options_.outlive};
     set_variable(spawned.environment, kNodeMark, std::to_string(node));
     return spawn(spawned);
 }
@@ -125,10 +125,10 @@ asio::awaitable<void> LocalBackend::watch(int node, int attempt, Child child) {
 asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
     ProcessId const stranger{.pid = order.pid, .start_ticks = order.start_ticks};
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    auto const limit = std::chrono::duration<double>(options_.lease_end_s);
+    auto const limit = std::chrono::duration<double>(options_.outlive ? 0 : options_.lease_end_s);
     auto const end = asio::steady_timer::clock_type::now() +
                      std::chrono::duration_cast<asio::steady_timer::duration>(limit);
-    // It lost its controller: it is saving a checkpoint and will end by itself.
+    // One that lost its controller for good is saving a checkpoint and will end by itself.
     while (order.boot_id == boot_id() && is_alive(stranger)) {
         if (asio::steady_timer::clock_type::now() >= end) signal_process(stranger, SIGKILL);
         timer.expires_after(std::chrono::milliseconds(20));

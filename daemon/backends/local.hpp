@@ -17,17 +17,16 @@ struct LocalOptions {
     std::filesystem::path osorad;  // run as `osorad agent`
     Environment environment;       // of the agents and, through them, of the workers
     AgentStart start;              // `node` is filled in
+    bool outlive = false;          // agents do not end with the controller
     double stop_limit_s = 2;       // for what an ended agent left behind
-    double lease_end_s = 9;        // an agent of an earlier life has ended itself by then
+    double lease_end_s = 9;        // one that ends with its controller has done so by then
 };
 
 class LocalBackend final : public Backend {
 public:
-    /// `on_exited` is never called from inside start_agent() or stop_agent().
     LocalBackend(LocalOptions options, TaskGroup& tasks, Logger& log, OnExited on_exited);
 
-    /// Where agents find the controller; before the first start_agent().
-    void set_address(std::string const& address, int port);
+    void set_address(AgentAddress const& address) override;
     void start_agent(StartAgent const& order) override;
     void stop_agent(StopAgent const& order) override;
 

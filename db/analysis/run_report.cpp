@@ -61,6 +61,22 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size
     return rows;
 }
 
+/// From times of arrival of the used steps.
+std::optional<protocol::Straggler> straggler_of(StepTable const& steps,
+                                                std::vector<std::size_t> const& used) {
+    auto const arrival = steps.columns.find("arrival_s");
+    auto const time = steps.columns.find("step_time_s");
+    if (arrival == steps.columns.end() || time == steps.columns.end()) return std::nullopt;
+    std::vector<protocol::ArrivalRow> rows;
+    for (auto const i : used) {
+        auto const& each = arrival->second;
+        rows.push_back({{each.mean[i], each.max[i], each.argmax[i], steps.ranks[i]},
+                        steps.ranks[i],
+                        time->second.max[i]});
+    }
+    return protocol::find_straggler(rows);
+}
+
 std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {
     std::vector<BucketRow> rows;
     for (auto const& bucket : measured.buckets) {
@@ -191,7 +207,9 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     }
     report.measured = measure(history.steps);
     compare_with_plan(report);
-    report.phases = phases_of(history, select_steps(history.steps).used);
+    auto const used = select_steps(history.steps).used;
+    report.phases = phases_of(history, used);
+    report.straggler = straggler_of(history.steps, used);
     report.buckets = buckets_of(history, report.measured);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);

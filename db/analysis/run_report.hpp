@@ -7,6 +7,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/relaunches.hpp"
 #include "db/analysis/run_state.hpp"
+#include "protocol/straggler.hpp"
 
 #include <optional>
 #include <string>
@@ -60,7 +61,8 @@ struct RunReport {
     std::vector<NoticeGroup> notices;
     std::vector<std::string> findings;  // of the journal's reader
     CoreUse cores;
-    std::vector<std::string> next;  // commands worth trying, with the reason
+    std::optional<protocol::Straggler> straggler;  // the rank that holds the others up
+    std::vector<std::string> next;                 // commands worth trying, with the reason
 };
 
 [[nodiscard]] RunReport run_report(RunHistory const& history, Surroundings const& surroundings);

@@ -21,7 +21,7 @@ _osora_runs() {
     _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= ssh.hosts= ssh.hostfile= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "history rebuild" | "plan calibrate") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "plan calibrate") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config history init logs plan report resume status submit validate watch --help --version"
+        _osora_words "cancel completion config daemon history init logs plan report resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -52,30 +52,37 @@ _osora() {
     "submit:--backend") _osora_words "local ssh slurm"; return ;;
     "plan:--top") :; return ;;
     "plan:--calibration") _osora_files; return ;;
+    "plan:--srun") _osora_files; return ;;
     "plan:--set") _osora_keys; return ;;
+    "plan calibrate:--manifest") _osora_files; return ;;
     "validate:--set") _osora_keys; return ;;
+    "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
     "report:--series") _osora_runs; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
     "history:--limit") :; return ;;
+    "history:--format") _osora_words "text json csv md"; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
         case "$command" in
         "init") _osora_words "--from --force --json --help" ;;
         "submit") _osora_words "--set --dry-run --detach --from --backend --json --help" ;;
-        "plan") _osora_words "--explain --top --calibration --set --json --help" ;;
-        "plan calibrate") _osora_words "--json --help" ;;
+        "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
+        "plan calibrate") _osora_words "--manifest --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
-        "status") _osora_words "--json --help" ;;
+        "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
         "cancel") _osora_words "--now --json --help" ;;
         "resume") _osora_words "--detach --json --help" ;;
         "report") _osora_words "--series --format --json --help" ;;
-        "history") _osora_words "--limit --json --help" ;;
+        "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
+        "daemon start") _osora_words "--json --help" ;;
+        "daemon status") _osora_words "--json --help" ;;
+        "daemon stop") _osora_words "--json --help" ;;
         "config show") _osora_words "--origin --set --json --help" ;;
         "completion") _osora_words "--json --help" ;;
         esac
@@ -96,6 +103,7 @@ _osora() {
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
+    "daemon") _osora_words "start status stop" ;;
     esac
 }
 complete -F _osora osora

@@ -68,6 +68,54 @@ TEST_F(E2eFaults, AHangIsDetectedAndRelaunched) {
     EXPECT_EQ(last<RankStarted>().start_step, 5);
 }
 
+TEST_F(E2eFaults, AHangIsWrittenDownBeforeTheKill) {
+    RunSpec spec;
+    spec.ranks = 3;
+    spec.step_timeout_s = 1;
+    spec.max_restarts = 0;
+    spec.env = {{"OSORA_MOCK_HANG", "1:7"}};
+    EXPECT_EQ(run_to_end(spec), 1);
+    auto const hang = last<HangDetected>();
+    EXPECT_EQ(hang.rank, 1);
+    EXPECT_EQ(hang.step, 6);
+    EXPECT_EQ(hang.waiting, 2);
+    EXPECT_THAT(last<RunEnded>().cause, HasSubstr("2 ranks wait for it"));
+    EXPECT_EQ(last<RunEnded>().verdict, Verdict::no_progress);
+    for (int const rank : {0, 1, 2}) {
+        auto const text = read_file(paths().dir / "stacks/0" / fmt::format("{}.txt", rank));
+        ASSERT_TRUE(text.has_value()) << rank;
+        EXPECT_THAT(*text, HasSubstr("osora-worker-mock --job"));
+        EXPECT_THAT(*text, HasSubstr("stack of thread "));
+        // The rank at fault is in its own code, the others wait for their peers.
+        EXPECT_THAT(*text, HasSubstr(rank == 1 ? "AgentLink::pass_time(" : "Peers::agree(bool)"));
+    }
+}
+
+TEST_F(E2eFaults, AStoppedRankIsNamedAsSuch) {
+    RunSpec spec;
+    spec.steps = 100000;
+    spec.step_timeout_s = 1;
+    spec.max_restarts = 1;
+    make_run(spec);
+    start();
+    await_steps(10);
+    int pid = 0;
+    for (auto const& started : events<RankStarted>()) {
+        if (started.rank == 1) pid = started.pid;
+    }
+    ASSERT_GT(pid, 0);
+    ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+    auto const hang = await_event<HangDetected>();
+    EXPECT_EQ(hang.rank, 1);
+    EXPECT_EQ(hang.detail, "is stopped by a signal");
+    EXPECT_EQ(hang.waiting, 1);
+    await_event<LaunchOrdered>(2);
+    EXPECT_TRUE(eventually([&] { return events<RankStarted>().size() >= 4; }));
+    signal_controller(SIGTERM);
+    EXPECT_EQ(wait_for_exit(30), 130);
+    EXPECT_TRUE(all_gone(0));
+}
+
 TEST_F(E2eFaults, AWorkerThatSendsNoMessagesIsNamed) {
     RunSpec spec;
     spec.max_restarts = 0;

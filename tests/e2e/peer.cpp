@@ -22,13 +22,45 @@ int open_socket(int family) {
     return fd;
 }
 
-}  // namespace
-
-Peer Peer::connect_tcp(int port) {
+sockaddr_in loopback(int port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+}  // namespace
+
+Listener::Listener(int port) : socket_(open_socket(AF_INET)) {
+    int const yes = 1;
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in const address = loopback(port);
+    auto const* where = reinterpret_cast<sockaddr const*>(&address);
+    EXPECT_EQ(::bind(socket_.get(), where, sizeof address), 0) << "port " << port;
+    EXPECT_EQ(::listen(socket_.get(), 16), 0);
+}
+
+DatagramListener::DatagramListener(std::string const& path)
+    : socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    auto const* where = reinterpret_cast<sockaddr const*>(&address);
+    EXPECT_EQ(::bind(socket_.get(), where, sizeof address), 0) << path;
+    timeval const limit{.tv_sec = 10, .tv_usec = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+}
+
+std::string DatagramListener::receive() const {
+    std::string text(256, '\0');
+    ssize_t const got = ::recv(socket_.get(), text.data(), text.size(), 0);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+}
+
+Peer Peer::connect_tcp(int port) {
+    sockaddr_in const address = loopback(port);
     Peer peer(open_socket(AF_INET));
     auto const* where = reinterpret_cast<sockaddr const*>(&address);
     EXPECT_EQ(::connect(peer.socket_.get(), where, sizeof address), 0) << "port " << port;

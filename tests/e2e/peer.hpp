@@ -28,4 +28,24 @@ private:
     Descriptor socket_;
 };
 
+/// Listens on a port of 127.0.0.1 and never accepts.
+class Listener {
+public:
+    explicit Listener(int port);
+
+private:
+    Descriptor socket_;
+};
+
+/// A unix datagram socket at `path`, as systemd has one for services.
+class DatagramListener {
+public:
+    explicit DatagramListener(std::string const& path);
+    /// The next one; "" after 10 s.
+    [[nodiscard]] std::string receive() const;
+
+private:
+    Descriptor socket_;
+};
+
 }  // namespace osora::e2e

@@ -32,6 +32,7 @@ plan::RunConfig config_of(RunSpec const& spec) {
     if (spec.step_timeout_s > 0) config.faults.step_timeout = spec.step_timeout_s;
     config.worker.command = spec.command;
     config.worker.env = spec.env;
+    config.worker.step_pattern = spec.step_pattern;
     return config;
 }
 
@@ -44,6 +45,7 @@ protocol::RunSubmitted submission_of(RunSpec const& spec, plan::WorkerJob const&
     submission.host = "localhost";
     submission.base_dir = job.base_dir;
     submission.number = 1;
+    submission.nodes = spec.nodes;
     submission.ranks_per_node = spec.ranks;
     submission.restarts_max = spec.max_restarts;
     submission.steps = spec.steps;
@@ -102,7 +104,7 @@ void Run::make_run(RunSpec const& spec, std::string const& name) {
     job.run_dir = paths_.dir.string();
     job.base_dir = folder_;
     job.config = config_of(spec);
-    job.plan.chosen.dp_size = spec.ranks;
+    job.plan.chosen.dp_size = spec.nodes * spec.ranks;
     job.plan.nccl_env.push_back({"NCCL_IB_TC", "106", "run file", "asked for"});
     ASSERT_TRUE(write_file_atomic(paths_.job(), protocol::encode(job)).has_value());
     ASSERT_TRUE(write_file_atomic(paths_.plan(), protocol::encode(job.plan)).has_value());
@@ -121,6 +123,7 @@ Result<Child> Run::spawn_osorad(int leash_fd, std::string const& stderr_name) {
                          .descriptors = {{errors.get(), STDERR_FILENO}},
                          .death_signal = SIGKILL,
                          .new_session = false};
+    options.arguments.insert(options.arguments.end(), arguments_.begin(), arguments_.end());
     if (leash_fd >= 0) {
         options.arguments.insert(options.arguments.end(), {"--leash-fd", std::to_string(kLeashFd)});
         options.descriptors.emplace_back(leash_fd, kLeashFd);
@@ -201,6 +204,13 @@ protocol::ControlReply Run::command(protocol::ToController const& message) const
     auto const reply = protocol::decode_message<protocol::FromController>(answer.value_or("{}"));
     EXPECT_TRUE(reply.has_value());
     return reply.has_value() ? std::get<protocol::ControlReply>(*reply) : protocol::ControlReply{};
+}
+
+protocol::ControllerFile Run::controller_file() const {
+    auto const file =
+        protocol::decode<protocol::ControllerFile>(content_of(paths_.controller_file()));
+    EXPECT_TRUE(file.has_value()) << file.error().message;
+    return file.has_value() ? *file : protocol::ControllerFile{};
 }
 
 std::string Run::log() const {

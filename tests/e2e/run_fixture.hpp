@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/process.hpp"
 #include "protocol/control_messages.hpp"
+#include "protocol/controller_file.hpp"
 #include "protocol/journal.hpp"
 #include "protocol/run_directory.hpp"
 
@@ -22,7 +23,9 @@ namespace osora::e2e {
 struct RunSpec {
     std::string job = "train";
     std::vector<std::string> command = {};  // job = "exec"
-    int ranks = 2;
+    std::string step_pattern = "auto";
+    int nodes = 1;
+    int ranks = 2;  // of each node
     int steps = 20;
     int checkpoint_every = 5;
     int max_restarts = 3;
@@ -91,6 +94,9 @@ protected:
     [[nodiscard]] protocol::RunPaths const& paths() const { return paths_; }
     /// What osorad is started with; add to it before start().
     Environment& environment() { return environment_; }
+    std::vector<std::string>& arguments() { return arguments_; }
+    /// controller.json; the test fails when it does not read.
+    [[nodiscard]] protocol::ControllerFile controller_file() const;
     [[nodiscard]] std::optional<Child> const& controller() const { return controller_; }
     [[nodiscard]] Result<Child> spawn_osorad(int leash_fd, std::string const& stderr_name);
 
@@ -99,6 +105,7 @@ private:
     std::string run_uuid_;
     protocol::RunPaths paths_;
     Environment environment_;
+    std::vector<std::string> arguments_;  // behind --one-run RUN_DIR
     std::optional<Child> controller_;
     Descriptor leash_;
 };

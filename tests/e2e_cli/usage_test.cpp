@@ -53,10 +53,6 @@ TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
     write_run_file(10, "[[stage]]\nat_step = 5\n");
     EXPECT_EQ(osora({"validate", "run.toml"}).code, 0);
     expect({"submit", "run.toml"}, 2, "stage: [[stage]] is not available in this version");
-    write_run_file(10);
-    EXPECT_EQ(osora({"validate", "run.toml", "--set", "resources.backend=slurm"}).code, 0);
-    expect({"submit", "run.toml", "--backend", "slurm"}, 2,
-           "--set: resources.backend = \"slurm\": not available in this version; available: local");
 }
 
 TEST_F(Usage, AMissingProgramIsSaidBeforeAnythingIsMade) {

@@ -28,6 +28,7 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int attempt)
     options.start_ticks = pid;
     options.exec = cluster.scenario.exec;
     options.linger = cluster.scenario.linger;
+    options.lease = cluster.scenario.lease;
     core_ = std::make_unique<AgentCore>(std::move(options), now());
     connect_later(0s);
     set_timer();
@@ -43,7 +44,7 @@ bool AgentProcess::frozen() const {
 
 Time AgentProcess::workers_end() const {
     AgentOptions const defaults;
-    Time const noticed = std::max(last_word_ + defaults.lease, frozen_until_);
+    Time const noticed = std::max(last_word_ + cluster_.scenario.lease, frozen_until_);
     return noticed + defaults.kill_grace + 100ms;
 }
 
@@ -122,6 +123,12 @@ void AgentProcess::carry_out(AgentAction const& action) {
         cluster_.workers.tell(pid_, tell->message);
     } else if (auto const* signal = std::get_if<SignalWorkers>(&action)) {
         cluster_.workers.signal(pid_, signal->signal);
+    } else if (auto const* stacks = std::get_if<TakeStacksOf>(&action)) {
+        cluster_.world.after(cluster_.world.between(1ms, 900ms),
+                             [&cluster = cluster_, pid = pid_, epoch = stacks->epoch] {
+                                 AgentProcess* agent = cluster.agent(pid);
+                                 if (agent != nullptr) agent->handle(StacksReady{epoch, {}});
+                             });
     } else if (auto const* leave = std::get_if<ExitAgent>(&action)) {
         cluster_.world.trace("agent exits", node_, pid_, leave->exit_code);
         end(leave->exit_code, 0);
@@ -133,7 +140,7 @@ void AgentProcess::bind_store(int epoch) {
     cluster_.world.after(1ms, [&cluster = cluster_, pid = pid_, epoch, fails] {
         if (AgentProcess* agent = cluster.agent(pid)) {
             agent->handle(StoreBound{epoch, fails ? 0 : 29'500 + epoch,
-                                     fails ? "Address already in use" : ""});
+                                     fails ? "Address already in use" : "", "127.0.0.1"});
         }
     });
 }

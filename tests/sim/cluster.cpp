@@ -47,6 +47,8 @@ ControllerOptions Cluster::controller_options() const {
     options.submission.restarts_max = scenario.restarts_max;
     options.submission.steps = scenario.steps;
     options.token = token;
+    options.lease = scenario.lease;
+    if (scenario.long_lease()) options.adopt_limit = 15s;
     options.step_timeout_s = 10;
     return options;
 }

@@ -51,6 +51,7 @@ Scenario make_scenario(World& world, int agents) {
     scenario.network_delay_max =
         world.chance(80) ? world.between(1ms, 50ms) : world.between(50ms, 400ms);
     scenario.linger = world.chance(70) ? Time{} : world.between(1s, 30s);
+    scenario.lease = world.chance(60) ? Time(5s) : Time(60s);
     scenario.exec = world.chance(10);
     // One fault at a time shows exactly what it does; several show what they do to each other.
     int const faults = world.chance(10)   ? 0

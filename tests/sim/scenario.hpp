@@ -52,9 +52,12 @@ struct Scenario {
     int checkpoint_every = 5;
     Time step_time = std::chrono::milliseconds(500);
     Time network_delay_max = std::chrono::milliseconds(20);
-    Time linger{};  // of agents without a controller
+    Time linger{};                         // of agents without a controller
+    Time lease = std::chrono::seconds(5);  // long: agents wait for the next controller
     bool exec = false;
     std::vector<Fault> faults;
+
+    [[nodiscard]] bool long_lease() const { return lease > std::chrono::seconds(30); }
 };
 
 [[nodiscard]] Scenario make_scenario(World& world, int agents);

@@ -17,12 +17,15 @@ ARROWS = {
     "protocol": {"base", "protocol"},
     "topology": {"base", "topology"},
     "plan": {"base", "topology", "plan"},
+    "slurm": {"base", "protocol", "topology", "plan", "slurm"},
     "db": {"base", "protocol", "db"},
-    "daemon": {"base", "protocol", "topology", "topology/probe", "plan", "db", "daemon"},
+    "daemon": {"base", "protocol", "topology", "topology/probe", "plan", "slurm", "db", "daemon"},
     "worker": {"base", "protocol", "topology", "plan", "worker"},
-    "cli": {"base", "protocol", "topology", "plan", "db", "cli"},
+    "cli": {"base", "protocol", "topology", "plan", "slurm", "db", "cli"},
     "scheduler_plugins": {"scheduler_plugins"},
 }
+# Headers of the system in a folder that is called like one of ours.
+SYSTEM_HEADERS = {"slurm/slurm.h", "slurm/spank.h"}
 # Libraries that only some folders may include (tests and benchmarks may include any).
 LIBRARIES = [
     (re.compile(r"^(?:torch|ATen|c10|caffe2)/"), {"worker"}),
@@ -95,6 +98,8 @@ def folder_of(path):
 def included_folder(include):
     """The folder of the arrow table that an include path belongs to, or None."""
     folder = include.split("/", 1)[0]
+    if include in SYSTEM_HEADERS:
+        return None
     if include.startswith("topology/probe/"):
         return "topology/probe"
     return folder if folder in ARROWS and "/" in include else None

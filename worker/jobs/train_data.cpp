@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/hash.hpp"
+#include "plan/clip_statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -10,20 +11,6 @@
 
 namespace osora::worker {
 namespace {
-
-plan::AssignOptions assign_options(int size_multiple) {
-    return {.frame_stride = 1, .multiple = size_multiple, .images_from_videos = true};
-}
-
-Result<plan::BucketTable> bucket_table(plan::RunConfig const& config, int size_multiple) {
-    std::vector<plan::BucketEntry> entries;
-    for (auto const& bucket : config.bucket) {
-        entries.push_back({.resolution = bucket.resolution,
-                           .num_frames = bucket.num_frames,
-                           .keep_prob = bucket.keep_prob});
-    }
-    return plan::BucketTable::make(std::move(entries), assign_options(size_multiple));
-}
 
 std::vector<plan::ClipShape> shapes_of(Manifest const& manifest) {
     std::vector<plan::ClipShape> shapes;
@@ -57,7 +44,7 @@ std::string bucket_name(plan::BucketKey const& key) {
     return fmt::format("{}x{}x{}", key.height, key.width, key.num_frames);
 }
 
-Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job, int size_multiple) {
+Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     auto const& plans = job.plan.chosen.buckets;
     if (plans.size() != job.config.bucket.size()) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
@@ -66,7 +53,8 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job, i
     std::string const path = resolve(job, job.config.data.manifest);
     auto manifest = read_manifest(path);
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
-    OSORA_TRY(auto const table, bucket_table(job.config, size_multiple));
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model.arch));
+    OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
     auto set = plan::fill_buckets(table, shapes_of(*manifest));
     if (set.buckets.empty()) {
         return Error{Errc::invalid_input,

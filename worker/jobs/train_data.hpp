@@ -21,11 +21,9 @@ struct TrainData {
     std::uint64_t hash = 0;  // of everything that decides which samples a step trains on
 };
 
-/// Reads the manifest and makes the schedule. `size_multiple`: pixels that heights and widths are
-/// multiples of. Errors: not_found / invalid_input with the manifest's path; invalid_input when no
-/// clip fits any bucket.
-[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
-                                                                 int size_multiple);
+/// Reads the manifest and makes the schedule. Errors: not_found / invalid_input with the manifest's
+/// path; invalid_input when no clip fits any bucket.
+[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job);
 
 /// Starts this rank's loader at `start_step`.
 [[nodiscard]] Result<std::unique_ptr<Loader>> start_loader(TrainData const& data,

@@ -29,7 +29,7 @@ Result<void> check_supported(plan::RunConfig const& config, RankEnvironment cons
     return {};
 }
 
-Result<std::optional<Group>> join(RankEnvironment const& self) {
+Result<std::optional<Group>> join(RankEnvironment const& self, Device const& device) {
     if (self.world_size == 1) return std::optional<Group>();
     GroupConfig config;
     config.rank = self.rank;
@@ -40,6 +40,7 @@ Result<std::optional<Group>> join(RankEnvironment const& self) {
     config.my_address = self.master_addr;
     config.timeout_s = kGroupTimeout_s;
     OSORA_TRY(auto group, join_gloo_group(config));
+    if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));
     return std::optional<Group>(std::move(group));
 }
 
@@ -58,18 +59,20 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
     }
 }
 
-std::map<std::string, std::string> facts(Stdit3 const& model) {
+std::map<std::string, std::string> facts(Stdit3 const& model, Device const& device) {
     return {{"osora", kVersion},
             {"commit", kGitCommit},
             {"torch", TORCH_VERSION},
             {"threads", std::to_string(at::get_num_threads())},
-            {"device", "cpu"},
+            {"device", device.description()},
             {"parameters", std::to_string(model.parameters().trainable_count())}};
 }
 
-/// Pixels that a side must be a multiple of, for this model in pixel space.
-int size_multiple(Stdit3 const& model) {
-    return static_cast<int>(model.config().patch_size[1]);
+/// Beside the program: bin/osora-worker and lib/libosora_cuda.so.
+std::filesystem::path cuda_module() {
+    std::error_code error;
+    auto const program = std::filesystem::read_symlink("/proc/self/exe", error);
+    return program.parent_path().parent_path() / "lib" / "libosora_cuda.so";
 }
 
 }  // namespace
@@ -80,21 +83,22 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY_VOID(check_supported(job.config, self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
-    OSORA_TRY(auto const group, join(self));
-    OSORA_TRY(auto trainer, Trainer::make(job, group));
-    OSORA_TRY(auto const data, open_train_data(job, size_multiple(trainer.model())));
+    OSORA_TRY(Device const device, Device::choose(cuda_module(), self.local_rank));
+    OSORA_TRY(auto const group, join(self, device));
+    OSORA_TRY(auto trainer, Trainer::make(job, group, device));
+    OSORA_TRY(auto const data, open_train_data(job));
     if (self.rank == 0) report_data(*data, job, agent);
     ResumeContext const context{job, self, *data, group, agent};
     OSORA_TRY(int const start_step, restore_latest(context, trainer));
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = start_step,
-                                     .facts = facts(trainer.model())});
+                                     .facts = facts(trainer.model(), device)});
     if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
     OSORA_TRY(auto const loader,
               start_loader(*data, job, self.rank, static_cast<std::uint64_t>(start_step)));
     StopVote vote(group);
-    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote});
+    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote, device});
     return loop.run(start_step);
 }
 

@@ -67,8 +67,12 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     timed.bucket = bucket_name(batch.key());
     timed.samples = static_cast<int>(batch.samples().size());
     report_bad_clips(step, batch);
-    auto const input =
+    auto input =
         step_input(step, batch, parts_.data.bucket_plans[batch.bucket()], parts_.data.manifest);
+    input.on_arrival = [&] {
+        timed.arrival_s = seconds_since(start);
+        parts_.agent.send(protocol::Arrived{.step = step});
+    };
     OSORA_TRY(timed.output, parts_.trainer.step(input));
     OSORA_TRY(timed.vote, parts_.vote.finish());
     timed.step_time_s = seconds_since(start);
@@ -89,11 +93,13 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.other_s =
         std::max(0.0, timed.step_time_s - timed.data_wait_s - output.forward_s - output.backward_s -
                           output.exposed_comm_s - output.optimizer_s);
+    metrics.arrival_s = timed.arrival_s;
     metrics.loss = output.loss;
     metrics.grad_norm = output.grad_norm;
     metrics.lr = output.lr;
     metrics.samples = timed.samples;
     metrics.rss_bytes = resident_bytes();
+    metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
     parts_.agent.send(metrics);
 }
 

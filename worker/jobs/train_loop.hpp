@@ -22,6 +22,7 @@ public:
         Trainer& trainer;
         Loader& loader;
         StopVote& vote;
+        Device device;
     };
     explicit TrainLoop(Parts parts);
 
@@ -32,7 +33,7 @@ private:
     struct Timed {
         StepOutput output;
         Vote vote = Vote::go_on;
-        double data_wait_s = 0, step_time_s = 0;
+        double data_wait_s = 0, arrival_s = 0, step_time_s = 0;
         std::string bucket;
         int samples = 0;
     };

@@ -1,6 +1,7 @@
 // osora-worker-mock: what osora-worker is to its agent, without LibTorch and with faults on demand
 // (script.hpp). Starts in milliseconds. For tests and demonstrations of faults.
 #include "base/files.hpp"
+#include "base/stack_signal.hpp"
 #include "protocol/json.hpp"
 #include "worker/mock/trainer.hpp"
 
@@ -52,6 +53,9 @@ int run(std::filesystem::path const& job_file, Environment const& environment) {
                       .local_rank = integer_or(environment, "LOCAL_RANK", 0),
                       .world_size = integer_or(environment, "WORLD_SIZE", 1),
                       .epoch = integer_or(environment, "OSORA_EPOCH", 0)};
+    // The agent knows the name, too (daemon/stacks.hpp).
+    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(place.epoch) /
+                    fmt::format("{}.own", place.rank));
     if (script->ignore_term) std::signal(SIGTERM, SIG_IGN);
     if (script->leave_child) leave_child();
     auto peers = Peers::meet({.rank = place.rank,

@@ -83,6 +83,7 @@ Result<Script> read_script(Environment const& environment) {
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_HANG", script.hang));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_OOM", script.oom));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_GARBAGE", script.garbage));
+    OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_SLOW", script.slow));
     script.ignore_term = is_on(environment, "OSORA_MOCK_IGNORE_TERM");
     script.ignore_stop = is_on(environment, "OSORA_MOCK_IGNORE_STOP");
     script.leave_child = is_on(environment, "OSORA_MOCK_LEAVE_CHILD");

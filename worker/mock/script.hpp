@@ -5,6 +5,7 @@
 //   OSORA_MOCK_FAIL=1:20:13     rank 1 exits with 13 when it begins step 20
 //   OSORA_MOCK_KILL=0:5         it kills itself (SIGKILL)
 //   OSORA_MOCK_HANG=*:7         every rank stops at step 7 and says nothing more
+//   OSORA_MOCK_SLOW=1:20:5      from step 20 on rank 1 works 5 ms longer in each step
 //   OSORA_MOCK_OOM=0:3          it reports "out of GPU memory" and exits with 12
 //   OSORA_MOCK_GARBAGE=0:3      it sends the agent bytes that are no frame
 //   OSORA_MOCK_IGNORE_TERM=1    SIGTERM does nothing
@@ -42,7 +43,7 @@ struct Fault {
 struct Script {
     double step_s = 0.01;
     double load_s = 0;
-    std::optional<Fault> fail, kill, hang, oom, garbage;
+    std::optional<Fault> fail, kill, hang, oom, garbage, slow;
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
 };
 

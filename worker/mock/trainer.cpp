@@ -17,8 +17,14 @@ namespace {
 
 using protocol::Phase;
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int kExitOutOfMemory = 12;
 constexpr std::chrono::hours kLong{24};
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 bool is_due(std::optional<Fault> const& fault, Place const& place, int step) {
     return fault && fault->is_at(place.rank, place.epoch, step);
@@ -70,28 +76,41 @@ Result<std::optional<int>> Trainer::commit_faults(int step) {
     return std::optional<int>();
 }
 
-Result<void> Trainer::do_step(int step) {
+double Trainer::work_s(int step) const {
+    auto const& slow = script_.slow;
+    bool const held_up =
+        slow && step >= slow->step && slow->is_at(place_.rank, place_.epoch, slow->step);
+    return script_.step_s + (held_up ? slow->value / 1000.0 : 0);
+}
+
+Result<bool> Trainer::do_step(int step) {
     if (script_.print) {
         std::printf("rank %d: step %d\n", place_.rank, step);
         std::fprintf(stderr, "rank %d: step %d on stderr\n", place_.rank, step);
         std::fflush(stdout);
     }
-    auto const begin = std::chrono::steady_clock::now();
-    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(script_.step_s)));
-    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
+    Clock::time_point const begin = Clock::now();
+    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(work_s(step))));
+    double const work = seconds_since(begin);
+    OSORA_TRY_VOID(agent_.send(protocol::Arrived{step}));
+    bool const asked = agent_.stop_request().has_value() && !script_.ignore_stop;
+    OSORA_TRY(bool const stop, peers_.agree(asked));
     protocol::StepMetrics metrics;
     metrics.step = step;
     metrics.bucket = "64x64x8";
-    metrics.step_time_s = took.count();
-    metrics.forward_s = 0.3 * took.count();
-    metrics.backward_s = 0.6 * took.count();
-    metrics.other_s = 0.1 * took.count();
+    metrics.step_time_s = seconds_since(begin);
+    metrics.forward_s = 0.3 * work;
+    metrics.backward_s = 0.6 * work;
+    metrics.exposed_comm_s = metrics.step_time_s - work;
+    metrics.other_s = 0.1 * work;
+    metrics.arrival_s = work;
     metrics.loss = 1.0 / (1.0 + 0.05 * step);
     metrics.grad_norm = metrics.loss;
     metrics.lr = job_.config.optim.lr;
     metrics.samples = 1;
     metrics.rss_bytes = 64 << 20;
-    return agent_.send(metrics);
+    OSORA_TRY_VOID(agent_.send(metrics));
+    return stop;
 }
 
 Result<void> Trainer::save(int next_step) {
@@ -129,17 +148,16 @@ Result<int> Trainer::run() {
     OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(script_.load_s)));
     OSORA_TRY_VOID(enter(Phase::first_step));
     for (int step = start; step < steps; ++step) {
-        bool const asked = agent_.stop_request().has_value() && !script_.ignore_stop;
-        OSORA_TRY(bool const stop, peers_.agree(asked));
-        if (stop) {
-            if (asked && agent_.stop_request()->save_checkpoint) OSORA_TRY_VOID(save(step));
-            return finish(step, true);
-        }
         OSORA_TRY(auto const failed, commit_faults(step));
         if (failed) return *failed;
-        OSORA_TRY_VOID(do_step(step));
+        OSORA_TRY(bool const stop, do_step(step));
         if (step == start) OSORA_TRY_VOID(enter(Phase::step));
         bool const last = step + 1 == steps;
+        if (stop && !last) {
+            auto const& request = agent_.stop_request();
+            if (request && request->save_checkpoint) OSORA_TRY_VOID(save(step + 1));
+            return finish(step + 1, true);
+        }
         if (last || (every > 0 && (step + 1) % every == 0)) OSORA_TRY_VOID(save(step + 1));
     }
     return finish(steps, false);

@@ -27,7 +27,9 @@ public:
 private:
     [[nodiscard]] Result<void> announce(int start_step);
     [[nodiscard]] Result<void> enter(protocol::Phase phase);
-    [[nodiscard]] Result<void> do_step(int step);
+    /// Own work, then the other ranks are waited for. Whether they all stop behind it.
+    [[nodiscard]] Result<bool> do_step(int step);
+    [[nodiscard]] double work_s(int step) const;
     [[nodiscard]] Result<void> save(int next_step);
     [[nodiscard]] Result<int> finish(int next_step, bool stopped);
     /// The exit code when `step` is where this rank fails in an orderly way.

@@ -56,8 +56,9 @@ NAN = float("nan")
 FACTS = {"libtorch": "2.11", "odd": "a \"quoted\" ü\n\u0001"}
 
 STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=0.001, forward_s=0.125,
-            backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05, loss=NAN,
-            grad_norm=1234.5, lr=0.0001, samples=16, rss_bytes=3000000000, peak_allocated_bytes=12)
+            backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05,
+            arrival_s=0.375, loss=NAN, grad_norm=1234.5, lr=0.0001, samples=16,
+            rss_bytes=3000000000, peak_allocated_bytes=12)
 FROM_WORKER = [
     dict(type="hello", protocol=1, rank=3, pid=4242, start_step=20, facts=FACTS),
     dict(type="phase", phase="first_step", limit_s=90.5),
@@ -67,6 +68,7 @@ FROM_WORKER = [
     dict(type="notice", kind="clip_skipped", severity="info", step=4, detail="clips/ä.mp4: truncated"),
     dict(type="failed", exit_code=13, message="manifest clips.csv: empty"),
     dict(type="finished", steps=100, stopped=True),
+    dict(type="arrived", step=7),
 ]
 TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
 
@@ -76,7 +78,8 @@ RUN_SUBMITTED = dict(
     attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}})
 RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS)
 RANK_FAILED = dict(type="rank_failed", epoch=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
-                   message="allocate 2 GiB")
+                   message="allocate 2 GiB",
+                   tail="step 9\nout of memory\n")
 NODE_FINISHED = dict(type="node_finished", epoch=1, node=1, steps=100, stopped=True)
 NODE_STOPPED = dict(type="node_stopped", epoch=1, node=1, processes_left=2)
 CHECKPOINT = dict(type="checkpoint", epoch=1, step=10, path="/c", seconds=0.75, bytes=5368709120)
@@ -94,7 +97,8 @@ EVENTS = [
     dict(type="node_lost", node=1, silent_s=4.25, why="fell silent"),
     dict(type="launch", epoch=1, world_size=8, store_host="10.0.0.1", store_port=29500),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED,
-    dict(type="hang", epoch=1, node=1, rank=5, phase="checkpoint", silent_s=601.5),
+    dict(type="hang", epoch=1, node=1, rank=5, phase="checkpoint", silent_s=601.5, step=9,
+         waiting=7, detail="is stopped by a signal"),
     CHECKPOINT, NOTICE,
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
@@ -105,9 +109,10 @@ FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
          start_ticks=12345678901, epoch=1, workers_left=4, first_report=17, facts=FACTS),
     dict(type="heartbeat", epoch=1,
-         ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0)]),
+         ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0, arrived=10)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS,
+    dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
     dict(type="welcome", life=2),
@@ -119,6 +124,7 @@ TO_AGENT = [
          store_host="10.0.0.1", store_port=29501),
     dict(type="stop_epoch", epoch=2, how="kill", reason="Ctrl-C"),
     dict(type="dismiss"),
+    dict(type="take_stacks", epoch=2),
 ]
 TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")]
 FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]

@@ -52,7 +52,7 @@ protected:
         auto const child = spawn(bash);
         EXPECT_TRUE(child.has_value());
         if (child.has_error()) return {};
-        reap(*child);
+        EXPECT_EQ(reap(*child).exit_code, 0);
         std::ifstream stream(folder_ / "out");
         std::vector<std::string> lines;
         for (std::string line; std::getline(stream, line);) {

@@ -120,6 +120,21 @@ TEST(TerminalOutput, UpdatesInPlaceAndLeavesOnlyLinesThatMatter) {
                                            testing::HasSubstr("next: osora report 42")));
 }
 
+TEST(TerminalOutput, ShowsWhatIsWaitedForUntilTheRunSpeaks) {
+    FakeTerminal screen(40);
+    auto const output =
+        terminal_output([&](std::string_view text) { screen.write(text); }, {}, {true, false, 40});
+    protocol::RunView const view;
+    output->waiting("slurm    job 12 - queued 00:00:01");
+    output->tick(view, moment(1));
+    output->waiting("slurm    job 12 - queued 00:00:02");
+    output->tick(view, moment(2));
+    EXPECT_THAT(screen.rows(), ElementsAre("slurm    job 12 - queued 00:00:02"));
+    output->waiting("");
+    output->tick(view, moment(3));
+    EXPECT_THAT(screen.rows(), ElementsAre(testing::StartsWith("starting the controller")));
+}
+
 TEST(TerminalOutput, ErasesWhatANarrowerTerminalHasWrapped) {
     // The terminal is 30 wide already while osora still thinks 80: its lines wrap. Then it is told.
     FakeTerminal screen(30);
@@ -128,7 +143,7 @@ TEST(TerminalOutput, ErasesWhatANarrowerTerminalHasWrapped) {
     Training run(*output);
     run.train(1, 0, 1);
     output->tick(run.view, moment(1));
-    output->resized(30);
+    output->resized(30, 24);
     run.train(2, 1, 1);
     output->tick(run.view, moment(2));
     EXPECT_THAT(screen.rows(),

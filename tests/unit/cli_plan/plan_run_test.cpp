@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 namespace osora::cli {
 namespace {
 
@@ -55,7 +59,7 @@ TEST(PlanProblems, ComeWithTheirPlaceOncePerKey) {
 TEST(PlanRun, CarriesHeaderPlanAndOrigins) {
     Context context;
     context.environment = {"OSORA_STATE_DIR=/nonexistent/state", "NCCL_DEBUG=INFO=x", "A=b"};
-    auto const planned = plan_run(context, resolved(), two_cores());
+    auto const planned = plan_run(context, resolved(), {two_cores(), "/nonexistent", {}});
     ASSERT_TRUE(planned.has_value()) << planned.error().message;
     EXPECT_EQ(planned->header.machine, "local: 2 CPU ranks on 2 cores, 8.00 GiB");
     EXPECT_EQ(planned->decision.chosen.dp_size, 2);
@@ -65,19 +69,35 @@ TEST(PlanRun, CarriesHeaderPlanAndOrigins) {
     EXPECT_EQ(planned->warning, "");
 }
 
+TEST(PlanRun, KnowsTheShapesOfTheManifestsClips) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "osora-plan-XXXXXX").string();
+    std::filesystem::path const folder = ::mkdtemp(pattern.data());
+    std::ofstream(folder / "clips.csv") << "path,num_frames,height,width\na.mp4,90,360,640\n";
+    Context context;
+    context.environment = {"OSORA_STATE_DIR=/nonexistent/state"};
+    auto const planned = plan_run(context, resolved(), {two_cores(), folder, {}});
+    std::filesystem::remove_all(folder);
+    ASSERT_TRUE(planned.has_value()) << planned.error().message;
+    auto const& bucket = planned->decision.chosen.buckets.at(0);
+    EXPECT_GT(bucket.width, bucket.height);  // 16:9, not the square of a plan without clips
+}
+
 TEST(PlanRun, AnAskedForCalibrationMustBeThere) {
     Context context;
     context.environment = {"OSORA_STATE_DIR=/nonexistent/state"};
-    auto const planned = plan_run(context, resolved(), two_cores(), "/nonexistent/c.json");
+    auto const planned = plan_run(context, resolved(), {two_cores(), "", "/nonexistent/c.json"});
     ASSERT_TRUE(planned.has_error());
     EXPECT_EQ(planned.error().message, "/nonexistent/c.json: no such calibration file");
 }
 
 TEST(PlanRun, ThisMachineHasACoreAndMemory) {
-    topology::Cluster const cluster = local_cluster();
+    Context context;
+    context.environment = {"CUDA_VISIBLE_DEVICES="};
+    topology::Cluster const cluster = local_cluster(context);
     ASSERT_EQ(cluster.nodes.size(), 1u);
     EXPECT_GE(cluster.nodes[0].cores, 1);
     EXPECT_GT(cluster.nodes[0].memory_bytes, 0);
+    EXPECT_TRUE(cluster.nodes[0].gpus.empty());
 }
 
 }  // namespace

@@ -320,14 +320,14 @@ TEST(AgentCore, KeepsOnePortForAnEpoch) {
     agent.hear(ReserveStore{0});
     agent.hear(ReserveStore{0});
     EXPECT_EQ(agent.asked<BindStore>().size(), 1u);
-    agent.feed(StoreBound{0, 29500, ""});
+    agent.feed(StoreBound{0, 29500, "", "127.0.0.1"});
     agent.hear(ReserveStore{0});
     auto const answers = agent.sent<StoreReserved>();
     ASSERT_EQ(answers.size(), 2u);
     EXPECT_EQ(answers[1].port, 29500);
     EXPECT_EQ(answers[1].host, "127.0.0.1");
     agent.hear(ReserveStore{1});
-    agent.feed(StoreBound{1, 0, "Address already in use"});
+    agent.feed(StoreBound{1, 0, "Address already in use", ""});
     EXPECT_EQ(agent.sent<StoreReserved>().back().error, "Address already in use");
 }
 
@@ -408,7 +408,7 @@ TEST(AgentCore, NoticesAreBoundedWithoutAController) {
     agent.actions.clear();
     agent.wait(1s, true);
     EXPECT_EQ(agent.sent<RunNotice>().at(0).detail,
-              "4000 notices were dropped while no controller listened");
+              "4000 reports were dropped while no controller listened");
 }
 
 }  // namespace

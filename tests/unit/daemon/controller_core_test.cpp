@@ -259,20 +259,6 @@ TEST(ControllerCore, OneThatSleptItselfAccusesNobody) {
     EXPECT_EQ(controller.state(), RunState::relaunching);
 }
 
-TEST(ControllerCore, AHangIsFoundFromThePulses) {
-    Controller controller;
-    controller.run();
-    Heartbeat beat;
-    beat.epoch = 0;
-    beat.ranks = {{0, Phase::step, 7, 59, 0}};
-    controller.say(0, beat);
-    EXPECT_EQ(controller.state(), RunState::running);
-    beat.ranks[0].silent_s = 60;
-    controller.say(0, beat);
-    EXPECT_EQ(controller.core.status().cause,
-              "rank 0 on node 0 made no progress for 60 s in phase 'step'");
-}
-
 TEST(ControllerCore, AnOrderlyStopHasALimit) {
     for (bool const leash : {false, true}) {
         Controller controller;

@@ -14,6 +14,11 @@ NodePulse pulse(int rank, Phase phase, int step, double silent_s, double limit_s
     return {rank / 2, {rank, phase, step, silent_s, limit_s}};
 }
 
+/// Has done step 7, its own work of step 8 (`arrived`), and is silent for longer than the limit.
+NodePulse in_step_8(int rank, bool arrived, double silent_s, bool stopped = false) {
+    return {rank / 2, {rank, Phase::step, 7, silent_s, 0, arrived ? 8 : 7}, stopped};
+}
+
 TEST(Hang, LimitsByPhase) {
     EXPECT_EQ(hang_limit_s(Phase::starting, 0, {}), 120);
     EXPECT_EQ(hang_limit_s(Phase::step, 0, {}), 60);
@@ -39,6 +44,40 @@ TEST(Hang, BlamesTheOneThatIsBehind) {
     ASSERT_TRUE(hang.has_value());
     EXPECT_EQ(hang->rank.rank, 1);
     EXPECT_EQ(hang->node, 0);
+}
+
+// All have done step 7. Rank 2 does its own work of step 8 for ever, the others wait for it; rank 3
+// has waited for longest.
+TEST(Hang, BlamesTheOneThatHasNotArrived) {
+    auto const hang = find_hang({in_step_8(0, true, 60), in_step_8(1, true, 61),
+                                 in_step_8(2, false, 60), in_step_8(3, true, 64)},
+                                {});
+    ASSERT_TRUE(hang.has_value());
+    EXPECT_EQ(hang->rank.rank, 2);
+    EXPECT_FALSE(is_waiting(hang->rank));
+    EXPECT_TRUE(is_waiting(in_step_8(3, true, 64).rank));
+}
+
+// Rank 0 saves a checkpoint, which may take 600 s; the others have done step 8's work and wait.
+TEST(Hang, WaitingForOneThatIsBusyIsNoHang) {
+    NodePulse saving = in_step_8(0, false, 100);
+    saving.rank.phase = Phase::checkpoint;
+    std::vector<NodePulse> ranks{saving, in_step_8(1, true, 99), in_step_8(2, true, 98)};
+    EXPECT_FALSE(find_hang(ranks, {}).has_value());
+    ranks[0].rank.silent_s = 601;
+    ASSERT_TRUE(find_hang(ranks, {}).has_value());
+    EXPECT_EQ(find_hang(ranks, {})->rank.rank, 0);
+}
+
+TEST(Hang, WhenAllWaitNobodyIsExcused) {
+    auto const hang = find_hang({in_step_8(0, true, 61), in_step_8(1, true, 62)}, {});
+    ASSERT_TRUE(hang.has_value());
+    EXPECT_TRUE(is_waiting(hang->rank));
+}
+
+TEST(Hang, BlamesTheOneThatIsStopped) {
+    auto const hang = find_hang({in_step_8(0, true, 64), in_step_8(1, true, 60, true)}, {});
+    EXPECT_EQ(hang->rank.rank, 1);
 }
 
 TEST(Hang, WithoutAStepTheLongestSilentAndNotOneThatTalks) {

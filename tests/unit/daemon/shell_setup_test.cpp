@@ -1,5 +1,7 @@
 // What a worker is started with, the store port, and what an agent reads of its node.
 #include "base/files.hpp"
+#include "daemon/agent_start.hpp"
+#include "daemon/file_spill.hpp"
 #include "daemon/node_facts.hpp"
 #include "daemon/store_port.hpp"
 #include "daemon/worker_setup.hpp"
@@ -61,14 +63,25 @@ TEST(WorkerSetup, VariablesAreTorchrunsAndOurs) {
     auto const setup = set_up(job_with(), {"HOME=/root", "RANK=77", "OSORA_STORE_FD=9"});
     ASSERT_TRUE(setup.has_value());
     EXPECT_THAT(setup->environment,
-                testing::UnorderedElementsAre(
-                    "HOME=/root", "NCCL_IB_TC=106", "NCCL_DEBUG=WARN", "OMP_NUM_THREADS=4",
-                    "RANK=5", "LOCAL_RANK=1", "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4",
-                    "MASTER_ADDR=10.0.0.1", "MASTER_PORT=4242", "OSORA_EPOCH=2", "OSORA_RUN_UUID=u",
-                    "OSORA_RUN_DIR=/runs/a b", "OSORA_AGENT_FD=3"));
+                testing::IsSupersetOf({"HOME=/root", "NCCL_IB_TC=106", "NCCL_DEBUG=WARN",
+                                       "OMP_NUM_THREADS=4", "RANK=5", "LOCAL_RANK=1",
+                                       "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=10.0.0.1",
+                                       "MASTER_PORT=4242", "OSORA_EPOCH=2", "OSORA_RUN_UUID=u",
+                                       "OSORA_RUN_DIR=/runs/a b", "OSORA_AGENT_FD=3"}));
+    EXPECT_THAT(setup->environment, Not(Contains(StartsWith("OSORA_STORE_FD="))));
     EXPECT_THAT(setup->arguments, ElementsAre("--job", "/runs/a b/job.json"));
     EXPECT_EQ(setup->program, "/bin/osora-worker");
     EXPECT_EQ(setup->working_directory, "/base");
+}
+
+TEST(WorkerSetup, TheFlightRecorderIsKeptInTheRunUnlessTheUserSaysWhere) {
+    auto const setup = set_up(job_with(), {});
+    EXPECT_THAT(setup->environment,
+                Contains("TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/runs/a b/stacks/2/flight-"));
+    EXPECT_THAT(setup->environment,
+                Contains("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=/runs/a b/stacks/2/flight-request-"));
+    auto const own = set_up(job_with({{"TORCH_NCCL_DEBUG_INFO_TEMP_FILE", "/mine"}}), {});
+    EXPECT_THAT(own->environment, Contains("TORCH_NCCL_DEBUG_INFO_TEMP_FILE=/mine"));
 }
 
 TEST(WorkerSetup, TheUsersValuesWin) {
@@ -194,6 +207,54 @@ TEST_F(Facts, OutOfMemoryKillsAreThoseOfTheOwnGroup) {
     write("proc/self/cgroup", "0::/\n");
     write("sys/fs/cgroup/memory.events", "oom_kill 5\n");
     EXPECT_EQ(oom_kills(root_), 5);
+}
+
+TEST(AgentPlace, EnvironmentAndMarksAreThoseOfTheWorkers) {
+    AgentStart start;
+    start.run_uuid = "u";
+    start.node = 3;
+    start.environment = {{"PATH=/opt/bin"}, {"ODD=a=b,\xff\n"}, {"EMPTY="}};
+    Environment environment{"PATH=/bin", "HOME=/root"};
+    ASSERT_TRUE(take_place(start, environment).has_value());
+    EXPECT_THAT(environment,
+                testing::UnorderedElementsAre("PATH=/opt/bin", "HOME=/root", "ODD=a=b,\xff\n",
+                                              "EMPTY=", "OSORA_RUN_UUID=u", "OSORA_NODE=3"));
+    start.environment = {{"=nameless"}};
+    EXPECT_TRUE(take_place(start, environment).has_error());
+}
+
+TEST(AgentPlace, ANodeNumberOfMinusOneIsSlurms) {
+    for (std::string const bad : {"", "x", "-1", "1x", "99999999999"}) {
+        AgentStart start;
+        start.node = -1;
+        Environment environment{"SLURM_NODEID=" + bad};
+        auto const placed = take_place(start, environment);
+        ASSERT_TRUE(placed.has_error()) << bad;
+        EXPECT_THAT(placed.error().message, HasSubstr("SLURM_NODEID is '" + bad + "'"));
+    }
+    AgentStart start;
+    start.node = -1;
+    Environment environment{"SLURM_NODEID=7"};
+    ASSERT_TRUE(take_place(start, environment).has_value());
+    EXPECT_EQ(start.node, 7);
+    EXPECT_THAT(environment, Contains("OSORA_NODE=7"));
+}
+
+TEST(FileSpill, GivesBackWhatItTookUpToItsLimit) {
+    FileSpill spill(testing::TempDir(), 1000);
+    EXPECT_FALSE(spill.pop().value().has_value());
+    std::string const odd("a\0b", 3);
+    ASSERT_TRUE(spill.push(odd).has_value());
+    ASSERT_TRUE(spill.push("").has_value());
+    ASSERT_TRUE(spill.push(std::string(900, 'x')).has_value());
+    EXPECT_EQ(spill.push(std::string(100, 'y')).error().code, Errc::out_of_space);
+    EXPECT_EQ(spill.pop().value(), odd);
+    EXPECT_EQ(spill.pop().value(), "");
+    EXPECT_EQ(spill.pop().value(), std::string(900, 'x'));
+    EXPECT_FALSE(spill.pop().value().has_value());
+    EXPECT_TRUE(spill.push(std::string(900, 'z')).has_value()) << "what was taken makes room";
+    EXPECT_EQ(spill.pop().value(), std::string(900, 'z'));
+    EXPECT_TRUE(FileSpill("/nonexistent").push("x").has_error());
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ double number_or_nan(double value) {
 }
 
 std::string number(double value) {
-    return std::isnan(value) ? "null" : fmt::format("{:.12g}", number_or_nan(value));
+    return std::isnan(value) ? "null" : fmt::format("{:.8g}", number_or_nan(value));
 }
 
 struct Cell {

@@ -292,7 +292,7 @@ TEST(Planner, LoaderStaysInItsBudget) {
 
 TEST(Planner, ClipStatisticsWeighTheBuckets) {
     PlanRequest r = request(1);
-    r.clips = ClipStatistics{.buckets = {{10, 40, 56}, {0, 0, 0}, {90, 32, 32}}};
+    r.clips = ClipStatistics{.buckets = {{10, 40, 56, 0}, {}, {90, 32, 32, 0}}};
     PlanDecision const decision = plan_of(r);
     EXPECT_EQ(decision.chosen.buckets[0].height, 40);
     EXPECT_EQ(decision.chosen.buckets[0].width, 56);

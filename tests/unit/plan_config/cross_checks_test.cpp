@@ -59,9 +59,7 @@ TEST(CrossChecks, JobsNeedTheirInputs) {
 
 TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(unsupported_with({}), IsEmpty());
-    EXPECT_THAT(unsupported_with({"resources.backend=slurm"}),
-                ElementsAre("--set: resources.backend = \"slurm\": not available in this version; "
-                            "available: local"));
+    EXPECT_THAT(unsupported_with({"resources.backend=ssh", "resources.nodes=2"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"resources.nodes=2"}),
                 ElementsAre("--set: resources.nodes = 2: the local backend has one node; nearest "
                             "valid: 1"));
@@ -74,6 +72,27 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");
     EXPECT_THAT(texts(unsupported(staged)),
                 ElementsAre("run.toml: stage: [[stage]] is not available in this version"));
+}
+
+TEST(CrossChecks, SlurmDoesWhatTheOthersDoNot) {
+    std::vector<std::string> sets{"resources.backend=slurm", "resources.nodes=4",
+                                  "resources.spares=1", "resources.time_limit=\"1:00:00\"",
+                                  "faults.exclude_nodes=[\"n1\"]"};
+    EXPECT_THAT(unsupported_with(sets), IsEmpty());
+    EXPECT_THAT(texts(without_effect(resolve(kMinimal, sets))), IsEmpty());
+    sets[0] = "resources.backend=local";
+    EXPECT_THAT(unsupported_with(sets), testing::SizeIs(2));
+    EXPECT_THAT(texts(without_effect(resolve(kMinimal, sets))), testing::SizeIs(2));
+}
+
+TEST(CrossChecks, SlurmOptionsThatOsoraSetsItself) {
+    EXPECT_THAT(problems_of("slurm.extra = [\"--mail-type=END\", \"--exclusive\"]"), IsEmpty());
+    EXPECT_THAT(problems_of("slurm.extra = [\"--nodes=4\"]"),
+                ElementsAre("run.toml:1: slurm.extra = [\"--nodes=4\"]: --nodes is set by osora; "
+                            "set resources.nodes"));
+    EXPECT_THAT(problems_of("slurm.extra = [\"-N4\", \"--export=ALL,A=b,c\"]"), testing::SizeIs(2));
+    EXPECT_THAT(problems_of("slurm.gpus = \"h100:8\""), IsEmpty());
+    EXPECT_THAT(problems_of("slurm.gpus = \"8,a\""), testing::SizeIs(1));
 }
 
 TEST(CrossChecks, KeysWithoutEffectAreNamed) {

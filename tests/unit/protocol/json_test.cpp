@@ -74,6 +74,12 @@ TEST(Json, DepthIsLimited) {
     EXPECT_TRUE(parse_json(std::string(1000, '[') + std::string(1000, ']')).has_error());
 }
 
+TEST(Json, NumbersThatNoDoubleHoldsAreRefused) {
+    EXPECT_EQ(parse_json(R"({"a":[1,{"b":-1e999}]})").error().message,
+              "JSON: a number is out of range");
+    EXPECT_TRUE(parse_json("1e308").has_value());
+}
+
 TEST(Message, TravelsByItsType) {
     FromWorker const sent = PhaseChanged{.phase = Phase::checkpoint, .limit_s = 60};
     std::string const text = encode_message(sent);

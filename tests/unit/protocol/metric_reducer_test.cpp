@@ -39,7 +39,7 @@ TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     EXPECT_EQ(loss.max, std::vector{1.5});
     EXPECT_EQ(loss.argmax, std::vector{5});
     EXPECT_EQ(chunk->columns.at("rss_bytes").max, std::vector{11000.0});
-    EXPECT_EQ(chunk->columns.size(), 12u);
+    EXPECT_EQ(chunk->columns.size(), 13u);
     EXPECT_FALSE(reducer.take().has_value());
     EXPECT_TRUE(reducer.take(true).has_value()) << "the part of step 11 at the end";
 }
@@ -86,6 +86,27 @@ TEST(MetricReducer, KeepsTheNewestWhenNobodyTakesThem) {
     EXPECT_EQ(reducer.take()->step0, 100);
     EXPECT_EQ(reducer.take_dropped(), 100u);
     EXPECT_EQ(reducer.take_dropped(), 0u);
+}
+
+TEST(MetricReducer, WaitsOnlyForRanksThatReport) {
+    MetricReducer reducer(0, 0, 4, 3, MetricReducer::Wait::speakers);
+    EXPECT_FALSE(reducer.take().has_value());
+    reducer.add(4, step(0, 1));
+    reducer.add(4, step(10, 1));
+    auto const alone = reducer.take();
+    ASSERT_TRUE(alone.has_value());
+    EXPECT_EQ(alone->step0, 0);
+    EXPECT_EQ(alone->ranks, 1);
+    EXPECT_EQ(reducer.take()->step0, 10);
+    reducer.add(4, step(20, 1));
+    reducer.add(4, step(21, 1));
+    reducer.add(6, step(20, 1));
+    auto const both = reducer.take();
+    ASSERT_TRUE(both.has_value());
+    EXPECT_EQ(both->ranks, 2);
+    EXPECT_EQ(both->bucket.size(), 1u);  // 21 waits for rank 6
+    EXPECT_FALSE(reducer.take().has_value());
+    EXPECT_EQ(reducer.take(true)->step0, 21);
 }
 
 // Against sums made here, ranks in any order, taken at any time.

@@ -1,5 +1,7 @@
 #include "protocol/run_status.hpp"
 
+#include "protocol/verdicts.hpp"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -66,6 +68,26 @@ TEST(RunStatus, GoesThroughItsStates) {
     EXPECT_EQ(run.state, RunState::done);
     EXPECT_EQ(after(run, {failed(0, 0, 13), NodeLost{}, StopRequested{}}), run)
         << "done stays done";
+}
+
+TEST(RunStatus, ATakenPortCostsNoRestart) {
+    RunSubmitted submitted;
+    submitted.job = "exec";
+    submitted.restarts_max = 0;
+    RunStatus run = after({}, {submitted, PlanChosen{}, ControllerStarted{}, joined(0)});
+    RankFailed taken = failed(0, 0, 1);
+    taken.message = "OSError: [Errno 98] Address already in use";
+    for (int epoch = 0; epoch < kFreeRetriesMax; ++epoch) {
+        taken.epoch = epoch;
+        run = after(run, {LaunchOrdered{epoch, 1, "h", 1}, started(epoch, 0), taken});
+        EXPECT_EQ(run.state, RunState::relaunching) << epoch;
+        EXPECT_EQ(run.free_retries, epoch + 1);
+        run = after(run, {NodeStopped{epoch, 0, 0}});
+    }
+    taken.epoch = kFreeRetriesMax;
+    run = after(run, {LaunchOrdered{taken.epoch, 1, "h", 1}, started(taken.epoch, 0), taken});
+    EXPECT_EQ(run.state, RunState::finishing) << "restarts_max is 0";
+    EXPECT_EQ(run.restarts, 0);
 }
 
 TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {

@@ -53,6 +53,20 @@ TEST(Verdicts, CodesOfTheUsersOwnProgramHaveNoMeaning) {
     EXPECT_EQ(exit_code_of(rule_on(exited(93), true)), 93);
 }
 
+TEST(Verdicts, LastWordsOfAProgramTellTheCauseFromItsEcho) {
+    auto const said = [](char const* words) {
+        RankFailed failed = exited(1);
+        failed.message = words;
+        return rule_on(failed, true);
+    };
+    EXPECT_FALSE(said("ValueError: 3 is not 4").echo);
+    EXPECT_TRUE(said("").echo);
+    EXPECT_TRUE(said("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer").echo);
+    EXPECT_TRUE(said("OSError: [Errno 98] Address already in use").free);
+    EXPECT_TRUE(said("server socket failed: EADDRINUSE, message: address already in use").free);
+    EXPECT_FALSE(said("ValueError").free);
+}
+
 TEST(Verdicts, CausesAreSentences) {
     EXPECT_EQ(describe(killed(9), false), "rank 3 on node 1 was killed by signal 9");
     RankFailed failed = exited(13);

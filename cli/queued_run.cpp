@@ -1,0 +1,139 @@
+#include "cli/queued_run.hpp"
+
+#include "base/check.hpp"
+#include "slurm/words.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+
+namespace osora::cli {
+namespace {
+
+constexpr char const* kRun = "run";
+
+MonotonicTime now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+std::string clock_time(std::int64_t seconds) {
+    std::time_t const time = seconds;
+    std::time_t const today = std::time(nullptr);
+    std::tm parts{};
+    std::tm here{};
+    ::localtime_r(&time, &parts);
+    ::localtime_r(&today, &here);
+    bool const same_day = parts.tm_yday == here.tm_yday && parts.tm_year == here.tm_year;
+    std::string const at = fmt::format("{:02}:{:02}", parts.tm_hour, parts.tm_min);
+    if (same_day) return at;
+    return fmt::format("{}-{:02}-{:02} {}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                       at);
+}
+
+std::string state_text(slurm::JobState state) {
+    std::string text = boost::describe::enum_to_string(state, "?");
+    for (char& each : text) {
+        if (each == '_') each = ' ';
+    }
+    return text;
+}
+
+}  // namespace
+
+QueuedRun::QueuedRun(Context const& context, RunFolder const& run, slurm::JobRecord record)
+    : context_(context), run_(run), record_(std::move(record)) {
+    watch();
+}
+
+void QueuedRun::watch() {
+    poller_.watch(kRun, record_.job);
+    since_ = now();
+}
+
+slurm::JobView const& QueuedRun::view() const {
+    auto const* const view = poller_.view(kRun);
+    OSORA_CHECK(view != nullptr);
+    return *view;
+}
+
+void QueuedRun::tick(bool speaking) {
+    poller_.set_speaking(kRun, speaking);
+    auto const due = poller_.next_poll();
+    if (!due || *due > now()) return;
+    poller_.asked(now());
+    auto const queue = read_queue(context_);
+    if (queue.has_error()) return poller_.failed(now());
+    (void)poller_.answered(now(), *queue);
+}
+
+std::optional<std::string> QueuedRun::news(bool queued) {
+    std::string text;
+    auto const& job = view();
+    if (job.state == slurm::JobState::running) {
+        text = fmt::format("{:<8} job {} on {}", "slurm", record_.job.job_id, job.node_list);
+    } else if (poller_.is_blind()) {
+        text = fmt::format("{:<8} Slurm does not answer; asking on", "slurm");
+    } else if (queued && job.state == slurm::JobState::pending) {
+        text = fmt::format("{:<8} job {} queued{}{}", "slurm", record_.job.job_id,
+                           job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
+                           job.reason.empty() ? "" : " (" + job.reason + ")");
+    }
+    if (text.empty() || text == said_) return {};
+    said_ = text;
+    return text;
+}
+
+std::string QueuedRun::waiting() const {
+    auto const& job = view();
+    if (job.state == slurm::JobState::running) return "";
+    auto waited = std::chrono::duration_cast<std::chrono::seconds>(now() - since_).count();
+    if (job.key.submit_time > 0) waited = std::time(nullptr) - job.key.submit_time;
+    std::string text = fmt::format("{:<8} job {} · queued {}", "slurm", record_.job.job_id,
+                                   slurm::format_duration(waited));
+    if (job.start_time) text += ", estimated start " + clock_time(*job.start_time);
+    if (!job.reason.empty()) text += " (" + job.reason + ")";
+    return text;
+}
+
+std::optional<std::string> QueuedRun::over() const {
+    auto const& job = view();
+    if (!job.gone) return {};
+    auto const id = record_.job.job_id;
+    if (!is_final(job.state)) return fmt::format("job {} is not in the queue any more", id);
+    return fmt::format("job {} has ended: {}", id, state_text(job.state));
+}
+
+Result<bool> QueuedRun::cancel_if_waiting() {
+    if (view().state == slurm::JobState::running) return false;
+    OSORA_TRY(auto const queue, read_queue(context_));
+    auto const* const job = slurm::find_job(queue, record_.job);
+    if (job != nullptr && job->state != slurm::JobState::pending) return false;
+    OSORA_TRY_VOID(cancel_job(context_, record_.job));
+    record_.cancelled = true;
+    OSORA_TRY_VOID(write_job_record(run_.paths, record_));
+    return true;
+}
+
+std::optional<Result<void>> cancel_waiting_job(Context const& context, RunFolder const& run) {
+    auto const record = read_job_record(run.paths);
+    if (!record || record->cancelled) return {};
+    auto const queue = read_queue(context);
+    if (queue.has_error()) return Result<void>(queue.error());
+    auto const* const job = slurm::find_job(*queue, record->job);
+    if (job == nullptr || job->state != slurm::JobState::pending) return {};
+    auto const cancelled = QueuedRun(context, run, *record).cancel_if_waiting();
+    if (cancelled.has_error()) return Result<void>(cancelled.error());
+    return *cancelled ? std::optional(Result<void>()) : std::nullopt;
+}
+
+bool QueuedRun::has_follower() {
+    auto const newest = read_job_record(run_.paths);
+    if (!newest || newest->job.job_id == record_.job.job_id) return false;
+    poller_.forget(kRun);
+    record_ = *newest;
+    watch();
+    return true;
+}
+
+}  // namespace osora::cli

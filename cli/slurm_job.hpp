@@ -1,0 +1,45 @@
+// A run on Slurm, from the machine that submits it: its job script and environment, and the
+// commands sbatch, squeue and scancel. Each is given seconds, and its words are passed on.
+#pragma once
+
+#include "cli/context.hpp"
+#include "cli/runs.hpp"
+#include "plan/config/run_config.hpp"
+#include "slurm/job_facts.hpp"
+#include "slurm/job_record.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// Whether this process stands inside a job: agents are then started in it, and nothing is queued.
+[[nodiscard]] bool is_in_job(Environment const& environment);
+
+/// The text of RUN_DIR/job.sh for a run in `run_dir`.
+[[nodiscard]] Result<std::string> job_script_for(Context const& context,
+                                                 plan::RunConfig const& config,
+                                                 std::filesystem::path const& run_dir);
+
+/// Writes RUN_DIR/environment and RUN_DIR/job.sh.
+[[nodiscard]] Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
+                                           RunFolder const& run);
+
+/// Gives RUN_DIR/job.sh to sbatch and writes RUN_DIR/slurm.json.
+[[nodiscard]] Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run);
+
+/// When a job of this script would start, as `sbatch --test-only` says.
+[[nodiscard]] Result<slurm::StartEstimate> estimate_start(Context const& context,
+                                                          std::string const& script);
+
+/// The user's jobs.
+[[nodiscard]] Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context);
+[[nodiscard]] Result<void> cancel_job(Context const& context, slurm::JobKey const& job);
+
+/// nullopt: the run has no job (yet).
+[[nodiscard]] std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths);
+[[nodiscard]] Result<void> write_job_record(protocol::RunPaths const& paths,
+                                            slurm::JobRecord const& record);
+
+}  // namespace osora::cli

@@ -1,0 +1,118 @@
+// The run directory must be seen by every node under the same name: osora cannot check that before
+// the job runs, so it says when the file system is a local one.
+#include "cli/submit_slurm.hpp"
+
+#include "base/files.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/follow.hpp"
+#include "cli/json_output.hpp"
+#include "cli/queued_run.hpp"
+#include "cli/slurm_job.hpp"
+#include "slurm/job_script.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+namespace osora::cli {
+namespace {
+
+void say_shared_folder(std::filesystem::path const& dir) {
+    auto const network = is_network_file_system(dir);
+    if (network.has_error() || *network) return;
+    fmt::print(stderr,
+               "note: {} must be seen by every node; if it is this machine's own, set "
+               "OSORA_STATE_DIR to a shared folder\n",
+               dir.string());
+}
+
+void print_estimate(Context const& context, std::string const& script) {
+    auto const estimate = estimate_start(context, script);
+    if (estimate.has_error()) {
+        fmt::print("start    not known: {}\n", estimate.error().message);
+        return;
+    }
+    std::time_t const at = estimate->start_time;
+    std::tm parts{};
+    ::localtime_r(&at, &parts);
+    std::string const partition =
+        estimate->partition.empty() ? "" : ", partition " + estimate->partition;
+    fmt::print("start    estimated {:04}-{:02}-{:02} {:02}:{:02} on {}{}\n", parts.tm_year + 1900,
+               parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
+               estimate->node_list.empty() ? "nodes not chosen yet" : estimate->node_list,
+               partition);
+}
+
+Result<slurm::JobRecord> queue(Context const& context, RunFolder const& run,
+                               plan::RunConfig const& config) {
+    OSORA_TRY_VOID(write_job_files(context, config, run));
+    return submit_job(context, run);
+}
+
+}  // namespace
+
+bool is_queued(Context const& context, plan::RunConfig const& config) {
+    return config.resources.backend == "slurm" && !is_in_job(context.environment);
+}
+
+int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConfig const& config,
+                     StartOptions const& options) {
+    auto const record = queue(context, run, config);
+    std::error_code ignored;
+    if (record.has_error()) {
+        bool const fresh = options.known_records == 0 && !options.resume;
+        if (fresh) std::filesystem::remove_all(run.paths.dir, ignored);
+        return fail(exit_code_for(record.error().code), record.error().message);
+    }
+    std::filesystem::remove(run.paths.stop_request(), ignored);
+    if (options.json) {
+        print_json("run", {{"number", run.number},
+                           {"name", run.name},
+                           {"run_dir", run.paths.dir.string()},
+                           {"slurm_job", record->job.job_id}});
+    } else {
+        fmt::print("{:<8} job {} submitted\n", "slurm", record->job.job_id);
+        std::fflush(stdout);
+    }
+    say_shared_folder(run.paths.dir);
+    if (!options.attached) {
+        if (options.json) return kExitOk;
+        fmt::print("detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+                   run.number);
+        return kExitOk;
+    }
+    QueuedRun job(context, run, *record);
+    return follow(context, run,
+                  {.json = options.json, .job = &job, .known_records = options.known_records});
+}
+
+void print_job_dry_run(Context const& context, plan::RunConfig const& config) {
+    auto const& resources = config.resources;
+    int const ranks = resources.nodes * resources.gpus_per_node;
+    fmt::print("ranks    0-{}: {} nodes x {}, node i has ranks {}i to {}i+{}\n", ranks - 1,
+               resources.nodes, resources.gpus_per_node, resources.gpus_per_node,
+               resources.gpus_per_node, resources.gpus_per_node - 1);
+    if (resources.spares > 0) fmt::print("spares   {}\n", resources.spares);
+    double const hours = slurm::gpu_hours(resources);
+    if (hours > 0) {
+        fmt::print("cost     at most {:.1f} GPU-h: {} nodes x {} for {}\n", hours,
+                   resources.nodes + resources.spares, resources.gpus_per_node,
+                   resources.time_limit);
+    } else {
+        fmt::print("cost     not known without resources.time_limit\n");
+    }
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return;
+    auto const run = next_run_folder(*state, config.run.name);
+    if (run.has_error()) return;
+    auto const script = job_script_for(context, config, run->paths.dir);
+    if (script.has_error()) {
+        fmt::print("script   {}\n", script.error().message);
+        return;
+    }
+    print_estimate(context, *script);
+    fmt::print("script   {}, given to sbatch:\n\n{}\n", run->paths.job_script().string(), *script);
+    fmt::print("dry run: nothing was submitted\n");
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,154 @@
+// Signals are read, not handled: SIGUSR2 is --signal's warning, SIGTERM a preemption or scancel.
+#include "daemon/backends/slurm/batch_step.hpp"
+
+#include "base/files.hpp"
+#include "base/process.hpp"
+#include "daemon/backends/slurm/next_job.hpp"
+#include "daemon/stop_request.hpp"
+#include "protocol/environment_file.hpp"
+#include "protocol/json.hpp"
+#include "slurm/words.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+constexpr int kCrashesMax = 5;
+constexpr int kCrashPauseMs = 100;
+constexpr int kExitInternal = 5;
+constexpr std::int64_t kFileBytesMax = 8 << 20;
+
+/// SIGUSR2 and SIGTERM as something to read; children start with none blocked.
+Result<Descriptor> open_signals() {
+    sigset_t wanted;
+    ::sigemptyset(&wanted);
+    for (int const signal : {SIGUSR2, SIGTERM, SIGINT}) ::sigaddset(&wanted, signal);
+    ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+    Descriptor signals(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!signals.is_open()) return file_error(errno, "signalfd", "batch step");
+    return signals;
+}
+
+class Batch {
+public:
+    Batch(BatchOptions const& options, Descriptor signals, Env& env, Logger& log)
+        : options_(options), signals_(std::move(signals)), env_(env), log_(log) {}
+
+    Result<int> run() {
+        OSORA_TRY(auto const before, read_run_status(options_.paths.dir));
+        bool resume = before.state == protocol::RunState::done;
+        if (resume && before.verdict == protocol::Verdict::ok) return 0;
+        for (int crashes = 0;; ++crashes) {
+            OSORA_TRY(auto const child, start(resume));
+            watch(child);
+            ExitStatus const status = reap(child);
+            bool const crashed = status.signal != 0 || status.exit_code == kExitInternal;
+            if (!crashed || crashes == kCrashesMax) return finish(status);
+            log_.error("the controller died and is started again", {{"how", describe(status)}});
+            resume = false;  // it has opened the run; the journal goes on
+            ::poll(nullptr, 0, kCrashPauseMs * crashes);
+        }
+    }
+
+private:
+    Result<Child> start(bool resume) const {
+        SpawnOptions spawning;
+        spawning.program = options_.osorad;
+        spawning.arguments = {"--one-run", options_.paths.dir.string()};
+        if (resume) spawning.arguments.emplace_back("--resume");
+        spawning.environment = options_.environment;
+        spawning.working_directory = "/";
+        return spawn(spawning);
+    }
+
+    void watch(Child const& child) {
+        while (!has_ended(child)) {
+            std::array<pollfd, 2> sources{
+                {{child.pidfd.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}}};
+            [[maybe_unused]] int const ready = ::poll(sources.data(), sources.size(), -1);
+            signalfd_siginfo info{};
+            while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+                on_signal(static_cast<int>(info.ssi_signo));
+            }
+        }
+    }
+
+    void on_signal(int signal) {
+        bool const again = warned_ > 0 && signal != SIGUSR2;
+        ++warned_;
+        warning_ = classify(signal);
+        protocol::ControlStop stop;
+        stop.now = again;
+        stop.reason = warning_ == slurm::JobWarning::time_limit   ? "the job's time is nearly over"
+                      : warning_ == slurm::JobWarning::preemption ? "the job is preempted"
+                                                                  : "the job was asked to end";
+        log_.warning("warned by Slurm", {{"signal", signal}, {"meaning", stop.reason}});
+        auto const asked = write_stop_request(options_.paths, stop);
+        if (asked.has_error()) log_.error("stop not asked", {{"why", asked.error().message}});
+    }
+
+    /// The warning comes before the time limit and, on some clusters, before a preemption.
+    [[nodiscard]] slurm::JobWarning classify(int signal) const {
+        constexpr std::int64_t kLateS = 120, kWarningMostS = 600;
+        auto const end =
+            slurm::parse_time(variable_or(options_.environment, "SLURM_JOB_END_TIME", ""));
+        std::int64_t const now = env_.wall_us() / 1'000'000;
+        bool const near_end = end && *end - now < kWarningMostS + kLateS;
+        if (signal == SIGUSR2 && (near_end || !end)) return slurm::JobWarning::time_limit;
+        if (signal == SIGUSR2) return slurm::JobWarning::preemption;
+        return slurm::JobWarning::none;
+    }
+
+    Result<int> finish(ExitStatus const& ended) {
+        int const exit_code = ended.signal != 0 ? kExitInternal : ended.exit_code;
+        NextJob const next{options_.paths, options_.environment, warning_, exit_code};
+        auto const said = take_next_rung(next, env_);
+        if (said.has_value()) {
+            log_.info("the job ends", {{"exit_code", exit_code}, {"then", *said}});
+        } else {
+            log_.error("no job follows", {{"why", said.error().message}});
+        }
+        return exit_code;
+    }
+
+    BatchOptions const& options_;
+    Descriptor signals_;
+    Env& env_;
+    Logger& log_;
+    slurm::JobWarning warning_ = slurm::JobWarning::none;
+    int warned_ = 0;
+};
+
+}  // namespace
+
+Result<int> run_batch(BatchOptions const& options, Env& env, Logger& log) {
+    OSORA_TRY(auto signals, open_signals());
+    return Batch(options, std::move(signals), env, log).run();
+}
+
+Error enter_environment(protocol::RunPaths const& paths, std::vector<std::string> const& command,
+                        Environment const& here) {
+    auto const text = read_file(paths.environment(), kFileBytesMax);
+    if (text.has_error()) return text.error();
+    auto submitted = protocol::decode_environment(*text);
+    if (submitted.has_error()) return std::move(submitted).error().in(paths.environment().string());
+    Environment const environment = protocol::entered(std::move(*submitted), here);
+    std::vector<char const*> words;
+    std::vector<char const*> variables;
+    for (auto const& word : command) words.push_back(word.c_str());
+    for (auto const& entry : environment) variables.push_back(entry.c_str());
+    words.push_back(nullptr);
+    variables.push_back(nullptr);
+    ::execve(words.front(), const_cast<char* const*>(words.data()),
+             const_cast<char* const*>(variables.data()));
+    return file_error(errno, "start", command.front());
+}
+
+}  // namespace osora::daemon

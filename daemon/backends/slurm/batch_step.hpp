@@ -1,0 +1,31 @@
+// `osorad batch RUN_DIR`: the batch step of a job. Starts the run's controller (again, when it
+// dies), hands Slurm's warnings on to it, and decides what follows when it has ended.
+#pragma once
+
+#include "base/env.hpp"
+#include "base/environment.hpp"
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "protocol/run_directory.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+struct BatchOptions {
+    protocol::RunPaths paths;      // absolute
+    std::filesystem::path osorad;  // this program
+    Environment environment;       // inside RUN_DIR/environment
+};
+/// The exit code of the job: the run's. Call it from the main thread.
+[[nodiscard]] Result<int> run_batch(BatchOptions const& options, Env& env, Logger& log);
+
+/// `osorad enter RUN_DIR COMMAND...`: becomes COMMAND in the environment that the run was submitted
+/// with, with what Slurm says of this place over it. Returns only when that failed.
+[[nodiscard]] Error enter_environment(protocol::RunPaths const& paths,
+                                      std::vector<std::string> const& command,
+                                      Environment const& here);
+
+}  // namespace osora::daemon

@@ -1,0 +1,143 @@
+// The new job is submitted with the run's own script; it resumes from the newest checkpoint.
+#include "daemon/backends/slurm/next_job.hpp"
+
+#include "base/capture.hpp"
+#include "base/files.hpp"
+#include "daemon/backends/slurm/node_memory_file.hpp"
+#include "plan/config/run_config.hpp"
+#include "protocol/environment_file.hpp"
+#include "protocol/journal.hpp"
+#include "slurm/host_list.hpp"
+#include "slurm/job_facts.hpp"
+#include "slurm/job_record.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+using std::chrono_literals::operator""s;
+
+constexpr auto kCommandLimit = 30s;
+constexpr int kDoNotRequeue = 93;
+
+template <class T>
+Result<T> read_as(std::filesystem::path const& path) {
+    OSORA_TRY(auto const text, read_file(path));
+    auto value = protocol::decode<T>(text);
+    if (value.has_error()) return std::move(value).error().in(path.string());
+    return value;
+}
+
+std::string path_of(Environment const& environment) {
+    return variable_or(environment, "PATH", "/usr/bin:/bin");
+}
+
+/// Standard output of a Slurm command.
+Result<std::string> ask_slurm(Environment const& environment, std::string const& name,
+                              std::vector<std::string> arguments) {
+    SpawnOptions spawning;
+    OSORA_TRY(spawning.program, find_in_path(name, path_of(environment)));
+    spawning.arguments = std::move(arguments);
+    spawning.environment = environment;
+    spawning.working_directory = "/";
+    OSORA_TRY(auto const captured, run_captured(std::move(spawning), kCommandLimit));
+    if (captured.ok()) return captured.out;
+    std::string const words = captured.err.substr(0, captured.err.find('\n'));
+    return Error{Errc::unreachable,
+                 fmt::format("{} {}: {}", name, describe(captured.status), words)};
+}
+
+Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record,
+                                    std::vector<std::string> const& bad) {
+    std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
+    // The command line wins over the script, whose exclusions may be older.
+    std::vector<std::string> arguments{"--parsable", "--dependency=afternotok:" + id,
+                                       "--kill-on-invalid-dep=yes"};
+    if (!bad.empty()) arguments.push_back("--exclude=" + slurm::join_hosts(bad));
+    arguments.push_back(next.paths.job_script().string());
+    ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
+    Environment const clean = protocol::without_slurm_job(next.environment);
+    OSORA_TRY(auto const output, ask_slurm(clean, "sbatch", std::move(arguments)));
+    std::string const name = record.job.name;
+    OSORA_TRY(record.job, slurm::parse_submitted(output));
+    record.job.name = name;
+    ++record.followed;
+    OSORA_TRY_VOID(
+        write_file_atomic(next.paths.slurm_job(), protocol::encode(record) + "\n", 0600));
+    return fmt::format("job {} follows", record.job.job_id);
+}
+
+Result<std::string> requeue(NextJob const& next) {
+    std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
+    OSORA_TRY(auto const allowed,
+              ask_slurm(next.environment, "scontrol", {"update", "JobId=" + id, "Requeue=1"}));
+    OSORA_TRY(auto const done, ask_slurm(next.environment, "scontrol", {"requeue", id}));
+    return "job " + id + " is requeued";
+}
+
+/// Bad hosts by memory and by the run file, of those in `hosts`.
+int count_usable(std::vector<std::string> const& hosts, std::vector<std::string> const& bad) {
+    return static_cast<int>(std::ranges::count_if(
+        hosts, [&](std::string const& host) { return std::ranges::count(bad, host) == 0; }));
+}
+
+}  // namespace
+
+Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
+    OSORA_TRY(auto const status, read_run_status(next.paths.dir));
+    OSORA_TRY(auto const submission, read_as<protocol::RunSubmitted>(next.paths.submission()));
+    OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(submission.config));
+    slurm::JobRecord record;
+    if (auto known = read_as<slurm::JobRecord>(next.paths.slurm_job()); known.has_value()) {
+        record = std::move(*known);
+    }
+    std::string const list = variable_or(next.environment, "SLURM_JOB_NODELIST", "");
+    OSORA_TRY(auto const hosts, slurm::expand_host_list(list));
+    auto bad = slurm::bad_hosts(read_node_memory(node_memory_path(next.paths.dir)), env.wall_us());
+    auto const& excluded = config.faults.exclude_nodes;
+    bad.insert(bad.end(), excluded.begin(), excluded.end());
+    slurm::LadderState state;
+    bool const over = status.state == protocol::RunState::done;
+    state.verdict = over ? status.verdict : protocol::Verdict::controller_lost;
+    state.do_not_requeue = next.exit_code == kDoNotRequeue;
+    state.nodes_needed = config.resources.nodes;
+    state.nodes_usable = count_usable(hosts, bad);
+    state.jobs_left = config.slurm.chain - record.followed;
+    state.can_submit = find_in_path("sbatch", path_of(next.environment)).has_value();
+    state.warning = next.warning;
+    auto const step = slurm::next_rung(state);
+    std::string done = "stop";
+    if (step.rung == slurm::Rung::follow_job) {
+        OSORA_TRY(done, submit_follower(next, std::move(record), bad));
+    } else if (step.rung == slurm::Rung::requeue) {
+        OSORA_TRY(done, requeue(next));
+    }
+    return done + ": " + step.reason;
+}
+
+Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir) {
+    protocol::RunStatus status;
+    auto const path = protocol::RunPaths{run_dir}.journal();
+    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file.is_open() && errno == ENOENT) return status;
+    if (!file.is_open()) return file_error(errno, "open", path);
+    protocol::JournalReader reader;
+    std::string buffer(1 << 20, '\0');
+    while (true) {
+        ssize_t const got = ::read(file.get(), buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return file_error(errno, "read", path);
+        if (got == 0) return status;
+        OSORA_TRY(auto const records,
+                  reader.feed(std::string_view(buffer).substr(0, static_cast<std::size_t>(got))));
+        for (auto const& record : records) fold(status, record.event);
+    }
+}
+
+}  // namespace osora::daemon

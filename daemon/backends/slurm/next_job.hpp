@@ -1,0 +1,29 @@
+// The last rungs of the ladder, from inside a job whose run has ended: a job that follows, a
+// requeue, or nothing (slurm/ladder.hpp decides).
+#pragma once
+
+#include "base/env.hpp"
+#include "base/environment.hpp"
+#include "base/result.hpp"
+#include "protocol/run_directory.hpp"
+#include "protocol/run_status.hpp"
+#include "slurm/ladder.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace osora::daemon {
+
+struct NextJob {
+    protocol::RunPaths paths;
+    Environment environment;  // of this job
+    slurm::JobWarning warning = slurm::JobWarning::none;
+    int exit_code = 0;  // of the run
+};
+/// What was done and why: "stop: the run is done", "job 13 follows: the job's time is over".
+[[nodiscard]] Result<std::string> take_next_rung(NextJob const& next, Env const& env);
+
+/// What a run's journal says now; a run without one is `submitted`.
+[[nodiscard]] Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir);
+
+}  // namespace osora::daemon

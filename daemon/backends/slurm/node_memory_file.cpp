@@ -1,0 +1,33 @@
+#include "daemon/backends/slurm/node_memory_file.hpp"
+
+#include "base/file_lock.hpp"
+#include "base/files.hpp"
+#include "protocol/json.hpp"
+
+namespace osora::daemon {
+namespace {
+
+constexpr std::int64_t kBytesMax = 4 << 20;
+
+}  // namespace
+
+std::filesystem::path node_memory_path(std::filesystem::path const& run_dir) {
+    return run_dir.parent_path().parent_path() / "node_memory.json";
+}
+
+slurm::NodeMemory read_node_memory(std::filesystem::path const& path) {
+    auto const text = read_file(path, kBytesMax);
+    if (text.has_error()) return {};
+    auto memory = protocol::decode<slurm::NodeMemory>(*text);
+    return memory.has_value() ? std::move(*memory) : slurm::NodeMemory{};
+}
+
+Result<void> remember_fault(std::filesystem::path const& path, NodeFault const& fault) {
+    constexpr auto kPatience = std::chrono::milliseconds(500);
+    OSORA_TRY(auto const lock, FileLock::acquire(path.string() + ".lock", kPatience));
+    auto const memory = slurm::with_fault(read_node_memory(path), fault.host, fault.weight,
+                                          fault.cause, fault.wall_us);
+    return write_file_atomic(path, protocol::encode(memory) + "\n", 0600);
+}
+
+}  // namespace osora::daemon

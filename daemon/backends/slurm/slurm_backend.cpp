@@ -1,0 +1,286 @@
+// srun is left alone when the controller dies: a later life adopts the agents, and their ends then
+// show as silence. So its messages go to memory that it holds itself, never to a pipe of ours.
+#include "daemon/backends/slurm/slurm_backend.hpp"
+
+#include "daemon/backends/slurm/errand.hpp"
+#include "daemon/backends/slurm/sweep.hpp"
+#include "daemon/frame_connection.hpp"
+#include "daemon/leftovers.hpp"
+#include "protocol/json.hpp"
+#include "slurm/agent_step.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <utility>
+
+namespace osora::daemon {
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(25);
+constexpr auto kOwnEndLimit = std::chrono::milliseconds(500);
+constexpr int kSilent = slurm::Placement::kBad;
+
+}  // namespace
+
+SlurmBackend::SlurmBackend(SlurmOptions options, TaskGroup& tasks, Logger& log, OnExited on_exited)
+    : options_(std::move(options)),
+      tasks_(tasks),
+      log_(log),
+      on_exited_(std::move(on_exited)),
+      placement_(options_.placement) {
+    slurm::remove_step_shape(options_.environment);
+    // The submitter may itself be a rank of another run.
+    remove_variable(options_.environment, kRunMark);
+    remove_variable(options_.environment, kNodeMark);
+    // Our plug-in in srun (docs/rfc/003) would take an agent for a rank, and bind it to a rank's
+    // cores.
+    set_variable(options_.environment, "OSORA_SRUN_OFF", "1");
+}
+
+void SlurmBackend::set_address(AgentAddress const& address) {
+    options_.start.controller = address;
+}
+
+void SlurmBackend::fault(std::string const& host, int weight, std::string const& cause) {
+    if (host.empty()) return;
+    placement_.fault(host, weight);
+    log_.warning("host failed", {{"host", host}, {"cause", cause}});
+    if (options_.on_fault) options_.on_fault({host, cause, weight});
+}
+
+void SlurmBackend::start_agent(StartAgent const& order) {
+    if (gathered_.empty()) tasks_.spawn("launch", launch_gathered());
+    gathered_.push_back(order);
+}
+
+/// The orders of one decision: a single step when they are for every node of the run.
+asio::awaitable<void> SlurmBackend::launch_gathered() {
+    co_await asio::post(asio::use_awaitable);
+    std::vector<StartAgent> orders = std::exchange(gathered_, {});
+    std::vector<StartAgent> placed;
+    for (StartAgent const& order : orders) {
+        auto const host = placement_.place(order.node);
+        if (host.has_value()) {
+            placed.push_back(order);
+            agents_[order.node] = {order.attempt, *host};
+            continue;
+        }
+        AgentExited exited;
+        exited.node = order.node;
+        exited.attempt = order.attempt;
+        exited.error = host.error().message;
+        on_exited_(std::move(exited));
+    }
+    std::ranges::sort(placed, {}, &StartAgent::node);
+    bool const whole = static_cast<int>(placed.size()) == options_.placement.nodes;
+    if (whole && placement_.is_in_order()) {
+        launch(placed, "agent-%n.log");
+        co_return;
+    }
+    for (StartAgent const& order : placed) {
+        launch({order}, fmt::format("agent-{}.log", order.node));
+    }
+}
+
+void SlurmBackend::launch(std::vector<StartAgent> const& orders, std::string const& log_name) {
+    auto step = spawn_step(orders, log_name);
+    if (step.has_value()) {
+        log_.info("step started", {{"agents", orders.size()}, {"pid", step->child.id.pid}});
+        auto shared = std::make_shared<Step>(std::move(*step));
+        tasks_.spawn("step", watch(std::move(shared)));
+        return;
+    }
+    log_.error("step not started", {{"why", step.error().message}});
+    for (StartAgent const& order : orders) {
+        slurm::TaskEnd const never{{}, 1, 0};
+        ended(order.node, order.attempt, never, step.error().message);
+    }
+}
+
+Result<SlurmBackend::Step> SlurmBackend::spawn_step(std::vector<StartAgent> const& orders,
+                                                    std::string const& log_name) const {
+    slurm::AgentStep shape{.job_id = options_.job_id,
+                           .hosts = {},
+                           .osorad = options_.osorad,
+                           .run_dir = options_.start.run_dir,
+                           .container = options_.container,
+                           .log_name = log_name};
+    Step step;
+    for (StartAgent const& order : orders) {
+        shape.hosts.push_back(placement_.host_of(order.node));
+        step.agents.emplace_back(order.node, order.attempt);
+    }
+    AgentStart start = options_.start;
+    start.node = orders.size() == 1 ? orders.front().node : -1;
+    OSORA_TRY(Descriptor const input, memory_with(protocol::encode(start)));
+    OSORA_TRY(step.messages, memory_with(""));
+    SpawnOptions spawning;
+    spawning.program = options_.srun;
+    spawning.arguments = slurm::srun_arguments(shape);
+    spawning.environment = options_.environment;
+    spawning.working_directory = "/";
+    spawning.descriptors = {{input.get(), STDIN_FILENO},
+                            {step.messages.get(), STDOUT_FILENO},
+                            {step.messages.get(), STDERR_FILENO}};
+    spawning.death_signal = 0;
+    spawning.new_session = true;
+    OSORA_TRY(step.child, spawn(spawning));
+    return step;
+}
+
+void SlurmBackend::read_messages(Step& step) {
+    std::array<char, 4096> buffer{};
+    while (true) {
+        ssize_t const got = ::pread(step.messages.get(), buffer.data(), buffer.size(),
+                                    static_cast<off_t>(step.read));
+        if (got <= 0) return;
+        step.read += static_cast<std::size_t>(got);
+        for (char const each : std::string_view(buffer.data(), static_cast<std::size_t>(got))) {
+            if (each != '\n') {
+                step.line += each;
+                continue;
+            }
+            log_.info("srun", {{"says", step.line}});
+            take(step, slurm::parse_step_line(step.line));
+            if (step.all.size() < 1 << 16) step.all += step.line + "\n";
+            step.line.clear();
+        }
+    }
+}
+
+void SlurmBackend::take(Step& step, slurm::StepLine const& line) {
+    step.said_end = step.said_end || !line.ended.empty();
+    for (slurm::TaskEnd const& end : line.ended) {
+        for (int const task : end.tasks) {
+            if (task < 0 || static_cast<std::size_t>(task) >= step.agents.size()) continue;
+            auto const [node, attempt] = step.agents[static_cast<std::size_t>(task)];
+            ended(node, attempt, end, "");
+        }
+    }
+    for (std::string const& host : line.nodes_lost) {
+        fault(host, kSilent, step.line);
+        for (auto const& [node, attempt] : step.agents) {
+            slurm::TaskEnd const lost{{}, 1, 0};
+            if (placement_.host_of(node) == host) ended(node, attempt, lost, step.line);
+        }
+    }
+}
+
+asio::awaitable<void> SlurmBackend::watch(std::shared_ptr<Step> step) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    bool over = false;
+    while (!over) {
+        over = has_ended(step->child);
+        read_messages(*step);
+        if (over) break;
+        timer.expires_after(kLookEvery);
+        co_await timer.async_wait(kToken);
+    }
+    ExitStatus const status = reap(step->child);
+    log_.info("step ended", {{"how", describe(status)}});
+    // Tasks that end with 0 are not mentioned; a step that never started says why.
+    bool const well = step->said_end || (status.signal == 0 && status.exit_code == 0);
+    slurm::TaskEnd const end{{}, well ? 0 : status.exit_code, well ? 0 : status.signal};
+    std::string const why = well ? "" : slurm::first_error(step->all);
+    for (auto const& [node, attempt] : step->agents) ended(node, attempt, end, why);
+}
+
+/// Once for each agent; a later word on one that was reported, or replaced, is an echo.
+void SlurmBackend::ended(int node, int attempt, slurm::TaskEnd const& end, std::string error) {
+    auto const found = agents_.find(node);
+    if (found == agents_.end() || found->second.attempt != attempt) return;
+    if (found->second.stopping) {
+        found->second.end = end;
+        return;
+    }
+    std::string const host = found->second.host;
+    agents_.erase(found);
+    AgentExited exited;
+    exited.node = node;
+    exited.attempt = attempt;
+    exited.exit_code = end.exit_code;
+    exited.signal = end.signal;
+    exited.error = std::move(error);
+    tasks_.spawn(fmt::format("end of agent {}", node), report(std::move(exited), host));
+}
+
+asio::awaitable<void> SlurmBackend::report(AgentExited exited, std::string host) {
+    co_await asio::post(asio::use_awaitable);
+    bool const well = exited.exit_code == 0 && exited.signal == 0 && exited.error.empty();
+    if (!well) {
+        StopAgent order;
+        order.node = exited.node;
+        exited.processes_left = co_await sweep(order, host);
+        // Not the host's fault: it was asked to end, or the whole job was.
+        bool const asked = exited.signal == SIGTERM || exited.signal == SIGINT;
+        bool const crashed = exited.processes_left >= 0 && exited.error.empty() && !asked;
+        if (crashed) fault(host, 1, "its agent died");
+    }
+    on_exited_(std::move(exited));
+}
+
+void SlurmBackend::stop_agent(StopAgent const& order) {
+    auto const found = agents_.find(order.node);
+    if (found != agents_.end()) found->second.stopping = true;
+    tasks_.spawn(fmt::format("end agent {}", order.node), end_agent(order));
+}
+
+asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
+    auto const found = agents_.find(order.node);
+    bool const mine = found != agents_.end() && found->second.attempt == order.attempt;
+    std::string const host = mine ? found->second.host : placement_.host_of(order.node);
+    AgentExited exited;
+    exited.node = order.node;
+    exited.attempt = order.attempt;
+    exited.signal = SIGKILL;
+    std::optional<slurm::TaskEnd> const end = co_await own_end(order);
+    bool const left_well = end && end->exit_code == 0 && end->signal == 0;
+    if (!host.empty() && !left_well) exited.processes_left = co_await sweep(order, host);
+    auto const again = agents_.find(order.node);
+    if (again != agents_.end() && again->second.attempt == order.attempt) agents_.erase(again);
+    on_exited_(std::move(exited));
+}
+
+/// A dismissed agent closes its connection first, and is taken for silent: a moment later its step
+/// says that it has ended, and a thousand nodes need no thousand errands.
+asio::awaitable<std::optional<slurm::TaskEnd>> SlurmBackend::own_end(StopAgent order) {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    for (auto waited = kLookEvery; waited < kOwnEndLimit; waited += kLookEvery) {
+        auto const found = agents_.find(order.node);
+        if (found == agents_.end() || found->second.attempt != order.attempt) break;
+        if (found->second.end) co_return found->second.end;
+        timer.expires_after(kLookEvery);
+        co_await timer.async_wait(kToken);
+    }
+    co_return std::nullopt;
+}
+
+asio::awaitable<int> SlurmBackend::sweep(StopAgent order, std::string host) {
+    SweepOrder const wanted{options_.start.run_uuid, order.node, order.boot_id, order.pid,
+                            order.start_ticks};
+    Errand errand;
+    errand.srun = options_.srun;
+    errand.arguments =
+        slurm::errand_arguments(options_.job_id, host, {options_.osorad.string(), "sweep"});
+    errand.environment = options_.environment;
+    errand.input = protocol::encode(wanted);
+    errand.limit_s = options_.errand_limit_s;
+    Result<std::string> const answer = co_await run_errand(std::move(errand));
+    if (answer.has_value()) {
+        auto const swept = protocol::decode<SweepAnswer>(*answer);
+        co_return swept.has_value() ? swept->left : -1;
+    }
+    Error const& why = answer.error();
+    bool const silent = why.code == Errc::timed_out;
+    if (silent || slurm::blames_host(why.message)) fault(host, kSilent, why.message);
+    log_.warning("host not swept", {{"host", host}, {"why", why.message}});
+    co_return -1;
+}
+
+}  // namespace osora::daemon

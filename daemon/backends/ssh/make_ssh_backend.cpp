@@ -1,0 +1,36 @@
+// Hosts were checked at submit; a submission of another making may be wrong all the same.
+#include "daemon/backends/ssh/make_ssh_backend.hpp"
+
+#include "daemon/backends/ssh/environment_to_send.hpp"
+#include "daemon/backends/ssh/ssh_backend.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::daemon {
+
+Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup& tasks, Logger& log,
+                                                  Backend::OnExited on_exited) {
+    auto found = plan::parse_host_list(setup.config.ssh.hosts);
+    if (!found.problems.empty()) {
+        auto const& problem = found.problems.front();
+        return Error{Errc::invalid_input,
+                     fmt::format("ssh.hosts, entry {}: {}", problem.line, problem.message)};
+    }
+    auto const nodes = static_cast<std::size_t>(setup.config.resources.nodes);
+    if (found.hosts.size() < nodes) {
+        return Error{Errc::invalid_input,
+                     fmt::format("ssh.hosts: {} for {} nodes", found.hosts.size(), nodes)};
+    }
+    SshOptions options;
+    options.hosts = std::move(found.hosts);
+    options.nodes = setup.config.resources.nodes;
+    auto const spares = static_cast<std::size_t>(setup.config.resources.spares);
+    if (options.hosts.size() > nodes + spares) options.hosts.resize(nodes + spares);
+    options.home = variable_or(setup.environment, "HOME", "");
+    options.osorad = std::move(setup.osorad);
+    options.start = std::move(setup.start);
+    options.start.environment = environment_to_send(setup.environment);
+    return std::make_unique<SshBackend>(std::move(options), tasks, log, std::move(on_exited));
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,83 @@
+// Agents on the hosts of [ssh], one each. An agent outlives its connection: it is started over one,
+// its end is heard on it, and when it breaks the agent's own link to the controller says more.
+// Private to shells (Asio inside).
+#pragma once
+
+#include "base/log.hpp"
+#include "base/task_group.hpp"
+#include "daemon/backends/backend.hpp"
+#include "daemon/backends/ssh/errands.hpp"
+#include "daemon/backends/ssh/gate.hpp"
+
+#include <deque>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace osora::daemon {
+
+struct SshOptions {
+    std::vector<plan::SshHost> hosts;   // of node 0, 1..., then spares
+    int nodes = 1;                      // of the run
+    std::string home;                   // SshTarget
+    std::filesystem::path osorad;       // there, too, or else copied
+    AgentStart start;                   // node and log are filled in
+    int connections_max = 32;           // that are being made at a time
+    std::chrono::seconds patience{20};  // with a host that has been in the run and does not answer
+};
+
+class SshBackend final : public Backend {
+public:
+    SshBackend(SshOptions options, TaskGroup& tasks, Logger& log, OnExited on_exited);
+
+    void set_address(AgentAddress const& address) override;
+    void start_agent(StartAgent const& order) override;
+    void stop_agent(StopAgent const& order) override;
+
+private:
+    struct AgentEnded {
+        int attempt = 0;
+        SshCommand::End end;
+    };
+    using Order = std::variant<StartAgent, StopAgent, AgentEnded>;
+    struct Node {
+        plan::SshHost host;
+        std::deque<Order> orders;
+        bool busy = false;
+        SharedCommand starting;  // an agent that has not announced itself yet
+        SharedCommand agent;     // one that has, while the connection holds
+        AgentAnnounced who;
+        std::optional<SweepOrder> unswept;  // an agent that may live on, on a host without answer
+        bool copied = false;                // runs the copy of osorad
+    };
+
+    void take(int node, Order order);
+    asio::awaitable<void> work(int node);
+    asio::awaitable<void> carry_out(int node, StartAgent order);
+    asio::awaitable<void> carry_out(int node, StopAgent order);
+    asio::awaitable<void> carry_out(int node, AgentEnded order);
+    asio::awaitable<Result<void>> launch(int node, int attempt);
+    bool move_to_spare(int node);
+    asio::awaitable<Result<void>> launch_once(int node, int attempt);
+    asio::awaitable<Result<void>> copy_program(int node);
+    asio::awaitable<Result<int>> sweep(int node, SweepOrder order);
+    asio::awaitable<void> watch(int node, int attempt, SharedCommand command);
+    asio::awaitable<bool> left_well(int node, int attempt);
+    void report(AgentExited exited);
+
+    [[nodiscard]] Node& at(int node) { return nodes_[static_cast<std::size_t>(node)]; }
+    [[nodiscard]] SharedCommand make_command(int node);
+    [[nodiscard]] std::string text_for(Node const& node, std::string_view argument) const;
+    [[nodiscard]] bool is_awaited(int node, std::size_t kind) const;
+
+    SshOptions options_;
+    TaskGroup& tasks_;
+    Logger& log_;
+    OnExited on_exited_;
+    Gate gate_;
+    std::vector<Node> nodes_;
+    std::deque<plan::SshHost> spares_;  // without an agent
+    std::string hash_;                  // of osorad, once it is needed
+};
+
+}  // namespace osora::daemon

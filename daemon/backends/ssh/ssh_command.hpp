@@ -1,0 +1,49 @@
+// One command on another host: its input, its output, its end. A connection each: hosts are many,
+// and what is asked of one is little. Driven by the ssh backend. Private to shells (Asio inside).
+#pragma once
+
+#include "daemon/backends/ssh/ssh_connection.hpp"
+
+#include <optional>
+
+namespace osora::daemon {
+
+class SshCommand {
+public:
+    struct End {
+        int exit_code = 0;
+        int signal = 0;
+    };
+
+    SshCommand(asio::any_io_executor executor, SshTarget target);
+    ~SshCommand();
+
+    /// Connects and starts `command`, which the user's shell on the host reads: fixed text only.
+    [[nodiscard]] asio::awaitable<Result<void>> start(std::string command);
+    /// Hands `input` to its standard input, and ends that.
+    [[nodiscard]] asio::awaitable<Result<void>> give(std::string input);
+    /// The next line of its standard output; `not_found` when it ends or closes it before.
+    [[nodiscard]] asio::awaitable<Result<std::string>> read_line();
+    /// Its end; `unreachable` when the connection was lost, after which nobody knows.
+    [[nodiscard]] asio::awaitable<Result<End>> wait();
+
+    /// For start(), give(), read_line() and wait(): each new call has all of it.
+    void set_limit(std::chrono::milliseconds limit) { limit_ = limit; }
+    void set_no_limit() { limit_.reset(); }
+    /// Whoever waits gets `cancelled`.
+    void interrupt();
+    /// What it wrote to standard error last, as one line.
+    [[nodiscard]] std::string complaint() const;
+
+private:
+    struct Channel;
+
+    void begin();
+    void read_all();
+
+    SshConnection connection_;
+    std::unique_ptr<Channel> channel_;
+    std::optional<std::chrono::milliseconds> limit_ = std::chrono::seconds(20);
+};
+
+}  // namespace osora::daemon

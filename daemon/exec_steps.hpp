@@ -1,0 +1,28 @@
+// The steps that one rank of an exec job tells of, as metrics: each step once, counted on when the
+// program begins to count anew, and timed by the clock when the program does not say. Pure.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "daemon/step_text.hpp"
+
+#include <optional>
+
+namespace osora::daemon {
+
+enum class StepSource { output, descriptor };
+
+class ExecSteps {
+public:
+    /// nullopt: nothing new. The first step without a time of its own only starts the clock. Once
+    /// the descriptor has been used, output is not looked at any more.
+    [[nodiscard]] std::optional<SaidStep> take(plan::StepFigures const& figures, StepSource source,
+                                               MonotonicTime now);
+
+private:
+    int last_step_ = -1;  // as the program counts; -1 = none
+    int offset_ = 0;      // added to it
+    MonotonicTime last_at_{};
+    bool descriptor_ = false;
+};
+
+}  // namespace osora::daemon

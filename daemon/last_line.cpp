@@ -1,0 +1,84 @@
+// A traceback ends with its exception, but runtimes and finalizers go on talking behind it, so the
+// last lines are searched for a word first.
+#include "daemon/last_line.hpp"
+
+#include "daemon/line_splitter.hpp"
+#include "daemon/step_text.hpp"
+#include "protocol/json.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace osora::daemon {
+namespace {
+
+constexpr std::size_t kLinesSearched = 30;
+constexpr std::size_t kShownMax = 300;
+
+std::string_view trimmed(std::string_view line) {
+    auto const begin = line.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) return {};
+    return line.substr(begin, line.find_last_not_of(" \t") - begin + 1);
+}
+
+/// PyTorch puts "[rank1]: " in front of every line of a traceback; who it was is known.
+std::string_view without_rank(std::string_view line) {
+    constexpr std::string_view kPrefix = "[rank";
+    auto const end = line.find("]: ");
+    bool const marked =
+        line.starts_with(kPrefix) && end != std::string_view::npos &&
+        line.substr(kPrefix.size(), end - kPrefix.size()).find_first_not_of("0123456789") ==
+            std::string_view::npos;
+    return marked ? trimmed(line.substr(end + 3)) : line;
+}
+
+bool names_error(std::string_view line) {
+    constexpr std::array<std::string_view, 8> kWords{
+        "Error:",    "Error(",  "error:",    "ERROR",
+        "Exception", "what():", "Assertion", "terminate called"};
+    return std::ranges::any_of(
+        kWords, [&](std::string_view word) { return line.find(word) != std::string_view::npos; });
+}
+
+/// For a message: what is no UTF-8 could not be sent as text.
+std::string readable(std::string line) {
+    bool const utf8 = protocol::bytes_to_json(line).is_string();
+    for (char& each : line) {
+        auto const byte = static_cast<unsigned char>(each);
+        if (byte == '\n' || byte == '\t') continue;
+        if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8)) each = '?';
+    }
+    return line;
+}
+
+}  // namespace
+
+std::string last_line_of(std::string_view tail) {
+    std::vector<std::string> lines;
+    LineSplitter splitter;
+    auto const keep = [&](std::string_view line) {
+        std::string_view const text = without_rank(trimmed(line));
+        if (!text.empty() && !find_step(text)) lines.emplace_back(text.substr(0, kShownMax));
+    };
+    splitter.feed(tail, keep);
+    splitter.feed("\n", keep);
+    if (lines.empty()) return "";
+    std::size_t const searched = std::min(lines.size(), kLinesSearched);
+    auto const begin = lines.rbegin();
+    auto const found = std::find_if(begin, begin + static_cast<std::ptrdiff_t>(searched),
+                                    [](std::string const& line) { return names_error(line); });
+    bool const named = found != begin + static_cast<std::ptrdiff_t>(searched);
+    return readable(named ? *found : lines.back());
+}
+
+std::string last_part(std::string_view tail, std::size_t bytes) {
+    if (tail.size() > bytes) {
+        tail.remove_prefix(tail.size() - bytes);
+        auto const line = tail.find('\n');
+        if (line != std::string_view::npos) tail.remove_prefix(line + 1);
+    }
+    return readable(std::string(tail));
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,48 @@
+// Private to the controller core: what it knows of the agent of a node and has asked of it.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "protocol/agent_messages.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+struct AgentIdentity {
+    std::string boot_id;
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+    friend bool operator==(AgentIdentity const&, AgentIdentity const&) = default;
+};
+
+/// What a controller knows of the agent process of a node.
+enum class AgentProcess {
+    none,
+    unknown,   // of an earlier life; may come back
+    starting,  // StartAgent, no hello yet
+    up,        // joined; connected or expected back
+    stopping   // StopAgent, not confirmed yet
+};
+
+struct NodeLink {
+    AgentProcess process = AgentProcess::none;
+    MonotonicTime process_deadline = kNever;  // unknown, starting, stopping
+    int attempt = 0;
+    AgentIdentity identity;               // of the agent that is up or being stopped
+    std::vector<AgentIdentity> given_up;  // agents that were replaced: never accepted again
+    int connection = -1;                  // welcomed; -1 = none
+    std::uint64_t next_report = 0;        // number of the next one on this connection
+    std::uint64_t taken = 0;              // reports of this agent below it were taken
+    int launched = -1;                    // newest epoch that the agent has or was sent
+    int store_asked = -1;                 // epoch
+    std::optional<protocol::StopHow> stop_sent;
+    MonotonicTime stop_deadline = kNever;  // then its agent is ended
+    bool dismissed = false;
+    protocol::Heartbeat pulse;
+    int next_step = 0;  // metrics below it are in the journal
+};
+
+}  // namespace osora::daemon

@@ -1,0 +1,33 @@
+// What an agent looks at before its node takes part in a run: what would otherwise be found out an
+// hour later, by one rank of many. Findings travel as the fact "preflight" of its hello.
+#pragma once
+
+#include "base/environment.hpp"
+#include "plan/worker_job.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+struct PreflightOptions {
+    plan::WorkerJob job;
+    std::filesystem::path worker_program;
+    Environment environment;  // of the workers
+    int node = 0;             // names the file that is written
+    std::int64_t wall_us = 0;
+    std::int64_t free_bytes_min = std::int64_t{1} << 30;
+    double clock_skew_max_s = 5;  // against the file system's clock
+};
+
+/// One sentence each; empty: all is well. Checkpoint folder writable, disk free, manifest readable,
+/// program there, clock sane.
+[[nodiscard]] std::vector<std::string> preflight(PreflightOptions const& options);
+
+/// The same with the job of `run_dir`, as one text; "ok" when all is well.
+[[nodiscard]] std::string preflight_fact(std::filesystem::path const& run_dir,
+                                         PreflightOptions options);
+
+}  // namespace osora::daemon

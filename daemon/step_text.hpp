@@ -1,0 +1,33 @@
+// Steps of a program that is not osora's own, found in what it writes: records on the descriptor
+// OSORA_STEP_FD, or lines as common trainers print them. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/config/step_pattern.hpp"
+#include "protocol/worker_messages.hpp"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace osora::daemon {
+
+/// A record of OSORA_STEP_FD: "step=12 time_s=0.31 loss=0.2", in any order, split by blanks. Names
+/// are those of protocol::StepMetrics, and time_s; unknown ones are ignored, so that a program may
+/// say more than this version knows. invalid_input: no step, or a value that is no number.
+[[nodiscard]] Result<plan::StepFigures> parse_step_record(std::string_view line);
+
+/// A line of output that tells of a training step: it has a number behind one of the words step,
+/// steps, iter, iteration, iterations, and a loss or a time of one step with its unit. A progress
+/// bar ("12/100 [00:03<00:25, 3.4it/s, loss=0.2]") counts when it shows a loss.
+[[nodiscard]] std::optional<plan::StepFigures> find_step(std::string_view line);
+
+struct SaidStep {
+    protocol::StepMetrics metrics;
+    std::set<std::string> said;  // members of `metrics` that the program gave
+};
+/// The figures as metrics; nullopt when the step is out of range or a time is negative.
+[[nodiscard]] std::optional<SaidStep> said_step(plan::StepFigures const& figures);
+
+}  // namespace osora::daemon

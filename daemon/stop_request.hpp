@@ -1,0 +1,22 @@
+// RUN_DIR/stop.json: a wish to stop from where the control socket does not reach - osora on a login
+// node, the batch step's warnings. Looked for twice a second, taken away when it is read.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/control_messages.hpp"
+#include "protocol/run_directory.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+
+namespace osora::daemon {
+
+[[nodiscard]] Result<void> write_stop_request(protocol::RunPaths const& paths,
+                                              protocol::ControlStop const& stop);
+
+/// Never ends. A file that does not read is taken as a wish to stop in order.
+[[nodiscard]] boost::asio::awaitable<void> watch_stop_requests(
+    protocol::RunPaths paths, std::function<void(protocol::ControlStop)> on_stop);
+
+}  // namespace osora::daemon

@@ -1,0 +1,43 @@
+// What a plan needs to know of the clips of a manifest: which buckets they fill, how large their
+// pictures are, how much of them is decoded for a sample. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/buckets/assign.hpp"
+#include "plan/config/run_config.hpp"
+#include "plan/model_description.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace osora::plan {
+
+/// Of one [[bucket]].
+struct BucketClips {
+    double clips = 0;  // expected in this bucket, a pass over the data; 0: no clip fits
+    int height = 0;    // pixels, the most common shape
+    int width = 0;
+    double decoded_pixels = 0;  // source pixels that are decoded for a sample, mean; 0: unknown
+};
+struct ClipStatistics {
+    std::vector<BucketClips> buckets;  // in the order of the run file
+    std::int64_t clip_pixels_max = 0;  // height x width of the largest source picture
+};
+
+/// The buckets of a run file as clips are assigned to them.
+[[nodiscard]] Result<BucketTable> bucket_table(RunConfig const& config, ModelShape const& shape);
+
+/// Of clips with known sizes. A window starts anywhere in its clip, and decoding starts at the
+/// keyframe before it: half of what lies in front of the window, at most half of the 250 frames
+/// that encoders put between keyframes (the default of x264 and x265).
+[[nodiscard]] Result<ClipStatistics> clip_statistics(RunConfig const& config,
+                                                     ModelShape const& shape,
+                                                     std::span<ClipShape const> clips);
+
+/// The rows of a manifest (CSV) that give num_frames, height and width, `rows_max` at most, evenly
+/// spread over the file. Other rows are left out: the worker looks into their files.
+[[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max);
+
+}  // namespace osora::plan

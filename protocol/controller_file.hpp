@@ -1,0 +1,29 @@
+// RUN_DIR/controller.json (mode 0600): where the controller of a run is now, and what it takes to
+// talk to it. Written atomically by each life of the controller; agents that lose their connection
+// and whoever looks for a controller's process read it. The token makes it a secret.
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::protocol {
+
+struct ControllerFile {
+    std::string run_uuid;
+    std::vector<std::string> addresses;  // for agents: numeric, the likeliest first
+    int port = 0;
+    std::string fingerprint;  // SHA-256 of the certificate, hex; "": plain TCP on loopback
+    std::string token;        // of the run; the same in each life
+    std::string host, boot_id;
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+    int life = 0;  // ControllerStarted.life
+};
+BOOST_DESCRIBE_STRUCT(ControllerFile, (),
+                      (run_uuid, addresses, port, fingerprint, token, host, boot_id, pid,
+                       start_ticks, life))
+
+}  // namespace osora::protocol

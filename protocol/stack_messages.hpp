@@ -1,0 +1,33 @@
+// Between controller and agent when a rank hangs: what is every rank doing? Asked before anything
+// is killed. Neither is a report; a lost answer is not waited for.
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::protocol {
+
+/// A rank hangs: write down what every worker of `epoch` is doing, then answer StacksTaken.
+struct TakeStacks {
+    static constexpr std::string_view kType = "take_stacks";
+    int epoch = 0;
+};
+/// What a rank was found doing, from outside.
+struct RankState {
+    int rank = 0;
+    std::string state;  // "is stopped by a signal", "runs", "waits in futex_wait_queue"
+};
+/// Answer to TakeStacks: they lie in RUN_DIR/stacks/EPOCH.
+struct StacksTaken {
+    static constexpr std::string_view kType = "stacks";
+    int epoch = 0;
+    std::vector<RankState> ranks;
+};
+BOOST_DESCRIBE_STRUCT(RankState, (), (rank, state))
+BOOST_DESCRIBE_STRUCT(StacksTaken, (), (epoch, ranks))
+BOOST_DESCRIBE_STRUCT(TakeStacks, (), (epoch))
+
+}  // namespace osora::protocol

@@ -1,0 +1,65 @@
+// What crosses a shell on another host, and what is sent there as data.
+#include "base/capture.hpp"
+#include "daemon/backends/ssh/environment_to_send.hpp"
+#include "daemon/backends/ssh/errands.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+namespace osora::daemon {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(SshErrands, AnyPathSurvivesAShell) {
+    EXPECT_EQ(run_text("/opt/osora/bin/osorad", "agent"), "exec '/opt/osora/bin/osorad' agent");
+    EXPECT_EQ(run_text("/it's/osorad", "sweep"), "exec '/it'\\''s/osorad' sweep");
+    auto const folder = std::filesystem::path(testing::TempDir()) /
+                        ("it's $HOME `id` \\ \"%s\" " + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    auto const program = folder / "osorad";
+    std::ofstream(program) << "#!/bin/sh\necho \"here: $1\"\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    for (auto const* shell : {"/bin/sh", "/bin/bash"}) {
+        SpawnOptions options;
+        options.program = shell;
+        options.arguments = {"-c", run_text(program, "agent")};
+        auto const ended = run_captured(options, std::chrono::seconds(10));
+        ASSERT_TRUE(ended.has_value()) << ended.error().message;
+        EXPECT_EQ(ended->out, "here: agent\n") << shell;
+    }
+    std::filesystem::remove_all(folder);
+}
+
+TEST(SshErrands, TheHashIsThatOfTheContent) {
+    // printf abc | sha256sum
+    EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea");
+}
+
+TEST(EnvironmentToSend, WhatSpeaksOfThisMachineStays) {
+    Environment const all{"PATH=/bin",
+                          "HOME=/home/x",
+                          "SSH_CONNECTION=1",
+                          "NCCL_IB_HCA=a,b",
+                          "SLURM_JOB_ID=5",
+                          "LD_LIBRARY_PATH=/opt",
+                          "XDG_SESSION_ID=3",
+                          "XDG_CACHE_HOME=/c",
+                          "HOSTNAME=laptop",
+                          "ODD=\n\xff '\"$x,",
+                          "OSORA_RUN_UUID=old",
+                          "HOMEBREW=kept",
+                          "broken",
+                          "=also"};
+    std::vector<std::string> sent;
+    for (auto const& each : environment_to_send(all)) sent.push_back(each.value);
+    EXPECT_THAT(sent, ElementsAre("PATH=/bin", "NCCL_IB_HCA=a,b", "LD_LIBRARY_PATH=/opt",
+                                  "XDG_CACHE_HOME=/c", "ODD=\n\xff '\"$x,", "HOMEBREW=kept"));
+}
+
+}  // namespace
+}  // namespace osora::daemon

@@ -1,0 +1,15 @@
+// The cost of decoding the clips of a manifest on this machine.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <filesystem>
+
+namespace osora::worker {
+
+/// Milliseconds of one thread for a million decoded source pixels, reading and resizing included:
+/// mean over at most 16 clips spread over the manifest, each decoded twice and the faster one
+/// taken.
+[[nodiscard]] Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest);
+
+}  // namespace osora::worker
