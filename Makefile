@@ -8,14 +8,18 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo test soak build bench lint format install clean bootstrap configure
+.PHONY: help demo cluster-demo test soak build bench lint format install clean bootstrap configure
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
 demo: configure  ## train a small model on real video with 1 and with 2 workers, then report
 	@scripts/build $(BUILD) $(DEMO_PROGRAMS)
 	@scripts/demo $(BUILD)
+
+cluster-demo: configure  ## a cluster of namespaces with real Slurm, a run, a node without power
+	@scripts/build $(BUILD) $(DEMO_PROGRAMS) osora-worker-mock
+	@scripts/cluster_demo $(BUILD)
 
 test: build  ## the gate tier of the tests; the last line counts them
 	@scripts/run_tests gate $(BUILD)

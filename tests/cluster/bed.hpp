@@ -1,0 +1,126 @@
+// A cluster on this machine for the tests of one file (tests/cluster/bed): nodes n0, n1, ... with
+// Slurm and sshd, and ctl, where slurmctld runs and users log in. It ends with the test program,
+// also when that is killed. Without root or the packages the tests are skipped, with the reason.
+#pragma once
+
+#include "base/environment.hpp"
+#include "base/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace osora::cluster {
+
+/// Polls until `condition` holds; false after `limit_s`.
+bool wait_until(std::function<bool()> const& condition, double limit_s = 20);
+
+struct BedOptions {
+    int nodes = 4;
+    int leaf_size = 2;                         // nodes on a leaf switch
+    std::string rate = "none";                 // of each node's link, as tc writes it: "1gbit"
+    std::string trunk_rate = "none";           // of each leaf's link to the spine
+    std::vector<std::string> slurm_conf = {};  // more lines; a later one wins
+    bool slurm = true;
+    bool sshd = true;
+};
+
+struct Ended {
+    int code = -1;  // 128 + signal when it was killed
+    std::string out, err;
+};
+
+/// A command on a node, while it runs. Killed when its destructor comes first.
+class Running {
+public:
+    Running(Child child, std::filesystem::path out, std::filesystem::path err)
+        : child_(std::move(child)), out_(std::move(out)), err_(std::move(err)) {}
+    Running(Running&&) noexcept = default;
+    Running& operator=(Running&&) = delete;
+    ~Running();
+
+    /// To the command itself, not to what it started.
+    void signal(int number) const;
+    [[nodiscard]] bool ended() const { return has_ended(child_); }
+    [[nodiscard]] std::string out() const;
+    [[nodiscard]] std::string err() const;
+    /// Whether stdout holds `text` within `limit_s`.
+    [[nodiscard]] bool says(std::string const& text, double limit_s = 20) const;
+    /// Its end; the test fails, and the command is killed, after `limit_s`.
+    [[nodiscard]] Ended wait(double limit_s = 60);
+
+private:
+    Child child_;
+    std::filesystem::path out_, err_;
+    bool reaped_ = false;
+};
+
+class Bed {
+public:
+    /// Why no bed can run here; empty when one can.
+    [[nodiscard]] static std::string missing();
+    /// Returns when every node is idle.
+    [[nodiscard]] static Result<std::unique_ptr<Bed>> start(BedOptions const& options);
+    ~Bed();
+    Bed(Bed const&) = delete;
+
+    /// `where`: "n0", "ctl", or "alice@n0", "bob@n0" for users who are not root. Arguments are
+    /// data, no shell.
+    [[nodiscard]] Running start_on(std::string const& where, std::vector<std::string> const& argv);
+    [[nodiscard]] Ended run(std::string const& where, std::vector<std::string> const& argv,
+                            double limit_s = 60);
+    /// The same with a bash program, for pipes and redirections.
+    [[nodiscard]] Ended shell(std::string const& where, std::string const& program,
+                              double limit_s = 60);
+
+    /// A command of tests/cluster/bed; the test fails when it does:
+    /// control({"power", "n1", "off"}), {"link", "n1", "down"}, {"daemon", "slurmd@n1", "kill"}...
+    void control(std::vector<std::string> const& words);
+    /// Everything on and plugged in again, every node idle within `limit_s`.
+    [[nodiscard]] bool heal(double limit_s = 60);
+    [[nodiscard]] bool all_idle();
+
+    /// Seen by all nodes and by this machine, under the same name; ends with the bed.
+    [[nodiscard]] std::filesystem::path const& folder() const { return folder_; }
+    /// What commands are started with; HOME, USER and SLURM_CONF are added.
+    Environment& environment() { return environment_; }
+    /// "alice", or "root" where only root can read what was built.
+    [[nodiscard]] std::string user();
+    /// The process that everything lives below.
+    [[nodiscard]] Child const& process() const { return process_; }
+
+    /// Takes what start() made.
+    Bed(std::filesystem::path folder, BedOptions options, Child process);
+
+private:
+    std::filesystem::path folder_;
+    BedOptions options_;
+    Child process_;
+    Environment environment_;
+    int started_ = 0;
+};
+
+/// One bed for all tests of a fixture. For other options a fixture has its own SetUpTestSuite.
+class BedTest : public testing::Test {
+protected:
+    static void SetUpTestSuite() { open({}); }
+    static void TearDownTestSuite() { bed_.reset(); }
+    static void open(BedOptions const& options);
+
+    void SetUp() override;
+    /// Heals what a test broke, so that each starts on a whole cluster.
+    void TearDown() override;
+
+    static Bed& bed() { return *bed_; }
+
+private:
+    inline static std::unique_ptr<Bed> bed_;
+    inline static std::string missing_, failure_;
+};
+
+}  // namespace osora::cluster

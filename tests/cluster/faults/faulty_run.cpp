@@ -1,0 +1,197 @@
+#include "tests/cluster/faults/faulty_run.hpp"
+
+#include "base/files.hpp"
+#include "base/marked_processes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace osora::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace protocol;
+
+std::string content_of(fs::path const& file) {
+    auto content = read_file(file);
+    return content.has_value() ? *content : "";
+}
+
+}  // namespace
+
+FaultyRun::~FaultyRun() {
+    (void)bed_.shell("ctl", "squeue -h -o %A 2>/dev/null | xargs -r scancel -s KILL", 20);
+    wait_until([this] {
+        auto const left = processes();
+        for (auto const& each : left) signal_process(each, SIGKILL);
+        for (auto const& each : events<ControllerStarted>()) {
+            if (has_controller()) (void)on(each.host, {"kill", "-KILL", std::to_string(each.pid)});
+        }
+        return left.empty() && !has_controller();
+    });
+    std::error_code ignored;
+    fs::remove_all(home() / ".local", ignored);
+}
+
+fs::path FaultyRun::home() const {
+    return bed_.folder() / "home" / user_;
+}
+
+fs::path FaultyRun::run_dir() const {
+    return home() / ".local/state/osora/runs" / name_;
+}
+
+Ended FaultyRun::on(std::string const& machine, std::vector<std::string> const& argv) const {
+    return bed_.run(user_ + "@" + machine, argv);
+}
+
+Ended FaultyRun::osora(std::vector<std::string> arguments, double limit_s) const {
+    arguments.insert(arguments.begin(), OSORA_BIN_DIR "/osora");
+    // A local run is on the machine it was submitted from: one that can fail.
+    std::string const machine = backend_ == "local" ? "n0" : "ctl";
+    return bed_.run(user_ + "@" + machine, arguments, limit_s);
+}
+
+std::string FaultyRun::run_file(std::string const& name, FaultSpec const& spec) const {
+    bool const local = backend_ == "local";
+    std::string text = fmt::format(
+        "[run]\nname = \"{}\"\n"
+        "[resources]\nbackend = \"{}\"\nnodes = {}\ngpus_per_node = {}\ncpus_per_worker = 1\n"
+        "spares = {}\n"
+        "[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
+        "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\nmicro_batch_size = 1\n"
+        "[train]\nsteps = {}\n"
+        "[checkpoint]\nevery = 20\n"
+        "[faults]\nmax_restarts = {}\n",
+        name, backend_, local ? 1 : spec.nodes,
+        local ? spec.nodes * spec.ranks_per_node : spec.ranks_per_node, local ? 0 : spec.spares,
+        spec.steps, spec.max_restarts);
+    if (spec.step_timeout_s > 0) text += fmt::format("step_timeout = {}\n", spec.step_timeout_s);
+    if (backend_ == "ssh") text += "[ssh]\nhosts = [\"n0\", \"n1\", \"n2\", \"n3\"]\n";
+    text += "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.01\"";
+    for (auto const& [name, value] : spec.env) text += fmt::format(", {} = \"{}\"", name, value);
+    return text + " }\n";
+}
+
+std::string FaultyRun::submit(std::string const& name, FaultSpec const& spec) {
+    std::ofstream(home() / "clips.csv") << "path,num_frames,height,width\na.mp4,64,96,96\n";
+    std::ofstream(home() / "fault.toml") << run_file(name, spec);
+    auto const submitted = osora({"submit", "fault.toml", "--detach"});
+    if (submitted.code != 0) return submitted.err.empty() ? submitted.out : submitted.err;
+    std::error_code none;
+    for (auto const& entry : fs::directory_iterator(run_dir(), none)) {
+        if (entry.is_directory()) name_ = entry.path().filename();
+    }
+    return name_.empty() ? "osora submit made no run folder" : "";
+}
+
+std::vector<JournalRecord> FaultyRun::journal() const {
+    auto records = JournalReader().feed(content_of(run_dir() / kJournalFile));
+    EXPECT_TRUE(records.has_value()) << records.error().message;
+    return records.has_value() ? std::move(*records) : std::vector<JournalRecord>();
+}
+
+void FaultyRun::await_steps(int steps, double limit_s) const {
+    auto const enough = [&] {
+        int done = 0;
+        for (auto const& chunk : events<MetricChunk>()) {
+            done = std::max(done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
+        }
+        return done >= steps;
+    };
+    EXPECT_TRUE(wait_until(enough, limit_s)) << "no " << steps << " steps\n" << logs();
+}
+
+RunEnded FaultyRun::await_end(double limit_s) const {
+    bool const over = wait_until([this] { return !events<RunEnded>().empty(); }, limit_s);
+    EXPECT_TRUE(over) << "not over after " << limit_s << " s\n" << logs();
+    auto const ends = events<RunEnded>();
+    EXPECT_LE(ends.size(), 1u);
+    return ends.empty() ? RunEnded{} : ends.front();
+}
+
+std::string FaultyRun::machine_of(int node) const {
+    std::string host;
+    for (auto const& joined : events<AgentJoined>()) {
+        if (joined.node == node) host = joined.host;
+    }
+    EXPECT_FALSE(host.empty()) << "node " << node << " never joined\n" << logs();
+    return host;
+}
+
+int FaultyRun::node_of_rank(int rank) const {
+    int node = -1;
+    for (auto const& started : events<RankStarted>()) {
+        if (started.rank == rank) node = started.node;
+    }
+    EXPECT_GE(node, 0) << "rank " << rank << " never started\n" << logs();
+    return node;
+}
+
+void FaultyRun::signal_rank(int rank, int signal) const {
+    int pid = 0;
+    for (auto const& started : events<RankStarted>()) {
+        if (started.rank == rank) pid = started.pid;
+    }
+    ASSERT_GT(pid, 0) << "rank " << rank << " never started\n" << logs();
+    auto const sent = bed_.run(machine_of(node_of_rank(rank)),
+                               {"kill", fmt::format("-{}", signal), std::to_string(pid)});
+    EXPECT_EQ(sent.code, 0) << sent.err;
+}
+
+void FaultyRun::signal_agent(int node, int signal) const {
+    int pid = 0;
+    for (auto const& joined : events<AgentJoined>()) {
+        if (joined.node == node) pid = joined.pid;
+    }
+    ASSERT_GT(pid, 0) << "node " << node << " never joined\n" << logs();
+    auto const sent =
+        bed_.run(machine_of(node), {"kill", fmt::format("-{}", signal), std::to_string(pid)});
+    EXPECT_EQ(sent.code, 0) << sent.err;
+}
+
+std::vector<ProcessId> FaultyRun::processes() const {
+    auto const submitted = decode<RunSubmitted>(content_of(run_dir() / "submission.json"));
+    if (name_.empty() || submitted.has_error() || submitted->run_uuid.empty()) return {};
+    return processes_marked({"OSORA_RUN_UUID=" + submitted->run_uuid});
+}
+
+bool FaultyRun::has_controller() const {
+    auto const started = events<ControllerStarted>();
+    if (started.empty()) return false;
+    auto const& last = started.back();
+    // The run's folder is in its command line: the number may be another process's by now.
+    auto const command = fmt::format("tr '\\0' ' ' </proc/{}/cmdline", last.pid);
+    return bed_.shell(last.host, command).out.find(run_dir().string()) != std::string::npos;
+}
+
+std::pair<std::string, std::string> FaultyRun::history() const {
+    auto const told = parse_json(osora({"history", "--json"}).out);
+    if (told.has_error() || !told->is_object()) return {"no history", ""};
+    auto const* runs = told->as_object().if_contains("runs");
+    if (runs == nullptr || runs->as_array().empty()) return {"no run in the history", ""};
+    auto const& run = runs->as_array().at(0).as_object();
+    if (!run.at("verdict").is_string()) return {"no verdict", ""};
+    return {std::string(run.at("verdict").as_string()), std::string(run.at("cause").as_string())};
+}
+
+std::string FaultyRun::logs() const {
+    std::string text;
+    std::error_code none;
+    for (auto const& entry : fs::directory_iterator(run_dir(), none)) {
+        auto const extension = entry.path().extension();
+        if (!entry.is_regular_file() || (extension != ".log" && extension != ".stderr" &&
+                                         extension != ".out" && extension != ".err")) {
+            continue;
+        }
+        std::string const content = content_of(entry.path());
+        constexpr std::size_t kShown = 3000;
+        text += fmt::format("--- {}\n{}\n", entry.path().filename().string(),
+                            content.substr(content.size() - std::min(content.size(), kShown)));
+    }
+    return text;
+}
+
+}  // namespace osora::cluster

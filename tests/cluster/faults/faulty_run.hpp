@@ -1,0 +1,79 @@
+// A run of mock workers on a bed, started by `osora submit` as a user does it, with any backend;
+// and what is needed to break it and to see how it ended: its journal, its processes on all nodes.
+#pragma once
+
+#include "protocol/journal.hpp"
+#include "tests/cluster/bed.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::cluster {
+
+struct FaultSpec {
+    int nodes = 3;  // local: 1
+    int ranks_per_node = 2;
+    int spares = 0;
+    int steps = 400;  // of 10 ms
+    int max_restarts = 2;
+    double step_timeout_s = 0;
+    std::map<std::string, std::string> env = {};  // OSORA_MOCK_*
+};
+
+class FaultyRun {
+public:
+    FaultyRun(Bed& bed, std::string backend)
+        : bed_(bed), backend_(std::move(backend)), user_(bed.user()) {}
+    FaultyRun(FaultyRun const&) = delete;
+    /// Nothing of the run outlives the test.
+    ~FaultyRun();
+
+    /// Submits it, detached; what osora said when it refused, else "".
+    [[nodiscard]] std::string submit(std::string const& name, FaultSpec const& spec);
+    /// Waits until every node has done `steps` steps; the test fails when that takes `limit_s`.
+    void await_steps(int steps, double limit_s = 40) const;
+    /// Waits for the end; a default RunEnded, and a failed test, after `limit_s`.
+    [[nodiscard]] protocol::RunEnded await_end(double limit_s) const;
+
+    [[nodiscard]] std::vector<protocol::JournalRecord> journal() const;
+    template <class T>
+    [[nodiscard]] std::vector<T> events() const {
+        std::vector<T> found;
+        for (auto const& record : journal()) {
+            if (auto const* each = std::get_if<T>(&record.event)) found.push_back(*each);
+        }
+        return found;
+    }
+
+    /// The machine of the bed that a node of the run is on.
+    [[nodiscard]] std::string machine_of(int node) const;
+    [[nodiscard]] int node_of_rank(int rank) const;
+    void signal_rank(int rank, int signal) const;
+    void signal_agent(int node, int signal) const;
+
+    /// Living processes of the run, on all machines of the bed.
+    [[nodiscard]] std::vector<ProcessId> processes() const;
+    /// Whether the newest controller of the run lives.
+    [[nodiscard]] bool has_controller() const;
+    /// The verdict and the cause that the history tells.
+    [[nodiscard]] std::pair<std::string, std::string> history() const;
+    /// osora on the machine that the run was submitted from.
+    [[nodiscard]] Ended osora(std::vector<std::string> arguments, double limit_s = 60) const;
+    [[nodiscard]] std::string const& backend() const { return backend_; }
+    [[nodiscard]] std::filesystem::path run_dir() const;
+    /// A command of the run's user on a machine.
+    [[nodiscard]] Ended on(std::string const& machine, std::vector<std::string> const& argv) const;
+    /// What its programs wrote: for the message of a test that failed.
+    [[nodiscard]] std::string logs() const;
+
+private:
+    [[nodiscard]] std::string run_file(std::string const& name, FaultSpec const& spec) const;
+    [[nodiscard]] std::filesystem::path home() const;
+
+    Bed& bed_;
+    std::string backend_, user_;
+    std::string name_;  // "rank_killed-0001": of the run folder
+};
+
+}  // namespace osora::cluster

@@ -1,0 +1,278 @@
+#include "tests/cluster/faults/matrix.hpp"
+
+#include <csignal>
+
+namespace osora::cluster {
+namespace {
+
+using namespace protocol;
+using Strings = std::vector<std::string>;
+
+Strings const kAll{"local", "ssh", "slurm"};
+Strings const kNetworked{"ssh", "slurm"};
+Strings const kSlurm{"slurm"};
+constexpr int kRank = 3;  // on the second of three nodes
+
+auto signal_rank(int signal) {
+    return [signal](Bed&, FaultyRun& run) { run.signal_rank(kRank, signal); };
+}
+
+/// The first failure of the run, the cause, is this rank's.
+auto rank_failed(int exit_code, int signal) {
+    return [=](FaultyRun const& run) {
+        auto const failures = run.events<RankFailed>();
+        bool const named = std::any_of(failures.begin(), failures.end(), [&](auto const& each) {
+            return each.epoch == 0 && each.rank == kRank && each.exit_code == exit_code &&
+                   each.signal == signal;
+        });
+        EXPECT_TRUE(named) << "rank 3 is not named\n" << run.logs();
+    };
+}
+
+void node_lost(FaultyRun const& run) {
+    auto const lost = run.events<NodeLost>();
+    ASSERT_FALSE(lost.empty()) << run.logs();
+    EXPECT_EQ(lost.front().node, 1) << lost.front().why;
+}
+
+void no_node_lost(FaultyRun const& run) {
+    EXPECT_TRUE(run.events<NodeLost>().empty()) << run.events<NodeLost>().front().why;
+}
+
+FaultSpec with_spare() {
+    FaultSpec spec;
+    spec.spares = 1;
+    return spec;
+}
+
+FaultSpec with_env(std::string const& name, std::string const& value) {
+    FaultSpec spec;
+    spec.env[name] = value;
+    return spec;
+}
+
+/// The machine that the second node of the run is on loses something, by a command of the bed.
+auto control_machine(std::string const& command, std::string const& word) {
+    return [=](Bed& bed, FaultyRun& run) { bed.control({command, run.machine_of(1), word}); };
+}
+
+void cut_for_two_seconds(Bed& bed, FaultyRun& run) {
+    std::string const machine = run.machine_of(1);
+    bed.control({"link", machine, "down"});
+    wait_until([] { return false; }, 2);  // the length is the fault
+    bed.control({"link", machine, "up"});
+}
+
+/// From a machine that has nothing to do with the run, where the controller can be reached from
+/// one.
+void intrude(Bed&, FaultyRun& run) {
+    std::string const machine = run.backend() == "local" ? "n0" : "n3";
+    auto const ended =
+        run.on(machine, {OSORA_SOURCE_DIR "/tests/cluster/faults/intruder.py", run.run_dir()});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, testing::HasSubstr("wrong_token: refused wrong token\n"));
+    for (char const* attempt : {"garbage", "oversized", "early"}) {
+        EXPECT_THAT(ended.out, testing::HasSubstr(std::string(attempt) + ": dropped\n"));
+    }
+}
+
+auto harm_daemon(std::string const& name, std::string const& how) {
+    return [=](Bed& bed, FaultyRun&) { bed.control({"daemon", name, how}); };
+}
+
+void kill_slurmd(Bed& bed, FaultyRun& run) {
+    bed.control({"daemon", "slurmd@" + run.machine_of(1), "kill"});
+}
+
+/// The agent of a node is lost, replaced, and then goes on as if nothing had been.
+auto freeze_agent(int node) {
+    return [node](Bed&, FaultyRun& run) {
+        auto const agent = run.events<AgentJoined>();
+        run.signal_agent(node, SIGSTOP);
+        EXPECT_TRUE(wait_until([&] { return run.events<AgentJoined>().size() > agent.size(); }, 40))
+            << "no other agent came\n"
+            << run.logs();
+        // The first one may have been killed by now: then there is nothing to wake up.
+        for (auto const& each : agent) {
+            if (each.node != node) continue;
+            (void)run.on(each.host, {"kill", "-CONT", std::to_string(each.pid)});
+        }
+    };
+}
+
+/// Another user, who knows where everything is, can neither read nor end the run.
+void try_as_another_user(Bed& bed, FaultyRun& run) {
+    std::string const machine = run.machine_of(0);
+    std::string const folder = run.run_dir();
+    auto const read = bed.run("bob@" + machine, {"cat", folder + "/controller.json"});
+    EXPECT_NE(read.code, 0);
+    std::string const connect =
+        "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1] + '/control.sock')";
+    EXPECT_NE(bed.run("bob@" + machine, {"python3", "-c", connect, folder}).code, 0);
+    auto const state = run.run_dir().parent_path().parent_path().string();
+    auto const cancel = bed.run("bob@" + machine, {"env", "OSORA_STATE_DIR=" + state,
+                                                   OSORA_BIN_DIR "/osora", "cancel", "1"});
+    EXPECT_NE(cancel.code, 0) << cancel.out;
+}
+
+std::vector<FaultRow> rank_rows() {
+    FaultSpec stopped;
+    stopped.step_timeout_s = 2;
+    auto const hung = [](FaultyRun const& run) {
+        auto const hangs = run.events<HangDetected>();
+        ASSERT_FALSE(hangs.empty()) << run.logs();
+        // The rank that is behind, not its peers, who wait for it. Silence is told by heartbeats.
+        EXPECT_EQ(hangs.front().rank, kRank);
+        EXPECT_GE(hangs.front().silent_s, 1.9);
+    };
+    return {
+        {"rank_sigkill",
+         kAll,
+         true,
+         {},
+         signal_rank(SIGKILL),
+         Verdict::ok,
+         2,
+         30,
+         rank_failed(0, SIGKILL)},
+        {"rank_sigsegv",
+         kAll,
+         false,
+         {},
+         signal_rank(SIGSEGV),
+         Verdict::ok,
+         2,
+         30,
+         rank_failed(0, SIGSEGV)},
+        {"rank_sigstop", kAll, false, stopped, signal_rank(SIGSTOP), Verdict::ok, 2, 40, hung},
+        {"rank_exits_7",
+         kAll,
+         false,
+         with_env("OSORA_MOCK_FAIL", "3:30:7@0"),
+         {},
+         Verdict::app_bug,
+         1,
+         30,
+         rank_failed(7, 0)},
+        {"rank_exits_0_early",
+         kAll,
+         false,
+         with_env("OSORA_MOCK_FAIL", "3:30:0@0"),
+         {},
+         Verdict::app_bug,
+         1,
+         30,
+         rank_failed(0, 0)},
+        {"rank_loses_its_peer",
+         kAll,
+         false,
+         with_env("OSORA_MOCK_FAIL", "3:30:10@0"),
+         {},
+         Verdict::ok,
+         2,
+         30,
+         rank_failed(10, 0)},
+        {"out_of_gpu_memory",
+         kAll,
+         false,
+         with_env("OSORA_MOCK_OOM", "3:30"),
+         {},
+         Verdict::oom,
+         1,
+         30,
+         rank_failed(12, 0)},
+    };
+}
+
+std::vector<FaultRow> machine_rows() {
+    auto const agent_killed = [](Bed&, FaultyRun& run) { run.signal_agent(1, SIGKILL); };
+    auto const local_agent_killed = [](Bed&, FaultyRun& run) { run.signal_agent(0, SIGKILL); };
+    auto const some_node_lost = [](FaultyRun const& run) {
+        EXPECT_FALSE(run.events<NodeLost>().empty()) << run.logs();
+    };
+    return {
+        {"agent_killed",
+         {"local"},
+         false,
+         {},
+         local_agent_killed,
+         Verdict::ok,
+         2,
+         30,
+         some_node_lost},
+        {"agent_killed", kNetworked, false, {}, agent_killed, Verdict::ok, 2, 30, node_lost},
+        {"power_off", kSlurm, true, with_spare(), control_machine("power", "off"), Verdict::ok, 2,
+         40, node_lost},
+        {"power_off",
+         {"ssh"},
+         false,
+         with_spare(),
+         control_machine("power", "off"),
+         Verdict::ok,
+         2,
+         40,
+         node_lost},
+        {"node_crash", kNetworked, false, with_spare(), control_machine("power", "crash"),
+         Verdict::ok, 2, 40, node_lost},
+        {"cable_cut_2_s",
+         kNetworked,
+         false,
+         {},
+         cut_for_two_seconds,
+         Verdict::ok,
+         1,
+         40,
+         no_node_lost},
+        {"cable_cut", kNetworked, false, with_spare(), control_machine("link", "down"), Verdict::ok,
+         2, 40, node_lost},
+        {"agent_frozen", {"local"}, false, {}, freeze_agent(0), Verdict::ok, 2, 40, some_node_lost},
+        {"agent_frozen", kNetworked, false, {}, freeze_agent(1), Verdict::ok, 2, 40, node_lost},
+    };
+}
+
+std::vector<FaultRow> service_rows() {
+    return {
+        {"slurmctld_frozen",
+         kSlurm,
+         false,
+         {},
+         harm_daemon("slurmctld", "freeze"),
+         Verdict::ok,
+         1,
+         30,
+         no_node_lost},
+        {"slurmd_killed", kSlurm, false, {}, kill_slurmd, Verdict::ok, 1, 30, no_node_lost},
+        {"other_user", kAll, false, {}, try_as_another_user, Verdict::ok, 1, 40, no_node_lost},
+        {"intruders", kAll, false, {}, intrude, Verdict::ok, 1, 40, no_node_lost},
+        {"slurmctld_killed",
+         kSlurm,
+         false,
+         {},
+         harm_daemon("slurmctld", "kill"),
+         Verdict::ok,
+         1,
+         30,
+         no_node_lost},
+        {"munged_killed",
+         kSlurm,
+         false,
+         {},
+         harm_daemon("munged", "kill"),
+         Verdict::ok,
+         1,
+         30,
+         no_node_lost},
+    };
+}
+
+}  // namespace
+
+std::vector<FaultRow> fault_rows() {
+    auto rows = rank_rows();
+    for (auto const& part : {machine_rows(), service_rows()}) {
+        rows.insert(rows.end(), part.begin(), part.end());
+    }
+    return rows;
+}
+
+}  // namespace osora::cluster

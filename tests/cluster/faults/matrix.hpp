@@ -1,0 +1,28 @@
+// The fault matrix as a table: what is broken, how the run must end, and what its journal must say.
+#pragma once
+
+#include "tests/cluster/faults/faulty_run.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace osora::cluster {
+
+struct FaultRow {
+    std::string name;                   // a word: part of the test's name
+    std::vector<std::string> backends;  // where it applies
+    bool gate = false;                  // else in the soak tier only
+    FaultSpec spec;
+    /// Called when every node has done 20 steps; empty: the spec is the fault.
+    std::function<void(Bed&, FaultyRun&)> inject;
+    protocol::Verdict verdict = protocol::Verdict::ok;
+    int launches = 1;   // how often workers were ordered
+    double end_s = 30;  // from the fault to the end of the run
+    /// What the journal must hold as the cause; empty: nothing.
+    std::function<void(FaultyRun const&)> check;
+};
+
+[[nodiscard]] std::vector<FaultRow> fault_rows();
+
+}  // namespace osora::cluster

@@ -1,0 +1,109 @@
+// What fails inside the allocation is mended inside it.
+#include "tests/cluster_slurm/slurm_fixture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::cluster {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class SlurmFaults : public SlurmTest {
+protected:
+    /// Seconds between two records' wall times.
+    static double seconds(protocol::JournalRecord const& from, protocol::JournalRecord const& to) {
+        return static_cast<double>(to.wall_us - from.wall_us) / 1e6;
+    }
+    template <class T>
+    [[nodiscard]] protocol::JournalRecord last_of(std::string const& name) const {
+        protocol::JournalRecord found;
+        for (auto const& record : journal(name)) {
+            if (std::holds_alternative<T>(record.event)) found = record;
+        }
+        return found;
+    }
+};
+
+TEST_F(SlurmFaults, AKilledRankIsRelaunchedInTheAllocation) {
+    write_run_file({.nodes = 4,
+                    .ranks = 8,
+                    .steps = 60,
+                    .more = "[worker]\nenv = { OSORA_MOCK_KILL = \"13:25@0\" }\n"});
+    auto const ended = osora({"submit", "run.toml"}, 90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_THAT(ended.out, HasSubstr("relaunch 1 of 3 from checkpoint 20"));
+    EXPECT_THAT(ended.out, HasSubstr("32 ranks running again after "));
+    EXPECT_THAT(events<protocol::AgentJoined>("demo-0001"), SizeIs(4));  // agents stayed
+    double const took = seconds(last_of<protocol::RankFailed>("demo-0001"),
+                                last_of<protocol::RankStarted>("demo-0001"));
+    EXPECT_LE(took, 5);
+    RecordProperty("relaunch_s", fmt::format("{:.3f}", took));
+    EXPECT_TRUE(nothing_left("demo-0001"));
+}
+
+TEST_F(SlurmFaults, AKilledAgentIsStartedAgainOnItsHost) {
+    write_run_file({.nodes = 3, .ranks = 2, .steps = 400});
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
+    ASSERT_TRUE(wait_until(
+        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
+    auto const before = events<protocol::AgentJoined>("demo-0001");
+    auto const agent = std::ranges::find(before, 1, &protocol::AgentJoined::node);
+    ASSERT_NE(agent, before.end());
+    ASSERT_EQ(bed().run(agent->host, {"kill", "-KILL", std::to_string(agent->pid)}).code, 0);
+    auto const ended = running.wait(90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    ASSERT_THAT(joined, SizeIs(4));
+    EXPECT_EQ(joined.back().node, 1);
+    EXPECT_EQ(joined.back().host, agent->host);
+    EXPECT_TRUE(nothing_left("demo-0001"));
+}
+
+TEST_F(SlurmFaults, ASpareTakesThePlaceOfANodeThatIsGone) {
+    write_run_file({.nodes = 3, .ranks = 2, .steps = 900, .more = "", .extra = "spares = 1\n"});
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
+    ASSERT_TRUE(wait_until(
+        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
+    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    std::string victim;
+    for (auto const& each : joined) {
+        if (each.node == 2) victim = each.host;
+    }
+    ASSERT_THAT(victim, Not(IsEmpty()));
+    bed().control({"power", victim, "off"});
+    auto const ended = running.wait(120);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    auto const again = events<protocol::AgentJoined>("demo-0001");
+    ASSERT_GT(again.size(), 3u);
+    EXPECT_EQ(again.back().node, 2);
+    EXPECT_NE(again.back().host, victim);
+    EXPECT_THAT(content_of(folder_ / "state" / "node_memory.json"), HasSubstr(victim));
+}
+
+TEST_F(SlurmFaults, AKilledControllerComesBackToTheSameAgents) {
+    write_run_file({.nodes = 3, .ranks = 2, .steps = 600});
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
+    ASSERT_TRUE(wait_until(
+        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
+    auto const host = events<protocol::ControllerStarted>("demo-0001").front().host;
+    int const pid = std::atoi(content_of(run_dir("demo-0001") / "controller.lock").c_str());
+    ASSERT_GT(pid, 1);
+    auto const killed = bed().run(host, {"kill", "-KILL", std::to_string(pid)});
+    EXPECT_EQ(killed.code, 0);
+    auto const ended = running.wait(90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_THAT(events<protocol::ControllerStarted>("demo-0001"), SizeIs(2));
+    EXPECT_THAT(events<protocol::LaunchOrdered>("demo-0001"), SizeIs(1));
+    EXPECT_THAT(events<protocol::AgentJoined>("demo-0001"), SizeIs(3));
+}
+
+}  // namespace
+}  // namespace osora::cluster

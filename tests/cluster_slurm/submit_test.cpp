@@ -1,0 +1,77 @@
+// The good paths: a run through the queue, and one inside an allocation.
+#include "tests/cluster_slurm/slurm_fixture.hpp"
+
+#include <fstream>
+#include <set>
+
+namespace osora::cluster {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class SlurmSubmit : public SlurmTest {};
+
+TEST_F(SlurmSubmit, FourNodesThroughTheQueue) {
+    write_run_file({.nodes = 4, .ranks = 8});
+    auto const dry = osora({"submit", "run.toml", "--dry-run"});
+    EXPECT_EQ(dry.code, 0) << dry.err;
+    EXPECT_THAT(dry.out, HasSubstr("ranks    0-31: 4 nodes x 8"));
+    EXPECT_THAT(dry.out, HasSubstr("cost     at most 5.3 GPU-h"));
+    EXPECT_THAT(dry.out, HasSubstr("start    estimated "));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs"));
+
+    auto const ended = osora({"submit", "run.toml"}, 90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_THAT(ended.out, HasSubstr("slurm: 4 nodes x 8 = 32 ranks"));
+    EXPECT_THAT(ended.out, HasSubstr("slurm    job "));
+    EXPECT_THAT(ended.out, HasSubstr("\nlaunch   32 ranks in "));
+    EXPECT_THAT(ended.out, HasSubstr("\ndone     40 steps in "));
+    // What --dry-run showed is what was submitted.
+    auto const script = content_of(run_dir("demo-0001") / "job.sh");
+    EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=4\n"));
+    EXPECT_THAT(dry.out, HasSubstr("given to sbatch:\n\n" + script + "\n"));
+
+    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    ASSERT_THAT(joined, SizeIs(4));
+    std::set<std::string> hosts;
+    for (auto const& each : joined) hosts.insert(each.host);
+    EXPECT_THAT(hosts, SizeIs(4));
+    EXPECT_THAT(events<protocol::RankStarted>("demo-0001"), SizeIs(32));
+    EXPECT_TRUE(nothing_left("demo-0001"));
+    auto const mode = std::filesystem::status(run_dir("demo-0001") / "environment").permissions();
+    EXPECT_EQ(mode, std::filesystem::perms(0600));
+}
+
+TEST_F(SlurmSubmit, InsideAnAllocationNothingIsQueued) {
+    write_run_file({.nodes = 4, .ranks = 2});
+    auto const ended = bed().run("ctl",
+                                 {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=4",
+                                  "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},
+                                 90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_THAT(ended.out, HasSubstr("\nlaunch   8 ranks in "));
+    EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0001") / "job.sh"));
+    EXPECT_TRUE(nothing_left("demo-0001"));
+    auto const small = bed().run("ctl",
+                                 {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=2",
+                                  "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},
+                                 60);
+    EXPECT_NE(small.code, 0);
+    EXPECT_THAT(small.out + small.err, HasSubstr("the run needs 4"));
+}
+
+TEST_F(SlurmSubmit, AUsersOwnBatchScriptNeedsOneLine) {
+    write_run_file({.nodes = 2, .ranks = 2});
+    std::ofstream(folder_ / "mine.sh") << "#!/bin/bash\n" OSORA_BIN_DIR "/osora submit run.toml\n";
+    auto const ended =
+        bed().run("ctl",
+                  {"sbatch", "--wait", "--nodes=2", "--exclusive", "--output=mine.log",
+                   "--chdir=" + folder_.string(), (folder_ / "mine.sh").string()},
+                  90);
+    EXPECT_EQ(ended.code, 0) << ended.err << content_of(folder_ / "mine.log");
+    EXPECT_THAT(content_of(folder_ / "mine.log"), HasSubstr("\ndone     40 steps in "));
+}
+
+}  // namespace
+}  // namespace osora::cluster

@@ -1,0 +1,249 @@
+// osora submit over ssh, on nodes with an sshd each: what arrives there, and what is refused.
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "base/marked_processes.hpp"
+#include "protocol/journal.hpp"
+#include "tests/cluster/bed.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <random>
+
+namespace osora::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+class SshRun : public BedTest {
+protected:
+    static void SetUpTestSuite() { open({.nodes = 3, .slurm = false}); }
+
+    void SetUp() override {
+        BedTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
+        folder_ = bed().folder() / fmt::format("it's \"100%\" {}", test->name());
+        fs::create_directories(folder_);
+        auto& environment = bed().environment();
+        set_variable(environment, "OSORA_STATE_DIR", (folder_ / "state").string());
+        set_variable(environment, "OSORA_SITE_CONFIG", (folder_ / "none.toml").string());
+        set_variable(environment, "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker-mock");
+        std::ofstream(folder_ / "clips.csv") << "path,num_frames,height,width\na.mp4,64,96,96\n";
+    }
+
+    /// run.toml: two ranks a node, 10 ms a step, no second try.
+    void write_run_file(std::string const& hosts, int nodes, std::string const& more = "") const {
+        std::ofstream(folder_ / "run.toml") << fmt::format(
+            "[run]\nname = \"demo\"\n[resources]\nbackend = \"ssh\"\nnodes = {}\n"
+            "gpus_per_node = 2\n[ssh]\n{}\n[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
+            "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n[batch]\nglobal_batch_size = {}\n"
+            "[train]\nsteps = 40\n[checkpoint]\nevery = 10\n[faults]\nmax_restarts = 0\n{}",
+            nodes, hosts, nodes * 2, more);
+    }
+    /// A run whose ranks leave their environment in OUT.
+    void write_exec_file() const {
+        std::ofstream(folder_ / "run.toml")
+            << "[run]\nname = \"demo\"\njob = \"exec\"\n[resources]\nbackend = \"ssh\"\nnodes = 3\n"
+               "gpus_per_node = 1\n[ssh]\nhosts = [\"n0\", \"n1\", \"n2\"]\n"
+               "[worker]\ncommand = [\"sh\", \"-c\", 'cat /proc/$$/environ > \"$OUT/$RANK\"']\n";
+    }
+    Ended submit(std::string const& where = "ctl", std::vector<std::string> before = {}) const {
+        std::vector<std::string> words{"env", "-C", folder_.string()};
+        words.insert(words.end(), before.begin(), before.end());
+        words.insert(words.end(), {OSORA_BIN_DIR "/osora", "submit", "run.toml"});
+        return bed().run(where, words, 90);
+    }
+    [[nodiscard]] fs::path run_dir() const { return folder_ / "state" / "runs" / "demo-0001"; }
+    static std::string content_of(fs::path const& file) {
+        auto const content = read_file(file);
+        return content.has_value() ? *content : "";
+    }
+    template <class T>
+    [[nodiscard]] std::vector<T> events() const {
+        protocol::JournalReader reader;
+        std::vector<T> found;
+        auto const records = reader.feed(content_of(run_dir() / "journal"));
+        if (records.has_error()) return found;
+        for (auto const& record : *records) {
+            if (auto const* event = std::get_if<T>(&record.event)) found.push_back(*event);
+        }
+        return found;
+    }
+    [[nodiscard]] std::string logs() const {
+        std::string text;
+        std::error_code ignored;
+        for (auto const& each : fs::directory_iterator(run_dir(), ignored)) {
+            if (each.path().extension() != ".log") continue;
+            text += "--- " + each.path().filename().string() + "\n" + content_of(each.path());
+        }
+        return text;
+    }
+    /// Agents carry no mark: they are looked for on each node.
+    [[nodiscard]] bool nothing_left() const {
+        auto const submitted =
+            protocol::decode<protocol::RunSubmitted>(content_of(run_dir() / "submission.json"));
+        if (submitted.has_error()) return false;
+        std::string const mark = "OSORA_RUN_UUID=" + submitted->run_uuid;
+        return wait_until([&] {
+            bool any = !processes_marked({mark}).empty();
+            for (auto const* node : {"n0", "n1", "n2"}) {
+                any = any || bed().run(node, {"pgrep", "osorad"}).code == 0;
+            }
+            return !any;
+        });
+    }
+    /// The run failed before any worker was started, and says `why`.
+    void expect_refusal(Ended const& ended, testing::Matcher<std::string> const& why) const {
+        EXPECT_EQ(ended.code, 1) << ended.out << ended.err << logs();
+        auto const ends = events<protocol::RunEnded>();
+        ASSERT_THAT(ends, SizeIs(1)) << logs();
+        auto const lost = events<protocol::NodeLost>();
+        ASSERT_FALSE(lost.empty()) << logs();
+        EXPECT_THAT(lost.front().why, why);
+        EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(0));
+        EXPECT_TRUE(nothing_left());
+    }
+
+    fs::path folder_;  // its name has a space, quotes and a percent sign
+};
+
+TEST_F(SshRun, TrainsOnThreeHosts) {
+    std::ofstream(folder_ / "hosts") << "# mine\nn0 slots=2\n\nroot@n1\nn2 port=22 # last\n";
+    write_run_file("hostfile = \"hosts\"", 3);
+    auto const ended = submit();
+    ASSERT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    auto const joined = events<protocol::AgentJoined>();
+    ASSERT_THAT(joined, SizeIs(3));
+    for (auto const& each : joined) EXPECT_EQ(each.host, fmt::format("n{}", each.node));
+    EXPECT_THAT(events<protocol::NodeLost>(), SizeIs(0));
+    EXPECT_TRUE(nothing_left());
+    EXPECT_THAT(content_of(run_dir() / "agent-2.log"), HasSubstr("agent exits"));
+}
+
+TEST_F(SshRun, TheEnvironmentArrivesByteForByte) {
+    write_exec_file();
+    auto const out = folder_ / "out";
+    fs::create_directory(out);
+    Environment odd{"ODD_0=a,b=c", "ODD_1=", "ODD_2=$HOME `id` \\ \"' #", "ODD_3=x\n\ny\n",
+                    "BASH_FUNC_odd%%=() {  echo odd\n}"};
+    std::mt19937 numbers(7);
+    for (std::size_t have = 0; have < 200'000; have += odd.back().size()) {
+        std::string value;
+        for (std::size_t length = numbers() % 2000; length > 0; --length) {
+            value += static_cast<char>(1 + numbers() % 255);
+        }
+        odd.push_back(fmt::format("ODD_{}={}", odd.size(), value));
+    }
+    Environment const before = bed().environment();
+    bed().environment().insert(bed().environment().end(), odd.begin(), odd.end());
+    set_variable(bed().environment(), "OUT", out.string());
+    set_variable(bed().environment(), "HOSTNAME", "elsewhere");
+    auto const ended = submit();
+    bed().environment() = before;
+    ASSERT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    for (int rank = 0; rank < 3; ++rank) {
+        std::string const seen = '\0' + content_of(out / std::to_string(rank));
+        for (std::string const& entry : odd) {
+            bool const there = seen.find('\0' + entry + '\0') != std::string::npos;
+            ASSERT_TRUE(there) << "rank " << rank << ": " << entry.substr(0, 40);
+        }
+        EXPECT_THAT(seen, Not(HasSubstr("HOSTNAME=elsewhere"))) << "it speaks of another machine";
+    }
+}
+
+TEST_F(SshRun, CancelLeavesNothing) {
+    write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 3,
+                   "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.5\", OSORA_MOCK_IGNORE_TERM = \"1\", "
+                   "OSORA_MOCK_IGNORE_STOP = \"1\", OSORA_MOCK_LEAVE_CHILD = \"1\" }\n");
+    auto running = bed().start_on(
+        "ctl", {"env", "-C", folder_.string(), OSORA_BIN_DIR "/osora", "submit", "run.toml"});
+    ASSERT_TRUE(wait_until([this] { return events<protocol::RankStarted>().size() == 6; }))
+        << running.out() << logs();
+    auto const cancelled = bed().run("ctl", {OSORA_BIN_DIR "/osora", "cancel", "1"}, 60);
+    EXPECT_EQ(running.wait(60).code, 130) << cancelled.out << cancelled.err << logs();
+    EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
+    auto const home = folder_ / "home";
+    fs::create_directories(home);
+    fs::copy(bed().folder() / "home/root/.ssh", home / ".ssh");
+    fs::remove(home / ".ssh/known_hosts");
+    write_run_file("hosts = [\"n0\"]", 1);
+    auto const shown =
+        bed().run("ctl", {"ssh-keygen", "-lf", (bed().folder() / "ssh/host_key.pub").string()});
+    std::string const fingerprint = shown.out.substr(shown.out.find("SHA256:"), 50);
+    auto const refused = submit("ctl", {"HOME=" + home.string()});
+    expect_refusal(refused, AllOf(HasSubstr("n0: its host key is not known"),
+                                  HasSubstr(fingerprint), HasSubstr("accept it with: ssh n0")));
+
+    fs::remove_all(folder_ / "state");
+    auto const other = bed().folder() / "ssh/id.pub";  // any other key
+    std::string const key = content_of(other);
+    std::ofstream(home / ".ssh/known_hosts") << "n0 " << key.substr(0, key.find(' ', 20)) << "\n";
+    auto const posing = submit("ctl", {"HOME=" + home.string()});
+    expect_refusal(posing, AllOf(HasSubstr("n0: its host key is another one now"),
+                                 HasSubstr("ssh-keygen -R n0")));
+}
+
+TEST_F(SshRun, AUserThatIsNotLetInIsRefused) {
+    write_run_file("hosts = [\"mallory@n0\"]", 1);
+    expect_refusal(submit(),
+                   AllOf(HasSubstr("n0: log in: user mallory: no key"),
+                         HasSubstr("it takes: publickey"), HasSubstr("ssh mallory@n0 true")));
+    // One that is let in and has no shell.
+    fs::remove_all(folder_ / "state");
+    write_run_file("hosts = [\"n0 user=nobody\"]", 1);
+    expect_refusal(submit(), HasSubstr("n0: osorad exited with 1: "));
+}
+
+TEST_F(SshRun, AHostThatDoesNotAnswerIsNamed) {
+    write_run_file("hosts = [\"n0 port=23\"]", 1);
+    expect_refusal(submit(), AllOf(HasSubstr("n0: connect: "), HasSubstr("port 23"),
+                                   HasSubstr("Connection refused")));
+    fs::remove_all(folder_ / "state");
+    write_run_file("hosts = [\"no-such-host\"]", 1);
+    expect_refusal(submit(), HasSubstr("no-such-host: connect: no address"));
+}
+
+TEST_F(SshRun, ARunDirectoryThatTheHostDoesNotSeeIsRefused) {
+    write_run_file("hosts = [\"n0\"]", 1);
+    // /run is a node's own.
+    auto const refused = submit("ctl", {"OSORA_STATE_DIR=/run/state"});
+    EXPECT_EQ(refused.code, 1) << refused.out << refused.err;
+    EXPECT_THAT(refused.out + refused.err, AllOf(HasSubstr("n0: /run/state/runs/demo-0001"),
+                                                 HasSubstr("no such folder here")));
+}
+
+TEST_F(SshRun, AControllerOutOfReachIsSaid) {
+    write_run_file("hosts = [\"n0\"]", 1);
+    auto const wall = bed().shell("n0",
+                                  "nft add table inet wall && nft add chain inet wall out "
+                                  "'{ type filter hook output priority 0; }' && nft add "
+                                  "rule inet wall out tcp dport 1024-65535 tcp flags syn "
+                                  "/ fin,syn,rst,ack reject");
+    if (wall.code != 0) GTEST_SKIP() << "no packet filter here: " << wall.err;
+    auto const refused = submit();
+    (void)bed().shell("n0", "nft delete table inet wall");
+    expect_refusal(refused, HasSubstr("n0: the controller is not reached from here: port "));
+}
+
+TEST_F(SshRun, WhereThereIsNoOsoradACopyIsMade) {
+    write_run_file("hosts = [\"n0\", \"n1\"]", 2);
+    // /dev/shm is a node's own.
+    ASSERT_EQ(bed().run("ctl", {"cp", OSORA_BIN_DIR "/osorad", "/dev/shm/osorad"}).code, 0);
+    ASSERT_EQ(bed().run("ctl", {"cp", OSORA_BIN_DIR "/osora", "/dev/shm/osora"}).code, 0);
+    auto const ended = bed().run(
+        "ctl", {"env", "-C", folder_.string(), "/dev/shm/osora", "submit", "run.toml"}, 90);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    EXPECT_THAT(events<protocol::AgentJoined>(), SizeIs(2));
+    EXPECT_TRUE(nothing_left());
+}
+
+}  // namespace
+}  // namespace osora::cluster

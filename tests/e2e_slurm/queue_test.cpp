@@ -1,0 +1,101 @@
+// osora submit through a queue that scripts play: the script is run as Slurm would run it, nearly
+// without an environment.
+#include "tests/e2e_slurm/slurm_fixture.hpp"
+
+#include "base/files.hpp"
+
+#include <csignal>
+
+namespace osora::e2e_cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class Queue : public SlurmCli {};
+
+TEST_F(Queue, SubmittedFollowedAndWhatDryRunShowed) {
+    write_slurm_file(40, "nodes = 3\ntime_limit = \"00:10:00\"\n",
+                     "[slurm]\nprolog = [[\"export\", \"FROM_PROLOG=it's \\\"me\\\"\"]]\n"
+                     "[worker]\nenv = { OSORA_MOCK_PRINT = \"1\" }\n");
+    auto const dry = osora({"submit", "run.toml", "--dry-run"});
+    EXPECT_EQ(dry.code, 0) << dry.err;
+    EXPECT_THAT(dry.out, HasSubstr("cost     at most 1.0 GPU-h"));
+    EXPECT_THAT(dry.out, HasSubstr("start    estimated 2026-11-22 "));
+    set_variable(environment_, "ODD", "a,b\n'\"$HOME\xff");
+    auto const ended = osora({"submit", "run.toml"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
+    EXPECT_THAT(ended.out, HasSubstr("slurm    job 101 submitted\n"));
+    EXPECT_THAT(ended.out, HasSubstr("\nlaunch   6 ranks in "));
+    auto const script = read_file(run_dir("demo-0001") / "job.sh");
+    ASSERT_TRUE(script.has_value());
+    EXPECT_THAT(dry.out, HasSubstr("given to sbatch:\n\n" + *script + "\n"));
+    EXPECT_THAT(*script, testing::Not(HasSubstr("ODD")));
+    EXPECT_TRUE(all_gone("demo-0001"));
+}
+
+TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
+    write("queue/hold", "");
+    write_slurm_file(40, "nodes = 2\n");
+    auto const first = start({"submit", "run.toml"});
+    ASSERT_TRUE(first.says("job 101 queued (Resources)")) << first.out();
+    EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("was taken out of the queue"));
+    auto const ended = first.wait();
+    EXPECT_EQ(ended.code, 4) << ended.out;
+    EXPECT_THAT(ended.out, HasSubstr("job 101 has ended: cancelled"));
+    auto const second = start({"submit", "run.toml"});
+    ASSERT_TRUE(second.says("job 102 queued")) << second.out();
+    second.signal(SIGINT);
+    auto const left = second.wait();
+    EXPECT_EQ(left.code, 130);
+    EXPECT_THAT(left.out, HasSubstr("taken out of the queue; nothing has run"));
+    auto const detached = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(detached.code, 0) << detached.err;
+    auto const watching = start({"watch", "3"});
+    ASSERT_TRUE(watching.says("job 103 queued")) << watching.out();
+    std::filesystem::remove(folder_ / "queue" / "hold");
+    EXPECT_EQ(watching.wait().code, 0) << watching.out();
+}
+
+TEST_F(Queue, ARefusedJobLeavesNothing) {
+    write_slurm_file(40, "nodes = 2\n", "[slurm]\npartition = \"nowhere\"\n");
+    auto const ended = osora({"submit", "run.toml"});
+    EXPECT_NE(ended.code, 0);
+    EXPECT_THAT(ended.err, HasSubstr("sbatch: error: invalid partition specified: nowhere"));
+    EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0001")));
+}
+
+TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
+    write_slurm_file(200, "nodes = 2\n");
+    auto const running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
+    ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    // The batch step is the parent of the controller.
+    auto const text = read_file("/proc/" + std::to_string(controller_pid("demo-0001")) + "/stat");
+    ASSERT_TRUE(text.has_value());
+    int const batch = std::atoi(text->c_str() + text->rfind(')') + 4);
+    ASSERT_EQ(::kill(batch, SIGUSR2), 0);
+    auto const ended = running.wait();
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
+    EXPECT_THAT(ended.out, HasSubstr("stopping after this step: the job's time is nearly over"));
+    EXPECT_THAT(ended.out, HasSubstr("slurm    job 102 follows"));
+    EXPECT_THAT(ended.out, HasSubstr("\ndone     200 steps"));
+    auto const started = events<protocol::RankStarted>();
+    EXPECT_GE(started.back().start_step, 10);
+}
+
+TEST_F(Queue, AKilledControllerComesBackToTheSameAgents) {
+    write_slurm_file(300, "nodes = 2\n");
+    auto const running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
+    ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    ASSERT_EQ(::kill(controller_pid("demo-0001"), SIGKILL), 0);
+    auto const ended = running.wait();
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
+    EXPECT_THAT(events<protocol::ControllerStarted>(), SizeIs(2));
+    EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(1));  // the run did not notice
+    EXPECT_TRUE(all_gone("demo-0001"));
+}
+
+}  // namespace
+}  // namespace osora::e2e_cli

@@ -1,0 +1,51 @@
+#include "tests/e2e_slurm/slurm_fixture.hpp"
+
+#include "base/files.hpp"
+#include "protocol/journal.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::e2e_cli {
+
+void SlurmCli::SetUp() {
+    Cli::SetUp();
+    set_variable(environment_, "PATH", OSORA_SOURCE_DIR "/tests/e2e_slurm/fake:/usr/bin:/bin");
+    set_variable(environment_, "FAKE_SLURM", (folder_ / "queue").string());
+    set_variable(environment_, "FAKE_SRUN_DOWN", (folder_ / "down").string());
+    std::filesystem::create_directory(folder_ / "queue");
+}
+
+void SlurmCli::write_slurm_file(int steps, std::string const& resources, std::string const& more) {
+    write("run.toml", fmt::format("[run]\nname = \"demo\"\n"
+                                  "[resources]\nbackend = \"slurm\"\ngpus_per_node = 2\n{}"
+                                  "[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
+                                  "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n"
+                                  "[batch]\nglobal_batch_size = 12\n"
+                                  "[train]\nsteps = {}\n"
+                                  "[checkpoint]\nevery = 10\n{}",
+                                  resources, steps, more));
+}
+
+std::vector<protocol::RunEvent> SlurmCli::journal() const {
+    auto const text = read_file(run_dir("demo-0001") / "journal");
+    protocol::JournalReader reader;
+    auto const records = reader.feed(text.has_value() ? *text : "");
+    EXPECT_TRUE(records.has_value());
+    std::vector<protocol::RunEvent> found;
+    if (records.has_error()) return found;
+    for (auto const& record : *records) found.push_back(record.event);
+    return found;
+}
+
+std::string SlurmCli::log() const {
+    std::string all;
+    std::error_code ignored;
+    for (auto const& each : std::filesystem::directory_iterator(run_dir("demo-0001"), ignored)) {
+        if (each.path().extension() != ".log") continue;
+        auto const text = read_file(each.path());
+        if (text.has_value()) all += each.path().filename().string() + ":\n" + *text;
+    }
+    return all;
+}
+
+}  // namespace osora::e2e_cli
