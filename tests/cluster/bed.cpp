@@ -20,35 +20,17 @@ namespace fs = std::filesystem;
 constexpr char const* kProgram = OSORA_SOURCE_DIR "/tests/cluster/bed";
 constexpr double kUpLimit_s = 60;
 
-std::string content_of(fs::path const& file) {
-    auto content = read_file(file);
-    return content.has_value() ? *content : "";
-}
-
 Environment plain_environment() {
     return {"PATH=" OSORA_BIN_DIR ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "LANG=C.UTF-8", "OSORA_WORKER=" OSORA_BIN_DIR "/osora-worker-mock"};
 }
 
-Descriptor open_output(fs::path const& file) {
-    return Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-}
-
-/// Starts the bed program; its output goes to the two files.
-Result<Running> start_program(std::vector<std::string> arguments, fs::path const& directory,
-                              Environment environment, fs::path const& output) {
-    fs::path const out = output.string() + ".out";
-    fs::path const err = output.string() + ".err";
-    Descriptor const to_out = open_output(out);
-    Descriptor const to_err = open_output(err);
-    SpawnOptions options;
-    options.program = kProgram;
-    options.arguments = std::move(arguments);
-    options.environment = std::move(environment);
-    options.working_directory = directory;
-    options.descriptors = {{to_out.get(), STDOUT_FILENO}, {to_err.get(), STDERR_FILENO}};
-    OSORA_TRY(auto child, spawn(options));
-    return Running(std::move(child), out, err);
+SpawnOptions bed_command(std::vector<std::string> arguments, Environment environment,
+                         fs::path const& directory = "/") {
+    return {.program = kProgram,
+            .arguments = std::move(arguments),
+            .environment = std::move(environment),
+            .working_directory = directory};
 }
 
 /// What the bed says until it is ready: an error holds all of it.
@@ -82,51 +64,12 @@ int command_below(int pid) {
 
 }  // namespace
 
-bool wait_until(std::function<bool()> const& condition, double limit_s) {
-    using Clock = std::chrono::steady_clock;
-    auto const end = Clock::now() + std::chrono::duration<double>(limit_s);
-    while (!condition()) {
-        if (Clock::now() >= end) return false;
-        ::poll(nullptr, 0, 10);
-    }
-    return true;
-}
-
-Running::~Running() {
-    if (reaped_ || child_.id.pid == 0 || !child_.pidfd.is_open()) return;
-    signal_group(child_, SIGKILL);
-    (void)reap(child_);
-}
-
 void Running::signal(int number) const {
     int pid = 0;
-    auto const started = [&] { return (pid = command_below(child_.id.pid)) != 0; };
-    EXPECT_TRUE(wait_until(started, 5)) << "nothing runs that could be signalled";
+    auto const started = [&] { return (pid = command_below(child().id.pid)) != 0; };
+    EXPECT_TRUE(eventually(started, 5)) << "nothing runs that could be signalled";
     auto const command = process_id_of(pid);
     EXPECT_TRUE(command.has_value() && signal_process(*command, number));
-}
-
-std::string Running::out() const {
-    return content_of(out_);
-}
-
-std::string Running::err() const {
-    return content_of(err_);
-}
-
-bool Running::says(std::string const& text, double limit_s) const {
-    return wait_until([&] { return out().find(text) != std::string::npos; }, limit_s);
-}
-
-Ended Running::wait(double limit_s) {
-    pollfd end{child_.pidfd.get(), POLLIN, 0};
-    if (::poll(&end, 1, static_cast<int>(limit_s * 1000)) != 1) {
-        ADD_FAILURE() << "still runs after " << limit_s << " s; it said:\n" << out() << err();
-        signal_group(child_, SIGKILL);
-    }
-    auto const status = reap(child_);
-    reaped_ = true;
-    return {status.signal != 0 ? 128 + status.signal : status.exit_code, out(), err()};
 }
 
 Bed::Bed(fs::path folder, BedOptions options, Child process)
@@ -146,7 +89,7 @@ Bed::~Bed() {
 std::string Bed::missing() {
     std::string output = testing::TempDir() + "osora-bed-check-XXXXXX";
     Descriptor const file(::mkstemp(output.data()));
-    auto check = start_program({"check"}, "/", plain_environment(), output);
+    auto check = tests::start_program(bed_command({"check"}, plain_environment()), output);
     auto const ended = check.has_value() ? check->wait() : Ended{};
     for (char const* suffix : {"", ".out", ".err"}) fs::remove(output + suffix);
     if (ended.code == 0) return "";
@@ -160,20 +103,15 @@ Result<std::unique_ptr<Bed>> Bed::start(BedOptions const& options) {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error(errno, "pipe", folder);
     Descriptor const from_bed(ends[0]);
     Descriptor to_us(ends[1]);
-    SpawnOptions spawned;
-    spawned.program = kProgram;
-    spawned.arguments = {"serve",   folder,
-                         "--nodes", std::to_string(options.nodes),
-                         "--leaf",  std::to_string(options.leaf_size),
-                         "--rate",  options.rate,
-                         "--trunk", options.trunk_rate};
+    auto spawned = bed_command(
+        {"serve", folder, "--nodes", std::to_string(options.nodes), "--leaf",
+         std::to_string(options.leaf_size), "--rate", options.rate, "--trunk", options.trunk_rate},
+        plain_environment());
     for (auto const& line : options.slurm_conf) {
         spawned.arguments.insert(spawned.arguments.end(), {"--conf", line});
     }
     if (!options.slurm) spawned.arguments.emplace_back("--no-slurm");
     if (!options.sshd) spawned.arguments.emplace_back("--no-sshd");
-    spawned.environment = plain_environment();
-    spawned.working_directory = "/";
     spawned.descriptors = {{to_us.get(), STDOUT_FILENO}, {to_us.get(), STDERR_FILENO}};
     OSORA_TRY(auto process, spawn(spawned));
     to_us.reset();
@@ -187,10 +125,11 @@ Running Bed::start_on(std::string const& where, std::vector<std::string> const& 
     arguments.insert(arguments.end(), argv.begin(), argv.end());
     auto const at = where.find('@');
     std::string const user = at == where.npos ? "root" : where.substr(0, at);
-    auto running = start_program(std::move(arguments), folder_ / "home" / user, environment_,
-                                 folder_ / fmt::format("log/command-{}", started_++));
+    auto running = tests::start_program(
+        bed_command(std::move(arguments), environment_, folder_ / "home" / user),
+        folder_ / fmt::format("log/command-{}", started_++));
     if (running.has_error()) throw std::runtime_error(running.error().message);
-    return std::move(*running);
+    return Running(std::move(*running));
 }
 
 Ended Bed::run(std::string const& where, std::vector<std::string> const& argv, double limit_s) {
@@ -208,8 +147,8 @@ std::string Bed::user() {
 void Bed::control(std::vector<std::string> const& words) {
     std::vector<std::string> arguments{words.at(0), folder_};
     arguments.insert(arguments.end(), words.begin() + 1, words.end());
-    auto running = start_program(std::move(arguments), "/", plain_environment(),
-                                 folder_ / fmt::format("log/control-{}", started_++));
+    auto running = tests::start_program(bed_command(std::move(arguments), plain_environment()),
+                                        folder_ / fmt::format("log/control-{}", started_++));
     ASSERT_TRUE(running.has_value()) << running.error().message;
     auto const ended = running->wait();
     EXPECT_EQ(ended.code, 0) << "bed " << testing::PrintToString(words) << ": " << ended.err;
@@ -224,7 +163,7 @@ bool Bed::heal(double limit_s) {
     control({"heal"});
     if (!options_.slurm) return true;
     (void)shell("ctl", "squeue -h -o %A | xargs -r scancel");
-    return wait_until([this] { return all_idle(); }, limit_s);
+    return eventually([this] { return all_idle(); }, limit_s);
 }
 
 void BedTest::open(BedOptions const& options) {

@@ -5,20 +5,21 @@
 
 #include "base/environment.hpp"
 #include "base/process.hpp"
+#include "tests/kit/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace osora::cluster {
 
-/// Polls until `condition` holds; false after `limit_s`.
-bool wait_until(std::function<bool()> const& condition, double limit_s = 20);
+using tests::content_of;
+using tests::Ended;
+using tests::eventually;
 
 struct BedOptions {
     int nodes = 4;
@@ -30,34 +31,12 @@ struct BedOptions {
     bool sshd = true;
 };
 
-struct Ended {
-    int code = -1;  // 128 + signal when it was killed
-    std::string out, err;
-};
-
-/// A command on a node, while it runs. Killed when its destructor comes first.
-class Running {
+/// A command on a node, while it runs.
+class Running : public tests::Running {
 public:
-    Running(Child child, std::filesystem::path out, std::filesystem::path err)
-        : child_(std::move(child)), out_(std::move(out)), err_(std::move(err)) {}
-    Running(Running&&) noexcept = default;
-    Running& operator=(Running&&) = delete;
-    ~Running();
-
+    explicit Running(tests::Running program) : tests::Running(std::move(program)) {}
     /// To the command itself, not to what it started.
     void signal(int number) const;
-    [[nodiscard]] bool ended() const { return has_ended(child_); }
-    [[nodiscard]] std::string out() const;
-    [[nodiscard]] std::string err() const;
-    /// Whether stdout holds `text` within `limit_s`.
-    [[nodiscard]] bool says(std::string const& text, double limit_s = 20) const;
-    /// Its end; the test fails, and the command is killed, after `limit_s`.
-    [[nodiscard]] Ended wait(double limit_s = 60);
-
-private:
-    Child child_;
-    std::filesystem::path out_, err_;
-    bool reaped_ = false;
 };
 
 class Bed {

@@ -34,7 +34,7 @@ TEST(BedEnd, KilledItLeavesNothing) {
     ASSERT_TRUE(bed.has_value()) << bed.error().message;
     auto job = (*bed)->start_on(
         "ctl", {"srun", "-N3", "/bin/bash", "-c", "trap '' TERM HUP; echo up; sleep 1000"});
-    ASSERT_TRUE(wait_until([&] { return job.out() == "up\nup\nup\n"; })) << job.err();
+    ASSERT_TRUE(eventually([&] { return job.out() == "up\nup\nup\n"; })) << job.err();
 
     int const top = (*bed)->process().id.pid;
     auto const below = descendants_of(top);
@@ -49,7 +49,7 @@ TEST(BedEnd, KilledItLeavesNothing) {
     auto const all_gone = [&] {
         return std::none_of(below.begin(), below.end(), [](auto& each) { return is_alive(each); });
     };
-    EXPECT_TRUE(wait_until(all_gone, 10)) << "processes are left";
+    EXPECT_TRUE(eventually(all_gone, 10)) << "processes are left";
     auto const used = networks_in_use();
     for (auto const& each : networks) EXPECT_EQ(used.count(each), 0u) << each;
     EXPECT_EQ(read_file("/proc/self/mountinfo")->find((*bed)->folder()), std::string::npos);

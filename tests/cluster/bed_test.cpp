@@ -89,7 +89,7 @@ TEST_F(BedNodes, PowerOffIsSilentAndCrashIsNot) {
     EXPECT_FALSE(reachable("n1"));
 
     bed().control({"power", "n1", "on"});
-    EXPECT_TRUE(wait_until([] { return reachable("n1"); }));
+    EXPECT_TRUE(eventually([] { return reachable("n1"); }));
     EXPECT_NE(bed().run("n1", {"cat", "/proc/sys/kernel/random/boot_id"}).out, boot);
 }
 
@@ -101,7 +101,7 @@ TEST_F(BedNodes, CableIsCutAndPluggedInAgain) {
     EXPECT_FALSE(listener.ended());
     EXPECT_EQ(bed().run("n3", {"hostname"}).out, "n3\n") << "the node itself goes on";
     bed().control({"link", "n3", "up"});
-    EXPECT_TRUE(wait_until([] { return reachable("n3"); }));
+    EXPECT_TRUE(eventually([] { return reachable("n3"); }));
     EXPECT_FALSE(listener.ended()) << "a connection survives a short cut";
 
     bed().control({"trunk", "leaf1", "down"});
@@ -112,18 +112,18 @@ TEST_F(BedNodes, CableIsCutAndPluggedInAgain) {
 TEST_F(BedNodes, DaemonsStopAndStart) {
     auto const ping = [] { return bed().run("ctl", {"scontrol", "ping"}).out; };
     bed().control({"daemon", "slurmctld", "stop"});
-    EXPECT_TRUE(wait_until([&] { return ping().find("is DOWN") != std::string::npos; }));
+    EXPECT_TRUE(eventually([&] { return ping().find("is DOWN") != std::string::npos; }));
     bed().control({"daemon", "slurmctld", "start"});
-    EXPECT_TRUE(wait_until([&] { return ping().find("is UP") != std::string::npos; }));
+    EXPECT_TRUE(eventually([&] { return ping().find("is UP") != std::string::npos; }));
     bed().control({"daemon", "slurmctld", "kill"});
-    EXPECT_TRUE(wait_until([&] { return ping().find("is DOWN") != std::string::npos; }));
+    EXPECT_TRUE(eventually([&] { return ping().find("is DOWN") != std::string::npos; }));
 
     auto const credential = [] {
         return bed().run("n2", {"munge", "-n", "-S", bed().folder() / "munge-run/socket"}).code;
     };
     EXPECT_EQ(credential(), 0);
     bed().control({"daemon", "munged", "stop"});
-    EXPECT_TRUE(wait_until([&] { return credential() != 0; }));
+    EXPECT_TRUE(eventually([&] { return credential() != 0; }));
     ASSERT_TRUE(bed().heal());
     EXPECT_EQ(credential(), 0);
     EXPECT_EQ(bed().run("ctl", {"srun", "-N4", "true"}).code, 0);

@@ -137,7 +137,7 @@ TEST_F(Spank, OffAndBatchStepsAreLeftAlone) {
     auto const batch = bed().run("alice@ctl", {"sbatch", "-N2", "-o", "batch.out", "batch"});
     EXPECT_EQ(batch.code, 0) << batch.err;
     std::string said;
-    EXPECT_TRUE(wait_until([&] {
+    EXPECT_TRUE(eventually([&] {
         auto const file = read_file(home_ / "batch.out");
         said = file.has_value() ? *file : "";
         return said == "RANK: NCCL:\nRANK:0 NCCL:eth-n0\n";
@@ -237,7 +237,7 @@ TEST_F(Spank, AProfileThatCannotBeTrustedIsPassedOver) {
 TEST_F(Spank, AProfileIsForOneBoot) {
     bed().control({"power", "n1", "crash"});
     bed().control({"power", "n1", "on"});
-    ASSERT_TRUE(wait_until([] { return bed().all_idle(); }, 60));
+    ASSERT_TRUE(eventually([] { return bed().all_idle(); }, 60));
     auto const ended = srun_shell({"-w", "n[0-1]"}, "echo $SLURMD_NODENAME $NCCL_SOCKET_IFNAME");
     EXPECT_THAT(ended.out, AllOf(HasSubstr("n0 eth-n0\n"), HasSubstr("n1\n")));
     EXPECT_EQ(ended.err, "");
@@ -288,7 +288,7 @@ TEST_F(Spank, AFailureInAnyCallbackStopsNoJobWhenOptional) {
     auto const batch = bed().run("alice@ctl", {"sbatch", "--wrap", "true"});
     EXPECT_EQ(batch.code, 0) << batch.err;
     EXPECT_THAT(batch.err, HasSubstr("made to fail in init"));
-    EXPECT_TRUE(wait_until([] { return bed().all_idle(); })) << "no node is drained";
+    EXPECT_TRUE(eventually([] { return bed().all_idle(); })) << "no node is drained";
 }
 
 TEST_F(Spank, RequiredItFailsLoudlyBeforeATaskRuns) {
@@ -308,7 +308,7 @@ TEST_F(Spank, RequiredItFailsLoudlyBeforeATaskRuns) {
     load("required", "profil=/x");
     EXPECT_THAT(srun({"true"}).err,
                 HasSubstr("known are profile=, notices=, fail=; not: profil=/x"));
-    EXPECT_TRUE(wait_until([] { return bed().all_idle(); })) << "no node is drained";
+    EXPECT_TRUE(eventually([] { return bed().all_idle(); })) << "no node is drained";
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ protected:
         return static_cast<double>(to.wall_us - from.wall_us) / 1e6;
     }
     template <class T>
-    [[nodiscard]] protocol::JournalRecord last_of(std::string const& name) const {
+    [[nodiscard]] protocol::JournalRecord last_of() const {
         protocol::JournalRecord found;
-        for (auto const& record : journal(name)) {
+        for (auto const& record : run().journal()) {
             if (std::holds_alternative<T>(record.event)) found = record;
         }
         return found;
@@ -35,43 +35,42 @@ TEST_F(SlurmFaults, AKilledRankIsRelaunchedInTheAllocation) {
                     .steps = 60,
                     .more = "[worker]\nenv = { OSORA_MOCK_KILL = \"13:25@0\" }\n"});
     auto const ended = osora({"submit", "run.toml"}, 90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("relaunch 1 of 3 from checkpoint 20"));
     EXPECT_THAT(ended.out, HasSubstr("32 ranks running again after "));
-    EXPECT_THAT(events<protocol::AgentJoined>("demo-0001"), SizeIs(4));  // agents stayed
-    double const took = seconds(last_of<protocol::RankFailed>("demo-0001"),
-                                last_of<protocol::RankStarted>("demo-0001"));
+    EXPECT_THAT(events<protocol::AgentJoined>(), SizeIs(4));  // agents stayed
+    double const took = seconds(last_of<protocol::RankFailed>(), last_of<protocol::RankStarted>());
     EXPECT_LE(took, 5);
     RecordProperty("relaunch_s", fmt::format("{:.3f}", took));
-    EXPECT_TRUE(nothing_left("demo-0001"));
+    EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(SlurmFaults, AKilledAgentIsStartedAgainOnItsHost) {
     write_run_file({.nodes = 3, .ranks = 2, .steps = 400});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
-    ASSERT_TRUE(wait_until(
-        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
-    auto const before = events<protocol::AgentJoined>("demo-0001");
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs();
+    ASSERT_TRUE(
+        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
+    auto const before = events<protocol::AgentJoined>();
     auto const agent = std::ranges::find(before, 1, &protocol::AgentJoined::node);
     ASSERT_NE(agent, before.end());
     ASSERT_EQ(bed().run(agent->host, {"kill", "-KILL", std::to_string(agent->pid)}).code, 0);
     auto const ended = running.wait(90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
-    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    auto const joined = events<protocol::AgentJoined>();
     ASSERT_THAT(joined, SizeIs(4));
     EXPECT_EQ(joined.back().node, 1);
     EXPECT_EQ(joined.back().host, agent->host);
-    EXPECT_TRUE(nothing_left("demo-0001"));
+    EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(SlurmFaults, ASpareTakesThePlaceOfANodeThatIsGone) {
     write_run_file({.nodes = 3, .ranks = 2, .steps = 900, .more = "", .extra = "spares = 1\n"});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
-    ASSERT_TRUE(wait_until(
-        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
-    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs();
+    ASSERT_TRUE(
+        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
+    auto const joined = events<protocol::AgentJoined>();
     std::string victim;
     for (auto const& each : joined) {
         if (each.node == 2) victim = each.host;
@@ -79,8 +78,8 @@ TEST_F(SlurmFaults, ASpareTakesThePlaceOfANodeThatIsGone) {
     ASSERT_THAT(victim, Not(IsEmpty()));
     bed().control({"power", victim, "off"});
     auto const ended = running.wait(120);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
-    auto const again = events<protocol::AgentJoined>("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    auto const again = events<protocol::AgentJoined>();
     ASSERT_GT(again.size(), 3u);
     EXPECT_EQ(again.back().node, 2);
     EXPECT_NE(again.back().host, victim);
@@ -90,19 +89,19 @@ TEST_F(SlurmFaults, ASpareTakesThePlaceOfANodeThatIsGone) {
 TEST_F(SlurmFaults, AKilledControllerComesBackToTheSameAgents) {
     write_run_file({.nodes = 3, .ranks = 2, .steps = 600});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs("demo-0001");
-    ASSERT_TRUE(wait_until(
-        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
-    auto const host = events<protocol::ControllerStarted>("demo-0001").front().host;
-    int const pid = std::atoi(content_of(run_dir("demo-0001") / "controller.lock").c_str());
+    ASSERT_TRUE(running.says("launch   6 ranks", 60)) << running.out() << logs();
+    ASSERT_TRUE(
+        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
+    auto const host = events<protocol::ControllerStarted>().front().host;
+    int const pid = std::atoi(content_of(run_dir() / "controller.lock").c_str());
     ASSERT_GT(pid, 1);
     auto const killed = bed().run(host, {"kill", "-KILL", std::to_string(pid)});
     EXPECT_EQ(killed.code, 0);
     auto const ended = running.wait(90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
-    EXPECT_THAT(events<protocol::ControllerStarted>("demo-0001"), SizeIs(2));
-    EXPECT_THAT(events<protocol::LaunchOrdered>("demo-0001"), SizeIs(1));
-    EXPECT_THAT(events<protocol::AgentJoined>("demo-0001"), SizeIs(3));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    EXPECT_THAT(events<protocol::ControllerStarted>(), SizeIs(2));
+    EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(1));
+    EXPECT_THAT(events<protocol::AgentJoined>(), SizeIs(3));
 }
 
 }  // namespace

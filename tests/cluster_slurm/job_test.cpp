@@ -13,21 +13,21 @@ class SlurmJob : public SlurmTest {};
 TEST_F(SlurmJob, CancelledFromAnotherMachineWithACheckpoint) {
     write_run_file({.nodes = 2, .ranks = 2, .steps = 100'000});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs("demo-0001");
-    ASSERT_TRUE(wait_until(
-        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
+    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs();
+    ASSERT_TRUE(
+        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
     auto const cancelled = osora({"cancel", "1"});
     EXPECT_EQ(cancelled.code, 0) << cancelled.out << cancelled.err;
     EXPECT_THAT(cancelled.out, HasSubstr("stopped, checkpoint "));
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 130) << ended.out;
-    EXPECT_TRUE(nothing_left("demo-0001"));
+    EXPECT_TRUE(nothing_left());
     // And it goes on in a job of its own.
     auto resumed = start({"resume", "1"});
-    ASSERT_TRUE(resumed.says("4 ranks running again", 60)) << resumed.out() << logs("demo-0001");
+    ASSERT_TRUE(resumed.says("4 ranks running again", 60)) << resumed.out() << logs();
     resumed.signal(SIGINT);
     EXPECT_EQ(resumed.wait().code, 130);
-    EXPECT_TRUE(nothing_left("demo-0001"));
+    EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(SlurmJob, TakenOutOfTheQueueWhileItWaits) {
@@ -54,7 +54,7 @@ TEST_F(SlurmJob, ARefusedJobLeavesNothing) {
     auto const ended = osora({"submit", "run.toml"});
     EXPECT_NE(ended.code, 0);
     EXPECT_THAT(ended.err, HasSubstr("invalid partition specified: nowhere"));
-    EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0001")));
+    EXPECT_FALSE(std::filesystem::exists(run_dir()));
     auto const dry = osora({"submit", "run.toml", "--dry-run"});
     EXPECT_THAT(dry.out, HasSubstr("start    not known: invalid partition specified: nowhere"));
 }
@@ -62,20 +62,20 @@ TEST_F(SlurmJob, ARefusedJobLeavesNothing) {
 TEST_F(SlurmJob, WarnedBeforeItsTimeIsOverItGoesOnInAnotherJob) {
     write_run_file({.nodes = 2, .ranks = 2, .steps = 300});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs("demo-0001");
-    ASSERT_TRUE(wait_until(
-        [this] { return !events<protocol::CheckpointCompleted>("demo-0001").empty(); }, 30));
+    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs();
+    ASSERT_TRUE(
+        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
     // As --signal=B:USR2@60 does.
     auto const warned =
         bed().run("ctl", {"scancel", "--batch", "--signal=USR2", "--name=demo-0001"});
     EXPECT_EQ(warned.code, 0) << warned.err;
     auto const ended = running.wait(90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("the job's time is nearly over"));
     EXPECT_THAT(ended.out, HasSubstr("follows"));
     EXPECT_THAT(ended.out, HasSubstr("\ndone     300 steps"));
-    auto const first = events<protocol::CheckpointCompleted>("demo-0001").front();
-    auto const started = events<protocol::RankStarted>("demo-0001");
+    auto const first = events<protocol::CheckpointCompleted>().front();
+    auto const started = events<protocol::RankStarted>();
     EXPECT_GE(started.back().start_step, first.step);
 }
 

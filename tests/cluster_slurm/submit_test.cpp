@@ -22,24 +22,24 @@ TEST_F(SlurmSubmit, FourNodesThroughTheQueue) {
     EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs"));
 
     auto const ended = osora({"submit", "run.toml"}, 90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("slurm: 4 nodes x 8 = 32 ranks"));
     EXPECT_THAT(ended.out, HasSubstr("slurm    job "));
     EXPECT_THAT(ended.out, HasSubstr("\nlaunch   32 ranks in "));
     EXPECT_THAT(ended.out, HasSubstr("\ndone     40 steps in "));
     // What --dry-run showed is what was submitted.
-    auto const script = content_of(run_dir("demo-0001") / "job.sh");
+    auto const script = content_of(run_dir() / "job.sh");
     EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=4\n"));
     EXPECT_THAT(dry.out, HasSubstr("given to sbatch:\n\n" + script + "\n"));
 
-    auto const joined = events<protocol::AgentJoined>("demo-0001");
+    auto const joined = events<protocol::AgentJoined>();
     ASSERT_THAT(joined, SizeIs(4));
     std::set<std::string> hosts;
     for (auto const& each : joined) hosts.insert(each.host);
     EXPECT_THAT(hosts, SizeIs(4));
-    EXPECT_THAT(events<protocol::RankStarted>("demo-0001"), SizeIs(32));
-    EXPECT_TRUE(nothing_left("demo-0001"));
-    auto const mode = std::filesystem::status(run_dir("demo-0001") / "environment").permissions();
+    EXPECT_THAT(events<protocol::RankStarted>(), SizeIs(32));
+    EXPECT_TRUE(nothing_left());
+    auto const mode = std::filesystem::status(run_dir() / "environment").permissions();
     EXPECT_EQ(mode, std::filesystem::perms(0600));
 }
 
@@ -49,10 +49,10 @@ TEST_F(SlurmSubmit, InsideAnAllocationNothingIsQueued) {
                                  {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=4",
                                   "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},
                                  90);
-    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs("demo-0001");
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("\nlaunch   8 ranks in "));
-    EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0001") / "job.sh"));
-    EXPECT_TRUE(nothing_left("demo-0001"));
+    EXPECT_FALSE(std::filesystem::exists(run_dir() / "job.sh"));
+    EXPECT_TRUE(nothing_left());
     auto const small = bed().run("ctl",
                                  {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=2",
                                   "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},

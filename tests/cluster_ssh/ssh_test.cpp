@@ -1,9 +1,5 @@
 // osora submit over ssh, on nodes with an sshd each: what arrives there, and what is refused.
-#include "base/files.hpp"
-#include "base/ids.hpp"
-#include "base/marked_processes.hpp"
-#include "protocol/journal.hpp"
-#include "tests/cluster/bed.hpp"
+#include "tests/cluster/user.hpp"
 
 #include <fmt/format.h>
 
@@ -19,22 +15,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-class SshRun : public BedTest {
+class SshRun : public UserTest {
 protected:
     static void SetUpTestSuite() { open({.nodes = 3, .slurm = false}); }
-
-    void SetUp() override {
-        BedTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        auto const* const test = testing::UnitTest::GetInstance()->current_test_info();
-        folder_ = bed().folder() / fmt::format("it's \"100%\" {}", test->name());
-        fs::create_directories(folder_);
-        auto& environment = bed().environment();
-        set_variable(environment, "OSORA_STATE_DIR", (folder_ / "state").string());
-        set_variable(environment, "OSORA_SITE_CONFIG", (folder_ / "none.toml").string());
-        set_variable(environment, "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker-mock");
-        std::ofstream(folder_ / "clips.csv") << "path,num_frames,height,width\na.mp4,64,96,96\n";
-    }
 
     /// run.toml: two ranks a node, 10 ms a step, no second try.
     void write_run_file(std::string const& hosts, int nodes, std::string const& more = "") const {
@@ -52,45 +35,16 @@ protected:
                "gpus_per_node = 1\n[ssh]\nhosts = [\"n0\", \"n1\", \"n2\"]\n"
                "[worker]\ncommand = [\"sh\", \"-c\", 'cat /proc/$$/environ > \"$OUT/$RANK\"']\n";
     }
-    Ended submit(std::string const& where = "ctl", std::vector<std::string> before = {}) const {
+    Ended submit(std::vector<std::string> before = {}) const {
         std::vector<std::string> words{"env", "-C", folder_.string()};
         words.insert(words.end(), before.begin(), before.end());
         words.insert(words.end(), {OSORA_BIN_DIR "/osora", "submit", "run.toml"});
-        return bed().run(where, words, 90);
-    }
-    [[nodiscard]] fs::path run_dir() const { return folder_ / "state" / "runs" / "demo-0001"; }
-    static std::string content_of(fs::path const& file) {
-        auto const content = read_file(file);
-        return content.has_value() ? *content : "";
-    }
-    template <class T>
-    [[nodiscard]] std::vector<T> events() const {
-        protocol::JournalReader reader;
-        std::vector<T> found;
-        auto const records = reader.feed(content_of(run_dir() / "journal"));
-        if (records.has_error()) return found;
-        for (auto const& record : *records) {
-            if (auto const* event = std::get_if<T>(&record.event)) found.push_back(*event);
-        }
-        return found;
-    }
-    [[nodiscard]] std::string logs() const {
-        std::string text;
-        std::error_code ignored;
-        for (auto const& each : fs::directory_iterator(run_dir(), ignored)) {
-            if (each.path().extension() != ".log") continue;
-            text += "--- " + each.path().filename().string() + "\n" + content_of(each.path());
-        }
-        return text;
+        return bed().run("ctl", words, 90);
     }
     /// Agents carry no mark: they are looked for on each node.
     [[nodiscard]] bool nothing_left() const {
-        auto const submitted =
-            protocol::decode<protocol::RunSubmitted>(content_of(run_dir() / "submission.json"));
-        if (submitted.has_error()) return false;
-        std::string const mark = "OSORA_RUN_UUID=" + submitted->run_uuid;
-        return wait_until([&] {
-            bool any = !processes_marked({mark}).empty();
+        return eventually([this] {
+            bool any = !run().processes().empty();
             for (auto const* node : {"n0", "n1", "n2"}) {
                 any = any || bed().run(node, {"pgrep", "osorad"}).code == 0;
             }
@@ -108,8 +62,6 @@ protected:
         EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(0));
         EXPECT_TRUE(nothing_left());
     }
-
-    fs::path folder_;  // its name has a space, quotes and a percent sign
 };
 
 TEST_F(SshRun, TrainsOnThreeHosts) {
@@ -160,11 +112,10 @@ TEST_F(SshRun, CancelLeavesNothing) {
     write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 3,
                    "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.5\", OSORA_MOCK_IGNORE_TERM = \"1\", "
                    "OSORA_MOCK_IGNORE_STOP = \"1\", OSORA_MOCK_LEAVE_CHILD = \"1\" }\n");
-    auto running = bed().start_on(
-        "ctl", {"env", "-C", folder_.string(), OSORA_BIN_DIR "/osora", "submit", "run.toml"});
-    ASSERT_TRUE(wait_until([this] { return events<protocol::RankStarted>().size() == 6; }))
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(eventually([this] { return events<protocol::RankStarted>().size() == 6; }))
         << running.out() << logs();
-    auto const cancelled = bed().run("ctl", {OSORA_BIN_DIR "/osora", "cancel", "1"}, 60);
+    auto const cancelled = osora({"cancel", "1"});
     EXPECT_EQ(running.wait(60).code, 130) << cancelled.out << cancelled.err << logs();
     EXPECT_TRUE(nothing_left());
 }
@@ -178,7 +129,7 @@ TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
     auto const shown =
         bed().run("ctl", {"ssh-keygen", "-lf", (bed().folder() / "ssh/host_key.pub").string()});
     std::string const fingerprint = shown.out.substr(shown.out.find("SHA256:"), 50);
-    auto const refused = submit("ctl", {"HOME=" + home.string()});
+    auto const refused = submit({"HOME=" + home.string()});
     expect_refusal(refused, AllOf(HasSubstr("n0: its host key is not known"),
                                   HasSubstr(fingerprint), HasSubstr("accept it with: ssh n0")));
 
@@ -186,7 +137,7 @@ TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
     auto const other = bed().folder() / "ssh/id.pub";  // any other key
     std::string const key = content_of(other);
     std::ofstream(home / ".ssh/known_hosts") << "n0 " << key.substr(0, key.find(' ', 20)) << "\n";
-    auto const posing = submit("ctl", {"HOME=" + home.string()});
+    auto const posing = submit({"HOME=" + home.string()});
     expect_refusal(posing, AllOf(HasSubstr("n0: its host key is another one now"),
                                  HasSubstr("ssh-keygen -R n0")));
 }
@@ -214,7 +165,7 @@ TEST_F(SshRun, AHostThatDoesNotAnswerIsNamed) {
 TEST_F(SshRun, ARunDirectoryThatTheHostDoesNotSeeIsRefused) {
     write_run_file("hosts = [\"n0\"]", 1);
     // /run is a node's own.
-    auto const refused = submit("ctl", {"OSORA_STATE_DIR=/run/state"});
+    auto const refused = submit({"OSORA_STATE_DIR=/run/state"});
     EXPECT_EQ(refused.code, 1) << refused.out << refused.err;
     EXPECT_THAT(refused.out + refused.err, AllOf(HasSubstr("n0: /run/state/runs/demo-0001"),
                                                  HasSubstr("no such folder here")));

@@ -33,6 +33,15 @@ protected:
         spec.checkpoint_every = 50;
         return spec;
     }
+    /// 300 steps, until a checkpoint is there.
+    void train_to_a_checkpoint() {
+        RunSpec spec = long_run();
+        spec.steps = 300;
+        make_run(spec);
+        start();
+        await_event<RankStarted>(4);
+        await_event<CheckpointCompleted>();
+    }
     /// Steps of `node` as the journal has them, each exactly once and without a gap.
     void expect_every_step_once(int node) const {
         int next = 0;
@@ -149,12 +158,7 @@ TEST_F(E2eAdoption, WhatHappenedMeanwhileIsTold) {
 }
 
 TEST_F(E2eAdoption, AWorkerThatDiedMeanwhileIsRelaunched) {
-    RunSpec spec = long_run();
-    spec.steps = 300;
-    make_run(spec);
-    start();
-    await_event<RankStarted>(4);
-    await_event<CheckpointCompleted>();
+    train_to_a_checkpoint();
     kill_controller();
     int const victim = *worker_pids().begin();
     signal_process(process_id_of(victim).value(), SIGKILL);
@@ -168,12 +172,7 @@ TEST_F(E2eAdoption, AWorkerThatDiedMeanwhileIsRelaunched) {
 }
 
 TEST_F(E2eAdoption, AnAgentThatDiedMeanwhileIsReplaced) {
-    RunSpec spec = long_run();
-    spec.steps = 300;
-    make_run(spec);
-    start();
-    await_event<RankStarted>(4);
-    await_event<CheckpointCompleted>();
+    train_to_a_checkpoint();
     auto const joined = last<AgentJoined>();
     kill_controller();
     signal_process({.pid = joined.pid, .start_ticks = joined.start_ticks}, SIGKILL);

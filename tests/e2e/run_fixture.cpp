@@ -1,9 +1,7 @@
-// Polling with poll(): conditions of other processes cannot be waited for otherwise.
 #include "tests/e2e/run_fixture.hpp"
 
 #include "base/descendants.hpp"
 #include "base/files.hpp"
-#include "base/marked_processes.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/peer.hpp"
@@ -54,22 +52,7 @@ protocol::RunSubmitted submission_of(RunSpec const& spec, plan::WorkerJob const&
     return submission;
 }
 
-std::string content_of(std::filesystem::path const& path) {
-    auto content = read_file(path);
-    return content.has_value() ? *content : "";
-}
-
 }  // namespace
-
-bool eventually(std::function<bool()> const& condition, double limit_s) {
-    using Clock = std::chrono::steady_clock;
-    auto const end = Clock::now() + std::chrono::duration<double>(limit_s);
-    while (!condition()) {
-        if (Clock::now() >= end) return false;
-        ::poll(nullptr, 0, 5);
-    }
-    return true;
-}
 
 void Run::SetUp() {
     folder_ = testing::TempDir() + "osora-e2e-XXXXXX";
@@ -165,31 +148,9 @@ void Run::kill_controller() {
     EXPECT_EQ(wait_for_exit(5), 128 + SIGKILL);
 }
 
-std::vector<protocol::JournalRecord> Run::journal() const {
-    protocol::JournalReader reader;
-    auto records = reader.feed(content_of(paths_.journal()));
-    EXPECT_TRUE(records.has_value()) << records.error().message;
-    return records.has_value() ? *records : std::vector<protocol::JournalRecord>();
-}
-
 void Run::await_steps(int steps) const {
-    auto const enough = [&] {
-        int done = 0;
-        for (auto const& chunk : events<protocol::MetricChunk>()) {
-            done = std::max(done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
-        }
-        return done >= steps;
-    };
+    auto const enough = [&] { return run().steps_done() >= steps; };
     EXPECT_TRUE(eventually(enough)) << "fewer than " << steps << " steps";
-}
-
-std::vector<ProcessId> Run::processes() const {
-    if (run_uuid_.empty()) return {};
-    return processes_marked({"OSORA_RUN_UUID=" + run_uuid_});
-}
-
-bool Run::all_gone(double limit_s) const {
-    return eventually([this] { return processes().empty(); }, limit_s);
 }
 
 protocol::ControlReply Run::command(protocol::ToController const& message) const {

@@ -6,13 +6,13 @@
 #include "base/process.hpp"
 #include "protocol/control_messages.hpp"
 #include "protocol/controller_file.hpp"
-#include "protocol/journal.hpp"
 #include "protocol/run_directory.hpp"
+#include "tests/kit/program.hpp"
+#include "tests/kit/run_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,8 +33,8 @@ struct RunSpec {
     std::map<std::string, std::string> env = {};  // of the workers: OSORA_MOCK_*...
 };
 
-/// Polls until `condition` holds; false after `limit_s`.
-bool eventually(std::function<bool()> const& condition, double limit_s = 20);
+using tests::content_of;
+using tests::eventually;
 
 class Run : public testing::Test {
 protected:
@@ -53,14 +53,11 @@ protected:
     void cut_leash() { leash_.reset(); }
     void signal_controller(int signal) const { signal_process(controller_->id, signal); }
 
-    [[nodiscard]] std::vector<protocol::JournalRecord> journal() const;
+    [[nodiscard]] tests::RunFolder run() const { return tests::RunFolder(paths_.dir); }
+    [[nodiscard]] std::vector<protocol::JournalRecord> journal() const { return run().journal(); }
     template <class T>
     [[nodiscard]] std::vector<T> events() const {
-        std::vector<T> found;
-        for (auto const& record : journal()) {
-            if (auto const* each = std::get_if<T>(&record.event)) found.push_back(*each);
-        }
-        return found;
+        return run().events<T>();
     }
     /// The newest event of type T; a default one, and a failed test, when there is none.
     template <class T>
@@ -81,8 +78,8 @@ protected:
     void await_steps(int steps) const;
 
     /// Processes of the run, the controller aside.
-    [[nodiscard]] std::vector<ProcessId> processes() const;
-    [[nodiscard]] bool all_gone(double limit_s) const;
+    [[nodiscard]] std::vector<ProcessId> processes() const { return run().processes(); }
+    [[nodiscard]] bool all_gone(double limit_s) const { return run().nothing_left(limit_s); }
 
     [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message) const;
     [[nodiscard]] std::string log() const;     // controller.log

@@ -1,68 +1,22 @@
-// Polling with poll(): conditions of other processes cannot be waited for otherwise.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "base/descendants.hpp"
-#include "base/files.hpp"
-#include "base/marked_processes.hpp"
-#include "protocol/json.hpp"
-#include "protocol/run_events.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <fstream>
 #include <sstream>
 
 namespace osora::e2e_cli {
-namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(fs::path const& file) {
-    auto content = read_file(file);
-    return content.has_value() ? *content : "";
-}
-
-}  // namespace
-
-bool eventually(std::function<bool()> const& condition, double limit_s) {
-    using Clock = std::chrono::steady_clock;
-    auto const end = Clock::now() + std::chrono::duration<double>(limit_s);
-    while (!condition()) {
-        if (Clock::now() >= end) return false;
-        ::poll(nullptr, 0, 10);
-    }
-    return true;
-}
 
 std::vector<std::string> lines_of(std::string const& text) {
     std::istringstream stream(text);
     std::vector<std::string> lines;
     for (std::string line; std::getline(stream, line);) lines.push_back(line);
     return lines;
-}
-
-std::string Running::out() const {
-    return content_of(out_);
-}
-
-bool Running::says(std::string const& text, double limit_s) const {
-    return eventually([&] { return out().find(text) != std::string::npos; }, limit_s);
-}
-
-Ended Running::wait(double limit_s) const {
-    pollfd ended{child_.pidfd.get(), POLLIN, 0};
-    if (::poll(&ended, 1, static_cast<int>(limit_s * 1000)) != 1) {
-        ADD_FAILURE() << "osora still runs after " << limit_s << " s; it said:\n" << out();
-        signal_process(child_.id, SIGKILL);
-    }
-    auto const status = reap(child_);
-    return {status.signal != 0 ? 128 + status.signal : status.exit_code, content_of(out_),
-            content_of(err_)};
 }
 
 void Cli::SetUp() {
@@ -111,23 +65,13 @@ void Cli::write_run_file(int steps, std::string const& more) {
 }
 
 Running Cli::start(std::vector<std::string> const& arguments) {
-    int const index = started_++;
-    fs::path const out = folder_ / fmt::format("out-{}", index);
-    fs::path const err = folder_ / fmt::format("err-{}", index);
-    auto const open = [](fs::path const& file) {
-        return Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    };
-    Descriptor const to_out = open(out);
-    Descriptor const to_err = open(err);
-    SpawnOptions options;
-    options.program = OSORA_BIN_DIR "/osora";
-    options.arguments = arguments;
-    options.environment = environment_;
-    options.working_directory = folder_;
-    options.descriptors = {{to_out.get(), STDOUT_FILENO}, {to_err.get(), STDERR_FILENO}};
-    auto child = spawn(options);
-    EXPECT_TRUE(child.has_value()) << child.error().message;
-    return Running(std::move(*child), out, err);
+    auto program = tests::start_program({.program = OSORA_BIN_DIR "/osora",
+                                         .arguments = arguments,
+                                         .environment = environment_,
+                                         .working_directory = folder_},
+                                        folder_ / fmt::format("command-{}", started_++));
+    EXPECT_TRUE(program.has_value()) << program.error().message;
+    return std::move(*program);
 }
 
 Ended Cli::osora(std::vector<std::string> const& arguments) {
@@ -139,14 +83,11 @@ fs::path Cli::run_dir(std::string const& name) const {
 }
 
 std::vector<ProcessId> Cli::processes_of(std::string const& name) const {
-    auto const submitted =
-        protocol::decode<protocol::RunSubmitted>(content_of(run_dir(name) / "submission.json"));
-    if (submitted.has_error() || submitted->run_uuid.empty()) return {};
-    return processes_marked({"OSORA_RUN_UUID=" + submitted->run_uuid});
+    return run(name).processes();
 }
 
 bool Cli::all_gone(std::string const& name, double limit_s) const {
-    return eventually([&] { return processes_of(name).empty(); }, limit_s);
+    return run(name).nothing_left(limit_s);
 }
 
 int Cli::controller_pid(std::string const& name) const {

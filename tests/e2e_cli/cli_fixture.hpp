@@ -4,45 +4,24 @@
 
 #include "base/environment.hpp"
 #include "base/process.hpp"
+#include "tests/kit/program.hpp"
+#include "tests/kit/run_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace osora::e2e_cli {
 
-/// Polls until `condition` holds; false after `limit_s`.
-bool eventually(std::function<bool()> const& condition, double limit_s = 30);
+using tests::content_of;
+using tests::Ended;
+using tests::eventually;
+using tests::Running;
 
 [[nodiscard]] std::vector<std::string> lines_of(std::string const& text);
-
-struct Ended {
-    int code = -1;    // 128 + signal when it was killed
-    std::string out;  // stdout
-    std::string err;
-};
-
-/// osora while it runs.
-class Running {
-public:
-    Running(Child child, std::filesystem::path out, std::filesystem::path err)
-        : child_(std::move(child)), out_(std::move(out)), err_(std::move(err)) {}
-
-    void signal(int number) const { signal_process(child_.id, number); }
-    [[nodiscard]] std::string out() const;
-    /// Whether stdout holds `text` within `limit_s`.
-    [[nodiscard]] bool says(std::string const& text, double limit_s = 30) const;
-    [[nodiscard]] Ended wait(double limit_s = 60) const;
-
-private:
-    Child child_;
-    std::filesystem::path out_, err_;
-};
 
 class Cli : public testing::Test {
 protected:
@@ -57,6 +36,9 @@ protected:
     [[nodiscard]] Ended osora(std::vector<std::string> const& arguments);
 
     [[nodiscard]] std::filesystem::path run_dir(std::string const& name) const;
+    [[nodiscard]] tests::RunFolder run(std::string const& name = "demo-0001") const {
+        return tests::RunFolder(run_dir(name));
+    }
     /// Whether no process of run `name` is left within `limit_s`.
     [[nodiscard]] bool all_gone(std::string const& name, double limit_s = 10) const;
     [[nodiscard]] std::vector<ProcessId> processes_of(std::string const& name) const;

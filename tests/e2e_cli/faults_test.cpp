@@ -13,7 +13,7 @@ class Faults : public Cli {};
 
 TEST_F(Faults, CtrlCStopsWithACheckpoint) {
     write_run_file(5000);
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("checkpoint 10 saved"));
     running.signal(SIGINT);
     auto const ended = running.wait(20);
@@ -27,7 +27,7 @@ TEST_F(Faults, CtrlCStopsWithACheckpoint) {
 
 TEST_F(Faults, CtrlCTwiceStopsNow) {
     write_run_file(5000, "[worker]\nenv = { OSORA_MOCK_IGNORE_STOP = \"1\" }\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("\nstep "));  // the plan says "/step" too
     running.signal(SIGINT);
     ASSERT_TRUE(running.says("stopping after this step"));
@@ -40,7 +40,7 @@ TEST_F(Faults, CtrlCTwiceStopsNow) {
 
 TEST_F(Faults, ARunWhoseOsoraIsKilledStopsByItself) {
     write_run_file(5000);
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("checkpoint 10 saved"));
     running.signal(SIGKILL);
     EXPECT_EQ(running.wait().code, 128 + SIGKILL);
@@ -50,7 +50,7 @@ TEST_F(Faults, ARunWhoseOsoraIsKilledStopsByItself) {
 
 TEST_F(Faults, AKilledControllerIsNoticedAndTheRunResumed) {
     write_run_file(300);
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("checkpoint 10 saved"));
     ::kill(controller_pid("demo-0001"), SIGKILL);
     auto const ended = running.wait(10);
@@ -88,7 +88,7 @@ TEST_F(Faults, AFailedRunSaysWhyAndWhatToDo) {
 TEST_F(Faults, LeavingAWatchLeavesTheRun) {
     write_run_file(5000);
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    auto const watching = start({"watch", "1"});
+    auto watching = start({"watch", "1"});
     ASSERT_TRUE(watching.says("step "));
     watching.signal(SIGINT);
     auto const left = watching.wait(10);

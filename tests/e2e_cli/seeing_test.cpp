@@ -49,7 +49,7 @@ TEST_F(Seeing, EvenRanksAreNotAccused) {
 TEST_F(Seeing, StatusShowsTheNodesAndWhatHasEnded) {
     write_run_file(100000);
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    auto const watching = start({"watch", "1", "--json"});
+    auto watching = start({"watch", "1", "--json"});
     ASSERT_TRUE(watching.says("\"osora.progress/1\""));
     auto const one = osora({"status", "1"});
     EXPECT_THAT(one.out, ContainsRegex("\n node +ranks +step +ms/step +own ms +wait +memory\n"
@@ -119,7 +119,7 @@ TEST_F(Seeing, AHangIsToldWithWhoWaitsForWhom) {
 TEST_F(Seeing, CancelEndsRanksThatIgnoreSigtermAndCountsWhatIsLeft) {
     write_program("trap '' TERM; echo ready; while :; do sleep 1; done");
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    auto const following = start({"logs", "1", "--follow"});
+    auto following = start({"logs", "1", "--follow"});
     ASSERT_TRUE(following.says("ranks 0-1: ready"));
     auto const cancelled = osora({"cancel", "1", "--now"});
     EXPECT_EQ(cancelled.code, 0) << cancelled.err;

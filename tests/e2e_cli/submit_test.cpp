@@ -67,7 +67,7 @@ TEST_F(Submit, DetachedRunsAreFoundWatchedCancelledAndResumed) {
     auto const submitted = osora({"submit", "run.toml", "--detach"});
     ASSERT_EQ(submitted.code, 0) << submitted.err;
     EXPECT_THAT(submitted.out, HasSubstr("detached; follow it: osora watch 1"));
-    auto const watching = start({"watch", "demo"});
+    auto watching = start({"watch", "demo"});
     ASSERT_TRUE(watching.says("step "));
 
     EXPECT_THAT(osora({"status"}).out,
@@ -105,8 +105,8 @@ TEST_F(Submit, DetachedRunsAreFoundWatchedCancelledAndResumed) {
 
 TEST_F(Submit, TwoAtOnceGetTwoNumbers) {
     write_run_file(20);
-    auto const first = start({"submit", "run.toml"});
-    auto const second = start({"submit", "run.toml"});
+    auto first = start({"submit", "run.toml"});
+    auto second = start({"submit", "run.toml"});
     auto const one = first.wait();
     auto const two = second.wait();
     EXPECT_EQ(one.code, 0) << one.err;

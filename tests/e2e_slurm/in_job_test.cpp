@@ -37,7 +37,7 @@ TEST_F(InJob, AStepForAllAgentsAndNothingIsLeft) {
 
 TEST_F(InJob, AKilledAgentComesBackAndItsEndIsKnownAtOnce) {
     write_slurm_file(300, "nodes = 3\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   6 ranks")) << running.out() << log();
     auto const agents = events<protocol::AgentJoined>();
     ASSERT_THAT(agents, SizeIs(3));
@@ -54,7 +54,7 @@ TEST_F(InJob, AKilledAgentComesBackAndItsEndIsKnownAtOnce) {
 
 TEST_F(InJob, AHostThatDoesNotAnswerIsReplacedByASpare) {
     write_slurm_file(300, "nodes = 3\nspares = 1\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   6 ranks")) << running.out() << log();
     write("down", "n1\n");
     auto const agents = events<protocol::AgentJoined>();
@@ -80,7 +80,7 @@ TEST_F(InJob, AnAllocationThatIsTooSmallIsRefusedWithBothNumbers) {
 
 TEST_F(InJob, AWishToStopIsFoundInTheRunDirectory) {
     write_slurm_file(100'000, "nodes = 2\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
     write("state/runs/demo-0001/stop.json", R"({"now": false, "reason": "from far away"})");
     auto const ended = running.wait();

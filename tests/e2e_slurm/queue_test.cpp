@@ -37,13 +37,13 @@ TEST_F(Queue, SubmittedFollowedAndWhatDryRunShowed) {
 TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
     write("queue/hold", "");
     write_slurm_file(40, "nodes = 2\n");
-    auto const first = start({"submit", "run.toml"});
+    auto first = start({"submit", "run.toml"});
     ASSERT_TRUE(first.says("job 101 queued (Resources)")) << first.out();
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("was taken out of the queue"));
     auto const ended = first.wait();
     EXPECT_EQ(ended.code, 4) << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("job 101 has ended: cancelled"));
-    auto const second = start({"submit", "run.toml"});
+    auto second = start({"submit", "run.toml"});
     ASSERT_TRUE(second.says("job 102 queued")) << second.out();
     second.signal(SIGINT);
     auto const left = second.wait();
@@ -51,7 +51,7 @@ TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
     EXPECT_THAT(left.out, HasSubstr("taken out of the queue; nothing has run"));
     auto const detached = osora({"submit", "run.toml", "--detach"});
     EXPECT_EQ(detached.code, 0) << detached.err;
-    auto const watching = start({"watch", "3"});
+    auto watching = start({"watch", "3"});
     ASSERT_TRUE(watching.says("job 103 queued")) << watching.out();
     std::filesystem::remove(folder_ / "queue" / "hold");
     EXPECT_EQ(watching.wait().code, 0) << watching.out();
@@ -67,7 +67,7 @@ TEST_F(Queue, ARefusedJobLeavesNothing) {
 
 TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
     write_slurm_file(200, "nodes = 2\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
     ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
     // The batch step is the parent of the controller.
@@ -86,7 +86,7 @@ TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
 
 TEST_F(Queue, AKilledControllerComesBackToTheSameAgents) {
     write_slurm_file(300, "nodes = 2\n");
-    auto const running = start({"submit", "run.toml"});
+    auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
     ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
     ASSERT_EQ(::kill(controller_pid("demo-0001"), SIGKILL), 0);

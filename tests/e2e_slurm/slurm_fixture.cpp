@@ -1,8 +1,5 @@
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
-#include "base/files.hpp"
-#include "protocol/journal.hpp"
-
 #include <fmt/format.h>
 
 namespace osora::e2e_cli {
@@ -24,28 +21,6 @@ void SlurmCli::write_slurm_file(int steps, std::string const& resources, std::st
                                   "[train]\nsteps = {}\n"
                                   "[checkpoint]\nevery = 10\n{}",
                                   resources, steps, more));
-}
-
-std::vector<protocol::RunEvent> SlurmCli::journal() const {
-    auto const text = read_file(run_dir("demo-0001") / "journal");
-    protocol::JournalReader reader;
-    auto const records = reader.feed(text.has_value() ? *text : "");
-    EXPECT_TRUE(records.has_value());
-    std::vector<protocol::RunEvent> found;
-    if (records.has_error()) return found;
-    for (auto const& record : *records) found.push_back(record.event);
-    return found;
-}
-
-std::string SlurmCli::log() const {
-    std::string all;
-    std::error_code ignored;
-    for (auto const& each : std::filesystem::directory_iterator(run_dir("demo-0001"), ignored)) {
-        if (each.path().extension() != ".log") continue;
-        auto const text = read_file(each.path());
-        if (text.has_value()) all += each.path().filename().string() + ":\n" + *text;
-    }
-    return all;
 }
 
 }  // namespace osora::e2e_cli

@@ -49,7 +49,8 @@ TEST_P(FaultMatrix, EndsInTimeWithItsCause) {
     if (row.inject) {
         run.await_steps(20);
         EXPECT_TRUE(run.has_controller());
-        EXPECT_FALSE(run.processes().empty()) << "the search for what is left finds nothing";
+        EXPECT_FALSE(run.folder().processes().empty())
+            << "the search for what is left finds nothing";
         row.inject(bed(), run);
     }
     if (HasFatalFailure()) return;
@@ -66,7 +67,8 @@ TEST_P(FaultMatrix, EndsInTimeWithItsCause) {
 
     // What a dead machine or cable kept from ending does end once it is back.
     EXPECT_TRUE(bed().heal());
-    EXPECT_TRUE(wait_until([&] { return run.processes().empty() && !run.has_controller(); }, 20))
+    EXPECT_TRUE(
+        eventually([&] { return run.folder().processes().empty() && !run.has_controller(); }, 20))
         << "processes are left";
     auto const [verdict, cause] = run.history();
     EXPECT_EQ(verdict, protocol::to_json(row.verdict).as_string());

@@ -1,30 +1,19 @@
 #include "tests/cluster/faults/faulty_run.hpp"
 
-#include "base/files.hpp"
-#include "base/marked_processes.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
 
 namespace osora::cluster {
-namespace {
 
 namespace fs = std::filesystem;
 using namespace protocol;
 
-std::string content_of(fs::path const& file) {
-    auto content = read_file(file);
-    return content.has_value() ? *content : "";
-}
-
-}  // namespace
-
 FaultyRun::~FaultyRun() {
     (void)bed_.shell("ctl", "squeue -h -o %A 2>/dev/null | xargs -r scancel -s KILL", 20);
-    wait_until([this] {
-        auto const left = processes();
+    eventually([this] {
+        auto const left = folder().processes();
         for (auto const& each : left) signal_process(each, SIGKILL);
         for (auto const& each : events<ControllerStarted>()) {
             if (has_controller()) (void)on(each.host, {"kill", "-KILL", std::to_string(each.pid)});
@@ -87,25 +76,13 @@ std::string FaultyRun::submit(std::string const& name, FaultSpec const& spec) {
     return name_.empty() ? "osora submit made no run folder" : "";
 }
 
-std::vector<JournalRecord> FaultyRun::journal() const {
-    auto records = JournalReader().feed(content_of(run_dir() / kJournalFile));
-    EXPECT_TRUE(records.has_value()) << records.error().message;
-    return records.has_value() ? std::move(*records) : std::vector<JournalRecord>();
-}
-
 void FaultyRun::await_steps(int steps, double limit_s) const {
-    auto const enough = [&] {
-        int done = 0;
-        for (auto const& chunk : events<MetricChunk>()) {
-            done = std::max(done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
-        }
-        return done >= steps;
-    };
-    EXPECT_TRUE(wait_until(enough, limit_s)) << "no " << steps << " steps\n" << logs();
+    auto const enough = [&] { return folder().steps_done() >= steps; };
+    EXPECT_TRUE(eventually(enough, limit_s)) << "no " << steps << " steps\n" << logs();
 }
 
 RunEnded FaultyRun::await_end(double limit_s) const {
-    bool const over = wait_until([this] { return !events<RunEnded>().empty(); }, limit_s);
+    bool const over = eventually([this] { return !events<RunEnded>().empty(); }, limit_s);
     EXPECT_TRUE(over) << "not over after " << limit_s << " s\n" << logs();
     auto const ends = events<RunEnded>();
     EXPECT_LE(ends.size(), 1u);
@@ -152,12 +129,6 @@ void FaultyRun::signal_agent(int node, int signal) const {
     EXPECT_EQ(sent.code, 0) << sent.err;
 }
 
-std::vector<ProcessId> FaultyRun::processes() const {
-    auto const submitted = decode<RunSubmitted>(content_of(run_dir() / "submission.json"));
-    if (name_.empty() || submitted.has_error() || submitted->run_uuid.empty()) return {};
-    return processes_marked({"OSORA_RUN_UUID=" + submitted->run_uuid});
-}
-
 bool FaultyRun::has_controller() const {
     auto const started = events<ControllerStarted>();
     if (started.empty()) return false;
@@ -175,23 +146,6 @@ std::pair<std::string, std::string> FaultyRun::history() const {
     auto const& run = runs->as_array().at(0).as_object();
     if (!run.at("verdict").is_string()) return {"no verdict", ""};
     return {std::string(run.at("verdict").as_string()), std::string(run.at("cause").as_string())};
-}
-
-std::string FaultyRun::logs() const {
-    std::string text;
-    std::error_code none;
-    for (auto const& entry : fs::directory_iterator(run_dir(), none)) {
-        auto const extension = entry.path().extension();
-        if (!entry.is_regular_file() || (extension != ".log" && extension != ".stderr" &&
-                                         extension != ".out" && extension != ".err")) {
-            continue;
-        }
-        std::string const content = content_of(entry.path());
-        constexpr std::size_t kShown = 3000;
-        text += fmt::format("--- {}\n{}\n", entry.path().filename().string(),
-                            content.substr(content.size() - std::min(content.size(), kShown)));
-    }
-    return text;
 }
 
 }  // namespace osora::cluster

@@ -2,8 +2,8 @@
 // and what is needed to break it and to see how it ended: its journal, its processes on all nodes.
 #pragma once
 
-#include "protocol/journal.hpp"
 #include "tests/cluster/bed.hpp"
+#include "tests/kit/run_folder.hpp"
 
 #include <map>
 #include <string>
@@ -36,14 +36,9 @@ public:
     /// Waits for the end; a default RunEnded, and a failed test, after `limit_s`.
     [[nodiscard]] protocol::RunEnded await_end(double limit_s) const;
 
-    [[nodiscard]] std::vector<protocol::JournalRecord> journal() const;
     template <class T>
     [[nodiscard]] std::vector<T> events() const {
-        std::vector<T> found;
-        for (auto const& record : journal()) {
-            if (auto const* each = std::get_if<T>(&record.event)) found.push_back(*each);
-        }
-        return found;
+        return folder().events<T>();
     }
 
     /// The machine of the bed that a node of the run is on.
@@ -52,8 +47,6 @@ public:
     void signal_rank(int rank, int signal) const;
     void signal_agent(int node, int signal) const;
 
-    /// Living processes of the run, on all machines of the bed.
-    [[nodiscard]] std::vector<ProcessId> processes() const;
     /// Whether the newest controller of the run lives.
     [[nodiscard]] bool has_controller() const;
     /// The verdict and the cause that the history tells.
@@ -62,10 +55,11 @@ public:
     [[nodiscard]] Ended osora(std::vector<std::string> arguments, double limit_s = 60) const;
     [[nodiscard]] std::string const& backend() const { return backend_; }
     [[nodiscard]] std::filesystem::path run_dir() const;
+    /// What the run left and leaves, on all machines of the bed.
+    [[nodiscard]] tests::RunFolder folder() const { return tests::RunFolder(run_dir()); }
     /// A command of the run's user on a machine.
     [[nodiscard]] Ended on(std::string const& machine, std::vector<std::string> const& argv) const;
-    /// What its programs wrote: for the message of a test that failed.
-    [[nodiscard]] std::string logs() const;
+    [[nodiscard]] std::string logs() const { return folder().logs(); }
 
 private:
     [[nodiscard]] std::string run_file(std::string const& name, FaultSpec const& spec) const;

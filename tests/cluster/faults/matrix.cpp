@@ -59,7 +59,7 @@ auto control_machine(std::string const& command, std::string const& word) {
 void cut_for_two_seconds(Bed& bed, FaultyRun& run) {
     std::string const machine = run.machine_of(1);
     bed.control({"link", machine, "down"});
-    wait_until([] { return false; }, 2);  // the length is the fault
+    eventually([] { return false; }, 2);  // the length is the fault
     bed.control({"link", machine, "up"});
 }
 
@@ -89,7 +89,7 @@ auto freeze_agent(int node) {
     return [node](Bed&, FaultyRun& run) {
         auto const agent = run.events<AgentJoined>();
         run.signal_agent(node, SIGSTOP);
-        EXPECT_TRUE(wait_until([&] { return run.events<AgentJoined>().size() > agent.size(); }, 40))
+        EXPECT_TRUE(eventually([&] { return run.events<AgentJoined>().size() > agent.size(); }, 40))
             << "no other agent came\n"
             << run.logs();
         // The first one may have been killed by now: then there is nothing to wake up.
