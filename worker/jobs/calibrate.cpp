@@ -106,6 +106,7 @@ Result<plan::ModelStep> model_step(std::string const& arch, int threads, plan::M
 
 /// Best time of an all_reduce of `bytes` bytes over 2 ranks: threads of this process, real sockets.
 Result<std::pair<double, double>> all_reduce_times(std::int64_t small, std::int64_t large) {
+    allow_ranks_as_threads();
     auto const store = c10::make_intrusive<c10d::HashStore>();
     auto rank_main = [store, small, large](int rank) -> Result<std::pair<double, double>> {
         GroupConfig config;

@@ -3,17 +3,14 @@
 #include "base/check.hpp"
 #include "worker/cuda/cuda_module.hpp"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
-#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <chrono>
 #include <exception>
-#include <map>
 
 namespace osora::worker {
 
@@ -68,6 +65,10 @@ c10d::Store& Group::store() const {
     return *impl_->store;
 }
 
+void allow_ranks_as_threads() {
+    ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
+}
+
 Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig const& config) {
     OSORA_CHECK(config.rank >= 0 && config.rank < config.world_size);
     try {
@@ -109,43 +110,6 @@ Result<Group> join_gloo_group(GroupConfig const& config) {
             config, fmt::format("store at {}:{}", config.store_host, config.store_port), error);
     }
     return join_gloo_group(std::move(store), config);
-}
-
-Result<void> Group::sum(std::span<double> values) const {
-    if (world_size() == 1 || values.empty()) return {};
-    try {
-        std::vector<at::Tensor> tensors{
-            at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kDouble)};
-        backend().allreduce(tensors)->wait();
-        return {};
-    } catch (std::exception const& error) {
-        return unreachable({.rank = rank(), .world_size = world_size()}, "all_reduce", error);
-    }
-}
-
-Result<void> Group::broadcast(std::vector<at::Tensor> const& tensors, int root) const {
-    if (world_size() == 1) return {};
-    std::map<at::ScalarType, std::vector<at::Tensor>> by_type;
-    for (auto const& tensor : tensors) by_type[tensor.scalar_type()].push_back(tensor);
-    at::NoGradGuard const no_grad;
-    try {
-        for (auto const& [type, group] : by_type) {
-            std::vector<at::Tensor> flat;
-            for (auto const& tensor : group) flat.push_back(tensor.reshape({-1}));
-            std::vector<at::Tensor> sent{at::cat(flat)};
-            c10d::BroadcastOptions options;
-            options.rootRank = root;
-            backend().broadcast(sent, options)->wait();
-            std::int64_t start = 0;
-            for (auto const& tensor : group) {
-                tensor.copy_(sent[0].narrow(0, start, tensor.numel()).view(tensor.sizes()));
-                start += tensor.numel();
-            }
-        }
-        return {};
-    } catch (std::exception const& error) {
-        return unreachable({.rank = rank(), .world_size = world_size()}, "broadcast", error);
-    }
 }
 
 }  // namespace osora::worker

@@ -6,13 +6,11 @@
 #include "base/result.hpp"
 #include "worker/parallel/device.hpp"
 
-#include <ATen/core/Tensor.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <vector>
 
 namespace c10d {
 class Backend;
@@ -46,17 +44,17 @@ public:
     [[nodiscard]] Result<void> use_nccl(Device const& device);
     [[nodiscard]] c10d::Store& store() const;
 
-    /// Sums `values` over the ranks, in place: for logging and votes, not for gradients.
-    [[nodiscard]] Result<void> sum(std::span<double> values) const;
-    /// Gives all ranks the values of rank `root`, in one collective for each dtype.
-    [[nodiscard]] Result<void> broadcast(std::vector<at::Tensor> const& tensors, int root) const;
-
 private:
     std::shared_ptr<Impl> impl_;
 };
 
 /// Joins; returns when all ranks have, or with Errc::unreachable after timeout_s.
 [[nodiscard]] Result<Group> join_gloo_group(GroupConfig const& config);
+
+/// Called before ranks that are threads of one process join. Switches libtorch's flight recorder
+/// off for this process: it notes the first collective of a group without a lock (2.11,
+/// FlightRecorder::recordWithResetEnabled), and two groups in one process spoil its map.
+void allow_ranks_as_threads();
 
 /// Joins over a store of the caller's: ranks as threads of one process over a HashStore.
 [[nodiscard]] Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store,

@@ -13,6 +13,7 @@ namespace osora::worker {
 /// Runs body(group) once for each rank and waits for all.
 inline void run_ranks(int world_size, std::function<void(Group const&)> const& body,
                       double timeout_s = 30) {
+    allow_ranks_as_threads();
     auto const store = c10::make_intrusive<c10d::HashStore>();
     std::vector<std::jthread> threads;
     for (int rank = 0; rank < world_size; ++rank)
