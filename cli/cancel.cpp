@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/job_look.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
 #include "cli/left_behind.hpp"
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -24,13 +26,23 @@ using Clock = std::chrono::steady_clock;
 
 /// Longer than the controller gives an orderly stop before it kills.
 constexpr auto kOrderlyLimit = std::chrono::seconds(90);
+constexpr auto kJobLookEvery = std::chrono::seconds(4);
+constexpr auto kLastWords = std::chrono::seconds(2);
 constexpr auto kStartLimit = std::chrono::seconds(5);  // of a controller
 
-/// Whether the run ended in time; `view` is then its last state.
-Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& view) {
+/// Where the run's job stands in the queue now.
+JobStand job_stand(Context const& context, RunFolder const& run) {
+    return JobLook(context, run.paths.dir.parent_path().parent_path()).stand(run);
+}
+
+/// Whether the run ended in time; `view` is then its last state. Not when its job has ended without
+/// it: the dead do not write.
+Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol::RunView& view) {
+    auto const& paths = run.paths;
     JournalTail tail(paths.journal());
     protocol::RunView fresh;
-    auto const deadline = Clock::now() + kOrderlyLimit;
+    auto deadline = Clock::now() + kOrderlyLimit;
+    auto look_at = Clock::now() + kJobLookEvery;
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
         for (auto const& each : records) fold(fresh, each);
@@ -39,7 +51,14 @@ Result<bool> wait_for_end(protocol::RunPaths const& paths, protocol::RunView& vi
             view = std::move(fresh);
             return true;
         }
-        if (records.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        if (!records.empty()) continue;
+        if (Clock::now() >= look_at) {
+            bool const gone = job_stand(context, run).place == JobPlace::gone;
+            // Its last words may still be on the way through a network file system.
+            if (gone) deadline = std::min(deadline, Clock::now() + kLastWords);
+            look_at = Clock::now() + kJobLookEvery;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
     return false;
 }
@@ -96,6 +115,15 @@ int cancel_without_controller(KnownRun const& run, Error const& why) {
                             number, found, why.message));
 }
 
+int cancel_without_job(int number, JobStand const& stand) {
+    return fail(kExitUnreachable,
+                fmt::format("run {0} has no controller: its job {1} is over{2}; osora resume {0} "
+                            "continues",
+                            number, stand.job.job_id,
+                            is_final(stand.job.state) ? ": " + state_text(stand.job.state)
+                                                      : std::string()));
+}
+
 int run(Context const& context, Arguments const& arguments) {
     auto known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
@@ -108,6 +136,9 @@ int run(Context const& context, Arguments const& arguments) {
     }
     if (is_over(known->view)) {
         return report(*known, json, "is over already: " + state_word(known->view, false));
+    }
+    if (auto const stand = job_stand(context, known->folder); stand.place == JobPlace::gone) {
+        return cancel_without_job(number, stand);
     }
     protocol::ControlStop const stop{.now = now, .reason = "osora cancel"};
     auto const sent = ask_to_stop(known->folder.paths, stop);
@@ -123,9 +154,11 @@ int run(Context const& context, Arguments const& arguments) {
                                            : "stopping after its step, with a checkpoint");
         std::fflush(stdout);
     }
-    auto const ended = wait_for_end(known->folder.paths, known->view);
+    auto const ended = wait_for_end(context, known->folder, known->view);
     if (ended.has_error()) return fail(kExitBad, ended.error().message);
     if (!*ended) {
+        auto const stand = job_stand(context, known->folder);
+        if (stand.place == JobPlace::gone) return cancel_without_job(number, stand);
         return fail(kExitUnreachable,
                     fmt::format("run {0} is still stopping; osora cancel {0} --now", number));
     }

@@ -1,5 +1,8 @@
 #include "cli/queued_run.hpp"
 
+#include "cli/job_look.hpp"
+#include "cli/shared_queue.hpp"
+
 #include "base/check.hpp"
 #include "slurm/words.hpp"
 
@@ -15,28 +18,6 @@ constexpr char const* kRun = "run";
 
 MonotonicTime now() {
     return std::chrono::steady_clock::now().time_since_epoch();
-}
-
-std::string clock_time(std::int64_t seconds) {
-    std::time_t const time = seconds;
-    std::time_t const today = std::time(nullptr);
-    std::tm parts{};
-    std::tm here{};
-    ::localtime_r(&time, &parts);
-    ::localtime_r(&today, &here);
-    bool const same_day = parts.tm_yday == here.tm_yday && parts.tm_year == here.tm_year;
-    std::string const at = fmt::format("{:02}:{:02}", parts.tm_hour, parts.tm_min);
-    if (same_day) return at;
-    return fmt::format("{}-{:02}-{:02} {}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                       at);
-}
-
-std::string state_text(slurm::JobState state) {
-    std::string text = boost::describe::enum_to_string(state, "?");
-    for (char& each : text) {
-        if (each == '_') each = ' ';
-    }
-    return text;
 }
 
 }  // namespace
@@ -62,9 +43,11 @@ void QueuedRun::tick(bool speaking) {
     auto const due = poller_.next_poll();
     if (!due || *due > now()) return;
     poller_.asked(now());
-    auto const queue = read_queue(context_);
+    auto const state = run_.paths.dir.parent_path().parent_path();
+    auto const queue = shared_queue(context_, state, poller_.interval());
     if (queue.has_error()) return poller_.failed(now());
-    (void)poller_.answered(now(), *queue);
+    // As of the answer: followers that share it fall into step.
+    (void)poller_.answered(now() - queue->age, queue->jobs);
 }
 
 std::optional<std::string> QueuedRun::news(bool queued) {

@@ -115,11 +115,16 @@ Result<slurm::StartEstimate> estimate_start(Context const& context, std::string 
     return slurm::parse_test_only(captured.err);
 }
 
-Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context) {
-    OSORA_TRY(auto const captured,
+Result<std::string> run_squeue(Context const& context) {
+    OSORA_TRY(auto captured,
               run_slurm(context, "squeue", slurm::squeue_arguments(std::to_string(::geteuid()))));
     if (!captured.ok()) return refusal("squeue", captured).in("squeue");
-    return slurm::parse_queue(captured.out);
+    return std::move(captured.out);
+}
+
+Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context) {
+    OSORA_TRY(auto const text, run_squeue(context));
+    return slurm::parse_queue(text);
 }
 
 Result<void> cancel_job(Context const& context, slurm::JobKey const& job) {

@@ -33,7 +33,9 @@ namespace osora::cli {
 [[nodiscard]] Result<slurm::StartEstimate> estimate_start(Context const& context,
                                                           std::string const& script);
 
-/// The user's jobs.
+/// What squeue says of the user's jobs: for slurm::parse_queue().
+[[nodiscard]] Result<std::string> run_squeue(Context const& context);
+/// The user's jobs now, for a decision; followers take cli/shared_queue.hpp.
 [[nodiscard]] Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context);
 [[nodiscard]] Result<void> cancel_job(Context const& context, slurm::JobKey const& job);
 

@@ -1,10 +1,12 @@
 // osora status: the runs that are active (or were, and lost their controller) and those that ended
-// last, or one run. No daemon is asked: journals, controllers' sockets and history.db tell.
+// last, or one run. No daemon is asked: journals, controllers' sockets, history.db and Slurm's
+// queue tell.
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/history_access.hpp"
+#include "cli/job_look.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
 #include "cli/node_table.hpp"
@@ -33,31 +35,72 @@ std::int64_t wall_now_us() {
     return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-protocol::json::object to_object(KnownRun const& run, bool alive) {
-    auto const& view = run.view;
-    return {{"number", run.folder.number},
-            {"name", run.folder.name},
-            {"uuid", view.run_uuid},
-            {"run_dir", run.folder.paths.dir.string()},
-            {"state", state_word(view, alive)},
-            {"verdict", protocol::to_json(view.status.verdict)},
-            {"exit_code", view.status.exit_code},
-            {"cause", view.status.cause},
-            {"nodes", view.nodes},
-            {"ranks", view.nodes * view.ranks_per_node},
-            {"steps_done", view.steps_done},
-            {"steps", view.steps},
-            {"loss", protocol::to_json(view.last_loss)},
-            {"step_time_s", view.step_time_s},
-            {"samples_per_s", view.samples_per_s},
-            {"eta_s", view.eta_s},
-            {"rss_bytes", view.rss_bytes},
-            {"restarts", view.status.restarts},
-            {"checkpoint_step", view.status.checkpoint_step},
-            {"submitted_us", view.submitted_us},
-            {"ended_us", view.ended_us},
-            {"controller_host", view.controller_host},
-            {"controller_pid", view.controller_pid}};
+/// A run that is not known to be over.
+struct ActiveRun {
+    KnownRun known;
+    bool alive = false;  // it has a controller
+    JobStand job;        // in Slurm's queue
+};
+
+void settle(ActiveRun& run, JobLook& look) {
+    if (run.alive || is_over(run.known.view)) return;
+    run.job = look.stand(run.known.folder);
+    // A controller on another machine is only known from the journal; the queue knows better.
+    run.alive = run.job.place == JobPlace::runs ||
+                (run.job.place == JobPlace::unknown && seems_alive(run.known));
+}
+
+std::string word_of(ActiveRun const& run) {
+    return run.job.place == JobPlace::waits ? "queued" : state_word(run.known.view, run.alive);
+}
+
+/// What stands below the table, or below the run's own lines; "" = nothing.
+std::string remark(ActiveRun const& run) {
+    int const number = run.known.folder.number;
+    if (run.job.place == JobPlace::waits) {
+        auto const& job = run.job.job;
+        return fmt::format("run {} waits as job {}{}{}", number, job.job_id,
+                           job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
+                           job.reason.empty() ? "" : " (" + job.reason + ")");
+    }
+    if (run.alive) return "";
+    if (run.job.place == JobPlace::gone) {
+        return fmt::format("run {0}: its job {1} is over{2}; osora resume {0} continues", number,
+                           run.job.job.job_id,
+                           is_final(run.job.job.state) ? ": " + state_text(run.job.job.state) : "");
+    }
+    return fmt::format("run {0} lost its controller; osora resume {0} continues", number);
+}
+
+protocol::json::object to_object(ActiveRun const& run) {
+    auto const& view = run.known.view;
+    auto const& job = run.job.job;
+    return {
+        {"number", run.known.folder.number},
+        {"name", run.known.folder.name},
+        {"uuid", view.run_uuid},
+        {"run_dir", run.known.folder.paths.dir.string()},
+        {"state", word_of(run)},
+        {"slurm_job", job.job_id > 0 ? protocol::json::value(job.job_id) : nullptr},
+        {"estimated_start_s", job.start_time ? protocol::json::value(*job.start_time) : nullptr},
+        {"verdict", protocol::to_json(view.status.verdict)},
+        {"exit_code", view.status.exit_code},
+        {"cause", view.status.cause},
+        {"nodes", view.nodes},
+        {"ranks", view.nodes * view.ranks_per_node},
+        {"steps_done", view.steps_done},
+        {"steps", view.steps},
+        {"loss", protocol::to_json(view.last_loss)},
+        {"step_time_s", view.step_time_s},
+        {"samples_per_s", view.samples_per_s},
+        {"eta_s", view.eta_s},
+        {"rss_bytes", view.rss_bytes},
+        {"restarts", view.status.restarts},
+        {"checkpoint_step", view.status.checkpoint_step},
+        {"submitted_us", view.submitted_us},
+        {"ended_us", view.ended_us},
+        {"controller_host", view.controller_host},
+        {"controller_pid", view.controller_pid}};
 }
 
 /// As state_word() of a run that is over.
@@ -117,13 +160,13 @@ void print_lines(std::vector<Line> const& lines) {
     }
 }
 
-Line row(KnownRun const& run, bool alive) {
-    auto const& view = run.view;
+Line row(ActiveRun const& run) {
+    auto const& view = run.known.view;
     bool const trained = !view.recent_steps.empty();
-    bool const ends = alive && view.eta_s > 0;
-    return {run.folder.number,
-            run.folder.name,
-            state_word(view, alive),
+    bool const ends = run.alive && view.eta_s > 0;
+    return {run.known.folder.number,
+            run.known.folder.name,
+            word_of(run),
             step_cell(view.steps_done, view.steps),
             trained ? format_seconds(view.step_time_s) : "-",
             ends ? format_seconds(std::ceil(view.eta_s)) : "-"};
@@ -157,27 +200,30 @@ std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& st
     return ended;
 }
 
-/// Those with a controller, and of the newest ones those that should have one. Journals of runs
-/// that are known to be `over` are not read.
-Result<std::vector<std::pair<KnownRun, bool>>> active_runs(std::filesystem::path const& state,
-                                                           std::set<int> const& over) {
+/// Those with a controller or a job, and of the newest ones those that should have one. Journals of
+/// runs that are known to be `over` are not read.
+Result<std::vector<ActiveRun>> active_runs(Context const& context,
+                                           std::filesystem::path const& state,
+                                           std::set<int> const& over) {
     OSORA_TRY(auto const folders, list_runs(state));
-    std::vector<std::pair<KnownRun, bool>> active;
+    JobLook look(context, state);
+    std::vector<ActiveRun> active;
     for (std::size_t i = 0; i < folders.size(); ++i) {
         bool const here = has_controller(folders[i].paths);
         if (!here && (i >= kLookedAt || over.contains(folders[i].number))) continue;
         auto view = read_view(folders[i].paths.journal());
-        if (view.has_error() || (!here && (is_over(*view) || view->records == 0))) continue;
-        KnownRun run{folders[i], std::move(*view)};
-        bool const alive = here || seems_alive(run);
-        active.emplace_back(std::move(run), alive);
+        if (view.has_error() || (!here && is_over(*view))) continue;
+        ActiveRun run{{folders[i], std::move(*view)}, here, {}};
+        settle(run, look);
+        bool const begun = run.alive || run.known.view.records > 0;
+        if (begun || run.job.place == JobPlace::waits) active.push_back(std::move(run));
     }
     return active;
 }
 
-bool is_among(std::vector<std::pair<KnownRun, bool>> const& runs, int number) {
+bool is_among(std::vector<ActiveRun> const& runs, int number) {
     return std::ranges::any_of(
-        runs, [number](auto const& each) { return each.first.folder.number == number; });
+        runs, [number](ActiveRun const& each) { return each.known.folder.number == number; });
 }
 
 int all(Context const& context, bool json, int limit) {
@@ -186,36 +232,40 @@ int all(Context const& context, bool json, int limit) {
     auto ended = ended_runs(*state, std::max(limit, static_cast<int>(kLookedAt)));
     std::set<int> over;
     for (auto const& each : ended) over.insert(each.run.number);
-    auto const active = active_runs(*state, over);
+    auto const active = active_runs(context, *state, over);
     if (active.has_error()) return fail(kExitBad, active.error().message);
     std::erase_if(ended, [&](auto const& each) { return is_among(*active, each.run.number); });
     if (ended.size() > static_cast<std::size_t>(limit))
         ended.resize(static_cast<std::size_t>(limit));
     if (json) {
         protocol::json::array list;
-        for (auto const& [run, alive] : *active) list.push_back(to_object(run, alive));
+        for (auto const& run : *active) list.push_back(to_object(run));
         for (auto const& run : ended) list.push_back(to_object(run));
         print_json("status", {{"runs", list}});
         return kExitOk;
     }
     std::vector<Line> lines;
-    for (auto const& [run, alive] : *active) lines.push_back(row(run, alive));
+    for (auto const& run : *active) lines.push_back(row(run));
     for (auto const& run : ended) lines.push_back(row(run));
     if (active->empty()) fmt::print("no run is active; osora history lists all\n");
     if (!lines.empty()) print_lines(lines);
-    for (auto const& [run, alive] : *active) {
-        if (alive) continue;
-        fmt::print("run {0} lost its controller; osora resume {0} continues\n", run.folder.number);
+    for (auto const& run : *active) {
+        if (auto const line = remark(run); !line.empty()) fmt::print("{}\n", line);
     }
     return kExitOk;
 }
 
-void print_one(KnownRun const& run, bool alive, int columns) {
+void print_one(ActiveRun const& active, int columns) {
+    auto const& run = active.known;
     auto const& view = run.view;
     int const ranks = view.nodes * view.ranks_per_node;
-    fmt::print("run {} · {} · {} on {}\n", run.folder.name, state_word(view, alive),
-               counted(ranks, "rank"), counted(view.nodes, "node"));
+    fmt::print("run {} · {} · {} on {}\n", run.folder.name, word_of(active), counted(ranks, "rank"),
+               counted(view.nodes, "node"));
     fmt::print("{}\n", run.folder.paths.dir.string());
+    if (view.records == 0) {
+        fmt::print("{}\n", remark(active));
+        return;
+    }
     Expected const expected = expected_of(run.folder);
     if (is_over(view)) {
         fmt::print("{}", summary(view, expected));
@@ -232,7 +282,7 @@ void print_one(KnownRun const& run, bool alive, int columns) {
         fmt::print("relaunched {} of {} times; last: {}\n", view.status.restarts,
                    view.status.restarts_max, printable(view.status.cause));
     }
-    if (!alive) fmt::print("no controller: osora resume {} continues\n", run.folder.number);
+    if (auto const line = remark(active); !line.empty()) fmt::print("{}\n", line);
 }
 
 int run(Context const& context, Arguments const& arguments) {
@@ -242,13 +292,16 @@ int run(Context const& context, Arguments const& arguments) {
         if (limit.has_error()) return fail(kExitUsage, limit.error().message);
         return all(context, json, limit->value_or(kEndedShown));
     }
-    auto const known = run_of(context, arguments);
+    auto known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
-    bool const alive = seems_alive(*known);
+    JobLook look(context, known->folder.paths.dir.parent_path().parent_path());
+    bool const here = has_controller(known->folder.paths);
+    ActiveRun one{std::move(*known), here, {}};
+    settle(one, look);
     if (json) {
-        print_json("status", {{"runs", protocol::json::array{to_object(*known, alive)}}});
+        print_json("status", {{"runs", protocol::json::array{to_object(one)}}});
     } else {
-        print_one(*known, alive, context.terminal.columns);
+        print_one(one, context.terminal.columns);
     }
     return kExitOk;
 }

@@ -48,7 +48,9 @@ public:
     /// When squeue is to be called; nullopt: not at all, or its answer is awaited.
     [[nodiscard]] std::optional<MonotonicTime> next_poll() const;
     void asked(MonotonicTime now);
-    /// Runs whose view has changed.
+    /// An answer that somebody else got this long ago does as well as a call.
+    [[nodiscard]] MonotonicTime interval() const { return interval_; }
+    /// Runs whose view has changed. `now`: when squeue answered.
     std::vector<std::string> answered(MonotonicTime now, std::vector<QueuedJob> const& queue);
     /// Slurm did not answer: nothing is known, so nothing is concluded.
     void failed(MonotonicTime now);

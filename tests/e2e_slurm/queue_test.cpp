@@ -12,7 +12,13 @@ namespace {
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class Queue : public SlurmCli {};
+class Queue : public SlurmCli {
+protected:
+    static int parent_of(int pid) {
+        auto const stat = tests::content_of("/proc/" + std::to_string(pid) + "/stat");
+        return stat.empty() ? 0 : std::atoi(stat.c_str() + stat.rfind(')') + 4);
+    }
+};
 
 TEST_F(Queue, SubmittedFollowedAndWhatDryRunShowed) {
     write_slurm_file(40, "nodes = 3\ntime_limit = \"00:10:00\"\n",
@@ -57,6 +63,44 @@ TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
     EXPECT_EQ(watching.wait().code, 0) << watching.out();
 }
 
+TEST_F(Queue, ManyFollowersAskTheQueueOnceAnInterval) {
+    write("queue/hold", "");
+    write_slurm_file(40, "nodes = 2\n");
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const calls = [this] {
+        return lines_of(tests::content_of(folder_ / "queue" / "calls")).size();
+    };
+    std::vector<tests::Running> watching;
+    for (int i = 0; i < 9; ++i) watching.push_back(start({"watch", std::to_string(1 + i % 3)}));
+    for (auto const& each : watching) ASSERT_TRUE(each.says("queued (Resources)")) << each.out();
+    auto const before = calls();
+    EXPECT_LE(before, 3u) << "nine have started within seconds";
+    EXPECT_FALSE(eventually([] { return false; }, 6));  // the length is what is looked at
+    EXPECT_LE(calls() - before, 4u) << "an interval of 2 s and more, nine processes";
+    EXPECT_GE(calls() - before, 1u);
+
+    auto const listed = osora({"status"});
+    EXPECT_THAT(listed.out, HasSubstr("queued")) << listed.err;
+    EXPECT_THAT(listed.out, HasSubstr("run 2 waits as job 102 (Resources)"));
+    EXPECT_THAT(osora({"status", "3", "--json"}).out, HasSubstr("\"state\":\"queued\""));
+    EXPECT_LE(calls() - before, 5u);
+    for (auto& each : watching) each.signal(SIGINT);
+    for (auto const* run : {"1", "2", "3"}) EXPECT_EQ(osora({"cancel", run}).code, 0);
+}
+
+TEST_F(Queue, ARunWhoseJobDiedIsSaidToHaveNoController) {
+    write_slurm_file(2000, "nodes = 2\n");
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
+    int const controller = controller_pid("demo-0001");
+    ASSERT_EQ(::kill(parent_of(controller), SIGKILL), 0);  // the batch step
+    ASSERT_EQ(::kill(controller, SIGKILL), 0);
+    for (auto const& each : run().processes()) signal_process(each, SIGKILL);
+    ASSERT_TRUE(eventually([&] { return osora({"cancel", "1"}).code == 4; }));
+    EXPECT_THAT(osora({"cancel", "1"}).err, HasSubstr("its job 101 is over: failed"));
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("run 1: its job 101 is over: failed"));
+}
+
 TEST_F(Queue, ARefusedJobLeavesNothing) {
     write_slurm_file(40, "nodes = 2\n", "[slurm]\npartition = \"nowhere\"\n");
     auto const ended = osora({"submit", "run.toml"});
@@ -71,10 +115,7 @@ TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
     ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
     // The batch step is the parent of the controller.
-    auto const text = read_file("/proc/" + std::to_string(controller_pid("demo-0001")) + "/stat");
-    ASSERT_TRUE(text.has_value());
-    int const batch = std::atoi(text->c_str() + text->rfind(')') + 4);
-    ASSERT_EQ(::kill(batch, SIGUSR2), 0);
+    ASSERT_EQ(::kill(parent_of(controller_pid("demo-0001")), SIGUSR2), 0);
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
     EXPECT_THAT(ended.out, HasSubstr("stopping after this step: the job's time is nearly over"));

@@ -1,0 +1,80 @@
+// The file: a line "osora.queue/1 UID MICROSECONDS ok|failed", then what squeue (or the error)
+// said. Ages are of the wall clock, which processes and machines share; one that jumps makes a call
+// more.
+#include "cli/shared_queue.hpp"
+
+#include "base/file_lock.hpp"
+#include "base/files.hpp"
+#include "cli/slurm_job.hpp"
+#include "slurm/queue_text.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <sstream>
+
+namespace osora::cli {
+namespace {
+
+constexpr char const* kSchema = "osora.queue/1";
+constexpr std::int64_t kBytesMax = 64 << 20;
+constexpr auto kLockWait = std::chrono::seconds(5);
+constexpr int kPrivate = 0600;
+
+std::int64_t wall_now_us() {
+    auto const now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+struct Kept {
+    bool ok = false;
+    std::string text;
+    MonotonicTime age{};
+};
+
+std::optional<Kept> kept_answer(std::filesystem::path const& file, MonotonicTime age_max) {
+    auto const content = read_file(file, kBytesMax);
+    if (content.has_error()) return {};
+    auto const line_end = content->find('\n');
+    if (line_end == content->npos) return {};
+    std::istringstream head(content->substr(0, line_end));
+    std::string schema, outcome;
+    std::int64_t uid = -1, then_us = 0;
+    head >> schema >> uid >> then_us >> outcome;
+    std::int64_t const age_us = wall_now_us() - then_us;
+    bool const usable = !head.fail() && schema == kSchema && uid == ::geteuid() && age_us >= 0;
+    MonotonicTime const age = std::chrono::microseconds(age_us);
+    if (!usable || age > age_max) return {};
+    return Kept{outcome == "ok", content->substr(line_end + 1), age};
+}
+
+Result<QueueAnswer> answer_of(Kept const& kept) {
+    if (!kept.ok) return Error{Errc::unreachable, kept.text};
+    OSORA_TRY(auto jobs, slurm::parse_queue(kept.text));
+    return QueueAnswer{std::move(jobs), kept.age};
+}
+
+}  // namespace
+
+Result<QueueAnswer> shared_queue(Context const& context, std::filesystem::path const& state,
+                                 MonotonicTime age_max) {
+    auto const file = state / "queue";
+    if (auto const kept = kept_answer(file, age_max)) return answer_of(*kept);
+    auto const lock = FileLock::acquire(state / "queue.lock", kLockWait);
+    bool const busy = lock.has_error() && lock.error().code == Errc::busy;
+    if (busy) return Error{Errc::busy, "squeue has not answered yet"};
+    // Somebody may have asked meanwhile.
+    if (auto const kept = kept_answer(file, age_max)) return answer_of(*kept);
+    auto const said = run_squeue(context);
+    Kept const kept{said.has_value(), said.has_value() ? *said : said.error().message};
+    // What cannot be shared (a full disk, a folder of somebody else) is known here all the same.
+    (void)write_file_atomic(file,
+                            fmt::format("{} {} {} {}\n{}", kSchema, ::geteuid(), wall_now_us(),
+                                        kept.ok ? "ok" : "failed", kept.text),
+                            kPrivate);
+    return answer_of(kept);
+}
+
+}  // namespace osora::cli
