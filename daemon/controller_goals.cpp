@@ -171,8 +171,10 @@ void ControllerCore::Impl::check_process(int node) {
         case AgentProcess::unknown:
             if (!due) return;
             if (node_status(node).joined) {
-                lose(node, fmt::format("agent did not come back within {:.0f} s",
-                                       seconds(options_.adopt_limit)));
+                double const limit_s = seconds(options_.adopt_limit);
+                lose(node, limit_s > 0
+                               ? fmt::format("agent did not come back within {:.0f} s", limit_s)
+                               : "agent ended with its controller");
             } else {
                 each.process = AgentProcess::none;
             }

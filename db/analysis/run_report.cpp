@@ -80,7 +80,7 @@ std::optional<protocol::Straggler> straggler_of(StepTable const& steps,
 std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {
     std::vector<BucketRow> rows;
     for (auto const& bucket : measured.buckets) {
-        if (bucket.steps == 0) continue;
+        if (bucket.steps == 0 || bucket.bucket.empty()) continue;  // exec jobs have no buckets
         BucketRow row;
         row.measured = bucket;
         row.share = static_cast<double>(bucket.steps) / measured.steps_used;
