@@ -159,10 +159,12 @@ private:
         auto const deadline = Clock::now() + kEndingLimit;
         while (true) {
             bool const last_look = options_.job->over() || Clock::now() >= deadline;
+            auto const before = options_.job->job().job_id;
             if (options_.job->has_follower()) {
                 options_.known_records = view_.records;
-                output_->say(
-                    fmt::format("{:<8} job {} follows", "slurm", options_.job->job().job_id));
+                auto const id = options_.job->job().job_id;
+                output_->say(fmt::format("{:<8} job {} {}", "slurm", id,
+                                         id == before ? "is requeued" : "follows"));
                 return true;
             }
             if (last_look) return false;

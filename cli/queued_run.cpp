@@ -112,7 +112,9 @@ std::optional<Result<void>> cancel_waiting_job(Context const& context, RunFolder
 
 bool QueuedRun::has_follower() {
     auto const newest = read_job_record(run_.paths);
-    if (!newest || newest->job.job_id == record_.job.job_id) return false;
+    bool const same =
+        newest && newest->job.job_id == record_.job.job_id && newest->followed == record_.followed;
+    if (!newest || same) return false;
     poller_.forget(kRun);
     record_ = *newest;
     watch();

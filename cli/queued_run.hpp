@@ -26,7 +26,7 @@ public:
     /// Stops a run that has not begun; false: it has, its controller is to be asked.
     [[nodiscard]] Result<bool> cancel_if_waiting();
     [[nodiscard]] slurm::JobKey const& job() const { return record_.job; }
-    /// Whether the batch step has put another job in the place of this one.
+    /// Whether the batch step has put another job in the place of this one, or requeued it.
     [[nodiscard]] bool has_follower();
 
 private:

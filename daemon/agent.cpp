@@ -6,6 +6,7 @@
 #include "daemon/file_spill.hpp"
 #include "daemon/node_facts.hpp"
 #include "daemon/preflight.hpp"
+#include "daemon/stop_request.hpp"
 #include "daemon/workers.hpp"
 
 #include <unistd.h>
@@ -217,9 +218,18 @@ asio::awaitable<void> Agent::watch_signals() {
     }
 }
 
-/// Usually the controller is gone: SIGTERM is what its death sends.
+/// Slurm tells all processes of a job that it is preempted or cancelled: the controller, which may
+/// not have been told, stops the run in order. Else the controller is gone: its death sends
+/// SIGTERM.
 void Agent::on_signal(int signal) {
     log_.warning("asked to end", {{"signal", signal}});
+    if (start_.in_job) {
+        if (start_.node != 0) return;  // one word is enough
+        auto const asked = write_stop_request(
+            {start_.run_dir}, {.now = signals_++ > 0, .reason = "Slurm asked the job to end"});
+        if (asked.has_error()) log_.error("stop not asked", {{"why", asked.error().message}});
+        return;
+    }
     ++signals_;
     protocol::StopEpoch stop;
     stop.epoch = epoch_;

@@ -18,8 +18,8 @@ struct AgentSetup {
 };
 
 /// Runs until the run is over, the controller has been gone for the lease, or a signal; returns the
-/// exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second one: now. Call it
-/// from the main thread.
+/// exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second one: now; in a
+/// scheduler's job they become a stop request to the controller. Call it from the main thread.
 int run_agent(AgentSetup setup, Env& env, Logger& log);
 
 }  // namespace osora::daemon

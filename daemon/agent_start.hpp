@@ -30,14 +30,15 @@ struct AgentStart {
     std::string store_host;  // how other nodes reach this one, ranks meet there; "": the address
                              // that the controller is reached from
     bool exec = false;       // job = "exec"
+    bool in_job = false;     // a scheduler's: it signals agents and workers, too
     double lease_s = 5;
     std::string worker;                        // program; empty: osora-worker beside osorad
     std::vector<protocol::Bytes> environment;  // "NAME=value": set over the agent's own
     std::string log;  // file in run_dir for its output, after AgentAnnounced; "": as it was started
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
-                      (controller, token, node, run_uuid, run_dir, store_host, exec, lease_s,
-                       worker, environment, log))
+                      (controller, token, node, run_uuid, run_dir, store_host, exec, in_job,
+                       lease_s, worker, environment, log))
 
 /// What a backend wrote to this agent's standard input.
 [[nodiscard]] Result<AgentStart> read_agent_start(int fd);

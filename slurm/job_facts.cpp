@@ -174,6 +174,11 @@ std::optional<QueuedJob> job_of_fields(Fields const& fields) {
     return job;
 }
 
+bool was_preempted(Fields const& fields) {
+    bool const cancelled = parse_job_state(field(fields, "JobState")) == JobState::cancelled;
+    return !cancelled && parse_time(field(fields, "PreemptTime")).has_value();
+}
+
 ClusterConfig parse_config(std::string_view output) {
     Fields values;
     for_lines(output, [&](std::string_view line) {

@@ -31,6 +31,9 @@ struct StartEstimate {
 [[nodiscard]] std::optional<QueuedJob> job_of_fields(
     std::map<std::string, std::string> const& fields);
 
+/// Whether a higher job takes the nodes of this one; a job that was cancelled is none.
+[[nodiscard]] bool was_preempted(std::map<std::string, std::string> const& fields);
+
 /// What of `scontrol show config` changes how a run restarts. Unset values are Slurm's defaults.
 struct ClusterConfig {
     std::string cluster, version;       // "22.05.8"

@@ -1,6 +1,7 @@
 // osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
 // file; who it is comes from the environment. Exit codes: CONTRACT section 4.
 #include "base/files.hpp"
+#include "base/parent_signal.hpp"
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
@@ -106,6 +107,7 @@ int run(std::vector<std::string> const& arguments) {
     }
     auto const self = rank_environment(read_environment());
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
+    if (self.has_value() && self->agent_fd >= 0) only_parent_terminates();
     if (self.has_error()) return fail(agent, self.error());
     return run_job(arguments[1], agent, *self);
 }

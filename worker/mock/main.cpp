@@ -1,6 +1,7 @@
 // osora-worker-mock: what osora-worker is to its agent, without LibTorch and with faults on demand
 // (script.hpp). Starts in milliseconds. For tests and demonstrations of faults.
 #include "base/files.hpp"
+#include "base/parent_signal.hpp"
 #include "base/stack_signal.hpp"
 #include "protocol/json.hpp"
 #include "worker/mock/trainer.hpp"
@@ -56,6 +57,7 @@ int run(std::filesystem::path const& job_file, Environment const& environment) {
     // The agent knows the name, too (daemon/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(place.epoch) /
                     fmt::format("{}.own", place.rank));
+    only_parent_terminates();
     if (script->ignore_term) std::signal(SIGTERM, SIG_IGN);
     if (script->leave_child) leave_child();
     auto peers = Peers::meet({.rank = place.rank,

@@ -61,7 +61,6 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
                                        "--kill-on-invalid-dep=yes"};
     if (!bad.empty()) arguments.push_back("--exclude=" + slurm::join_hosts(bad));
     arguments.push_back(next.paths.job_script().string());
-    ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
     Environment const clean = protocol::without_slurm_job(next.environment);
     OSORA_TRY(auto const output, ask_slurm(clean, "sbatch", std::move(arguments)));
     std::string const name = record.job.name;
@@ -73,12 +72,23 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
     return fmt::format("job {} follows", record.job.job_id);
 }
 
-Result<std::string> requeue(NextJob const& next) {
+Result<std::string> requeue(NextJob const& next, slurm::JobRecord record) {
+    // Before this process ends with its job.
+    ++record.followed;
+    OSORA_TRY_VOID(
+        write_file_atomic(next.paths.slurm_job(), protocol::encode(record) + "\n", 0600));
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
     OSORA_TRY(auto const allowed,
               ask_slurm(next.environment, "scontrol", {"update", "JobId=" + id, "Requeue=1"}));
     OSORA_TRY(auto const done, ask_slurm(next.environment, "scontrol", {"requeue", id}));
     return "job " + id + " is requeued";
+}
+
+/// Slurm tells the steps of a job, and not always its batch step, that it is preempted.
+bool is_preempted(NextJob const& next) {
+    std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
+    auto const said = ask_slurm(next.environment, "scontrol", {"show", "job", id});
+    return said.has_value() && slurm::was_preempted(slurm::parse_job_fields(*said));
 }
 
 /// Bad hosts by memory and by the run file, of those in `hosts`.
@@ -111,14 +121,22 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
     state.jobs_left = config.slurm.chain - record.followed;
     state.can_submit = find_in_path("sbatch", path_of(next.environment)).has_value();
     state.warning = next.warning;
-    auto const step = slurm::next_rung(state);
-    std::string done = "stop";
-    if (step.rung == slurm::Rung::follow_job) {
-        OSORA_TRY(done, submit_follower(next, std::move(record), bad));
-    } else if (step.rung == slurm::Rung::requeue) {
-        OSORA_TRY(done, requeue(next));
+    if (next.warning == slurm::JobWarning::none && is_preempted(next)) {
+        state.warning = slurm::JobWarning::preemption;
     }
-    return done + ": " + step.reason;
+    auto step = slurm::next_rung(state);
+    if (step.rung == slurm::Rung::stop) return "stop: " + step.reason;
+    ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
+    std::string refused;
+    if (step.rung == slurm::Rung::follow_job) {
+        auto const follows = submit_follower(next, record, bad);
+        if (follows.has_value()) return *follows + ": " + step.reason;
+        refused = " (" + follows.error().message + ")";
+        state.can_submit = false;
+        step = slurm::next_rung(state);
+    }
+    OSORA_TRY(auto const done, requeue(next, std::move(record)));
+    return done + ": " + step.reason + refused;
 }
 
 Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir) {

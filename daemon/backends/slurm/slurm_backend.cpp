@@ -117,6 +117,7 @@ Result<SlurmBackend::Step> SlurmBackend::spawn_step(std::vector<StartAgent> cons
         step.agents.emplace_back(order.node, order.attempt);
     }
     AgentStart start = options_.start;
+    start.in_job = true;
     start.node = orders.size() == 1 ? orders.front().node : -1;
     OSORA_TRY(Descriptor const input, memory_with(protocol::encode(start)));
     OSORA_TRY(step.messages, memory_with(""));

@@ -71,6 +71,19 @@ TEST(JobFacts, ShowJob) {
     EXPECT_FALSE(job_of_fields(parse_job_fields("slurm_load_jobs error: Invalid job id\n")));
 }
 
+TEST(JobFacts, APreemptedJobIsToldFromACancelledOne) {
+    auto fields = parse_job_fields(fixture("job_22.05.txt"));
+    EXPECT_FALSE(was_preempted(fields));
+    for (auto const* none : {"None", "N/A", "Unknown", ""}) {
+        fields["PreemptTime"] = none;
+        EXPECT_FALSE(was_preempted(fields)) << none;
+    }
+    fields["PreemptTime"] = "2026-11-22T06:07:01";
+    EXPECT_TRUE(was_preempted(fields));
+    fields["JobState"] = "CANCELLED";
+    EXPECT_FALSE(was_preempted(fields));
+}
+
 TEST(JobFacts, Config) {
     auto const bed = parse_config(fixture("config_22.05.txt"));
     EXPECT_EQ(bed.cluster, "bed");
