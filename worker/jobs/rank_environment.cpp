@@ -42,6 +42,9 @@ Result<RankEnvironment> rank_environment(Environment const& environment) {
     if (auto const found = environment.find("MASTER_ADDR"); found != environment.end()) {
         self.master_addr = found->second;
     }
+    if (auto const found = environment.find("GLOO_SOCKET_IFNAME"); found != environment.end()) {
+        self.interface = found->second.substr(0, found->second.find(','));
+    }
     if (self.world_size > 1 && self.master_port == 0) {
         return Error{Errc::invalid_input, "WORLD_SIZE > 1 needs MASTER_PORT"};
     }

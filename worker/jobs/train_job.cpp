@@ -4,6 +4,7 @@
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
+#include "worker/parallel/own_address.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -37,7 +38,8 @@ Result<std::optional<Group>> join(RankEnvironment const& self, Device const& dev
     config.store_host = self.master_addr;
     config.store_port = self.master_port;
     config.listen_fd = self.store_fd;
-    config.my_address = self.master_addr;
+    config.my_interface = self.interface;
+    OSORA_TRY(config.my_address, address_towards(self.master_addr));
     config.timeout_s = kGroupTimeout_s;
     OSORA_TRY(auto group, join_gloo_group(config));
     if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));

@@ -75,7 +75,9 @@ Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig
         auto const options = c10d::ProcessGroupGloo::Options::create();
         options->timeout = timeout_of(config);
         options->devices.push_back(
-            c10d::ProcessGroupGloo::createDeviceForHostname(config.my_address));
+            config.my_interface.empty()
+                ? c10d::ProcessGroupGloo::createDeviceForHostname(config.my_address)
+                : c10d::ProcessGroupGloo::createDeviceForInterface(config.my_interface));
         auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, config.rank,
                                                                    config.world_size, options);
         return Group(std::make_shared<Group::Impl>(Group::Impl{config.rank, config.world_size,

@@ -26,6 +26,7 @@ struct GroupConfig {
     std::uint16_t store_port = 0;
     int listen_fd = -1;                    // rank 0: an open listening socket on store_port, or -1
     std::string my_address = "127.0.0.1";  // address or host name the peers reach this rank by
+    std::string my_interface = "";         // "ib0": instead of my_address
     double timeout_s = 60;                 // of joining and of each collective
 };
 

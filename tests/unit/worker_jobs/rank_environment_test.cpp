@@ -20,6 +20,7 @@ TEST(RankEnvironment, ReadsWhatTorchrunSets) {
                                         {"LOCAL_WORLD_SIZE", "4"},
                                         {"MASTER_ADDR", "n0"},
                                         {"MASTER_PORT", "29500"},
+                                        {"GLOO_SOCKET_IFNAME", "ib0,ib1"},
                                         {"OSORA_EPOCH", "2"},
                                         {"OSORA_AGENT_FD", "7"}});
     ASSERT_TRUE(self.has_value()) << self.error().message;
@@ -27,6 +28,7 @@ TEST(RankEnvironment, ReadsWhatTorchrunSets) {
     EXPECT_EQ(self->local_rank, 1);
     EXPECT_EQ(self->master_addr, "n0");
     EXPECT_EQ(self->master_port, 29500);
+    EXPECT_EQ(self->interface, "ib0");
     EXPECT_EQ(self->epoch, 2);
     EXPECT_EQ(self->agent_fd, 7);
 }
