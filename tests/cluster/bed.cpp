@@ -140,6 +140,12 @@ Ended Bed::shell(std::string const& where, std::string const& program, double li
     return run(where, {"/bin/bash", "-c", program}, limit_s);
 }
 
+fs::path Bed::from_here(fs::path const& path) const {
+    int pid = 0;
+    std::ifstream(folder_ / "fabric.pid") >> pid;
+    return fmt::format("/proc/{}/root{}", pid, path.string());
+}
+
 std::string Bed::user() {
     return run("alice@ctl", {"test", "-x", OSORA_BIN_DIR "/osora"}).code == 0 ? "alice" : "root";
 }

@@ -66,6 +66,10 @@ public:
 
     /// Seen by all nodes and by this machine, under the same name; ends with the bed.
     [[nodiscard]] std::filesystem::path const& folder() const { return folder_; }
+    /// A small file system of the nodes: control({"disk", "full"}).
+    [[nodiscard]] std::filesystem::path small_disk() const { return folder_ / "small"; }
+    /// How this machine reads what the nodes see as `path`.
+    [[nodiscard]] std::filesystem::path from_here(std::filesystem::path const& path) const;
     /// What commands are started with; HOME, USER and SLURM_CONF are added.
     Environment& environment() { return environment_; }
     /// "alice", or "root" where only root can read what was built.

@@ -26,6 +26,22 @@ TEST(Simulation, TheSameSeedIsTheSameRun) {
     EXPECT_NE(simulate(1, 16, false).trace_hash, simulate(2, 16, false).trace_hash);
 }
 
+/// By hours, forward and back: what the fault matrix of real machines cannot do to one of them.
+TEST(Simulation, AClockThatJumpsIsNotNoticed) {
+    int jumps = 0;
+    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+        SimResult const result = simulate(seed, 16, false);
+        std::string const& summary = result.summary;
+        bool const alone = result.faults_fired == 1 && summary.starts_with("jump clock; ") &&
+                           summary.find("not fired") == summary.npos;
+        if (!alone) continue;
+        ++jumps;
+        EXPECT_TRUE(summary.starts_with("jump clock; ok after 0 of "))
+            << summary << "\n  " << replay_command(seed, 16);
+    }
+    EXPECT_GT(jumps, 4);
+}
+
 TEST(Simulation, OneNodeToo) {
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         SimResult const result = simulate(seed, 1, false);

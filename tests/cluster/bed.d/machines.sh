@@ -16,6 +16,8 @@ fabric() {
     HOSTNAME=fabric
     hostname fabric
     mount --bind "$DIR/hosts" /etc/hosts
+    mkdir "$DIR/small"
+    mount -t tmpfs -o size=8m,nr_inodes=500,mode=1777 tmpfs "$DIR/small"
     export SLURM_CONF=$DIR/slurm.conf
     ((SLURM == 0)) || start_daemon munged
     make_switches
@@ -178,8 +180,22 @@ daemon() { # NAME[@NODE] stop|kill|start|freeze|thaw
     esac
 }
 
+disk() { # full|free: neither room nor names are left
+    case $1 in
+        full)
+            in_fabric bash -c 'exec 2>/dev/null
+                cat /dev/zero >"$1-0"
+                for ((i = 1; i < 1000; i++)); do : >"$1-$i"; done
+                true' disk "$DIR/small/filler"
+            ;;
+        free) in_fabric bash -c 'rm -f "$1"*' disk "$DIR/small/filler" ;;
+        *) die "disk $1: full or free" ;;
+    esac
+}
+
 heal() { # whatever was done to it
     local name daemons=()
+    disk free
     in_fabric bash -c 'for link in "$@"; do ip link set "$link" up 2>/dev/null; done; true' heal \
         $(printf 'v-%s ' ctl $(node_names)) $(seq -f 'up-leaf%.0f' 0 $(($(leaf_count) - 1)))
     ((SLURM == 0)) || in_fabric bash "$BED" _revive "$DIR" munged

@@ -20,8 +20,7 @@ FaultyRun::~FaultyRun() {
         }
         return left.empty() && !has_controller();
     });
-    std::error_code ignored;
-    fs::remove_all(home() / ".local", ignored);
+    (void)bed_.run("ctl", {"rm", "-rf", state_.string()});
 }
 
 fs::path FaultyRun::home() const {
@@ -29,7 +28,7 @@ fs::path FaultyRun::home() const {
 }
 
 fs::path FaultyRun::run_dir() const {
-    return home() / ".local/state/osora/runs" / name_;
+    return state_ / "runs" / name_;
 }
 
 Ended FaultyRun::on(std::string const& machine, std::vector<std::string> const& argv) const {
@@ -37,7 +36,8 @@ Ended FaultyRun::on(std::string const& machine, std::vector<std::string> const& 
 }
 
 Ended FaultyRun::osora(std::vector<std::string> arguments, double limit_s) const {
-    arguments.insert(arguments.begin(), OSORA_BIN_DIR "/osora");
+    arguments.insert(arguments.begin(),
+                     {"env", "OSORA_STATE_DIR=" + state_.string(), OSORA_BIN_DIR "/osora"});
     // A local run is on the machine it was submitted from: one that can fail.
     std::string const machine = backend_ == "local" ? "n0" : "ctl";
     return bed_.run(user_ + "@" + machine, arguments, limit_s);
@@ -65,12 +65,13 @@ std::string FaultyRun::run_file(std::string const& name, FaultSpec const& spec) 
 }
 
 std::string FaultyRun::submit(std::string const& name, FaultSpec const& spec) {
+    if (spec.small_disk) state_ = bed_.small_disk() / user_;
     std::ofstream(home() / "clips.csv") << "path,num_frames,height,width\na.mp4,64,96,96\n";
     std::ofstream(home() / "fault.toml") << run_file(name, spec);
     auto const submitted = osora({"submit", "fault.toml", "--detach"});
     if (submitted.code != 0) return submitted.err.empty() ? submitted.out : submitted.err;
     std::error_code none;
-    for (auto const& entry : fs::directory_iterator(run_dir(), none)) {
+    for (auto const& entry : fs::directory_iterator(bed_.from_here(run_dir()), none)) {
         if (entry.is_directory()) name_ = entry.path().filename();
     }
     return name_.empty() ? "osora submit made no run folder" : "";
@@ -127,6 +128,17 @@ void FaultyRun::signal_agent(int node, int signal) const {
     auto const sent =
         bed_.run(machine_of(node), {"kill", fmt::format("-{}", signal), std::to_string(pid)});
     EXPECT_EQ(sent.code, 0) << sent.err;
+}
+
+void FaultyRun::kill_controller() const {
+    auto const started = events<ControllerStarted>();
+    ASSERT_FALSE(started.empty()) << logs();
+    auto const& last = started.back();
+    auto const sent = bed_.run(last.host, {"kill", "-KILL", std::to_string(last.pid)});
+    EXPECT_EQ(sent.code, 0) << sent.err;
+    EXPECT_TRUE(eventually([&] {
+        return events<ControllerStarted>().size() > started.size() || !has_controller();
+    })) << "the controller lives on";
 }
 
 bool FaultyRun::has_controller() const {

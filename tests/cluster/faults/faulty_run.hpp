@@ -18,13 +18,17 @@ struct FaultSpec {
     int steps = 400;  // of 10 ms
     int max_restarts = 2;
     double step_timeout_s = 0;
+    bool small_disk = false;                      // the state folder is on Bed::small_disk()
     std::map<std::string, std::string> env = {};  // OSORA_MOCK_*
 };
 
 class FaultyRun {
 public:
     FaultyRun(Bed& bed, std::string backend)
-        : bed_(bed), backend_(std::move(backend)), user_(bed.user()) {}
+        : bed_(bed),
+          backend_(std::move(backend)),
+          user_(bed.user()),
+          state_(home() / ".local/state/osora") {}
     FaultyRun(FaultyRun const&) = delete;
     /// Nothing of the run outlives the test.
     ~FaultyRun();
@@ -46,6 +50,7 @@ public:
     [[nodiscard]] int node_of_rank(int rank) const;
     void signal_rank(int rank, int signal) const;
     void signal_agent(int node, int signal) const;
+    void kill_controller() const;
 
     /// Whether the newest controller of the run lives.
     [[nodiscard]] bool has_controller() const;
@@ -56,7 +61,9 @@ public:
     [[nodiscard]] std::string const& backend() const { return backend_; }
     [[nodiscard]] std::filesystem::path run_dir() const;
     /// What the run left and leaves, on all machines of the bed.
-    [[nodiscard]] tests::RunFolder folder() const { return tests::RunFolder(run_dir()); }
+    [[nodiscard]] tests::RunFolder folder() const {
+        return tests::RunFolder(bed_.from_here(run_dir()));
+    }
     /// A command of the run's user on a machine.
     [[nodiscard]] Ended on(std::string const& machine, std::vector<std::string> const& argv) const;
     [[nodiscard]] std::string logs() const { return folder().logs(); }
@@ -67,6 +74,7 @@ private:
 
     Bed& bed_;
     std::string backend_, user_;
+    std::filesystem::path state_;
     std::string name_;  // "rank_killed-0001": of the run folder
 };
 

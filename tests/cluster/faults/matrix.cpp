@@ -35,10 +35,6 @@ void node_lost(FaultyRun const& run) {
     EXPECT_EQ(lost.front().node, 1) << lost.front().why;
 }
 
-void no_node_lost(FaultyRun const& run) {
-    EXPECT_TRUE(run.events<NodeLost>().empty()) << run.events<NodeLost>().front().why;
-}
-
 FaultSpec with_spare() {
     FaultSpec spec;
     spec.spares = 1;
@@ -267,9 +263,13 @@ std::vector<FaultRow> service_rows() {
 
 }  // namespace
 
+void no_node_lost(FaultyRun const& run) {
+    EXPECT_TRUE(run.events<NodeLost>().empty()) << run.events<NodeLost>().front().why;
+}
+
 std::vector<FaultRow> fault_rows() {
     auto rows = rank_rows();
-    for (auto const& part : {machine_rows(), service_rows()}) {
+    for (auto const& part : {machine_rows(), service_rows(), controller_rows(), disk_rows()}) {
         rows.insert(rows.end(), part.begin(), part.end());
     }
     return rows;

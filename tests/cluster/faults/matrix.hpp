@@ -23,6 +23,12 @@ struct FaultRow {
     std::function<void(FaultyRun const&)> check;
 };
 
+/// All rows. A clock that jumps is none of them: the machines of a bed have one clock. Simulated
+/// runs have such jumps (tests/sim).
 [[nodiscard]] std::vector<FaultRow> fault_rows();
+[[nodiscard]] std::vector<FaultRow> controller_rows();
+[[nodiscard]] std::vector<FaultRow> disk_rows();
+
+void no_node_lost(FaultyRun const& run);
 
 }  // namespace osora::cluster
