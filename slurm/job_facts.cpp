@@ -84,9 +84,10 @@ void read_fields(std::string_view line, Fields& fields) {
     }
 }
 
-std::string field(Fields const& fields, std::string const& key) {
+std::string const& field(Fields const& fields, std::string const& key) {
+    static std::string const none;
     auto const found = fields.find(key);
-    if (found == fields.end() || found->second == "(null)" || found->second == "None") return "";
+    if (found == fields.end() || found->second == "(null)" || found->second == "None") return none;
     return found->second;
 }
 
