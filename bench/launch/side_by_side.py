@@ -54,7 +54,7 @@ class Job:
     def __init__(self, launcher, folder):
         self.launcher, self.folder = launcher, folder
         self.id, self.env, self.submitted, self.returned_s = "", {}, 0, 0
-        self.fault, self.victim = 0, None
+        self.given, self.fault, self.victim = set(), 0, None
         self.command, self.command_s, self.command_said, self.gone = None, None, "", {}
 
     def records(self):
@@ -150,6 +150,7 @@ class Bench:
         job = Job(launcher(), folder)
         job.env = {"OSORA_STATE_DIR": os.path.join(folder, "state"), **(env or {})}
         words = job.launcher.submit(self.places, folder, own or {})
+        job.given = {"over", *os.listdir(folder)}
         subprocess.run(["chown", "-R", f"--reference={self.home}", folder], check=True)
         job.submitted = time.time()
         code, output = self.call(words, folder, job.env)
@@ -303,7 +304,7 @@ def outcome(bench, kind, job):
             "again_s": again - job.fault if again else None,
             "left": {kind: sum(one["kind"] == kind for one in left) for kind in look.KINDS},
             "state": look.job_state(bench.call(["scontrol", "-o", "show", "job", job.id])[1]),
-            "says": says[-1500:], "files": look.files(job.folder, bench.bed)}
+            "says": says[-1500:], "files": look.files(job.folder, bench.bed, job.given)}
 
 
 def measure_fault(kind):

@@ -48,12 +48,14 @@ def processes(home):
     return found
 
 
-def files(folder, bed):
-    """(count, bytes) of what a launcher keeps of a job, and files elsewhere of the job's user."""
+def files(folder, bed, given):
+    """What a launcher keeps of a job, without the files that it was given and osora's history of
+    all runs; and files elsewhere of the job's user."""
     count, size, owner = 0, 0, os.stat(folder).st_uid
     for at, _, names in os.walk(folder):
         for name in names:
-            if os.path.basename(at) != "ranks" and name not in ("over", "children"):
+            ours = os.path.basename(at) == "ranks" or at == folder and name in given
+            if not ours and not name.startswith("history.db"):
                 count += 1
                 size += os.lstat(os.path.join(at, name)).st_size
     elsewhere = []
@@ -127,7 +129,7 @@ COLUMNS = {
                ("children gone", lambda rows: gone(rows, CHILD)),
                ("processes left", left),
                ("files", lambda rows: f"{rows[0]['files']['count']}, "
-                                      f"{rows[0]['files']['bytes'] / 1024:.0f} KiB")],
+                                      f"{rows[0]['files']['bytes'] / 1024:.1f} KiB")],
 }
 COLUMNS["power"] = COLUMNS["orphans"] = COLUMNS["kill"]
 
