@@ -27,6 +27,7 @@ AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
     AgentOptions options;
     options.node = start.node;
+    options.attempt = start.attempt;
     options.token = start.token;
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);

@@ -55,6 +55,7 @@ void AgentCore::Impl::on(ControllerConnected const&) {
     hello.workers_left = workers_alive();
     hello.first_report = reports_.first_number();
     hello.facts = options_.facts;
+    hello.attempt = options_.attempt;
     act(SendToController{std::move(hello)});
 }
 

@@ -20,6 +20,7 @@ using std::chrono_literals::operator""s;
 
 struct AgentOptions {
     int node = 0;
+    int attempt = 0;  // AgentStart.attempt
     std::string token;
     std::string host, boot_id;  // of this agent
     int pid = 0;

@@ -53,6 +53,10 @@ std::string ControllerCore::Impl::reason_to_refuse(AgentHello const& hello) cons
     if (std::ranges::find(known.given_up, identity_of(hello)) != known.given_up.end()) {
         return fmt::format("node {} was given up and replaced", hello.node);
     }
+    if (hello.attempt > 0 && hello.attempt < known.attempt) {
+        // Its first word was on the way when its end was reported.
+        return fmt::format("node {} has been given a newer agent", hello.node);
+    }
     if (node_status(hello.node).joined && !holds(node_status(hello.node), identity_of(hello))) {
         return fmt::format("node {} is held by another agent", hello.node);
     }

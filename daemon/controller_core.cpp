@@ -132,7 +132,7 @@ void ControllerCore::Impl::on(AgentExited const& input) {
     if (agent.process == AgentProcess::up && is_second) return;
     bool const found_nobody = input.exit_code == kAgentUnreachable && input.signal == 0;
     if (agent.process == AgentProcess::starting && found_nobody && input.error.empty()) {
-        act(StartAgent{input.node, ++agent.attempt});  // until join_limit is over
+        start_agent(input.node);  // until join_limit is over
         return;
     }
     std::string why = fmt::format("agent exited with {}", input.exit_code);

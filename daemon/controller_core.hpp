@@ -23,18 +23,18 @@ struct ControllerOptions {
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;
-    std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
-    bool resume = false;              // a run that has ended, but not well, is opened again
-    double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    MonotonicTime lost_after = 4s;    // silence of an agent
-    MonotonicTime lease = 5s;         // that its agents were given
-    MonotonicTime join_limit = 60s;   // from StartAgent to its hello
-    MonotonicTime adopt_limit = 6s;   // a new life waits so long for agents of the last one
-    MonotonicTime stop_limit = 60s;   // orderly stop asked for by a user
+    std::uint64_t next_sequence = 0;     // JournalReader::next_sequence() after the replay
+    bool resume = false;                 // a run that has ended, but not well, is opened again
+    double step_timeout_s = 0;           // faults.step_timeout; 0 = max(60 s, 5 x the median step)
+    MonotonicTime lost_after = 4s;       // silence of an agent
+    MonotonicTime lease = 5s;            // that its agents were given
+    MonotonicTime join_limit = 60s;      // from StartAgent to its hello
+    MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one
+    MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user
     MonotonicTime exec_stop_limit = 8s;  // the same for a program of the user's own: SIGTERM
-    MonotonicTime leash_limit = 8s;   // orderly stop because the attached osora went away
-    MonotonicTime kill_limit = 6s;    // from "terminate" or "kill" to NodeStopped
-    MonotonicTime stacks_limit = 4s;  // from TakeStacks until the hang is acted on without them
+    MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
+    MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
+    MonotonicTime stacks_limit = 4s;     // from TakeStacks until the hang is acted on without them
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 
@@ -92,7 +92,7 @@ struct CloseConnection {  // after what was sent on it
 /// Backend: start the agent of `node`; its end is always reported as AgentExited.
 struct StartAgent {
     int node = 0;
-    int attempt = 1;  // counts the agents of a node in the life of a controller
+    int attempt = 1;  // counts the agents of a node; each life of the controller begins higher
 };
 /// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
 /// when there is none. The identity is that of the agent that joined last, pid 0 = none did;

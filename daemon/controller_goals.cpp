@@ -58,8 +58,15 @@ void ControllerCore::Impl::start_missing_agents() {
         if (each.process != AgentProcess::none || node_status(node).joined) continue;
         each.process = AgentProcess::starting;
         each.process_deadline = now_.monotonic + options_.join_limit;
-        act(StartAgent{node, ++each.attempt});
+        start_agent(node);
     }
+}
+
+void ControllerCore::Impl::start_agent(int node) {
+    constexpr int kAttemptsOfLife = 1 << 16;
+    NodeLink& each = link(node);
+    each.attempt = std::max(each.attempt, (status_.lives - 1) * kAttemptsOfLife) + 1;
+    act(StartAgent{node, each.attempt});
 }
 
 bool ControllerCore::Impl::order_launch() {

@@ -73,6 +73,7 @@ private:
     void pursue();
     bool pursue_once();
     void start_missing_agents();
+    void start_agent(int node);
     bool order_launch();
     void start_workers();
     bool stop_workers();

@@ -33,6 +33,7 @@ struct AgentHello {
     int workers_left = 0;            // worker processes that live now
     std::uint64_t first_report = 0;  // number of the first report that follows on this connection
     std::map<std::string, std::string> facts;
+    int attempt = 0;  // of the order that started it (StartAgent); 0 = not known
 };
 struct RankPulse {
     int rank = 0;
@@ -119,7 +120,7 @@ using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, L
 
 BOOST_DESCRIBE_STRUCT(AgentHello, (),
                       (protocol, token, node, host, boot_id, pid, start_ticks, epoch, workers_left,
-                       first_report, facts))
+                       first_report, facts, attempt))
 BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))

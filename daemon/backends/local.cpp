@@ -52,9 +52,10 @@ void LocalBackend::set_address(AgentAddress const& address) {
     options_.start.controller = address;
 }
 
-Result<Child> LocalBackend::spawn_agent(int node) const {
+Result<Child> LocalBackend::spawn_agent(StartAgent const& order) const {
     AgentStart start = options_.start;
-    start.node = node;
+    int const node = start.node = order.node;
+    start.attempt = order.attempt;
     OSORA_TRY(Descriptor const input, pipe_with(protocol::encode(start)));
     auto const log_name = fmt::format("agent-{}.log", node);
     Descriptor const log = open_log(std::filesystem::path(start.run_dir) / log_name);
@@ -72,7 +73,7 @@ Result<Child> LocalBackend::spawn_agent(int node) const {
 }
 
 void LocalBackend::start_agent(StartAgent const& order) {
-    auto child = spawn_agent(order.node);
+    auto child = spawn_agent(order);
     if (child.has_error()) {
         log_.error("agent not started", {{"node", order.node}, {"why", child.error().message}});
         AgentExited exited;

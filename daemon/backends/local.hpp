@@ -34,7 +34,7 @@ private:
     boost::asio::awaitable<void> watch(int node, int attempt, Child child);
     boost::asio::awaitable<void> end_stranger(StopAgent order);
     boost::asio::awaitable<void> report(AgentExited exited);
-    [[nodiscard]] Result<Child> spawn_agent(int node) const;
+    [[nodiscard]] Result<Child> spawn_agent(StartAgent const& order) const;
     [[nodiscard]] std::vector<int> living() const;
 
     LocalOptions options_;

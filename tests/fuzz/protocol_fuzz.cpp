@@ -251,7 +251,11 @@ TEST(Fuzz, AgentAgainstAnyControllerAndWorker) {
             int const rank = static_cast<int>(mutator.pick(9)),
                       epoch = static_cast<int>(mutator.pick(4));
             auto order = decode_message<ToAgent>(mutator.mutate(orders));
-            if (order.has_value()) feed(daemon::ControllerSaid{*order});
+            if (order.has_value()) {
+                daemon::ControllerSaid said;
+                said.message = std::move(*order);
+                feed(std::move(said));
+            }
             auto word = decode_message<FromWorker>(mutator.mutate(words));
             if (word.has_value()) feed(daemon::WorkerSaid{epoch, rank, *word});
             if (mutator.pick(5) == 0) feed(daemon::WorkerSpawned{epoch, rank, 7, ""});

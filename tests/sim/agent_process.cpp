@@ -21,6 +21,7 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int attempt)
       last_word_(cluster.world.now()) {
     AgentOptions options;
     options.node = node;
+    options.attempt = attempt;
     options.token = cluster.token;
     options.boot_id = cluster.boot_id(node);
     options.host = "n" + std::to_string(node);

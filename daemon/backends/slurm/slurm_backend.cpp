@@ -118,7 +118,9 @@ Result<SlurmBackend::Step> SlurmBackend::spawn_step(std::vector<StartAgent> cons
     }
     AgentStart start = options_.start;
     start.in_job = true;
-    start.node = orders.size() == 1 ? orders.front().node : -1;
+    bool const alone = orders.size() == 1;
+    start.node = alone ? orders.front().node : -1;
+    start.attempt = alone ? orders.front().attempt : 0;
     OSORA_TRY(Descriptor const input, memory_with(protocol::encode(start)));
     OSORA_TRY(step.messages, memory_with(""));
     SpawnOptions spawning;

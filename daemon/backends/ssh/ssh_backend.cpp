@@ -163,6 +163,7 @@ asio::awaitable<Result<void>> SshBackend::launch_once(int node, int attempt) {
     }
     AgentStart start = options_.start;
     start.node = node;
+    start.attempt = attempt;
     start.log = fmt::format("agent-{}.log", node);
     while (true) {
         SharedCommand const command = at(node).starting = make_command(node);

@@ -107,7 +107,7 @@ EVENTS = [
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
-         start_ticks=12345678901, epoch=1, workers_left=4, first_report=17, facts=FACTS),
+         start_ticks=12345678901, epoch=1, workers_left=4, first_report=17, facts=FACTS, attempt=2),
     dict(type="heartbeat", epoch=1,
          ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0, arrived=10)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),

@@ -84,7 +84,9 @@ TEST(ReportQueue, DeliversInOrderWhatItKeeps) {
         EXPECT_EQ(delivered.size() + dropped, pushed) << "seed " << seed;
         EXPECT_TRUE(std::ranges::is_sorted(delivered)) << "seed " << seed;
         EXPECT_EQ(delivered_decisions, decisions) << "seed " << seed;
-        if (seed % 3 != 0) EXPECT_EQ(dropped, 0u) << "seed " << seed;
+        if (seed % 3 != 0) {
+            EXPECT_EQ(dropped, 0u) << "seed " << seed;
+        }
     }
 }
 
