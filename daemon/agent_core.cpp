@@ -174,6 +174,7 @@ void AgentCore::Impl::beat() {
         if (!each.alive || (options_.exec && !each.speaks)) continue;
         message.ranks.push_back(each.pulse);
         message.ranks.back().silent_s = seconds(now_.monotonic - each.last_heard);
+        message.ranks.back().ignores_stop = ignores_stop(each);
     }
     act(SendToController{std::move(message)});
 }

@@ -18,7 +18,8 @@ struct WorkerState {
     bool failed = false;    // reported
     bool speaks = false;    // exec: has told of a step
     int pid = 0, steps = 0;
-    std::string last_words;  // of WorkerFailed
+    int step_when_told = -1;  // to stop after its step
+    std::string last_words;   // of WorkerFailed
     protocol::RankPulse pulse;
     MonotonicTime last_heard{};
 };
@@ -73,6 +74,7 @@ private:
     void stop(protocol::StopHow how, std::string const& reason);
     void end_lease();
     void worker_failed(int rank, WorkerExited const& end);
+    [[nodiscard]] bool ignores_stop(WorkerState const& worker) const;
     [[nodiscard]] bool is_consequence(WorkerExited const& end, WorkerState const& worker) const;
     void when_none_is_left();
     [[nodiscard]] WorkerState* worker_at(int epoch, int rank);
@@ -100,6 +102,7 @@ private:
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 
     std::optional<protocol::StopHow> stop_;  // asked for in epoch_
+    MonotonicTime told_to_stop_{};           // the workers, to stop after their step
     bool stop_reported_ = false;             // NodeStopped of epoch_
     bool lease_ended_ = false;               // this epoch's workers had to go
     MonotonicTime kill_at_ = kNever;         // SIGKILL

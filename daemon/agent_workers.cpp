@@ -13,6 +13,13 @@ namespace osora::daemon {
 
 using namespace protocol;
 
+namespace {
+
+constexpr MonotonicTime kTimeToObey = std::chrono::seconds(5);
+constexpr int kStepsToObey = 4;
+
+}  // namespace
+
 int AgentCore::Impl::workers_alive() const {
     return static_cast<int>(std::ranges::count_if(workers_, &WorkerState::alive));
 }
@@ -244,8 +251,18 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
         if (how == StopHow::terminate) kill_at_ = now_.monotonic + options_.kill_grace;
         act(SignalWorkers{SIGTERM});
     } else {
+        told_to_stop_ = now_.monotonic;
+        for (WorkerState& each : workers_) each.step_when_told = each.pulse.step;
         act(TellWorkers{StopWorker{true, reason}});
     }
+}
+
+/// Ranks that agree to stop do one more step, perhaps two. A node that hears of it so much later
+/// than the others would count as lost.
+bool AgentCore::Impl::ignores_stop(WorkerState const& worker) const {
+    return stop_ == StopHow::checkpoint && !options_.exec &&
+           now_.monotonic - told_to_stop_ >= kTimeToObey && worker.pulse.phase == Phase::step &&
+           worker.pulse.step >= worker.step_when_told + kStepsToObey;
 }
 
 /// Nobody commands this node any more: the workers may save what they have, then they go.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
 
 namespace osora::daemon {
@@ -108,6 +109,9 @@ void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
     int const node = connections_[connection].node;
     link(node).pulse = message;
     send(node, Beat{}, false);
+    if (std::ranges::any_of(message.ranks, &RankPulse::ignores_stop)) {
+        give_up_orderly_stop("the ranks go on after the request to stop");
+    }
     look_for_hang();
 }
 

@@ -159,14 +159,17 @@ void ControllerCore::Impl::check_deadlines() {
     }
     for (int const id : late) close(id, "no hello in time");
     if (now_.monotonic >= orderly_deadline_) {
-        orderly_deadline_ = kNever;
-        if (status_.stop == StopMode::orderly && !all_stopped(status_)) {
-            kill_ = true;
-            record(StopRequested{true, "the orderly stop took too long"});
-        }
+        give_up_orderly_stop("the orderly stop took too long");
     }
     if (inquiry_ && now_.monotonic >= inquiry_->deadline) end_inquiry();
     for (int node = 0; node < node_count(); ++node) check_process(node);
+}
+
+void ControllerCore::Impl::give_up_orderly_stop(std::string why) {
+    orderly_deadline_ = kNever;
+    if (status_.stop != StopMode::orderly || all_stopped(status_)) return;
+    kill_ = true;
+    record(StopRequested{true, std::move(why)});
 }
 
 void ControllerCore::Impl::check_process(int node) {

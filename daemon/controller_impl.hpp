@@ -79,6 +79,7 @@ private:
     bool stop_workers();
     void dismiss();
     void check_deadlines();
+    void give_up_orderly_stop(std::string why);
     void check_process(int node);
     void lose(int node, std::string_view why, MonotonicTime silent = {});
     void stop_agent(int node);

@@ -38,10 +38,11 @@ struct AgentHello {
 struct RankPulse {
     int rank = 0;
     Phase phase = Phase::starting;
-    int step = -1;        // last step that the rank completed in this epoch
-    double silent_s = 0;  // since its last message
-    double limit_s = 0;   // as its last PhaseChanged asked for; 0 = the controller's default
-    int arrived = -1;     // newest step in which it waits, or waited, for the others
+    int step = -1;              // last step that the rank completed in this epoch
+    double silent_s = 0;        // since its last message
+    double limit_s = 0;         // as its last PhaseChanged asked for; 0 = the controller's default
+    int arrived = -1;           // newest step in which it waits, or waited, for the others
+    bool ignores_stop = false;  // it was asked to stop, and does one step after the other
 };
 /// Once a second.
 struct Heartbeat {
@@ -121,7 +122,7 @@ using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, L
 BOOST_DESCRIBE_STRUCT(AgentHello, (),
                       (protocol, token, node, host, boot_id, pid, start_ticks, epoch, workers_left,
                        first_report, facts, attempt))
-BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived))
+BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (life))

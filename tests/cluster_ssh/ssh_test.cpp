@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <fstream>
 #include <random>
 
@@ -50,6 +51,21 @@ protected:
             }
             return !any;
         });
+    }
+    /// Of a run on three hosts, until nothing of it is left anywhere.
+    double seconds_to_cancel() {
+        auto running = start({"submit", "run.toml"});
+        auto const trains = [this] {
+            return events<protocol::RankStarted>().size() == 6 && run().steps_done() > 0;
+        };
+        EXPECT_TRUE(eventually(trains)) << running.out() << logs();
+        auto const begin = std::chrono::steady_clock::now();
+        auto const cancelled = osora({"cancel", "1"});
+        EXPECT_EQ(running.wait(60).code, 130) << cancelled.out << cancelled.err << logs();
+        EXPECT_TRUE(nothing_left());
+        std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
+        RecordProperty("cancel_ms", static_cast<int>(took.count() * 1000));
+        return took.count();
     }
     /// The run failed before any worker was started, and says `why`.
     void expect_refusal(Ended const& ended, testing::Matcher<std::string> const& why) const {
@@ -112,12 +128,15 @@ TEST_F(SshRun, CancelLeavesNothing) {
     write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 3,
                    "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.5\", OSORA_MOCK_IGNORE_TERM = \"1\", "
                    "OSORA_MOCK_IGNORE_STOP = \"1\", OSORA_MOCK_LEAVE_CHILD = \"1\" }\n");
-    auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(eventually([this] { return events<protocol::RankStarted>().size() == 6; }))
-        << running.out() << logs();
-    auto const cancelled = osora({"cancel", "1"});
-    EXPECT_EQ(running.wait(60).code, 130) << cancelled.out << cancelled.err << logs();
-    EXPECT_TRUE(nothing_left());
+    // The ranks ignore the request, SIGTERM too, and would go on for 20 s.
+    EXPECT_LE(seconds_to_cancel(), 12);
+}
+
+TEST_F(SshRun, ACancelledRunIsGoneAfterItsStep) {
+    write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 3,
+                   "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.3\" }\n");
+    EXPECT_LE(seconds_to_cancel(), 2);
+    EXPECT_THAT(events<protocol::CheckpointCompleted>(), Not(SizeIs(0)));
 }
 
 TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
