@@ -3,6 +3,7 @@
 
 #include "plan/config/fields.hpp"
 #include "plan/config/slurm_checks.hpp"
+#include "plan/config/ssh_checks.hpp"
 #include "plan/config/step_pattern.hpp"
 
 #include <fmt/format.h>
@@ -187,7 +188,7 @@ std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
         if (now[i].row->support != Support::none_harmless) continue;
         if (slurm && is_done_by_slurm(now[i].row->section, now[i].row->key)) continue;
         bool const ssh = probe.config.resources.backend == "ssh";
-        if (ssh && now[i].row->section == "resources" && now[i].row->key == "spares") continue;
+        if (ssh && is_done_by_ssh(now[i].row->section, now[i].row->key)) continue;
         if (same_value(now[i].value, before[i].value)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -32,22 +33,36 @@ void complain_of_entry(ResolvedConfig& resolved, std::string const& file,
     resolved.problems.push_back(std::move(placed));
 }
 
+std::string left_of(std::vector<SshHost> const& usable) {
+    std::vector<std::string_view> names;
+    for (SshHost const& each : usable) names.push_back(each.host);
+    if (names.empty()) return "leaves no host";
+    return fmt::format("leaves {} {}: {}", names.size(), names.size() == 1 ? "host" : "hosts",
+                       fmt::join(names, ", "));
+}
+
 }  // namespace
 
 void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::string const& file) {
     for (SshHostProblem const& each : hosts.problems) complain_of_entry(resolved, file, each);
     if (!hosts.problems.empty()) return;
     auto const& resources = resolved.config.resources;
-    auto const count = static_cast<int>(hosts.hosts.size());
-    if (count == 0) {
+    std::string const given = file.empty() ? "ssh.hosts" : file;
+    if (hosts.hosts.empty()) {
         std::string const key = file.empty() ? "ssh.hosts" : "ssh.hostfile";
         return complain(resolved, key, "names no host; write hosts = [\"n1\", \"n2 slots=8\"]");
+    }
+    auto const usable = usable_hosts(hosts.hosts, resolved.config.faults.exclude_nodes);
+    auto const count = static_cast<int>(usable.size());
+    if (count < static_cast<int>(hosts.hosts.size()) && count < resources.nodes) {
+        return complain(
+            resolved, "faults.exclude_nodes",
+            fmt::format("{} ({}); resources.nodes = {}", left_of(usable), given, resources.nodes));
     }
     if (resources.nodes > count && !unread(resolved, "resources.nodes")) {
         complain(resolved, "resources.nodes",
                  fmt::format("{} {} given ({}); nearest valid: {}", count,
-                             count == 1 ? "host is" : "hosts are",
-                             file.empty() ? "ssh.hosts" : file, count));
+                             count == 1 ? "host is" : "hosts are", given, count));
     }
     int const spare = std::max(0, count - resources.nodes);
     if (resources.nodes <= count && resources.spares > spare &&
@@ -59,7 +74,7 @@ void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::strin
     if (unread(resolved, "resources.gpus_per_node")) return;
     int const used = std::min(count, resources.nodes + resources.spares);
     for (int i = 0; i < used; ++i) {
-        SshHost const& host = hosts.hosts[static_cast<std::size_t>(i)];
+        SshHost const& host = usable[static_cast<std::size_t>(i)];
         if (host.slots == 0 || host.slots >= resources.gpus_per_node) continue;
         complain(
             resolved, "resources.gpus_per_node",
@@ -91,6 +106,11 @@ void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& bas
         origin.key() = "ssh.hosts";
         resolved.origins.insert(std::move(origin));
     }
+}
+
+bool is_done_by_ssh(std::string_view section, std::string_view key) {
+    return (section == "resources" && key == "spares") ||
+           (section == "faults" && key == "exclude_nodes");
 }
 
 }  // namespace osora::plan

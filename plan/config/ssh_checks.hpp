@@ -5,6 +5,7 @@
 #include "plan/config/ssh_hosts.hpp"
 
 #include <filesystem>
+#include <string_view>
 
 namespace osora::plan {
 
@@ -16,5 +17,8 @@ void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::strin
 /// `config.ssh.hosts` holds them all and `hostfile` is empty, so that a run keeps its hosts when
 /// the file changes. For other backends nothing is looked at.
 void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir);
+
+/// Keys that mean something to this backend and not to the local one.
+[[nodiscard]] bool is_done_by_ssh(std::string_view section, std::string_view key);
 
 }  // namespace osora::plan

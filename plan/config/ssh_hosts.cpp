@@ -196,6 +196,15 @@ SshHosts parse_host_list(std::vector<std::string> const& entries) {
     return std::move(gathering).result();
 }
 
+std::vector<SshHost> usable_hosts(std::vector<SshHost> hosts,
+                                  std::vector<std::string> const& excluded) {
+    std::erase_if(hosts, [&excluded](SshHost const& host) {
+        std::string const name = lower(host.host);
+        return std::ranges::any_of(excluded, [&](auto const& each) { return lower(each) == name; });
+    });
+    return hosts;
+}
+
 std::string to_entry(SshHost const& host) {
     bool const bare = host.host.find(':') == host.host.npos;
     std::string entry = bare ? host.host : fmt::format("[{}]", host.host);

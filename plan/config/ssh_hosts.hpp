@@ -40,6 +40,10 @@ constexpr std::size_t kHostFileBytesMax = 4u << 20;
 /// [ssh] hosts: the same, an entry each.
 [[nodiscard]] SshHosts parse_host_list(std::vector<std::string> const& entries);
 
+/// Without those that `excluded` names (faults.exclude_nodes), as they were.
+[[nodiscard]] std::vector<SshHost> usable_hosts(std::vector<SshHost> hosts,
+                                                std::vector<std::string> const& excluded);
+
 /// As parse_ssh_host() reads it back.
 [[nodiscard]] std::string to_entry(SshHost const& host);
 

@@ -161,6 +161,15 @@ TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
                                  HasSubstr("ssh-keygen -R n0")));
 }
 
+TEST_F(SshRun, AnExcludedHostIsNotUsed) {
+    write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 2, "exclude_nodes = [\"n0\"]\n");
+    auto const ended = submit();
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+    std::vector<std::string> hosts;
+    for (auto const& each : events<protocol::AgentJoined>()) hosts.push_back(each.host);
+    EXPECT_THAT(hosts, testing::UnorderedElementsAre("n1", "n2"));
+}
+
 TEST_F(SshRun, AUserThatIsNotLetInIsRefused) {
     write_run_file("hosts = [\"mallory@n0\"]", 1);
     expect_refusal(submit(),

@@ -17,12 +17,13 @@ Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup&
                      fmt::format("ssh.hosts, entry {}: {}", problem.line, problem.message)};
     }
     auto const nodes = static_cast<std::size_t>(setup.config.resources.nodes);
-    if (found.hosts.size() < nodes) {
+    auto usable = plan::usable_hosts(std::move(found.hosts), setup.config.faults.exclude_nodes);
+    if (usable.size() < nodes) {
         return Error{Errc::invalid_input,
-                     fmt::format("ssh.hosts: {} for {} nodes", found.hosts.size(), nodes)};
+                     fmt::format("ssh.hosts: {} for {} nodes", usable.size(), nodes)};
     }
     SshOptions options;
-    options.hosts = std::move(found.hosts);
+    options.hosts = std::move(usable);
     options.nodes = setup.config.resources.nodes;
     auto const spares = static_cast<std::size_t>(setup.config.resources.spares);
     if (options.hosts.size() > nodes + spares) options.hosts.resize(nodes + spares);

@@ -1,6 +1,7 @@
 #include "plan/config/ssh_hosts.hpp"
 
 #include "plan/config/config_files.hpp"
+#include "plan/config/cross_checks.hpp"
 #include "plan/config/ssh_checks.hpp"
 #include "resolve.hpp"
 
@@ -150,6 +151,25 @@ TEST_F(SshChecks, HostsMustBeThereAndBeEnough) {
         texts(load("hosts = [\"n1;\"]", {"resources.backend=local", "resources.nodes=1"}).problems),
         IsEmpty())
         << "another backend does not care";
+}
+
+TEST_F(SshChecks, ExcludedHostsAreLeftOut) {
+    std::string const three = "hosts = [\"n1\", \"n2 slots=1\", \"eva@n3:23\"]";
+    EXPECT_THAT(texts(load(three).problems), testing::SizeIs(1)) << "n2 has one slot";
+    auto const resolved = load(three, {"faults.exclude_nodes=[\"N2\", \"n9\"]"});
+    EXPECT_THAT(texts(resolved.problems), IsEmpty());
+    EXPECT_THAT(texts(without_effect(resolved)), IsEmpty());
+    EXPECT_EQ(resolved.config.ssh.hosts.size(), 3u) << "another submit may exclude others";
+    EXPECT_THAT(texts(load(three, {"faults.exclude_nodes=[\"n1\", \"n2\"]"}).problems),
+                ElementsAre("--set: faults.exclude_nodes = [\"n1\", \"n2\"]: leaves 1 host: n3 "
+                            "(ssh.hosts); resources.nodes = 2"));
+    EXPECT_THAT(texts(load("hosts = [\"n1\"]", {"faults.exclude_nodes=[\"n1\"]"}).problems),
+                ElementsAre("--set: faults.exclude_nodes = [\"n1\"]: leaves no host (ssh.hosts); "
+                            "resources.nodes = 2"));
+    EXPECT_THAT(
+        texts(load(three, {"faults.exclude_nodes=[\"n2\"]", "resources.spares=1"}).problems),
+        ElementsAre("--set: resources.spares = 1: 0 of the 2 hosts are left; nearest valid: "
+                    "0"));
 }
 
 TEST_F(SshChecks, AHostFileIsKeptAsItWas) {
