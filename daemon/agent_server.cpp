@@ -99,6 +99,9 @@ asio::awaitable<void> AgentServer::shake_hands(std::unique_ptr<TlsStream> stream
     --handshakes_;
     if (shaken.has_value()) {
         adopt(std::move(stream), peer);
+    } else if (shaken.error().code == Errc::unreachable) {
+        // As an agent does that only looks whether there is a way (agent_post).
+        log_.debug("agent connection closed", {{"peer", peer}, {"why", shaken.error().message}});
     } else {
         log_.warning("agent connection refused", {{"peer", peer}, {"why", shaken.error().message}});
     }

@@ -91,6 +91,7 @@ TEST_F(SshRun, TrainsOnThreeHosts) {
     EXPECT_THAT(events<protocol::NodeLost>(), SizeIs(0));
     EXPECT_TRUE(nothing_left());
     EXPECT_THAT(content_of(run_dir() / "agent-2.log"), HasSubstr("agent exits"));
+    EXPECT_THAT(content_of(run_dir() / "controller.log"), Not(HasSubstr("refused")));
 }
 
 TEST_F(SshRun, TheEnvironmentArrivesByteForByte) {

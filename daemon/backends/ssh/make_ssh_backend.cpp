@@ -27,7 +27,7 @@ Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup&
     options.nodes = setup.config.resources.nodes;
     auto const spares = static_cast<std::size_t>(setup.config.resources.spares);
     if (options.hosts.size() > nodes + spares) options.hosts.resize(nodes + spares);
-    options.home = variable_or(setup.environment, "HOME", "");
+    options.login.home = variable_or(setup.environment, "HOME", "");
     options.osorad = std::move(setup.osorad);
     options.start = std::move(setup.start);
     options.start.environment = environment_to_send(setup.environment);

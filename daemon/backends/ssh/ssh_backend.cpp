@@ -92,7 +92,7 @@ bool SshBackend::is_awaited(int node, std::size_t kind) const {
 }
 
 SharedCommand SshBackend::make_command(int node) {
-    SshTarget const target{at(node).host, options_.home};
+    SshTarget const target{at(node).host, options_.login};
     return std::make_shared<SshCommand>(tasks_.executor(), target);
 }
 
@@ -243,6 +243,9 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
         sweeping.pid = each.who.pid;
         sweeping.start_ticks = each.who.start_ticks;
     }
+    // Workers of one node of several do no step without their peers. An only node could train on.
+    auto const end =
+        options_.nodes > 1 ? Clock::now() + options_.sweep_patience : Clock::time_point::max();
     auto pause = kPauseMin;
     while (true) {
         Result<int> swept = Error{Errc::io, ""};
@@ -260,6 +263,14 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
         }
         log_.warning("agent not stopped", {{"node", node}, {"why", swept.error().message}});
         if (is_awaited(node, 0)) break;
+        if (Clock::now() >= end) {
+            AgentExited unknown;
+            unknown.node = node;
+            unknown.attempt = order.attempt;
+            unknown.processes_left = -1;
+            report(std::move(unknown));
+            break;
+        }
         co_await pause_for(pause);
         pause = std::min(pause * 2, kPauseMax);
     }

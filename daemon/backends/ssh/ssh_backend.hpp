@@ -17,13 +17,15 @@
 namespace osora::daemon {
 
 struct SshOptions {
-    std::vector<plan::SshHost> hosts;   // of node 0, 1..., then spares
-    int nodes = 1;                      // of the run
-    std::string home;                   // SshTarget
-    std::filesystem::path osorad;       // there, too, or else copied
-    AgentStart start;                   // node and log are filled in
-    int connections_max = 32;           // that are being made at a time
-    std::chrono::seconds patience{20};  // with a host that has been in the run and does not answer
+    std::vector<plan::SshHost> hosts;  // of node 0, 1..., then spares
+    int nodes = 1;                     // of the run
+    SshLogin login;
+    std::filesystem::path osorad;  // there, too, or else copied
+    AgentStart start;              // node and log are filled in
+    int connections_max = 32;      // that are being made at a time
+    // With a host that has been in the run and does not answer: until another agent is not wanted
+    // there any more, and until an end of the last one is not waited for (one of several nodes).
+    std::chrono::seconds patience{10}, sweep_patience{5};
 };
 
 class SshBackend final : public Backend {

@@ -68,10 +68,23 @@ std::string methods_of(ssh_session session) {
     return names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", "));
 }
 
+/// libssh replaces "%h" and the like.
+std::string without_expansion(std::string_view path) {
+    std::string made;
+    for (char const each : path) made.append(each == '%' ? 2 : 1, each);
+    return made;
+}
+
 }  // namespace
 
-std::string by_hand(plan::SshHost const& host) {
-    return fmt::format("ssh {}{}{}", host.port == 22 ? "" : fmt::format("-p {} ", host.port),
+std::string by_hand(SshTarget const& target) {
+    auto const& [host, login] = target;
+    std::string const key = login.identity.empty() ? "" : fmt::format("-i {} ", login.identity);
+    std::string const known = login.known_hosts.empty()
+                                  ? ""
+                                  : fmt::format("-o UserKnownHostsFile={} ", login.known_hosts);
+    return fmt::format("ssh {}{}{}{}{}", key, known,
+                       host.port == 22 ? "" : fmt::format("-p {} ", host.port),
                        host.user.empty() ? "" : host.user + "@", host.host);
 }
 
@@ -102,9 +115,9 @@ asio::awaitable<Result<void>> SshConnection::activity() {
     Clock::duration const left = deadline_ - Clock::now();
     if (interrupted_) co_return Error{Errc::cancelled, "not wanted any more"};
     if (left <= Clock::duration::zero()) co_return Error{Errc::timed_out, "no answer in time"};
-    // libssh says that it wants to write also when nothing is left to be written: a socket that
-    // takes more is no news twice in a row.
-    bool const wants = (ssh_get_poll_flags(session_.get()) & SSH_WRITE_PENDING) != 0;
+    // What libssh has not written yet; its poll flags ask for a socket that takes more even when
+    // there is nothing. While it waits for room, an answer may have to be read first.
+    bool const wants = (ssh_get_status(session_.get()) & SSH_WRITE_PENDING) != 0;
     bool const writes = wants && !waited_for_write_;
     waited_for_write_ = writes;
     milliseconds const longest = wants && !writes ? kPauseOfWrites : kLongestWait;
@@ -176,10 +189,18 @@ Result<void> SshConnection::configure() {
     if (good && !target_.host.user.empty()) {
         good = ssh_options_set(session, SSH_OPTIONS_USER, target_.host.user.c_str()) == SSH_OK;
     }
-    if (good && !target_.home.empty()) {
-        std::string const folder = target_.home + "/.ssh";
+    SshLogin const& login = target_.login;
+    if (good && !login.home.empty()) {
+        std::string const folder = login.home + "/.ssh";
         good = ssh_options_set(session, SSH_OPTIONS_SSH_DIR, folder.c_str()) == SSH_OK;
     }
+    auto const set_file = [&](ssh_options_e option, std::string_view path) {
+        if (path.empty() || !good) return;
+        std::string const text = without_expansion(path);
+        good = ssh_options_set(session, option, text.c_str()) == SSH_OK;
+    };
+    set_file(SSH_OPTIONS_IDENTITY, login.identity);
+    set_file(SSH_OPTIONS_KNOWNHOSTS, login.known_hosts);
     ssh_set_blocking(session, 0);
     if (!good) return failure("options");
     return {};
@@ -211,7 +232,7 @@ Result<void> SshConnection::check_host_key() const {
     if (state == SSH_KNOWN_HOSTS_ERROR) return failure("known_hosts");
     return Error{Errc::invalid_input,
                  fmt::format("its host key is not known ({}); look at it and accept it with: {}",
-                             shown, by_hand(host))};
+                             shown, by_hand(target_))};
 }
 
 asio::awaitable<Result<void>> SshConnection::log_in() {
@@ -226,11 +247,13 @@ asio::awaitable<Result<void>> SshConnection::log_in() {
     auto const shown = co_await settle(show, SSH_AUTH_AGAIN);
     if (shown.has_error()) co_return shown.error();
     if (*shown == SSH_AUTH_SUCCESS) co_return Result<void>();
+    SshLogin const& login = target_.login;
     std::string const who = target_.host.user.empty() ? "" : "user " + target_.host.user + ": ";
     co_return Error{Errc::invalid_input,
-                    fmt::format("{}no key of the ssh agent or of ~/.ssh was accepted (it takes: "
+                    fmt::format("{}no key of the ssh agent or of {} was accepted (it takes: "
                                 "{}); without a question this must work: {} true",
-                                who, methods_of(session_.get()), by_hand(target_.host))};
+                                who, login.identity.empty() ? "~/.ssh" : "ssh.identity",
+                                methods_of(session_.get()), by_hand(target_))};
 }
 
 }  // namespace osora::daemon

@@ -18,9 +18,13 @@ struct ssh_session_struct;
 
 namespace osora::daemon {
 
+struct SshLogin {
+    std::string home;  // its .ssh holds keys and known_hosts; "": as the user database says
+    std::string identity, known_hosts;  // files; "": those of home
+};
 struct SshTarget {
     plan::SshHost host;
-    std::string home;  // its .ssh holds keys and known_hosts; "": as the user database says
+    SshLogin login;
 };
 
 class SshConnection {
@@ -69,6 +73,6 @@ private:
 };
 
 /// How a user logs in by hand, and so sees and accepts a host's key: "ssh -p 2222 eva@n1".
-[[nodiscard]] std::string by_hand(plan::SshHost const& host);
+[[nodiscard]] std::string by_hand(SshTarget const& target);
 
 }  // namespace osora::daemon

@@ -41,6 +41,12 @@ FaultSpec with_spare() {
     return spec;
 }
 
+FaultSpec one_restart() {
+    FaultSpec spec;
+    spec.max_restarts = 1;
+    return spec;
+}
+
 FaultSpec with_env(std::string const& name, std::string const& value) {
     FaultSpec spec;
     spec.env[name] = value;
@@ -207,6 +213,15 @@ std::vector<FaultRow> machine_rows() {
          Verdict::ok,
          2,
          40,
+         node_lost},
+        {"power_off_without_spare",
+         {"ssh"},
+         false,
+         one_restart(),
+         control_machine("power", "off"),
+         Verdict::node_fault,
+         1,
+         30,
          node_lost},
         {"node_crash", kNetworked, false, with_spare(), control_machine("power", "crash"),
          Verdict::ok, 2, 40, node_lost},
