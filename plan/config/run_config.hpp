@@ -4,6 +4,7 @@
 
 #include "base/auto_or.hpp"
 #include "plan/config/slurm_section.hpp"
+#include "plan/config/ssh_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -25,10 +26,6 @@ struct ResourcesSection {
     int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
     int spares = 0;
     std::string time_limit;  // "HH:MM:SS", "D-HH:MM:SS" or ""
-};
-struct SshSection {
-    std::vector<std::string> hosts;
-    std::string hostfile;
 };
 struct ModelSection {
     std::string arch = "stdit3-tiny";
@@ -148,7 +145,6 @@ struct RunConfig {
 BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, spares, time_limit))
-BOOST_DESCRIBE_STRUCT(SshSection, (), (hosts, hostfile))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
 BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
 BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))

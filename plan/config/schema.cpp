@@ -86,6 +86,12 @@ constexpr std::array kRows{
     SchemaRow{.section = "ssh", .key = "hostfile",
               .doc = "File with a line \"host slots=8 port=22 user=x\" for each host.",
               .shape = Shape::path},
+    SchemaRow{.section = "ssh", .key = "identity",
+              .doc = "Private key without a passphrase; empty: the ssh agent's, ~/.ssh.",
+              .example = "\"/home/eva/.ssh/id_cluster\"", .shape = Shape::path},
+    SchemaRow{.section = "ssh", .key = "known_hosts",
+              .doc = "File of the hosts' keys; empty: ~/.ssh/known_hosts.",
+              .example = "\"known_hosts\"", .shape = Shape::path},
 
     SchemaRow{.section = "model", .key = "arch", .doc = "Architecture.", .choices = kArchs,
               .in_template = true},

@@ -41,6 +41,11 @@ std::string left_of(std::vector<SshHost> const& usable) {
                        fmt::join(names, ", "));
 }
 
+/// The controller has another working directory.
+void make_absolute(std::string& path, std::filesystem::path const& base_dir) {
+    if (!path.empty()) path = (base_dir / path).lexically_normal().string();
+}
+
 }  // namespace
 
 void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::string const& file) {
@@ -86,6 +91,8 @@ void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::strin
 void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir) {
     auto& ssh = resolved.config.ssh;
     if (resolved.config.resources.backend != "ssh") return;
+    make_absolute(ssh.identity, base_dir);
+    make_absolute(ssh.known_hosts, base_dir);
     if (unread(resolved, "ssh.hosts") || unread(resolved, "ssh.hostfile")) return;
     if (!ssh.hosts.empty() && !ssh.hostfile.empty()) {
         return complain(resolved, "ssh.hostfile", "ssh.hosts is given, too: keep one of the two");

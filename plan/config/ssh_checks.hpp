@@ -15,7 +15,7 @@ void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::strin
 
 /// What check_ssh_hosts() says of the hosts that the run file gives, here or in a file. On success
 /// `config.ssh.hosts` holds them all and `hostfile` is empty, so that a run keeps its hosts when
-/// the file changes. For other backends nothing is looked at.
+/// the file changes; paths are absolute. For other backends nothing is looked at.
 void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir);
 
 /// Keys that mean something to this backend and not to the local one.

@@ -162,6 +162,22 @@ TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
                                  HasSubstr("ssh-keygen -R n0")));
 }
 
+TEST_F(SshRun, KeysOfTheRunFileLetIn) {
+    fs::create_directories(folder_ / "home/.ssh");
+    fs::copy(bed().folder() / "ssh/id", folder_ / "key");
+    fs::copy(bed().folder() / "ssh/known_hosts", folder_ / "known");
+    std::string const home = "HOME=" + (folder_ / "home").string();
+    write_run_file("hosts = [\"n0\"]\nknown_hosts = \"known\"", 1);
+    expect_refusal(submit({home}), HasSubstr("no key of the ssh agent or of ~/.ssh was accepted"));
+    fs::remove_all(folder_ / "state");
+    write_run_file("hosts = [\"n0\"]\nidentity = \"key\"", 1);
+    expect_refusal(submit({home}), HasSubstr("its host key is not known"));
+    fs::remove_all(folder_ / "state");
+    write_run_file("hosts = [\"n0\"]\nidentity = \"key\"\nknown_hosts = \"known\"", 1);
+    auto const ended = submit({home});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
+}
+
 TEST_F(SshRun, AnExcludedHostIsNotUsed) {
     write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 2, "exclude_nodes = [\"n0\"]\n");
     auto const ended = submit();

@@ -28,6 +28,8 @@ Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup&
     auto const spares = static_cast<std::size_t>(setup.config.resources.spares);
     if (options.hosts.size() > nodes + spares) options.hosts.resize(nodes + spares);
     options.login.home = variable_or(setup.environment, "HOME", "");
+    options.login.identity = setup.config.ssh.identity;
+    options.login.known_hosts = setup.config.ssh.known_hosts;
     options.osorad = std::move(setup.osorad);
     options.start = std::move(setup.start);
     options.start.environment = environment_to_send(setup.environment);

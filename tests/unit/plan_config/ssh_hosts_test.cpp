@@ -172,6 +172,20 @@ TEST_F(SshChecks, ExcludedHostsAreLeftOut) {
                     "0"));
 }
 
+TEST_F(SshChecks, FilesOfKeysAreFoundFromTheRunFile) {
+    std::string const hosts = "hosts = [\"n1\", \"n2\"]\n";
+    EXPECT_THAT(
+        texts(load(hosts + "identity = \"key\"").problems),
+        ElementsAre("run.toml:12: ssh.identity: key: no such file (looked in the run file's "
+                    "folder)"));
+    write("key", "");
+    write("known", "");
+    auto const resolved = load(hosts + "identity = \"key\"\nknown_hosts = \"known\"");
+    EXPECT_THAT(texts(resolved.problems), IsEmpty());
+    EXPECT_EQ(resolved.config.ssh.identity, folder_ / "key") << "the controller is elsewhere";
+    EXPECT_EQ(resolved.config.ssh.known_hosts, folder_ / "known");
+}
+
 TEST_F(SshChecks, AHostFileIsKeptAsItWas) {
     write("hosts", "n1 slots=8\nn2 port=23 # two\nn3\n");
     auto const resolved = load("hostfile = \"hosts\"");
