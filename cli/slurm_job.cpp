@@ -40,6 +40,7 @@ Result<Captured> run_slurm(Context const& context, std::string_view name,
     OSORA_TRY(spawning.program, find_in_path(name, path));
     spawning.arguments = std::move(arguments);
     spawning.environment = command_environment(context);
+    if (name == "sbatch") spawning.environment = protocol::for_sbatch(spawning.environment);
     return run_captured(std::move(spawning), kCommandLimit, input);
 }
 

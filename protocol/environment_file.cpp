@@ -94,6 +94,17 @@ Environment without_slurm_job(Environment const& environment) {
     return kept;
 }
 
+Environment for_sbatch(Environment const& environment) {
+    constexpr std::array<std::string_view, 8> kKept{"PATH", "HOME",  "USER",       "LOGNAME",
+                                                    "LANG", "SHELL", "KRB5CCNAME", "TZ"};
+    Environment kept = without_slurm_job(environment);
+    std::erase_if(kept, [&](std::string const& entry) {
+        auto const name = name_of(entry);
+        return !name.starts_with("SLURM_") && std::ranges::count(kKept, name) == 0;
+    });
+    return kept;
+}
+
 Environment entered(Environment submitted, Environment const& here) {
     for (std::string const& entry : here) {
         std::string_view const name = name_of(entry);

@@ -26,6 +26,10 @@ inline constexpr std::size_t kVariableBytesMax = (128 << 10) - 1;
 /// the submitter itself was in.
 [[nodiscard]] Environment without_slurm_job(Environment const& environment);
 
+/// What sbatch is run with: enough to find Slurm and the user's home, and nothing that --export=ALL
+/// would carry into the job, where RUN_DIR/environment is what counts.
+[[nodiscard]] Environment for_sbatch(Environment const& environment);
+
 /// `submitted`, with what Slurm (or whoever started this program) has said of this very place put
 /// over it: SLURM_*, the visible devices, TMPDIR.
 [[nodiscard]] Environment entered(Environment submitted, Environment const& here);

@@ -23,7 +23,7 @@ Words shared(std::string const& job_id, Words const& hosts) {
             "--overlap",
             "--mpi=none",
             "--cpu-bind=none",
-            "--export=ALL",  // --export=NIL of the job would be inherited
+            "--export=ALL",
             "--quit-on-interrupt"};
 }
 

@@ -75,10 +75,12 @@ Lines options_of(JobRequest const& request) {
     ask_for_cores(request, options);
     if (!resources.time_limit.empty()) options.push_back("--time=" + resources.time_limit);
     options.push_back(fmt::format("--signal=B:USR2@{}", warning_s(resources.time_limit)));
-    // osora restarts what can be restarted: a lost node must not end the job.
+    // osora restarts what can be restarted: a lost node must not end the job. sbatch is run with
+    // few variables; for NIL and NONE slurmd 22.05 looks up a login environment, which takes a
+    // second.
     options.insert(options.end(), {"--no-requeue", "--no-kill", "--open-mode=append",
                                    fmt::format("--output={}/job-%j.log", pattern(request.run_dir)),
-                                   "--export=NIL"});
+                                   "--export=ALL"});
     std::array const asked{std::pair{"--partition=", slurm.partition},
                            std::pair{"--account=", slurm.account},
                            std::pair{"--qos=", slurm.qos},

@@ -252,9 +252,7 @@ TEST(Fuzz, AgentAgainstAnyControllerAndWorker) {
                       epoch = static_cast<int>(mutator.pick(4));
             auto order = decode_message<ToAgent>(mutator.mutate(orders));
             if (order.has_value()) {
-                daemon::ControllerSaid said;
-                said.message = std::move(*order);
-                feed(std::move(said));
+                feed(daemon::AgentInput(std::in_place_type<daemon::ControllerSaid>, *order));
             }
             auto word = decode_message<FromWorker>(mutator.mutate(words));
             if (word.has_value()) feed(daemon::WorkerSaid{epoch, rank, *word});

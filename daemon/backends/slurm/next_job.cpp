@@ -54,15 +54,18 @@ Result<std::string> ask_slurm(Environment const& environment, std::string const&
 }
 
 Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record,
-                                    std::vector<std::string> const& bad) {
+                                    std::vector<std::string> const& bad, bool at_once) {
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
     // The command line wins over the script, whose exclusions may be older.
-    std::vector<std::string> arguments{"--parsable", "--dependency=afternotok:" + id,
-                                       "--kill-on-invalid-dep=yes"};
+    std::vector<std::string> arguments{"--parsable"};
+    if (!at_once) {
+        arguments.insert(arguments.end(),
+                         {"--dependency=afternotok:" + id, "--kill-on-invalid-dep=yes"});
+    }
     if (!bad.empty()) arguments.push_back("--exclude=" + slurm::join_hosts(bad));
     arguments.push_back(next.paths.job_script().string());
-    Environment const clean = protocol::without_slurm_job(next.environment);
-    OSORA_TRY(auto const output, ask_slurm(clean, "sbatch", std::move(arguments)));
+    OSORA_TRY(auto const output,
+              ask_slurm(protocol::for_sbatch(next.environment), "sbatch", std::move(arguments)));
     std::string const name = record.job.name;
     OSORA_TRY(record.job, slurm::parse_submitted(output));
     record.job.name = name;
@@ -129,7 +132,9 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
     ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
     std::string refused;
     if (step.rung == slurm::Rung::follow_job) {
-        auto const follows = submit_follower(next, record, bad);
+        // A job with a dead node leaves the queue when Slurm misses that node, minutes later.
+        bool const at_once = state.nodes_usable < state.nodes_needed;
+        auto const follows = submit_follower(next, record, bad, at_once);
         if (follows.has_value()) return *follows + ": " + step.reason;
         refused = " (" + follows.error().message + ")";
         state.can_submit = false;

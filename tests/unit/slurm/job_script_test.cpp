@@ -53,7 +53,7 @@ TEST(JobScript, WholeNodesWithEverythingSaid) {
               "#SBATCH --no-kill\n"
               "#SBATCH --open-mode=append\n"
               "#SBATCH --output=/shared/osora/runs/stage1-0042/job-%j.log\n"
-              "#SBATCH --export=NIL\n"
+              "#SBATCH --export=ALL\n"
               "#SBATCH --partition=gpu\n"
               "#SBATCH --account=proj\n"
               "#SBATCH --qos=high\n"
