@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -43,6 +44,7 @@ struct Image {
     int death_signal;
     bool new_session;
     pid_t parent;
+    std::vector<cpu_set_t> cpus;  // one mask; empty: as the parent
 };
 
 std::vector<char const*> pointers(std::vector<std::string> const& texts) {
@@ -50,6 +52,16 @@ std::vector<char const*> pointers(std::vector<std::string> const& texts) {
     for (std::string const& text : texts) result.push_back(text.c_str());
     result.push_back(nullptr);
     return result;
+}
+
+std::vector<cpu_set_t> mask_of(std::vector<int> const& cpus) {
+    int const last = cpus.empty() ? -1 : *std::ranges::max_element(cpus);
+    std::vector<cpu_set_t> mask(static_cast<std::size_t>(last / CPU_SETSIZE + 1));
+    if (last < 0) return {};
+    for (int const cpu : cpus) {
+        if (cpu >= 0) CPU_SET_S(cpu, mask.size() * sizeof(cpu_set_t), mask.data());
+    }
+    return mask;
 }
 
 [[noreturn]] void give_up(int report, Stage stage) {
@@ -113,6 +125,9 @@ void reset_signals() {
         give_up(report, Stage::directory);
     }
     reset_signals();
+    if (!image.cpus.empty()) {  // an advice: what the kernel refuses changes nothing
+        ::sched_setaffinity(0, image.cpus.size() * sizeof(cpu_set_t), image.cpus.data());
+    }
     ::execve(image.program, const_cast<char* const*>(image.argv.data()),
              const_cast<char* const*>(image.envp.data()));
     give_up(report, Stage::exec);
@@ -157,7 +172,8 @@ Result<Child> spawn(SpawnOptions const& options) {
                     options.working_directory.empty() ? nullptr : options.working_directory.c_str(),
                 .death_signal = options.death_signal,
                 .new_session = options.new_session,
-                .parent = ::getpid()};
+                .parent = ::getpid(),
+                .cpus = mask_of(options.cpus)};
     bool const has_input = std::ranges::any_of(
         options.descriptors, [](auto const& each) { return each.second == STDIN_FILENO; });
     if (!has_input) image.descriptors.emplace_back(null.get(), STDIN_FILENO);

@@ -24,6 +24,7 @@ struct SpawnOptions {
     std::vector<std::pair<int, int>> descriptors = {};
     int death_signal = SIGKILL;  // sent to the child when the spawning thread ends; 0: none
     bool new_session = false;    // else a new process group of the same session
+    std::vector<int> cpus = {};  // to run on, if the kernel lets it; empty: as the parent
 };
 
 /// A child of this process: leader of its own process group. Not reaped and not killed by its

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,6 +240,25 @@ TEST(Environments, NamesAreWholeNames) {
     EXPECT_THAT(environment, ElementsAre("AB=2", "EMPTY=", "A=3"));
     EXPECT_EQ(variable_or(environment, "AB", "x"), "2");
     EXPECT_EQ(variable_or(environment, "B", "x"), "x");
+}
+
+TEST_F(Processes, RunOnTheCpusTheyAreGiven) {
+    cpu_set_t mine;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof mine, &mine), 0);
+    int last = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(last, &mine)) --last;
+    auto options = shell("grep Cpus_allowed_list /proc/self/status >cpus; echo 1 >done");
+    options.cpus = {last};
+    Child const child = *spawn(options);
+    EXPECT_EQ(number_in(file("done")), 1);
+    (void)reap(child);
+    EXPECT_EQ(*read_file(file("cpus")), "Cpus_allowed_list:\t" + std::to_string(last) + "\n");
+}
+
+TEST_F(Processes, StartOnAnyCpuWhenTheKernelHasNoneOfThem) {
+    auto options = shell("exit 7");
+    options.cpus = {65'000};
+    EXPECT_EQ(reap(*spawn(options)).exit_code, 7);
 }
 
 }  // namespace
