@@ -38,6 +38,13 @@ else()
   osora_feature(SLURM MISSING "slurm/spank.h is not there (libslurm-dev)")
 endif()
 
+pkg_check_modules(hwloc QUIET IMPORTED_TARGET hwloc>=2.0)
+if(hwloc_FOUND)
+  osora_feature(HWLOC FOUND "ranks are bound to cores, hwloc ${hwloc_VERSION}")
+else()
+  osora_feature(HWLOC MISSING "hwloc is not there (libhwloc-dev): ranks are not bound to cores")
+endif()
+
 pkg_check_modules(tesseract QUIET IMPORTED_TARGET tesseract lept)
 if(tesseract_FOUND)
   osora_feature(OCR FOUND "tesseract ${tesseract_tesseract_VERSION}")

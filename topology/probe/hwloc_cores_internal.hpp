@@ -1,0 +1,24 @@
+// Private to the reader and its tests: hwloc's topology as plain cores.
+#pragma once
+
+#include "topology/core_binding.hpp"
+
+#include <hwloc.h>
+
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace osora::topology {
+
+struct DestroyTopology {
+    void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
+};
+using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
+
+/// Looks at cores, packages and NUMA nodes only; not loaded yet. Empty: hwloc cannot.
+[[nodiscard]] Topology new_topology();
+/// Of a loaded topology, with those hardware threads that are among `usable`.
+[[nodiscard]] std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable);
+
+}  // namespace osora::topology
