@@ -226,6 +226,13 @@ bool is_among(std::vector<ActiveRun> const& runs, int number) {
         runs, [number](ActiveRun const& each) { return each.known.folder.number == number; });
 }
 
+/// What only `osora status RUN` tells.
+protocol::json::object to_detailed_object(ActiveRun const& run) {
+    auto object = to_object(run);
+    object["rank_cpus"] = protocol::to_json(run.known.view.rank_cpus);
+    return object;
+}
+
 int all(Context const& context, bool json, int limit) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
@@ -299,7 +306,7 @@ int run(Context const& context, Arguments const& arguments) {
     ActiveRun one{std::move(*known), here, {}};
     settle(one, look);
     if (json) {
-        print_json("status", {{"runs", protocol::json::array{to_object(one)}}});
+        print_json("status", {{"runs", protocol::json::array{to_detailed_object(one)}}});
     } else {
         print_one(one, context.terminal.columns);
     }

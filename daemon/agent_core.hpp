@@ -53,6 +53,12 @@ struct WorkerSpawned {
     int epoch = 0, rank = 0;
     int pid = 0;
     std::string error;  // why it could not be started; then pid is 0 and no WorkerExited follows
+    std::string cpus = {};  // that it is bound to, as Linux writes lists; "": to none
+};
+/// Said before the WorkerSpawned of an epoch whose ranks run on any core.
+struct RanksNotBound {
+    int epoch = 0;
+    std::string why;
 };
 struct WorkerSaid {
     int epoch = 0, rank = 0;
@@ -78,9 +84,9 @@ struct StacksReady {
     std::vector<protocol::RankState> ranks;
 };
 struct AgentTick {};  // next_deadline() has come
-using AgentInput =
-    std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid, StoreBound,
-                 WorkerSpawned, WorkerSaid, WorkerStepped, WorkerExited, StacksReady, AgentTick>;
+using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
+                                StoreBound, WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped,
+                                WorkerExited, StacksReady, AgentTick>;
 
 /// Exit codes of an agent: it was not let in; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;

@@ -20,6 +20,7 @@ struct WorkerState {
     int pid = 0, steps = 0;
     int step_when_told = -1;  // to stop after its step
     std::string last_words;   // of WorkerFailed
+    std::string cpus;         // bound to
     protocol::RankPulse pulse;
     MonotonicTime last_heard{};
 };
@@ -59,6 +60,7 @@ private:
 
     // agent_workers.cpp
     void on(WorkerSpawned const& input);
+    void on(RanksNotBound const& input);
     void on(WorkerSaid const& input);
     void on(WorkerStepped const& input);
     void on(WorkerExited const& input);

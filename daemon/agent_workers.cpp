@@ -68,6 +68,7 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
     WorkerState* worker = worker_at(input.epoch, input.rank);
     if (worker == nullptr || !worker->alive) return;
     worker->pid = input.pid;
+    worker->cpus = input.cpus;
     if (input.pid <= 0) {
         worker->alive = false;
         worker->last_words = "cannot be started: " + input.error;
@@ -79,8 +80,21 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
         started.node = options_.node;
         started.rank = input.rank;
         started.pid = input.pid;
+        started.cpus = input.cpus;
         report(std::move(started));
     }
+}
+
+/// Nodes are mostly alike: one says it for all.
+void AgentCore::Impl::on(RanksNotBound const& input) {
+    if (input.epoch != epoch_ || options_.node != 0) return;
+    RunNotice notice;
+    notice.epoch = epoch_;
+    notice.node = options_.node;
+    notice.kind = "not_bound";
+    notice.severity = "info";
+    notice.detail = "ranks are not bound to cores: " + input.why;
+    report(std::move(notice));
 }
 
 void AgentCore::Impl::on(WorkerSaid const& input) {
@@ -108,7 +122,8 @@ void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
         worker_failed(rank, {epoch_, rank, kExitConfiguration, 0, false});
         return;
     }
-    report(RankStarted{epoch_, options_.node, rank, worker.pid, message.start_step, message.facts});
+    report(RankStarted{epoch_, options_.node, rank, worker.pid, message.start_step, message.facts,
+                       worker.cpus});
 }
 
 void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {

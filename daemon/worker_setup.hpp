@@ -19,6 +19,7 @@ struct WorkerPlace {
     int agent_fd = -1;  // numbers in the child; -1: none
     int store_fd = -1;
     int step_fd = -1;
+    std::vector<int> cpus = {};  // to run on; empty: any
 };
 
 struct WorkerSetup {

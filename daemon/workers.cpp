@@ -73,13 +73,17 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
     // A program of the user's own binds the port itself.
     if (store && !options_.exec) store_socket = std::move(store->socket);
     store.reset();
+    std::vector<std::vector<int>> cpus;
+    if (job.has_value()) cpus = bind(*job, launch);
+    cpus.resize(static_cast<std::size_t>(launch.local_world_size));
     for (int local_rank = 0; local_rank < launch.local_world_size; ++local_rank) {
         int const rank = launch.first_rank + local_rank;
         WorkerPlace const place{.launch = launch,
                                 .local_rank = local_rank,
                                 .agent_fd = options_.exec ? -1 : kAgentFd,
                                 .store_fd = rank == 0 && store_socket.is_open() ? kStoreFd : -1,
-                                .step_fd = options_.exec ? kStepFd : -1};
+                                .step_fd = options_.exec ? kStepFd : -1,
+                                .cpus = cpus[static_cast<std::size_t>(local_rank)]};
         Result<void> started =
             job.has_error() ? Result<void>(job.error()) : start_one(*job, place, store_socket);
         if (started.has_value()) continue;
@@ -90,6 +94,19 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         failed.error = started.error().message;
         on_input_(std::move(failed));
     }
+}
+
+/// The CPUs of each rank; empty when they are not bound.
+std::vector<std::vector<int>> Workers::bind(plan::WorkerJob const& job,
+                                            protocol::LaunchWorkers const& launch) {
+    if (!job.config.resources.bind_cpus) return {};
+    if (!cores_) cores_ = read_node_cores("/");
+    auto binding = bind_workers(*cores_, job, options_.environment, launch.local_world_size);
+    if (binding.cpus.empty()) {
+        log_.info("ranks are not bound to cores", {{"why", binding.reason}});
+        on_input_(RanksNotBound{launch.epoch, binding.reason});
+    }
+    return std::move(binding.cpus);
 }
 
 Descriptor Workers::open_log(int epoch, int rank) {
@@ -129,7 +146,8 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
                          .working_directory = setup.working_directory,
                          .descriptors = {{log.get(), STDOUT_FILENO}, {log.get(), STDERR_FILENO}},
                          .death_signal = SIGKILL,
-                         .new_session = false};
+                         .new_session = false,
+                         .cpus = place.cpus};
     if (place.agent_fd >= 0) options.descriptors.emplace_back(theirs.get(), place.agent_fd);
     if (place.store_fd >= 0) options.descriptors.emplace_back(store.get(), place.store_fd);
     if (place.step_fd >= 0) options.descriptors.emplace_back(steps.get(), place.step_fd);
@@ -142,6 +160,8 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     spawned.epoch = epoch;
     spawned.rank = rank;
     spawned.pid = child.id.pid;
+    // As the kernel has it: it may have refused.
+    if (!place.cpus.empty()) spawned.cpus = cpus_of_process(child.id.pid);
     on_input_(std::move(spawned));
     if (ours.is_open()) watch_link(worker, ours.release());
     if (records.is_open()) {

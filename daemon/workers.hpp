@@ -8,6 +8,7 @@
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/frame_connection.hpp"
+#include "daemon/rank_binding.hpp"
 #include "daemon/step_watch.hpp"
 #include "daemon/store_port.hpp"
 #include "daemon/worker_setup.hpp"
@@ -34,8 +35,8 @@ class Workers {
 public:
     using OnInput = std::function<void(AgentInput)>;
 
-    /// `on_input` takes WorkerSpawned, WorkerSaid, WorkerStepped and WorkerExited; never called
-    /// from inside a call of this class, except start().
+    /// `on_input` takes WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped and WorkerExited;
+    /// never called from inside a call of this class, except start().
     Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput on_input);
 
     /// Reads job.json and starts the ranks of `launch`; answers WorkerSpawned for each. `store`:
@@ -52,6 +53,8 @@ private:
         ProcessId id;
         std::shared_ptr<FrameConnection> link;  // none for `exec`
     };
+    [[nodiscard]] std::vector<std::vector<int>> bind(plan::WorkerJob const& job,
+                                                     protocol::LaunchWorkers const& launch);
     [[nodiscard]] Result<void> start_one(plan::WorkerJob const& job, WorkerPlace place,
                                          Descriptor const& store);
     [[nodiscard]] Descriptor open_log(int epoch, int rank);
@@ -70,6 +73,7 @@ private:
     StepWatch steps_;                                // exec
     StepWatch::FindStep find_step_;                  // exec: of the run's step_pattern
     long oom_kills_ = 0;
+    std::optional<NodeCores> cores_;  // read when first needed
 };
 
 }  // namespace osora::daemon

@@ -158,10 +158,10 @@ void RunWriter::on(LaunchOrdered const& event, std::int64_t) {
 void RunWriter::on(RankStarted const& event, std::int64_t) {
     auto const device = event.facts.find("device");
     execute(connection_,
-            "INSERT INTO run_rank VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(run_id,rank) DO UPDATE "
-            "SET node=?3,epoch=?4,pid=?5,start_step=?6,device=?7",
+            "INSERT INTO run_rank VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(run_id,rank) DO "
+            "UPDATE SET node=?3,epoch=?4,pid=?5,start_step=?6,device=?7,cpus=?8",
             run_.run_id, event.rank, event.node, event.epoch, event.pid, event.start_step,
-            device == event.facts.end() ? std::string() : device->second);
+            device == event.facts.end() ? std::string() : device->second, event.cpus);
     for (auto const& [key, value] : event.facts) merge_fact(facts(kind_of_fact(key)), key, value);
 }
 

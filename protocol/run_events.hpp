@@ -55,8 +55,7 @@ struct PlanChosen {
 struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
-    int pid = 0;
-    int life = 0;  // 0-based count of controllers of this run
+    int pid = 0, life = 0;  // life: 0-based count of controllers of this run
 };
 struct AgentJoined {
     static constexpr std::string_view kType = "agent_joined";
@@ -84,6 +83,7 @@ struct RankStarted {
     static constexpr std::string_view kType = "rank_started";
     int epoch = 0, node = 0, rank = 0, pid = 0, start_step = 0;
     std::map<std::string, std::string> facts;  // as the worker saw them after start
+    std::string cpus = {};                     // that it is bound to: "0-15,64-79"; "": to none
 };
 struct RankFailed {
     static constexpr std::string_view kType = "rank_failed";
@@ -156,7 +156,7 @@ BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))
 BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
 BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (epoch, world_size, store_host, store_port))
-BOOST_DESCRIBE_STRUCT(RankStarted, (), (epoch, node, rank, pid, start_step, facts))
+BOOST_DESCRIBE_STRUCT(RankStarted, (), (epoch, node, rank, pid, start_step, facts, cpus))
 BOOST_DESCRIBE_STRUCT(RankFailed, (),
                       (epoch, node, rank, exit_code, signal, oom_killed, message, tail))
 BOOST_DESCRIBE_STRUCT(NodeFinished, (), (epoch, node, steps, stopped))

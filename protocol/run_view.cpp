@@ -10,6 +10,7 @@
 namespace osora::protocol {
 namespace {
 
+constexpr int kRanksBound = 4096;   // whose CPUs are kept: views are copied
 constexpr double kSmoothing = 0.1;  // weight of a new step in smooth_loss
 
 template <class T>
@@ -169,6 +170,7 @@ void on(RunView& view, ControllerStarted const& event, std::int64_t) {
 void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
     if (event.epoch != view.status.epoch) return;
     view.node_views.assign(view.status.nodes.size(), {});
+    view.rank_cpus.clear();
     view.straggler.reset();
     view.recent_steps.clear();
     view.smoothed_steps = 0;
@@ -177,6 +179,11 @@ void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
 void on(RunView& view, RankStarted const& event, std::int64_t) {
     if (event.epoch != view.status.epoch) return;
     view.start_step = event.start_step;
+    if (!event.cpus.empty() && event.rank >= 0 && event.rank < kRanksBound) {
+        auto const rank = static_cast<std::size_t>(event.rank);
+        if (view.rank_cpus.size() <= rank) view.rank_cpus.resize(rank + 1);
+        view.rank_cpus[rank] = event.cpus;
+    }
     if (view.recent_steps.empty()) view.steps_done = event.start_step;
 }
 

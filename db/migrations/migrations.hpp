@@ -7,9 +7,10 @@
 namespace osora::db {
 
 extern char const* const k0001Runs;
+extern char const* const k0002RankCpus;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 1> const kMigrations{&k0001Runs};
+inline std::array<char const* const*, 2> const kMigrations{&k0001Runs, &k0002RankCpus};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

@@ -21,11 +21,11 @@ struct RunSection {
 };
 struct ResourcesSection {
     std::string backend = "local";
-    int nodes = 1;
+    int nodes = 1, spares = 0;
     int gpus_per_node = 1;    // workers per node; on a machine without GPUs: CPU ranks
     int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
-    int spares = 0;
-    std::string time_limit;  // "HH:MM:SS", "D-HH:MM:SS" or ""
+    bool bind_cpus = true;    // each worker to cores of its own
+    std::string time_limit;   // "HH:MM:SS", "D-HH:MM:SS" or ""
 };
 struct ModelSection {
     std::string arch = "stdit3-tiny";
@@ -62,8 +62,7 @@ struct ParallelSection {
 };
 struct BatchSection {
     AutoOr<int> global_batch_size;  // samples a step of the first bucket; others at equal cost
-    int min = 1;
-    int max = 4096;
+    int min = 1, max = 4096;
     double exposed_comm_target = 0.10;  // share of the step
 };
 struct MemorySection {
@@ -144,7 +143,8 @@ struct RunConfig {
 
 BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
-                      (backend, nodes, gpus_per_node, cpus_per_worker, spares, time_limit))
+                      (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
+                       time_limit))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
 BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
 BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))

@@ -56,6 +56,8 @@ constexpr std::array kRows{
     SchemaRow{.section = "resources", .key = "cpus_per_worker",
               .doc = "Threads of a CPU worker; 0 shares the cores evenly.", .min = 0, .max = 1024,
               .in_template = true},
+    SchemaRow{.section = "resources", .key = "bind_cpus",
+              .doc = "Each worker gets cores of its own, near its GPU; false: any core."},
     SchemaRow{.section = "resources", .key = "spares", .doc = "Extra nodes kept warm for a swap.",
               .min = 0, .max = 65536, .support = Support::none_harmless},
     SchemaRow{.section = "resources", .key = "time_limit",

@@ -24,6 +24,7 @@ plan::RunConfig config_of(RunSpec const& spec) {
     config.run.name = "e2e";
     config.run.job = spec.job;
     config.resources.gpus_per_node = spec.ranks;
+    config.resources.bind_cpus = spec.bind_cpus;
     config.train.steps = spec.steps;
     config.checkpoint.every = spec.checkpoint_every;
     config.faults.max_restarts = spec.max_restarts;

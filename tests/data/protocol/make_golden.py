@@ -76,7 +76,8 @@ RUN_SUBMITTED = dict(
     type="submitted", run_uuid="11111111-2222-4333-8444-555555555555", run_name="tiny-0042", job="train",
     user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100,
     attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}})
-RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS)
+RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS,
+                    cpus="0-3,8")
 RANK_FAILED = dict(type="rank_failed", epoch=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
                    message="allocate 2 GiB",
                    tail="step 9\nout of memory\n")

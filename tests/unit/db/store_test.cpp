@@ -1,6 +1,8 @@
 #include "db/store.hpp"
 
 #include "db/ingest.hpp"
+#include "db/migrate.hpp"
+#include "db/migrations/migrations.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -44,7 +46,25 @@ TEST_F(StoreTest, UsesWalOnALocalDisk) {
     EXPECT_EQ((*store)->journal_mode(), "wal");
     SQLite::Database plain(file().string());
     EXPECT_EQ(plain.execAndGet("PRAGMA application_id").getInt(), 0x4f534f52);
-    EXPECT_EQ(plain.execAndGet("PRAGMA user_version").getInt(), 1);
+    EXPECT_EQ(plain.execAndGet("PRAGMA user_version").getInt(), schema_version());
+}
+
+TEST_F(StoreTest, BringsAnOldDatabaseToTodaysSchema) {
+    {
+        SQLite::Database old(file().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+        old.exec(k0001Runs);
+        old.exec(
+            "INSERT INTO series VALUES(1,'tiny','w','{}');"
+            "INSERT INTO run VALUES(1,'u',1,'tiny-0001',1,'train','a','u','h','/r',1,1,1,1,1,"
+            "'ok',0,'',1,1,9,3,1,0,1,1,'h','b',7,NULL,NULL,NULL,NULL);"
+            "INSERT INTO run_rank VALUES(1,0,0,0,42,0,'cpu');"
+            "PRAGMA application_id=1330859858; PRAGMA user_version=1");
+    }
+    ASSERT_TRUE(Store::open(file()).has_value());
+    SQLite::Database plain(file().string());
+    EXPECT_EQ(plain.execAndGet("PRAGMA user_version").getInt(), schema_version());
+    EXPECT_EQ(plain.execAndGet("SELECT pid||device||'('||cpus||')' FROM run_rank").getString(),
+              "42cpu()");
 }
 
 TEST_F(StoreTest, UsesARollbackJournalOnANetworkFileSystem) {
@@ -59,12 +79,13 @@ TEST_F(StoreTest, UsesARollbackJournalOnANetworkFileSystem) {
 
 TEST_F(StoreTest, RefusesANewerSchemaAndLeavesItAlone) {
     { ASSERT_TRUE(Store::open(file()).has_value()); }
-    { SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version=9"); }
+    { SQLite::Database(file().string(), SQLite::OPEN_READWRITE).exec("PRAGMA user_version=99"); }
     auto const store = Store::open(file());
     ASSERT_TRUE(store.has_error());
     EXPECT_EQ(store.error().code, Errc::invalid_input);
-    EXPECT_THAT(store.error().message, HasSubstr("written by a newer osora (schema 9, this one "
-                                                 "knows up to 1)"));
+    EXPECT_THAT(store.error().message, HasSubstr("written by a newer osora (schema 99, this one "
+                                                 "knows up to " +
+                                                 std::to_string(schema_version()) + ")"));
 }
 
 TEST_F(StoreTest, RefusesTheDatabaseOfAnotherProgram) {

@@ -165,5 +165,23 @@ TEST(RunView, KeepsTheNewestNoticesAndCountsAll) {
     EXPECT_EQ(journal.view.notice_counts.at("clip_skipped"), 100);
 }
 
+TEST(RunView, KeepsTheCpusOfTheRanksOfThisEpoch) {
+    Journal journal(1, 2, 100);
+    RankStarted started;
+    started.epoch = 0;
+    started.rank = 1;
+    started.cpus = "2-3";
+    journal.add(started);
+    ASSERT_EQ(journal.view.rank_cpus.size(), 2u);
+    EXPECT_EQ(journal.view.rank_cpus[1], "2-3");
+    started.rank = 2'000'000'000;
+    journal.add(started);
+    EXPECT_EQ(journal.view.rank_cpus.size(), 2u);
+    started.rank = 1;
+    started.cpus = "";
+    journal.add(started);
+    EXPECT_EQ(journal.view.rank_cpus[1], "2-3");
+}
+
 }  // namespace
 }  // namespace osora::protocol

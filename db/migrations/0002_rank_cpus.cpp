@@ -1,0 +1,8 @@
+// Schema 2: the cores that a rank is bound to, as Linux writes lists; '' = to none.
+#include "db/migrations/migrations.hpp"
+
+namespace osora::db {
+
+char const* const k0002RankCpus = "ALTER TABLE run_rank ADD COLUMN cpus TEXT NOT NULL DEFAULT ''";
+
+}  // namespace osora::db

@@ -1,0 +1,74 @@
+// What an agent does with its machine: cores for the ranks.
+#include "protocol/message.hpp"
+#include "tests/e2e/run_fixture.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+namespace osora::e2e {
+namespace {
+
+using namespace protocol;
+using testing::HasSubstr;
+
+class E2eNode : public Run {
+protected:
+    static int cores() {
+        cpu_set_t mine;
+        return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
+    }
+    /// Ranks that print the CPUs that they may run on.
+    static RunSpec tells_its_cpus(int ranks) {
+        RunSpec spec;
+        spec.job = "exec";
+        spec.command = {"grep", "Cpus_allowed_list", "/proc/self/status"};
+        spec.ranks = ranks;
+        spec.steps = spec.max_restarts = 0;
+        return spec;
+    }
+    [[nodiscard]] std::string cpus_of(int rank) const {
+        std::string const log = content_of(paths().rank_log(0, rank));
+        auto const tab = log.find('\t');
+        return tab == std::string::npos ? log : log.substr(tab + 1, log.find('\n') - tab - 1);
+    }
+    [[nodiscard]] std::string own_cpus() const {
+        std::string const status = content_of("/proc/self/status");
+        auto const at = status.find("Cpus_allowed_list:\t") + 19;
+        return status.substr(at, status.find('\n', at) - at);
+    }
+};
+
+TEST_F(E2eNode, EachRankHasCoresOfItsOwnAndTheJournalNamesThem) {
+    if (cores() < 2) GTEST_SKIP() << "one core";
+    EXPECT_EQ(run_to_end(tells_its_cpus(2)), 0) << errors();
+    EXPECT_NE(cpus_of(0), cpus_of(1));
+    auto const started = events<RankStarted>();
+    ASSERT_EQ(started.size(), 2u);
+    for (auto const& each : started) EXPECT_EQ(each.cpus, cpus_of(each.rank));
+    EXPECT_TRUE(events<RunNotice>().empty());
+}
+
+TEST_F(E2eNode, ALoneRankHasThemAll) {
+    EXPECT_EQ(run_to_end(tells_its_cpus(1)), 0) << errors();
+    EXPECT_EQ(cpus_of(0), own_cpus());
+}
+
+TEST_F(E2eNode, MoreRanksThanCoresAreNotBoundAndThatIsSaid) {
+    auto const spec = tells_its_cpus(cores() + 1);
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    EXPECT_EQ(cpus_of(0), own_cpus());
+    EXPECT_EQ(events<RankStarted>().at(0).cpus, "");
+    ASSERT_EQ(events<RunNotice>().size(), 1u);
+    EXPECT_THAT(events<RunNotice>()[0].detail, HasSubstr("ranks are not bound to cores: "));
+}
+
+TEST_F(E2eNode, BindingCanBeSwitchedOff) {
+    auto spec = tells_its_cpus(2);
+    spec.bind_cpus = false;
+    EXPECT_EQ(run_to_end(spec), 0) << errors();
+    EXPECT_EQ(cpus_of(1), own_cpus());
+    EXPECT_TRUE(events<RunNotice>().empty());
+}
+
+}  // namespace
+}  // namespace osora::e2e
