@@ -1,5 +1,5 @@
 // hwloc's objects as plain cores. PCI is not looked at: sysfs says the same, and hwloc's plug-ins
-// would start the drivers of the GPUs.
+// would start the drivers of the GPUs. No type is filtered out: hwloc hangs NUMA nodes on groups.
 #include "topology/probe/hwloc_cores_internal.hpp"
 #include "topology/probe/read_cores.hpp"
 
@@ -8,8 +8,7 @@
 namespace osora::topology {
 namespace {
 
-/// Memory of several kinds next to one core: the first counts, as it does for the kernel. (A core's
-/// nodeset names all nodes of its package where hwloc keeps no groups.)
+/// Memory of several kinds next to one core: the first counts, as it does for the kernel.
 int numa_of(hwloc_topology_t topology, hwloc_obj_t core) {
     hwloc_obj_t node = nullptr;
     while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
@@ -37,12 +36,7 @@ Core core_of(hwloc_topology_t topology, hwloc_obj_t object, std::vector<int> con
 Topology new_topology() {
     hwloc_topology_t made = nullptr;
     if (hwloc_topology_init(&made) != 0) return {};
-    Topology topology(made);
-    hwloc_topology_set_all_types_filter(made, HWLOC_TYPE_FILTER_KEEP_NONE);
-    for (auto const type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_CORE}) {
-        hwloc_topology_set_type_filter(made, type, HWLOC_TYPE_FILTER_KEEP_ALL);
-    }
-    return topology;
+    return Topology(made);
 }
 
 std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable) {

@@ -16,7 +16,7 @@ struct DestroyTopology {
 };
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 
-/// Looks at cores, packages and NUMA nodes only; not loaded yet. Empty: hwloc cannot.
+/// Looks at no device; not loaded yet. Empty: hwloc cannot.
 [[nodiscard]] Topology new_topology();
 /// Of a loaded topology, with those hardware threads that are among `usable`.
 [[nodiscard]] std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable);
