@@ -89,7 +89,8 @@ Result<JournalPiece> read_piece(fs::path const& journal, JournalPosition const& 
         OSORA_TRY(auto const bytes, read_range(journal, from.offset, std::min(wanted, there)));
         piece = cut(bytes, from);
         piece.at_end = wanted >= there;
-        bool const moved = piece.next.offset > from.offset;
+        // The head of the file alone is no news: its first record says whose it is.
+        bool const moved = !piece.records.empty();
         if (moved || piece.at_end || !piece.next.problem.empty()) break;
     }
     // With more to come the file must look changed to whoever goes on.

@@ -109,7 +109,7 @@ TEST(ReportQueue, AnAgentWithoutAControllerForHoursLosesNoStep) {
     AgentCore agent(options, {}, &spill);
     MonotonicTime now{};
     auto feed = [&](AgentInput input) { return agent.handle({now}, input); };
-    auto hear = [&](ToAgent message) { return feed(ControllerSaid{std::move(message)}); };
+    auto hear = [&](auto const& message) { return feed(ControllerSaid{message}); };
     (void)feed(ControllerConnected{});
     (void)hear(Welcome{});
     (void)hear(LaunchWorkers{});

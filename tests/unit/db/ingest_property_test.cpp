@@ -120,6 +120,21 @@ TEST(IngestProperty, AnyCutsAndOrderGiveTheSameRows) {
     }
 }
 
+TEST(IngestProperty, PiecesOfAnySizeGiveTheSameRows) {
+    RunMaker maker(1);
+    std::vector<std::string> const journals{journal_bytes(maker.make(random_shape(maker, 1)))};
+    for (std::int64_t const piece_bytes : {1, 8, 12, 40, 200, 3000}) {
+        StateDir state;
+        write_run(state.path(), "run-0", journals[0]);
+        {
+            auto const store = Store::open(history_file(state.path()));
+            IngestOptions const options{.piece_bytes = piece_bytes};
+            ASSERT_TRUE(ingest_all(**store, state.path(), options).has_value());
+        }
+        ASSERT_EQ(dump_of(state), ingested_at_once(journals)) << piece_bytes << " bytes";
+    }
+}
+
 int die(void*) {
     _exit(9);
 }
