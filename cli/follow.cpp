@@ -87,8 +87,9 @@ private:
     }
 
     void take(protocol::JournalRecord const& record) {
-        // The most frequent one changes no state, and a view is not cheap to copy.
+        // The most frequent ones change no state, and a view is not cheap to copy.
         bool const silent = std::holds_alternative<protocol::MetricChunk>(record.event) ||
+                            std::holds_alternative<protocol::NodeHealth>(record.event) ||
                             view_.records < options_.known_records;
         if (silent) return fold(view_, record);
         auto const before = view_;

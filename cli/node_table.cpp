@@ -39,6 +39,23 @@ std::string shortened(std::string const& name) {
     return ".." + name.substr(name.size() - (kColumns - 2));
 }
 
+/// "GPU 3: Xid 79", "GPU 3 slowed down", "GPU 3 at 88 C"; "" when its last record is fine.
+std::string health_note(RunView const& view, int node) {
+    auto const index = static_cast<std::size_t>(node);
+    if (index >= view.node_health.size() || !view.node_health[index]) return "";
+    std::string note;
+    for (auto const& gpu : view.node_health[index]->gpus) {
+        if (!gpu.xids.empty()) return fmt::format("GPU {}: Xid {}", gpu.gpu, gpu.xids.front());
+        if (!note.empty()) continue;
+        if ((gpu.throttle_reasons & protocol::kThrottleTrouble) != 0) {
+            note = fmt::format("GPU {} slowed down", gpu.gpu);
+        } else if (gpu.temperature_c >= protocol::kGpuHot_c) {
+            note = fmt::format("GPU {} at {:.0f} C", gpu.gpu, gpu.temperature_c);
+        }
+    }
+    return note;
+}
+
 /// What is special about a node; "" when nothing is.
 std::string note_of(RunView const& view, int node) {
     auto const& status = view.status.nodes[static_cast<std::size_t>(node)];
@@ -50,9 +67,11 @@ std::string note_of(RunView const& view, int node) {
     if (!status.joined) return "no agent";
     if (status.finished) return "finished";
     if (view.straggler && node_of(view, view.straggler->rank) == node) {
-        return fmt::format("rank {} late", view.straggler->rank);
+        auto const health = health_note(view, node);
+        return fmt::format("rank {} late{}", view.straggler->rank,
+                           health.empty() ? "" : ", " + health);
     }
-    return "";
+    return health_note(view, node);
 }
 
 std::vector<TableCell> row_of(RunView const& view, int node, TimeUnit const& unit) {

@@ -229,7 +229,13 @@ bool is_among(std::vector<ActiveRun> const& runs, int number) {
 /// What only `osora status RUN` tells.
 protocol::json::object to_detailed_object(ActiveRun const& run) {
     auto object = to_object(run);
-    object["rank_cpus"] = protocol::to_json(run.known.view.rank_cpus);
+    protocol::RunView const& view = run.known.view;
+    object["rank_cpus"] = protocol::to_json(view.rank_cpus);
+    protocol::json::array health;
+    for (auto const& each : view.node_health) {
+        if (each) health.push_back(protocol::to_json(*each));
+    }
+    object["node_health"] = std::move(health);
     return object;
 }
 

@@ -4,6 +4,7 @@
 #include "base/descendants.hpp"
 #include "daemon/controller_link.hpp"
 #include "daemon/file_spill.hpp"
+#include "daemon/health_sampler.hpp"
 #include "daemon/node_facts.hpp"
 #include "daemon/preflight.hpp"
 #include "daemon/stop_request.hpp"
@@ -75,6 +76,7 @@ private:
     void perform(TellWorkers const& action);
     void perform(SignalWorkers const& action);
     void perform(TakeStacksOf const& action);
+    void perform(SampleHealth const& action);
     void perform(ExitAgent const& action);
 
     asio::awaitable<void> keep_time();
@@ -91,6 +93,7 @@ private:
     FileSpill spill_;
     AgentCore core_;
     Workers workers_;
+    HealthSampler sampler_;
     asio::steady_timer timer_{context_};
     ControllerLink link_;
     std::optional<StorePort> store_;
@@ -115,6 +118,8 @@ Agent::Agent(AgentSetup const& setup, Env& env, Logger& log)
       core_(core_options(setup, env.wall_us()), now(), &spill_),
       workers_(workers_options(setup), tasks_, log,
                [this](AgentInput input) { feed(std::move(input)); }),
+      sampler_({.run_dir = start_.run_dir}, context_.get_executor(),
+               [this](protocol::NodeHealth health) { feed(HealthSampled{std::move(health)}); }),
       link_(start_, tasks_, env, log, link_handlers()) {}
 
 ControllerLink::Handlers Agent::link_handlers() {
@@ -195,6 +200,10 @@ void Agent::perform(SignalWorkers const& action) {
 
 void Agent::perform(TakeStacksOf const& action) {
     workers_.take_stacks(action.epoch);
+}
+
+void Agent::perform(SampleHealth const&) {
+    sampler_.sample();
 }
 
 void Agent::perform(ExitAgent const& action) {

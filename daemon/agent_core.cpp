@@ -14,6 +14,7 @@ using namespace protocol;
 
 namespace {
 
+constexpr MonotonicTime kBlindAfter = 60s;
 constexpr std::size_t kChunksInFlight = 8;
 constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
 
@@ -28,6 +29,7 @@ AgentCore::Impl::Impl(AgentOptions options, Now now, Spill* spill)
       now_(now),
       last_word_(now.monotonic),
       next_beat_(now.monotonic + options_.heartbeat),
+      health_({.node = options_.node, .every = options_.health_every}),
       spills_(spill != nullptr),
       reports_(spill),
       idle_since_(now.monotonic) {}
@@ -68,8 +70,12 @@ void AgentCore::Impl::on(ControllerSaid const& input) {
     std::visit([this](auto const& each) { hear(each); }, input.message);
 }
 
-void AgentCore::Impl::hear(Welcome const&) {
+void AgentCore::Impl::hear(Welcome const& message) {
     welcomed_ = ever_welcomed_ = true;
+    bool const sampled = next_sample_ != kNever;
+    if (message.health != sampled) {
+        next_sample_ = message.health ? now_.monotonic + options_.health_every : kNever;
+    }
     for (FromAgent const& each : reports_.in_memory()) act(SendToController{each});
     next_beat_ = now_.monotonic;
 }
@@ -179,8 +185,39 @@ void AgentCore::Impl::beat() {
     act(SendToController{std::move(message)});
 }
 
+void AgentCore::Impl::warn_of_health(std::string const& what) {
+    RunNotice notice;
+    notice.epoch = epoch_;
+    notice.node = options_.node;
+    notice.kind = "node_health";
+    notice.severity = "warning";
+    notice.detail = options_.host + ": " + what;
+    report(std::move(notice));
+}
+
+void AgentCore::Impl::on(HealthSampled const& input) {
+    sampling_.reset();
+    blind_ = false;
+    auto told = health_.take(now_.monotonic, input.sample);
+    if (!told) return;
+    if (!told->alarm.empty()) warn_of_health(told->alarm);
+    report(std::move(told->record));
+}
+
+/// A driver or a file system that hangs holds up the sampler, not the agent.
+void AgentCore::Impl::sample_health() {
+    next_sample_ = now_.monotonic + options_.health_every;
+    if (!sampling_) {
+        sampling_ = now_.monotonic;
+        act(SampleHealth{});
+    } else if (now_.monotonic - *sampling_ >= kBlindAfter && !std::exchange(blind_, true)) {
+        warn_of_health("a GPU driver or file system does not answer");
+    }
+}
+
 void AgentCore::Impl::check_deadlines() {
     if (now_.monotonic >= next_beat_) beat();
+    if (now_.monotonic >= next_sample_) sample_health();
     bool const alone = now_.monotonic - last_word_ >= lease();
     if (alone && workers_alive() > 0) end_lease();
     if (now_.monotonic >= kill_at_) {
@@ -213,7 +250,7 @@ MonotonicTime AgentCore::Impl::lease() const {
 
 MonotonicTime AgentCore::Impl::next_deadline() const {
     if (exited_) return kNever;
-    MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_});
+    MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_, next_sample_});
     MonotonicTime const lease_end = last_word_ + lease();
     if (workers_alive() == 0)
         return std::min(next, std::max(idle_since_, lease_end) + options_.linger);

@@ -33,6 +33,7 @@ struct AgentOptions {
     MonotonicTime linger = 0s;       // without workers and controller: exit after this
     MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
     MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as left over
+    MonotonicTime health_every = 10s;
 };
 
 // Inputs.
@@ -83,10 +84,14 @@ struct StacksReady {
     int epoch = 0;
     std::vector<protocol::RankState> ranks;
 };
+/// Answer to SampleHealth, whenever the machine gives one.
+struct HealthSampled {
+    protocol::NodeHealth sample;  // node, number and why are the core's
+};
 struct AgentTick {};  // next_deadline() has come
 using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
                                 StoreBound, WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped,
-                                WorkerExited, StacksReady, AgentTick>;
+                                WorkerExited, StacksReady, HealthSampled, AgentTick>;
 
 /// Exit codes of an agent: it was not let in; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;
@@ -112,12 +117,13 @@ struct SignalWorkers {  // every living worker and its process group
 struct TakeStacksOf {  // every living worker of `epoch`; takes a second at most
     int epoch = 0;
 };
+struct SampleHealth {};  // not asked again before it was answered
 struct ExitAgent {
     int exit_code = 0;
     std::string message;  // for its log
 };
 using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers,
-                                 SignalWorkers, TakeStacksOf, ExitAgent>;
+                                 SignalWorkers, TakeStacksOf, SampleHealth, ExitAgent>;
 using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {

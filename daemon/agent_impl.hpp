@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/agent_core.hpp"
+#include "daemon/health_watch.hpp"
 #include "protocol/metric_reducer.hpp"
 
 #include <cstddef>
@@ -49,12 +50,15 @@ private:
     void hear(protocol::TakeStacks const& message);
     void hear(protocol::Dismiss const& message);
     void on(StacksReady const& input);
+    void on(HealthSampled const& input);
     void on(StoreBound const& input);
     void act(AgentAction action);
     void report(protocol::FromAgent event);
     void beat();
     void take_metrics(bool partial);
     void check_deadlines();
+    void sample_health();
+    void warn_of_health(std::string const& what);
     void leave(int exit_code, std::string why);
     [[nodiscard]] MonotonicTime lease() const;
 
@@ -89,6 +93,10 @@ private:
     bool exited_ = false;
     MonotonicTime last_word_{};  // of the controller
     MonotonicTime next_beat_{};
+    HealthWatch health_;
+    MonotonicTime next_sample_ = kNever;     // while the controller takes them
+    std::optional<MonotonicTime> sampling_;  // asked then, not answered yet
+    bool blind_ = false;                     // said that no answer comes
 
     bool const spills_;
     ReportQueue reports_;

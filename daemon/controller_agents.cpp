@@ -39,6 +39,21 @@ bool is_sane(MetricChunk const& chunk) {
     });
 }
 
+bool is_sane(NodeHealth const& health) {
+    return health.gpus.size() <= kHealthGpusMax && health.why.size() <= 200 &&
+           std::ranges::all_of(
+               health.gpus, [](GpuHealth const& gpu) { return gpu.xids.size() <= kHealthXidsMax; });
+}
+
+/// Agents tell seldom; one that does not must not fill the disk.
+bool in_measure(NodeLink& node, MonotonicTime now) {
+    constexpr auto kEach = std::chrono::seconds(5);
+    constexpr int kAtOnce = 64;  // what was kept for a controller that was away
+    if (node.health_paid > now + kAtOnce * kEach) return false;
+    node.health_paid = std::max(node.health_paid, now) + kEach;
+    return true;
+}
+
 }  // namespace
 
 std::string ControllerCore::Impl::reason_to_refuse(AgentHello const& hello) const {
@@ -102,7 +117,7 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
         record(AgentJoined{node, hello.host, hello.boot_id, hello.pid, hello.start_ticks,
                            hello.facts});
     }
-    send(node, Welcome{status_.lives - 1}, false);
+    send(node, Welcome{status_.lives - 1, true}, false);
 }
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
@@ -151,6 +166,9 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
                 return std::ranges::find_if(replayed_notices_, [&](RunNotice const& known) {
                            return same_notice(known, each);
                        }) == replayed_notices_.end();
+            } else if constexpr (std::is_same_v<T, NodeHealth>) {
+                return is_sane(each) &&
+                       each.number > links_[static_cast<std::size_t>(node)].health_number;
             } else if constexpr (std::is_same_v<T, NodeFinished>) {
                 return !known.finished;
             } else if constexpr (std::is_same_v<T, NodeStopped>) {
@@ -174,9 +192,12 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         each.taken = number + 1;
         Report mine = report;
         if constexpr (requires { mine.node; }) mine.node = node;
-        bool const decides =
-            !std::is_same_v<Report, MetricChunk> && !std::is_same_v<Report, RunNotice>;
-        if (is_wanted(mine, node)) record(std::move(mine), decides);
+        constexpr bool kIsHealth = std::is_same_v<Report, NodeHealth>;
+        constexpr bool kDecides = !kIsHealth && !std::is_same_v<Report, MetricChunk> &&
+                                  !std::is_same_v<Report, RunNotice>;
+        bool const wanted =
+            is_wanted(mine, node) && (!kIsHealth || in_measure(each, now_.monotonic));
+        if (wanted) record(std::move(mine), kDecides);
     }
     send(node, AckReports{each.taken});
 }

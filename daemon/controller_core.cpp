@@ -26,7 +26,13 @@ bool is_routine(ControllerInput const& input) {
     auto const* said = std::get_if<AgentSaid>(&input);
     return said != nullptr && (std::holds_alternative<Heartbeat>(said->message) ||
                                std::holds_alternative<MetricChunk>(said->message) ||
+                               std::holds_alternative<NodeHealth>(said->message) ||
                                std::holds_alternative<RunNotice>(said->message));
+}
+
+bool decides(RunEvent const& event) {
+    return !std::holds_alternative<MetricChunk>(event) &&
+           !std::holds_alternative<NodeHealth>(event) && !std::holds_alternative<RunNotice>(event);
 }
 
 int nodes_of(ControllerOptions const& options) {
@@ -184,9 +190,7 @@ bool ControllerCore::Impl::ending() const {
 
 void ControllerCore::Impl::record(RunEvent event, bool sync) {
     if (!journal_error_.empty()) return;
-    if (!std::holds_alternative<MetricChunk>(event) && !std::holds_alternative<RunNotice>(event)) {
-        ++decisions_;
-    }
+    if (decides(event)) ++decisions_;
     fold(status_, event);
     observe(event);
     act(AppendRecord{{next_sequence_++, now_.wall_us, std::move(event)}, sync});
@@ -208,6 +212,14 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* stopped = std::get_if<NodeStopped>(&event)) {
         if (stopped->node >= 0 && stopped->node < node_count()) {
             link(stopped->node).stop_deadline = kNever;
+        }
+    }
+    if (auto const* joined = std::get_if<AgentJoined>(&event)) {
+        if (joined->node >= 0 && joined->node < node_count()) link(joined->node).health_number = -1;
+    }
+    if (auto const* health = std::get_if<NodeHealth>(&event)) {
+        if (health->node >= 0 && health->node < node_count()) {
+            link(health->node).health_number = health->number;
         }
     }
     if (auto const* failed = std::get_if<RankFailed>(&event)) failed_.insert(failed->rank);

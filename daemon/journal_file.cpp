@@ -12,7 +12,8 @@ constexpr std::size_t kReadBytes = 1 << 20;
 constexpr std::size_t kKeptChunks = 4096;
 
 bool is_metric(protocol::JournalRecord const& record) {
-    return std::holds_alternative<protocol::MetricChunk>(record.event);
+    return std::holds_alternative<protocol::MetricChunk>(record.event) ||
+           std::holds_alternative<protocol::NodeHealth>(record.event);
 }
 
 /// A long run has millions of metric chunks, and only the newest matter to its controller.

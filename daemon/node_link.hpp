@@ -42,7 +42,9 @@ struct NodeLink {
     MonotonicTime stop_deadline = kNever;  // then its agent is ended
     bool dismissed = false;
     protocol::Heartbeat pulse;
-    int next_step = 0;  // metrics below it are in the journal
+    int next_step = 0;                // metrics below it are in the journal
+    std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
+    MonotonicTime health_paid{};      // allowance for them is used up to here
 };
 
 }  // namespace osora::daemon

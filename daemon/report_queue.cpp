@@ -13,6 +13,7 @@ namespace {
 /// Ends and starts of ranks are few and decide about the run.
 bool may_be_dropped(FromAgent const& report) {
     return std::holds_alternative<protocol::MetricChunk>(report) ||
+           std::holds_alternative<protocol::NodeHealth>(report) ||
            std::holds_alternative<protocol::RunNotice>(report);
 }
 
@@ -20,7 +21,8 @@ bool may_be_dropped(FromAgent const& report) {
 
 bool ReportQueue::push(FromAgent report) {
     bool const full = memory_.size() >= kInMemory;
-    if (spill_ == nullptr && full && std::holds_alternative<protocol::RunNotice>(report)) {
+    bool const is_chunk = std::holds_alternative<protocol::MetricChunk>(report);
+    if (spill_ == nullptr && full && may_be_dropped(report) && !is_chunk) {
         ++dropped_;
         return false;
     }

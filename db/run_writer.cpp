@@ -5,6 +5,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/event_row.hpp"
 #include "db/facts.hpp"
+#include "db/health_writer.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
 
@@ -86,7 +87,9 @@ RunWriter::RunWriter(Connection& connection, RunRecord run)
 
 void RunWriter::apply(JournalRecord const& record) {
     run_.last_us = record.wall_us;
-    if (!std::holds_alternative<MetricChunk>(record.event)) {
+    if (auto const* health = std::get_if<NodeHealth>(&record.event)) {
+        save_health(connection_, run_.run_id, record, *health);
+    } else if (!std::holds_alternative<MetricChunk>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));
     }
     std::visit([&](auto const& event) { on(event, record.wall_us); }, record.event);

@@ -235,6 +235,7 @@ void on(RunStatus& run, RunEnded const& event) {
 
 void on(RunStatus&, RunNotice const&) {}
 void on(RunStatus&, MetricChunk const&) {}
+void on(RunStatus&, NodeHealth const&) {}
 
 /// Events that name an epoch count only for the newest one.
 template <class T>

@@ -303,6 +303,13 @@ void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
     update_straggler(view);
 }
 
+void on(RunView& view, NodeHealth const& event, std::int64_t) {
+    if (event.node < 0 || event.node >= static_cast<int>(view.status.nodes.size())) return;
+    view.node_health.resize(view.status.nodes.size());
+    view.node_health[static_cast<std::size_t>(event.node)] =
+        std::make_shared<NodeHealth const>(event);
+}
+
 template <class T>
 void on(RunView&, T const&, std::int64_t) {}  // nothing beyond the status
 

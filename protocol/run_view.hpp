@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -77,9 +78,10 @@ struct RunView {
     double rank_wait_share = 0;  // of exposed_comm_share: waiting for a slower rank
     bool has_loss = false;       // a program of the user's own may tell none
     std::optional<Straggler> straggler;
-    double eta_s = 0;                    // to the last step, from the mean step; 0 = unknown
-    std::int64_t rss_bytes = 0;          // maximum over ranks, newest step
-    std::vector<NodeView> node_views;    // of each node, in this epoch
+    double eta_s = 0;                  // to the last step, from the mean step; 0 = unknown
+    std::int64_t rss_bytes = 0;        // maximum over ranks, newest step
+    std::vector<NodeView> node_views;  // of each node, in this epoch
+    std::vector<std::shared_ptr<NodeHealth const>> node_health;  // newest of each node, or none
     std::vector<std::string> rank_cpus;  // bound to in this epoch; short when few are
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
     std::deque<StepView> recent_steps;  // of this epoch, oldest first, at most kRecentSteps

@@ -8,9 +8,11 @@ namespace osora::db {
 
 extern char const* const k0001Runs;
 extern char const* const k0002RankCpus;
+extern char const* const k0003Health;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 2> const kMigrations{&k0001Runs, &k0002RankCpus};
+inline std::array<char const* const*, 3> const kMigrations{&k0001Runs, &k0002RankCpus,
+                                                           &k0003Health};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

@@ -1,4 +1,4 @@
-// What an agent does with its machine: cores for the ranks.
+// What an agent does with its machine: cores for the ranks, health of the node.
 #include "protocol/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
@@ -68,6 +68,27 @@ TEST_F(E2eNode, BindingCanBeSwitchedOff) {
     EXPECT_EQ(run_to_end(spec), 0) << errors();
     EXPECT_EQ(cpus_of(1), own_cpus());
     EXPECT_TRUE(events<RunNotice>().empty());
+}
+
+TEST_F(E2eNode, TheHealthOfANodeComesToTheJournal) {
+    set_variable(environment(), "LD_LIBRARY_PATH", OSORA_FAKE_NVML_DIR);
+    RunSpec spec;
+    spec.job = "exec";
+    spec.command = {"sleep", "100"};
+    make_run(spec);
+    start();
+    auto const health = await_event<NodeHealth>(1, 30);  // the first sample is due after 10 s
+    EXPECT_EQ(health.node, 0);
+    EXPECT_EQ(health.why, "regular");
+    EXPECT_GT(health.memory_available_bytes, 0);
+    EXPECT_GT(health.disk_free_bytes, 0);
+    ASSERT_EQ(health.gpus.size(), 2u);
+    EXPECT_EQ(health.gpus[1].temperature_c, 57);
+    ControlStop stop;
+    stop.now = true;
+    EXPECT_TRUE(command(stop).ok);
+    (void)wait_for_exit();
+    EXPECT_TRUE(all_gone(5));
 }
 
 }  // namespace

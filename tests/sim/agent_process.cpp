@@ -30,6 +30,7 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int attempt)
     options.exec = cluster.scenario.exec;
     options.linger = cluster.scenario.linger;
     options.lease = cluster.scenario.lease;
+    options.health_every = 500ms;  // runs are short here
     core_ = std::make_unique<AgentCore>(std::move(options), now());
     connect_later(0s);
     set_timer();
@@ -130,10 +131,28 @@ void AgentProcess::carry_out(AgentAction const& action) {
                                  AgentProcess* agent = cluster.agent(pid);
                                  if (agent != nullptr) agent->handle(StacksReady{epoch, {}});
                              });
+    } else if (std::holds_alternative<SampleHealth>(action)) {
+        sample_health();
     } else if (auto const* leave = std::get_if<ExitAgent>(&action)) {
         cluster_.world.trace("agent exits", node_, pid_, leave->exit_code);
         end(leave->exit_code, 0);
     }
+}
+
+/// A machine whose GPU gets hot, slows down and has an Xid now and then; sometimes it never
+/// answers.
+void AgentProcess::sample_health() {
+    World& world = cluster_.world;
+    if (world.pick(200) == 0) return;
+    HealthSampled answer;
+    answer.sample.memory_available_bytes = std::int64_t{1} << (30 + world.pick(6));
+    GpuHealth& gpu = answer.sample.gpus.emplace_back();
+    gpu.temperature_c = static_cast<double>(60 + world.pick(40));
+    if (world.pick(4) == 0) gpu.throttle_reasons = kThrottleThermalHardware;
+    if (world.pick(20) == 0) gpu.xids.push_back(79);
+    world.after(world.between(1ms, 300ms), [&cluster = cluster_, pid = pid_, answer] {
+        if (AgentProcess* agent = cluster.agent(pid)) agent->handle(answer);
+    });
 }
 
 void AgentProcess::bind_store(int epoch) {

@@ -37,6 +37,7 @@ private:
     void take(daemon::AgentActions actions);
     void carry_out(daemon::AgentAction const& action);
     void bind_store(int epoch);
+    void sample_health();
     void connect_later(Time delay);
     void set_timer();
 

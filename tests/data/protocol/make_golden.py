@@ -90,6 +90,10 @@ METRICS = dict(type="metrics", epoch=1, node=1, ranks=4, step0=7, bucket=["64x64
                columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6]),
                         "step_time_s": dict(mean=[0.1, 2.0], min=[0.1, 2.0], max=[0.1, 2.0],
                                             argmax=[4, 4])})
+HEALTH = dict(type="health", node=1, number=3, why="GPU 1: Xid 79", load=1.5,
+              memory_available_bytes=1 << 36, cgroup_memory_bytes=1 << 33, disk_free_bytes=1 << 40,
+              gpus=[dict(gpu=1, temperature_c=88.0, power_w=650.5, sm_mhz=NAN, throttle_reasons=64,
+                         ecc_uncorrected=2, memory_used_bytes=1 << 35, xids=[79, 31])])
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
@@ -104,7 +108,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS,
+    METRICS, HEALTH,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -113,11 +117,11 @@ FROM_AGENT = [
          ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0, arrived=10,
                      ignores_stop=True)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
-    RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS,
+    RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
     dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
-    dict(type="welcome", life=2),
+    dict(type="welcome", life=2, health=True),
     dict(type="refused", reason="wrong token"),
     dict(type="beat"),
     dict(type="ack", next=18),

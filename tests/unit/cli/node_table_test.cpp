@@ -101,5 +101,29 @@ TEST(NodeTable, AFailedRankAndALostAgentAreMarked) {
     EXPECT_THAT(lines[3], HasSubstr("no agent"));
 }
 
+TEST(NodeTable, AGpuInTroubleIsMarked) {
+    auto view = trained(3, -1);
+    Story story;
+    protocol::NodeHealth health;
+    health.gpus.resize(2);
+    health.gpus[1].gpu = 1;
+    health.gpus[1].temperature_c = 88.4;
+    fold(view, story.record(301, health));
+    health.node = 1;
+    health.gpus[0].throttle_reasons = protocol::kThrottleThermalHardware;
+    fold(view, story.record(301, health));
+    health.node = 2;
+    health.gpus[1].xids = {79};
+    fold(view, story.record(301, health));
+    auto lines = node_lines(view, {80, 20});
+    ASSERT_THAT(lines, SizeIs(4));
+    EXPECT_THAT(lines[1], HasSubstr("GPU 1 at 88 C"));
+    EXPECT_THAT(lines[2], HasSubstr("GPU 0 slowed down"));
+    EXPECT_THAT(lines[3], HasSubstr("GPU 1: Xid 79"));
+    health.gpus.clear();
+    fold(view, story.record(301, health));
+    EXPECT_THAT(node_lines(view, {80, 20})[3], Not(HasSubstr("GPU")));
+}
+
 }  // namespace
 }  // namespace osora::cli

@@ -25,6 +25,7 @@ RunShape random_shape(RunMaker& maker, int number) {
     shape.chunk_steps_max = maker.integer(1, 12);
     shape.resend = maker.integer(0, 1) == 1;
     shape.nan = maker.integer(0, 1) == 1;
+    shape.health = maker.integer(0, 1) == 1;
     shape.ended = maker.integer(0, 3) != 0;
     shape.series = maker.integer(0, 1) == 1 ? "tiny" : "other";
     shape.arch = maker.integer(0, 3) == 0 ? "mmdit-tiny" : "stdit3-tiny";

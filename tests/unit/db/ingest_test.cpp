@@ -210,6 +210,22 @@ TEST_F(Ingest, CopiesWhatDescribesARun) {
     EXPECT_EQ(one("SELECT height||' '||global_batch_size FROM plan_bucket"), "64 8");
 }
 
+TEST_F(Ingest, KeepsCoresOfRanksAndHealthOfNodes) {
+    write("tiny-0001", run_bytes(1, {.nodes = 2, .relaunches = 1, .health = true}));
+    ingest();
+    ingest();
+    EXPECT_EQ(one("SELECT group_concat(cpus) FROM run_rank"), "0,1");
+    EXPECT_EQ(one("SELECT count(*)||' '||min(why)||' '||max(node) FROM node_health"),
+              "4 GPU 1: Xid 79 1");
+    EXPECT_EQ(one("SELECT count(*)||' '||count(memory_available_bytes)||' '||min(load) FROM "
+                  "node_health"),
+              "4 0 1.5");
+    EXPECT_EQ(one("SELECT count(*)||' '||count(temperature_c)||' '||max(temperature_c)||' '||"
+                  "min(xids) FROM gpu_health"),
+              "8 4 71.0 [79,31]");
+    EXPECT_EQ(one("SELECT count(*) FROM event WHERE kind='health'"), "0");
+}
+
 TEST_F(Ingest, SharesASeriesOnlyBetweenRunsOfTheSameWork) {
     write("tiny-0001", run_bytes(1));
     write("tiny-0002", run_bytes(2, {.nodes = 2}));

@@ -71,13 +71,25 @@ void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int st
     int const ranks = shape.nodes * shape.ranks_per_node;
     add(records, LaunchOrdered{epoch, ranks, "127.0.0.1", 4000 + epoch});
     for (int rank = 0; rank < ranks; ++rank) {
-        add(records,
-            RankStarted{epoch,
-                        rank / shape.ranks_per_node,
-                        rank,
-                        300 + rank,
-                        start_step,
-                        {{"device", "cpu"}, {"NCCL_DEBUG", fmt::format("v{}", rank % 2)}}});
+        add(records, RankStarted{epoch,
+                                 rank / shape.ranks_per_node,
+                                 rank,
+                                 300 + rank,
+                                 start_step,
+                                 {{"device", "cpu"}, {"NCCL_DEBUG", fmt::format("v{}", rank % 2)}},
+                                 fmt::format("{}", rank)});
+    }
+    for (int node = 0; shape.health && node < shape.nodes; ++node) {
+        NodeHealth health;
+        health.node = node;
+        health.why = "GPU 1: Xid 79";
+        health.load = 1.5;
+        health.disk_free_bytes = 1 << 30;
+        health.gpus.resize(2);
+        health.gpus[1].gpu = 1;
+        health.gpus[1].temperature_c = 70 + epoch;
+        health.gpus[1].xids = {79, 31};
+        add(records, health);
     }
 }
 

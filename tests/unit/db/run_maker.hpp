@@ -25,6 +25,7 @@ struct RunShape {
     int chunk_steps_max = 8;
     bool resend = false;  // some chunks arrive twice
     bool nan = false;     // some losses are not numbers
+    bool health = false;  // nodes tell how they are doing
     bool ended = true;
 };
 

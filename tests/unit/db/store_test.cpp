@@ -65,6 +65,7 @@ TEST_F(StoreTest, BringsAnOldDatabaseToTodaysSchema) {
     EXPECT_EQ(plain.execAndGet("PRAGMA user_version").getInt(), schema_version());
     EXPECT_EQ(plain.execAndGet("SELECT pid||device||'('||cpus||')' FROM run_rank").getString(),
               "42cpu()");
+    EXPECT_EQ(plain.execAndGet("SELECT count(*) FROM gpu_health").getInt(), 0);
 }
 
 TEST_F(StoreTest, UsesARollbackJournalOnANetworkFileSystem) {

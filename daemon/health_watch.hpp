@@ -1,0 +1,47 @@
+// Which health samples of a node are worth telling: those that say something new, at most one a
+// minute unless it is an alarm, and a few an hour. Pure; part of the agent core.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "protocol/node_health.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace osora::daemon {
+
+struct HealthWatchOptions {
+    int node = 0;                                    // nodes tell at different times
+    MonotonicTime every = std::chrono::seconds(10);  // between samples
+    MonotonicTime regular = std::chrono::minutes(10);
+    MonotonicTime pause = std::chrono::minutes(1);  // between records without an alarm
+};
+
+class HealthWatch {
+public:
+    struct Told {
+        protocol::NodeHealth record;
+        std::string alarm;  // what a user must read at once; "" = nothing
+    };
+
+    explicit HealthWatch(HealthWatchOptions options) : options_(options) {}
+
+    /// Fills node, number and why of the record.
+    [[nodiscard]] std::optional<Told> take(MonotonicTime now, protocol::NodeHealth sample);
+
+private:
+    [[nodiscard]] std::string alarm_of(protocol::NodeHealth const& sample) const;
+    [[nodiscard]] std::string change_of(protocol::NodeHealth const& sample) const;
+
+    HealthWatchOptions options_;
+    std::optional<protocol::NodeHealth> told_;
+    MonotonicTime told_at_{};
+    MonotonicTime next_regular_ = kNever;  // kNever: no sample yet
+    std::map<int, std::int64_t> ecc_;      // by GPU, highest so far
+    std::size_t gpus_ = 0;                 // most that were seen
+    bool lost_told_ = false;
+    std::int64_t number_ = 0;
+};
+
+}  // namespace osora::daemon

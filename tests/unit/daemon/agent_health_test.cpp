@@ -1,0 +1,119 @@
+// The agent core: when it samples, what it makes of a sample; and the cores of its ranks.
+#include "daemon/agent_core.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::daemon {
+namespace {
+
+using namespace protocol;
+
+class Agent : public testing::Test {
+protected:
+    explicit Agent() {
+        AgentOptions options;
+        options.host = "n0";
+        options.lease = 1000s;
+        core_ = std::make_unique<AgentCore>(options, Now{});
+    }
+    void feed(AgentInput const& input) {
+        for (AgentAction& each : core_->handle({now_}, input)) actions_.push_back(std::move(each));
+    }
+    void hear(ToAgent const& message) { feed(ControllerSaid{message}); }
+    void welcome(bool health) {
+        feed(ControllerConnected{});
+        hear(Welcome{0, health});
+    }
+    void wait(MonotonicTime duration) {
+        for (MonotonicTime const end = now_ + duration; core_->next_deadline() <= end;) {
+            now_ = core_->next_deadline();
+            feed(AgentTick{});
+        }
+    }
+    [[nodiscard]] std::size_t asked() const {
+        return static_cast<std::size_t>(std::ranges::count_if(
+            actions_, [](auto const& each) { return std::holds_alternative<SampleHealth>(each); }));
+    }
+    template <class T>
+    [[nodiscard]] std::vector<T> sent() const {
+        std::vector<T> found;
+        for (auto const& each : actions_) {
+            auto const* action = std::get_if<SendToController>(&each);
+            auto const* message = action != nullptr ? std::get_if<T>(&action->message) : nullptr;
+            if (message != nullptr) found.push_back(*message);
+        }
+        return found;
+    }
+    MonotonicTime now_{};
+    std::unique_ptr<AgentCore> core_;
+    AgentActions actions_;
+};
+
+TEST_F(Agent, SamplesOnlyForAControllerThatTakesThem) {
+    welcome(false);
+    wait(60s);
+    EXPECT_EQ(asked(), 0u);
+    welcome(true);
+    wait(9s);
+    EXPECT_EQ(asked(), 0u);
+    wait(1s);
+    EXPECT_EQ(asked(), 1u);
+}
+
+TEST_F(Agent, DoesNotAskAgainBeforeTheAnswer) {
+    welcome(true);
+    wait(45s);
+    EXPECT_EQ(asked(), 1u);
+    feed(HealthSampled{});
+    wait(20s);
+    EXPECT_EQ(asked(), 2u);
+}
+
+TEST_F(Agent, SaysThatADriverHangs) {
+    welcome(true);
+    wait(60s);
+    EXPECT_TRUE(sent<RunNotice>().empty());
+    wait(60s);
+    ASSERT_EQ(sent<RunNotice>().size(), 1u);
+    EXPECT_EQ(sent<RunNotice>()[0].detail, "n0: a GPU driver or file system does not answer");
+    feed(HealthSampled{});
+    wait(20s);
+    EXPECT_EQ(asked(), 2u);
+}
+
+TEST_F(Agent, ReportsAndWarns) {
+    welcome(true);
+    wait(10s);
+    HealthSampled answer;
+    answer.sample.gpus.emplace_back().xids = {79};
+    feed(answer);
+    ASSERT_EQ(sent<NodeHealth>().size(), 1u);
+    EXPECT_EQ(sent<NodeHealth>()[0].why, "GPU 0: Xid 79");
+    ASSERT_EQ(sent<RunNotice>().size(), 1u);
+    EXPECT_EQ(sent<RunNotice>()[0].detail, "n0: GPU 0: Xid 79");
+    EXPECT_EQ(sent<RunNotice>()[0].kind, "node_health");
+}
+
+TEST_F(Agent, TellsTheCoresOfItsRanks) {
+    welcome(false);
+    LaunchWorkers order;
+    order.world_size = order.local_world_size = 2;
+    hear(order);
+    feed(WorkerSpawned{0, 0, 100, "", "0-3"});
+    feed(WorkerSaid{0, 0, WorkerHello{kWorkerProtocol, 0, 100, 0, {}}});
+    ASSERT_EQ(sent<RankStarted>().size(), 1u);
+    EXPECT_EQ(sent<RankStarted>()[0].cpus, "0-3");
+    EXPECT_TRUE(sent<RunNotice>().empty());
+}
+
+TEST_F(Agent, SaysWhyItsRanksHaveNone) {
+    welcome(false);
+    hear(LaunchWorkers{});
+    feed(RanksNotBound{0, "4 ranks, 2 cores"});
+    ASSERT_EQ(sent<RunNotice>().size(), 1u);
+    EXPECT_EQ(sent<RunNotice>()[0].detail, "ranks are not bound to cores: 4 ranks, 2 cores");
+    EXPECT_EQ(sent<RunNotice>()[0].severity, "info");
+}
+
+}  // namespace
+}  // namespace osora::daemon

@@ -1,0 +1,153 @@
+#include "daemon/health_watch.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::daemon {
+namespace {
+
+using protocol::GpuHealth;
+using protocol::NodeHealth;
+using std::chrono_literals::operator""s;
+using std::chrono_literals::operator""min;
+
+NodeHealth sample() {
+    NodeHealth health;
+    health.load = 3;
+    health.memory_available_bytes = std::int64_t{100} << 30;
+    health.disk_free_bytes = std::int64_t{1} << 40;
+    for (int gpu = 0; gpu < 2; ++gpu) {
+        GpuHealth& each = health.gpus.emplace_back();
+        each.gpu = gpu;
+        each.temperature_c = 60;
+        each.ecc_uncorrected = 3;
+    }
+    return health;
+}
+
+class Watch : public testing::Test {
+protected:
+    /// `health` once, 10 s after the one before.
+    std::optional<HealthWatch::Told> take(NodeHealth const& health) {
+        return watch.take(now += 10s, health);
+    }
+    std::string why(NodeHealth const& health) {
+        auto const told = take(health);
+        return told ? told->record.why : "";
+    }
+    /// Records in `duration` of the same sample.
+    int told_in(MonotonicTime duration, NodeHealth const& health) {
+        int count = 0;
+        for (MonotonicTime end = now + duration; now < end;) count += take(health) ? 1 : 0;
+        return count;
+    }
+    void begin() {
+        EXPECT_EQ(why(sample()), "regular");
+        now += 2min;
+    }
+    MonotonicTime now{};
+    HealthWatch watch{HealthWatchOptions{}};
+};
+
+TEST_F(Watch, AQuietNodeTellsSixTimesAnHour) {
+    EXPECT_EQ(told_in(10min, sample()), 1);
+    EXPECT_EQ(told_in(60min, sample()), 6);
+}
+
+TEST(HealthWatch, NodesTellAtDifferentTimes) {
+    HealthWatch other({.node = 7});
+    int before = 0;
+    while (!other.take(++before * MonotonicTime(10s), sample())) ASSERT_LT(before, 60);
+    EXPECT_EQ(before, 8);
+}
+
+TEST_F(Watch, NumbersItsRecords) {
+    EXPECT_EQ(take(sample())->record.number, 0);
+    auto health = sample();
+    health.gpus[1].xids = {79};
+    EXPECT_EQ(take(health)->record.number, 1);
+    EXPECT_EQ(take(health)->record.node, 0);
+}
+
+TEST_F(Watch, AnXidIsAnAlarmAtOnce) {
+    take(sample());
+    auto health = sample();
+    health.gpus[1].xids = {79, 31};
+    auto const told = take(health);
+    ASSERT_TRUE(told);
+    EXPECT_EQ(told->alarm, "GPU 1: Xid 79; GPU 1: Xid 31");
+    EXPECT_EQ(told->record.why, told->alarm);
+    EXPECT_FALSE(take(sample()));
+}
+
+TEST_F(Watch, NewMemoryErrorsAreAnAlarmOldOnesAreNot) {
+    EXPECT_EQ(take(sample())->alarm, "");
+    auto health = sample();
+    health.gpus[0].ecc_uncorrected = 5;
+    EXPECT_EQ(take(health)->alarm, "GPU 0: 2 uncorrected memory errors");
+    EXPECT_FALSE(take(health));
+}
+
+TEST_F(Watch, AGpuThatIsGoneIsToldOnce) {
+    take(sample());
+    auto health = sample();
+    health.gpus.pop_back();
+    EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
+    EXPECT_EQ(told_in(5min, health), 0);
+    take(sample());
+    EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
+}
+
+TEST_F(Watch, HeatAndSlowClocksAreTold) {
+    begin();
+    auto health = sample();
+    health.gpus[0].temperature_c = 69;
+    EXPECT_EQ(why(health), "");
+    health.gpus[0].temperature_c = 70;
+    EXPECT_EQ(why(health), "GPU 0 at 70 C");
+    now += 2min;
+    health.gpus[1].throttle_reasons = protocol::kThrottleThermalHardware;
+    EXPECT_EQ(why(health), "GPU 1 slowed down: heat");
+    health.gpus[1].throttle_reasons = 0x4;  // its power cap
+    EXPECT_EQ(why(health), "") << "one record a minute";
+    now += 2min;
+    EXPECT_EQ(why(health), "GPU 1 at full speed again");
+}
+
+TEST_F(Watch, MemoryAndDiskAreToldWhenTheyHalve) {
+    begin();
+    auto health = sample();
+    health.memory_available_bytes = std::int64_t{51} << 30;
+    EXPECT_EQ(why(health), "");
+    health.memory_available_bytes = std::int64_t{49} << 30;
+    health.disk_free_bytes = std::int64_t{1} << 30;
+    EXPECT_EQ(why(health), "available memory; free disk");
+    now += 2min;
+    EXPECT_EQ(why(health), "");
+}
+
+TEST_F(Watch, AFlickeringGpuTellsOnceAMinute) {
+    begin();
+    int told = 0;
+    for (int i = 0; i < 360; ++i) {
+        auto health = sample();
+        if (i % 2 == 0) health.gpus[0].throttle_reasons = protocol::kThrottlePowerBrake;
+        told += take(health) ? 1 : 0;
+    }
+    EXPECT_LE(told, 60);
+}
+
+TEST_F(Watch, RecordsHaveABound) {
+    auto health = sample();
+    health.gpus.resize(1000);
+    for (int i = 0; i < 1000; ++i) {
+        health.gpus[static_cast<std::size_t>(i)].gpu = i;
+        health.gpus[static_cast<std::size_t>(i)].xids.assign(100, 79);
+    }
+    auto const told = take(health);
+    EXPECT_EQ(told->record.gpus.size(), protocol::kHealthGpusMax);
+    EXPECT_EQ(told->record.gpus[0].xids.size(), protocol::kHealthXidsMax);
+    EXPECT_LE(told->record.why.size(), 200u);
+}
+
+}  // namespace
+}  // namespace osora::daemon
