@@ -6,6 +6,7 @@
 #include "daemon/file_spill.hpp"
 #include "daemon/health_sampler.hpp"
 #include "daemon/node_facts.hpp"
+#include "daemon/node_profile.hpp"
 #include "daemon/preflight.hpp"
 #include "daemon/stop_request.hpp"
 #include "daemon/workers.hpp"
@@ -254,6 +255,9 @@ int run_agent(AgentSetup setup, Env& env, Logger& log) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGHUP, SIG_IGN);
     become_subreaper();
+    if (!setup.profile_folder.empty()) {
+        leave_profile(setup.profile_folder, setup.start.run_dir, log);
+    }
     Agent agent(setup, env, log);
     return agent.run();
 }

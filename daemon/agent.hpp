@@ -14,7 +14,8 @@ namespace osora::daemon {
 struct AgentSetup {
     AgentStart start;
     std::filesystem::path worker_program;
-    Environment environment;  // that the workers inherit
+    Environment environment;               // that the workers inherit
+    std::filesystem::path profile_folder;  // of the node profile, where it is there; "": none
 };
 
 /// Runs until the run is over, the controller has been gone for the lease, or a signal; returns the

@@ -5,6 +5,7 @@
 #include "daemon/agent_post.hpp"
 #include "daemon/backends/slurm/commands.hpp"
 #include "daemon/history_ingest.hpp"
+#include "daemon/node_profile.hpp"
 #include "daemon/one_run.hpp"
 #include "daemon/serve.hpp"
 
@@ -90,8 +91,11 @@ int agent() {
     }
     fs::path const worker =
         start->worker.empty() ? worker_program(environment) : fs::path(start->worker);
-    AgentSetup setup{
-        .start = std::move(*start), .worker_program = worker, .environment = environment};
+    AgentSetup setup{.start = std::move(*start),
+                     .worker_program = worker,
+                     .environment = environment,
+                     .profile_folder = variable_or(environment, "OSORA_PROFILE_DIR",
+                                                   default_profile_folder(::geteuid()).string())};
     return run_agent(std::move(setup), env, log);
 }
 

@@ -53,6 +53,16 @@ static void set_meeting_point(spank_t spank, struct task* task) {
     osora_job_variable(spank, "MASTER_PORT", task->master_port, sizeof task->master_port);
 }
 
+/* A profile has a list for each GPU of its node. A single task of the node (torchrun's) must not be
+ * held on the cores of the first. */
+static bool is_for_this_step(struct osora_settings const* profile, struct task const* task) {
+    uint32_t lists = 0;
+    for (int i = 0; i < OSORA_CPUS_MAX; ++i) {
+        if (CPU_COUNT(&profile->cpus[i]) > 0) ++lists;
+    }
+    return lists == task->local_world_size;
+}
+
 /* Binds to the cores that the plan or the node's profile names for this local rank, inside what
  * Slurm allows. Slurm's own binding, asked for or configured, is left alone. */
 static void bind_cpus(spank_t spank, struct osora_plugin const* plugin, struct task* task) {
@@ -63,7 +73,9 @@ static void bind_cpus(spank_t spank, struct osora_plugin const* plugin, struct t
     if (task->local_rank < 0 || task->local_rank >= OSORA_CPUS_MAX) return;
     struct osora_settings const* sources[] = {
         plugin->has_plan ? &plugin->plan_settings : NULL,
-        plugin->has_profile ? &plugin->profile_settings : NULL};
+        plugin->has_profile && is_for_this_step(&plugin->profile_settings, task)
+            ? &plugin->profile_settings
+            : NULL};
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; ++i) {
         if (sources[i] == NULL) continue;

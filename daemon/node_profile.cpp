@@ -1,0 +1,89 @@
+#include "daemon/node_profile.hpp"
+
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "protocol/json.hpp"
+#include "protocol/run_directory.hpp"
+#include "topology/cpu_list.hpp"
+#include "topology/probe/read_cores.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Not there: not_found. As the plug-in wants it: nobody else may put a file into it.
+Result<void> check_folder(fs::path const& folder) {
+    struct stat facts {};
+    if (::lstat(folder.c_str(), &facts) != 0) return file_error(errno, "look at", folder);
+    bool const ours = S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid();
+    if (ours && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
+    return Error{Errc::invalid_input,
+                 folder.string() + ": not a folder that only this user writes"};
+}
+
+bool sees_whole_machine(fs::path const& root) {
+    auto const online = read_file(root / "sys/devices/system/cpu/online");
+    return online.has_value() && topology::parse_cpu_list(*online) == topology::usable_cpus(0);
+}
+
+}  // namespace
+
+topology::NodeProfile profile_of(ProfileFacts const& facts) {
+    topology::NodeProfile profile;
+    profile.boot_id = facts.boot_id;
+    for (plan::NcclSetting const& each : facts.settings) {
+        bool const fits = each.origin == "facts" && topology::is_srun_variable(each.name);
+        if (fits) profile.env[each.name] = each.value;
+    }
+    if (!facts.whole_machine || facts.node.gpus.empty()) return profile;
+    topology::BindingRequest request;
+    request.ranks = static_cast<int>(facts.node.gpus.size());
+    for (auto const& gpu : facts.node.gpus) request.near.push_back(gpu.near_cpus);
+    for (auto const& cpus : topology::bind_ranks(facts.node.cores, request).cpus) {
+        profile.cpus.push_back(topology::format_cpu_list(cpus));
+    }
+    return profile;
+}
+
+fs::path default_profile_folder(unsigned uid) {
+    return uid == 0 ? fs::path("/run/osora") : fs::path(fmt::format("/tmp/osora-{}", uid));
+}
+
+Result<bool> write_profile(fs::path const& folder, topology::NodeProfile const& profile) {
+    auto const checked = check_folder(folder);
+    if (checked.has_error() && checked.error().code == Errc::not_found) return false;
+    OSORA_TRY_VOID(checked);
+    OSORA_TRY(auto const text, topology::encode_node_profile(profile));
+    auto const known = read_file(folder / "node");
+    if (known.has_value() && *known == text) return false;
+    OSORA_TRY_VOID(write_file_atomic(folder / "node", text, 0644));
+    return true;
+}
+
+void leave_profile(fs::path const& folder, fs::path const& run_dir, Logger& log) {
+    std::error_code ignored;
+    if (!fs::exists(folder, ignored)) return;
+    ProfileFacts facts;
+    facts.boot_id = boot_id();
+    facts.node = read_node_cores("/");
+    facts.whole_machine = sees_whole_machine("/");
+    if (auto const text = read_file(protocol::RunPaths{run_dir}.job()); text.has_value()) {
+        auto job = protocol::decode<plan::WorkerJob>(*text);
+        if (job.has_value()) facts.settings = std::move(job->plan.nccl_env);
+    }
+    auto const written = write_profile(folder, profile_of(facts));
+    if (written.has_error()) {
+        log.warning("node profile not written", {{"why", written.error().message}});
+    } else if (*written) {
+        log.info("node profile written", {{"path", (folder / "node").string()}});
+    }
+}
+
+}  // namespace osora::daemon
