@@ -3,6 +3,7 @@
 #include "topology/cpu_list.hpp"
 #include "topology/probe/read_cores.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace osora::daemon {
@@ -39,6 +40,10 @@ topology::CoreBinding bind_workers(NodeCores const& node, plan::WorkerJob const&
     for (std::size_t rank = 0; one_each && rank < count; ++rank) {
         request.near.push_back(std::move(gpus[rank].near_cpus));
     }
+    bool const near_gpus =
+        std::ranges::any_of(request.near, [](auto const& cpus) { return !cpus.empty(); });
+    // CPU ranks gain little from cores of their own and lose much where others use these cores.
+    if (!near_gpus && job.config.resources.bind_cpus == "auto") return {};
     return topology::bind_ranks(node.cores, request);
 }
 

@@ -20,7 +20,8 @@ struct NodeCores {
 [[nodiscard]] NodeCores read_node_cores(std::filesystem::path const& root);
 
 /// Pure. `environment` of the workers says which GPUs they see: Slurm's list, which counts all of
-/// the node's, before CUDA_VISIBLE_DEVICES, which may count the job's only.
+/// the node's, before CUDA_VISIBLE_DEVICES, which may count the job's only. Nothing is bound, for
+/// no reason, where `bind_cpus` is "auto" and the ranks have no GPUs.
 [[nodiscard]] topology::CoreBinding bind_workers(NodeCores const& node, plan::WorkerJob const& job,
                                                  Environment const& environment, int ranks);
 

@@ -99,10 +99,10 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
 /// The CPUs of each rank; empty when they are not bound.
 std::vector<std::vector<int>> Workers::bind(plan::WorkerJob const& job,
                                             protocol::LaunchWorkers const& launch) {
-    if (!job.config.resources.bind_cpus) return {};
+    if (job.config.resources.bind_cpus == "never") return {};
     if (!cores_) cores_ = read_node_cores("/");
     auto binding = bind_workers(*cores_, job, options_.environment, launch.local_world_size);
-    if (binding.cpus.empty()) {
+    if (!binding.reason.empty()) {
         log_.info("ranks are not bound to cores", {{"why", binding.reason}});
         on_input_(RanksNotBound{launch.epoch, binding.reason});
     }

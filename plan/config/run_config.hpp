@@ -22,10 +22,10 @@ struct RunSection {
 struct ResourcesSection {
     std::string backend = "local";
     int nodes = 1, spares = 0;
-    int gpus_per_node = 1;    // workers per node; on a machine without GPUs: CPU ranks
-    int cpus_per_worker = 0;  // threads of a CPU rank; 0 = cores / workers
-    bool bind_cpus = true;    // each worker to cores of its own
-    std::string time_limit;   // "HH:MM:SS", "D-HH:MM:SS" or ""
+    int gpus_per_node = 1;           // workers per node; on a machine without GPUs: CPU ranks
+    int cpus_per_worker = 0;         // threads of a CPU rank; 0 = cores / workers
+    std::string bind_cpus = "auto";  // each worker to cores of its own
+    std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
 };
 struct ModelSection {
     std::string arch = "stdit3-tiny";

@@ -18,8 +18,9 @@ protected:
         return ::sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
     }
     /// Ranks that print the CPUs that they may run on.
-    static RunSpec tells_its_cpus(int ranks) {
+    static RunSpec tells_its_cpus(int ranks, char const* bind_cpus = "always") {
         RunSpec spec;
+        spec.bind_cpus = bind_cpus;
         spec.job = "exec";
         spec.command = {"grep", "Cpus_allowed_list", "/proc/self/status"};
         spec.ranks = ranks;
@@ -62,10 +63,8 @@ TEST_F(E2eNode, MoreRanksThanCoresAreNotBoundAndThatIsSaid) {
     EXPECT_THAT(events<RunNotice>()[0].detail, HasSubstr("ranks are not bound to cores: "));
 }
 
-TEST_F(E2eNode, BindingCanBeSwitchedOff) {
-    auto spec = tells_its_cpus(2);
-    spec.bind_cpus = false;
-    EXPECT_EQ(run_to_end(spec), 0) << errors();
+TEST_F(E2eNode, RanksWithoutGpusMoveFreelyUnlessAsked) {
+    EXPECT_EQ(run_to_end(tells_its_cpus(2, "auto")), 0) << errors();
     EXPECT_EQ(cpus_of(1), own_cpus());
     EXPECT_TRUE(events<RunNotice>().empty());
 }

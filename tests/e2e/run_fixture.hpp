@@ -30,7 +30,7 @@ struct RunSpec {
     int checkpoint_every = 5;
     int max_restarts = 3;
     double step_timeout_s = 0;
-    bool bind_cpus = true;
+    std::string bind_cpus = "auto";
     std::map<std::string, std::string> env = {};  // of the workers: OSORA_MOCK_*...
 };
 

@@ -31,7 +31,15 @@ TEST(RankBinding, FollowsTheGpusThatTheRanksSee) {
                 ElementsAre(ElementsAre(2, 3), ElementsAre(0, 1)));
     EXPECT_THAT(bound({"CUDA_VISIBLE_DEVICES=0,1", "SLURM_STEP_GPUS=2,1"}, 2),
                 ElementsAre(ElementsAre(2, 3), ElementsAre(0, 1)));
-    EXPECT_THAT(bound({"CUDA_VISIBLE_DEVICES="}, 2),
+}
+
+TEST(RankBinding, CpuRanksAreBoundOnlyWhenAsked) {
+    auto const unasked = bind_workers(node(), {}, {"CUDA_VISIBLE_DEVICES="}, 2);
+    EXPECT_THAT(unasked.cpus, IsEmpty());
+    EXPECT_EQ(unasked.reason, "");
+    plan::WorkerJob job;
+    job.config.resources.bind_cpus = "always";
+    EXPECT_THAT(bound({"CUDA_VISIBLE_DEVICES="}, 2, job),
                 ElementsAre(ElementsAre(0, 1), ElementsAre(2, 3)));
 }
 
@@ -46,6 +54,8 @@ TEST(RankBinding, AProgramThatMayTakeSeveralGpusIsNotDrawnToTheFirst) {
     plan::WorkerJob job;
     job.config.run.job = "exec";
     job.config.resources.cpus_per_worker = 1;
+    EXPECT_THAT(bound({}, 1, job), IsEmpty());
+    job.config.resources.bind_cpus = "always";
     EXPECT_THAT(bound({}, 1, job), ElementsAre(ElementsAre(0, 1, 2, 3)));
     job.config.run.job = "train";
     EXPECT_THAT(bound({}, 1, job), ElementsAre(ElementsAre(0, 1)));
@@ -54,8 +64,11 @@ TEST(RankBinding, AProgramThatMayTakeSeveralGpusIsNotDrawnToTheFirst) {
 TEST(RankBinding, PromisedCpusThatAreNotThereBindNothing) {
     plan::WorkerJob job;
     job.config.resources.cpus_per_worker = 3;
-    EXPECT_THAT(bound({}, 2, job), IsEmpty());
-    EXPECT_THAT(bound({}, 5), IsEmpty());
+    auto const binding = bind_workers(node(), job, {}, 2);
+    EXPECT_THAT(binding.cpus, IsEmpty());
+    EXPECT_EQ(binding.reason, "3 CPUs for each of 2 ranks, 4 CPUs");
+    job.config.resources.bind_cpus = "always";
+    EXPECT_EQ(bind_workers(node(), job, {}, 5).reason, "5 ranks, 4 cores");
 }
 
 }  // namespace
