@@ -7,6 +7,7 @@
 #include "cli/journal_tail.hpp"
 #include "cli/run_command.hpp"
 #include "cli/signals.hpp"
+#include "protocol/measurement.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -88,9 +89,8 @@ private:
 
     void take(protocol::JournalRecord const& record) {
         // The most frequent ones change no state, and a view is not cheap to copy.
-        bool const silent = std::holds_alternative<protocol::MetricChunk>(record.event) ||
-                            std::holds_alternative<protocol::NodeHealth>(record.event) ||
-                            view_.records < options_.known_records;
+        bool const silent =
+            protocol::holds_measurement(record.event) || view_.records < options_.known_records;
         if (silent) return fold(view_, record);
         auto const before = view_;
         fold(view_, record);

@@ -16,7 +16,10 @@ public:
 
     void record(protocol::RunView const&, protocol::JournalRecord const& record,
                 protocol::RunView const& after) override {
-        if (std::holds_alternative<protocol::MetricChunk>(record.event)) return;
+        if (std::holds_alternative<protocol::MetricChunk>(record.event) ||
+            std::holds_alternative<protocol::RankMatrix>(record.event)) {
+            return;
+        }
         object line{{"schema", "osora.event/1"},
                     {"sequence", record.sequence},
                     {"wall_us", record.wall_us},

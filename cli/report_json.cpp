@@ -149,6 +149,19 @@ json::object scaling_object(ScalingRow const& row) {
             {"loss", row.loss}};
 }
 
+json::array slowest_ranks(std::vector<db::analysis::RankWork> const& ranks) {
+    constexpr std::size_t kTold = 16;
+    json::array array;
+    for (auto const& each : ranks) {
+        if (array.size() == kTold) break;
+        array.push_back(json::object{{"rank", each.rank},
+                                     {"steps", each.steps},
+                                     {"own_work_s", to_json(each.median_s)},
+                                     {"excess", to_json(each.excess)}});
+    }
+    return array;
+}
+
 }  // namespace
 
 std::string report_json(RunReport const& report) {
@@ -176,6 +189,7 @@ std::string report_json(RunReport const& report) {
         {"shares_cores", report.cores.shared},
         {"cores", report.cores.text},
         {"slow_rank", to_json(report.straggler)},
+        {"slowest_ranks", slowest_ranks(report.rank_work)},
         {"next", to_json(report.next)}};
     return json::serialize(object) + "\n";
 }

@@ -76,6 +76,7 @@ void AgentCore::Impl::hear(Welcome const& message) {
     if (message.health != sampled) {
         next_sample_ = message.health ? now_.monotonic + options_.health_every : kNever;
     }
+    wants_matrices_ = message.matrices;
     for (FromAgent const& each : reports_.in_memory()) act(SendToController{each});
     next_beat_ = now_.monotonic;
 }
@@ -146,14 +147,18 @@ void AgentCore::Impl::take_metrics(bool partial) {
         });
         return static_cast<std::size_t>(in_flight) < kChunksInFlight;
     };
+    auto const was_not_said = [this](auto const& each) { return !said_.contains(each.first); };
     while (partial || wanted()) {
         auto chunk = reducer_->take(partial);
         if (!chunk) break;
-        if (options_.exec) {
-            std::erase_if(chunk->columns,
-                          [&](auto const& each) { return !said_.contains(each.first); });
-        }
+        if (options_.exec) std::erase_if(chunk->columns, was_not_said);
         report(std::move(*chunk));
+    }
+    while (matrices_ && (partial || wanted())) {
+        auto matrix = matrices_->take(partial);
+        if (!matrix) break;
+        if (options_.exec) std::erase_if(matrix->figures, was_not_said);
+        report(std::move(*matrix));
     }
     if (!welcomed_ && !partial) return;
     auto tell_dropped = [this](std::uint64_t count, char const* what) {
@@ -166,6 +171,8 @@ void AgentCore::Impl::take_metrics(bool partial) {
         report(std::move(notice));
     };
     if (auto const rows = reducer_->take_dropped(); rows > 0) tell_dropped(rows, "steps");
+    auto const unseen = matrices_ ? matrices_->take_dropped() : 0;
+    if (unseen > 0) tell_dropped(unseen, "steps of single ranks");
     if (reports_.in_memory().size() >= ReportQueue::kInMemory) return;
     if (auto const count = reports_.take_dropped(); count > 0) tell_dropped(count, "reports");
 }

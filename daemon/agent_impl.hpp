@@ -4,6 +4,7 @@
 #include "daemon/agent_core.hpp"
 #include "daemon/health_watch.hpp"
 #include "protocol/metric_reducer.hpp"
+#include "protocol/rank_matrix_builder.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -108,6 +109,8 @@ private:
     int first_rank_ = 0;
     std::vector<WorkerState> workers_;  // of epoch_, by local rank
     std::optional<protocol::MetricReducer> reducer_;
+    std::optional<protocol::RankMatrixBuilder> matrices_;
+    bool wants_matrices_ = false;                     // the controller
     std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 

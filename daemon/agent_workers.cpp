@@ -60,6 +60,10 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     using Wait = MetricReducer::Wait;
     reducer_.emplace(epoch_, options_.node, first_rank_, order.local_world_size,
                      options_.exec ? Wait::speakers : Wait::all);
+    matrices_.reset();
+    if (wants_matrices_) {
+        matrices_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+    }
     said_.clear();
     act(SpawnWorkers{order});
 }
@@ -138,6 +142,7 @@ void AgentCore::Impl::hear(int rank, Arrived const& message) {
 void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
     worker_at(epoch_, rank)->pulse.step = message.step;
     if (reducer_) reducer_->add(rank, message);
+    if (matrices_) matrices_->add(rank, message);
 }
 
 void AgentCore::Impl::hear(int, CheckpointSaved const& message) {
@@ -241,6 +246,7 @@ void AgentCore::Impl::hear(StopEpoch const& message) {
         epoch_ = message.epoch;
         workers_.clear();
         reducer_.reset();
+        matrices_.reset();
         lease_ended_ = false;
         stop_ = message.how;
         stop_reported_ = false;

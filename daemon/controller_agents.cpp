@@ -2,6 +2,7 @@
 // hang. An agent has shown the token, yet nothing it says is used as an index or size unchecked.
 #include "base/ids.hpp"
 #include "daemon/controller_impl.hpp"
+#include "protocol/measurement.hpp"
 
 #include <fmt/format.h>
 
@@ -37,6 +38,13 @@ bool is_sane(MetricChunk const& chunk) {
         return column.mean.size() == steps && column.min.size() == steps &&
                column.max.size() == steps && column.argmax.size() == steps;
     });
+}
+
+bool is_sane(RankMatrix const& matrix) {
+    constexpr int kMost = 4096;
+    return matrix.steps > 0 && matrix.steps <= kMost && matrix.ranks > 0 && matrix.ranks <= kMost &&
+           matrix.step0 >= 0 && matrix.step0 <= 1'000'000'000 && matrix.first_rank >= 0 &&
+           matrix.figures.size() <= 64;
 }
 
 bool is_sane(NodeHealth const& health) {
@@ -117,7 +125,7 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
         record(AgentJoined{node, hello.host, hello.boot_id, hello.pid, hello.start_ticks,
                            hello.facts});
     }
-    send(node, Welcome{status_.lives - 1, true}, false);
+    send(node, Welcome{status_.lives - 1, true, true}, false);
 }
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
@@ -169,6 +177,9 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, NodeHealth>) {
                 return is_sane(each) &&
                        each.number > links_[static_cast<std::size_t>(node)].health_number;
+            } else if constexpr (std::is_same_v<T, RankMatrix>) {
+                return is_sane(each) && each.first_rank == first_rank &&
+                       each.step0 >= links_[static_cast<std::size_t>(node)].next_matrix_step;
             } else if constexpr (std::is_same_v<T, NodeFinished>) {
                 return !known.finished;
             } else if constexpr (std::is_same_v<T, NodeStopped>) {
@@ -193,8 +204,7 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         Report mine = report;
         if constexpr (requires { mine.node; }) mine.node = node;
         constexpr bool kIsHealth = std::is_same_v<Report, NodeHealth>;
-        constexpr bool kDecides = !kIsHealth && !std::is_same_v<Report, MetricChunk> &&
-                                  !std::is_same_v<Report, RunNotice>;
+        constexpr bool kDecides = !is_measurement<Report> && !std::is_same_v<Report, RunNotice>;
         bool const wanted =
             is_wanted(mine, node) && (!kIsHealth || in_measure(each, now_.monotonic));
         if (wanted) record(std::move(mine), kDecides);

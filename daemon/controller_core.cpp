@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/controller_impl.hpp"
+#include "protocol/measurement.hpp"
 
 #include <fmt/format.h>
 
@@ -24,15 +25,13 @@ constexpr std::size_t kNoticesKept = 256;
 /// What agents of a run say all the time.
 bool is_routine(ControllerInput const& input) {
     auto const* said = std::get_if<AgentSaid>(&input);
-    return said != nullptr && (std::holds_alternative<Heartbeat>(said->message) ||
-                               std::holds_alternative<MetricChunk>(said->message) ||
-                               std::holds_alternative<NodeHealth>(said->message) ||
-                               std::holds_alternative<RunNotice>(said->message));
+    return said != nullptr &&
+           (std::holds_alternative<Heartbeat>(said->message) ||
+            std::holds_alternative<RunNotice>(said->message) || holds_measurement(said->message));
 }
 
 bool decides(RunEvent const& event) {
-    return !std::holds_alternative<MetricChunk>(event) &&
-           !std::holds_alternative<NodeHealth>(event) && !std::holds_alternative<RunNotice>(event);
+    return !holds_measurement(event) && !std::holds_alternative<RunNotice>(event);
 }
 
 int nodes_of(ControllerOptions const& options) {
@@ -203,7 +202,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
         failed_.clear();
         checkpoint_step_ = -1;
         for (NodeLink& each : links_) {
-            each.next_step = 0;
+            each.next_step = each.next_matrix_step = 0;
             each.stop_sent.reset();
             each.stop_deadline = kNever;
             each.pulse = {};
@@ -225,6 +224,11 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* failed = std::get_if<RankFailed>(&event)) failed_.insert(failed->rank);
     if (auto const* saved = std::get_if<CheckpointCompleted>(&event)) {
         checkpoint_step_ = std::max(checkpoint_step_, saved->step);
+    }
+    if (auto const* matrix = std::get_if<RankMatrix>(&event)) {
+        if (matrix->node >= 0 && matrix->node < node_count()) {
+            link(matrix->node).next_matrix_step = matrix->step0 + matrix->steps;
+        }
     }
     auto const* chunk = std::get_if<MetricChunk>(&event);
     if (chunk == nullptr || chunk->node < 0 || chunk->node >= node_count()) return;

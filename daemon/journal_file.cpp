@@ -3,25 +3,22 @@
 // data.
 #include "daemon/journal_file.hpp"
 
+#include "protocol/measurement.hpp"
+
 #include <algorithm>
 
 namespace osora::daemon {
 namespace {
 
 constexpr std::size_t kReadBytes = 1 << 20;
-constexpr std::size_t kKeptChunks = 4096;
+constexpr std::size_t kKept = 4096;
 
-bool is_metric(protocol::JournalRecord const& record) {
-    return std::holds_alternative<protocol::MetricChunk>(record.event) ||
-           std::holds_alternative<protocol::NodeHealth>(record.event);
-}
-
-/// A long run has millions of metric chunks, and only the newest matter to its controller.
-void forget_old_metrics(std::vector<protocol::JournalRecord>& records) {
-    auto surplus = std::ranges::count_if(records, is_metric);
-    surplus -= static_cast<std::ptrdiff_t>(kKeptChunks);
-    std::erase_if(records,
-                  [&surplus](auto const& each) { return is_metric(each) && surplus-- > 0; });
+/// A long run has millions of measurements, and only the newest matter to its controller.
+void forget_old_measurements(std::vector<protocol::JournalRecord>& records) {
+    auto is_one = [](auto const& each) { return protocol::holds_measurement(each.event); };
+    auto surplus = std::ranges::count_if(records, is_one);
+    surplus -= static_cast<std::ptrdiff_t>(kKept);
+    std::erase_if(records, [&](auto const& each) { return is_one(each) && surplus-- > 0; });
 }
 
 Error broken_error() {
@@ -45,7 +42,7 @@ Result<JournalFile::Opened> JournalFile::open(std::unique_ptr<AppendFile> file,
         offset += bytes.size();
         OSORA_TRY(auto records, reader.feed(bytes));
         for (auto& record : records) opened.records.push_back(std::move(record));
-        forget_old_metrics(opened.records);
+        forget_old_measurements(opened.records);
     }
     OSORA_TRY_VOID(reader.finish());
     if (file->size() > reader.good_bytes()) {

@@ -43,6 +43,7 @@ struct NodeLink {
     bool dismissed = false;
     protocol::Heartbeat pulse;
     int next_step = 0;                // metrics below it are in the journal
+    int next_matrix_step = 0;         // and matrices
     std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
     MonotonicTime health_paid{};      // allowance for them is used up to here
 };

@@ -1,5 +1,6 @@
 #include "daemon/report_queue.hpp"
 
+#include "protocol/measurement.hpp"
 #include "protocol/message.hpp"
 
 #include <utility>
@@ -12,8 +13,7 @@ namespace {
 
 /// Ends and starts of ranks are few and decide about the run.
 bool may_be_dropped(FromAgent const& report) {
-    return std::holds_alternative<protocol::MetricChunk>(report) ||
-           std::holds_alternative<protocol::NodeHealth>(report) ||
+    return protocol::holds_measurement(report) ||
            std::holds_alternative<protocol::RunNotice>(report);
 }
 

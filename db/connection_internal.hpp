@@ -9,11 +9,13 @@
 #include <cerrno>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -79,6 +81,8 @@ void bind_one(SQLite::Statement& statement, int index, T const& value) {
         statement.bind(index, static_cast<std::int64_t>(value));
     } else if constexpr (std::floating_point<T>) {
         statement.bind(index, static_cast<double>(value));  // SQLite keeps NaN as NULL
+    } else if constexpr (std::same_as<T, std::span<std::byte const>>) {
+        statement.bind(index, value.data(), static_cast<int>(value.size()));
     } else if constexpr (requires { value.has_value(); }) {
         if (value) bind_one(statement, index, *value);
     } else {

@@ -166,6 +166,7 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
             "loss",           "rss_bytes",   "peak_allocated_bytes"};
         RunHistory history;
         history.steps = load_steps(connection, run_id, kMetrics);
+        history.arrivals = load_blocks(connection, run_id, "arrival_s");
         history.events = load_events(connection, run_id);
         history.config = load_facts(connection, run->fingerprint[0]);
         history.software = load_facts(connection, run->fingerprint[1]);

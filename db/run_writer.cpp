@@ -89,6 +89,8 @@ void RunWriter::apply(JournalRecord const& record) {
     run_.last_us = record.wall_us;
     if (auto const* health = std::get_if<NodeHealth>(&record.event)) {
         save_health(connection_, run_.run_id, record, *health);
+    } else if (auto const* matrix = std::get_if<RankMatrix>(&record.event)) {
+        steps_.add(*matrix, record.sequence);
     } else if (!std::holds_alternative<MetricChunk>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));
     }

@@ -3,18 +3,26 @@
 #pragma once
 
 #include "db/analysis/measure.hpp"
+#include "db/analysis/rank_work.hpp"
 #include "db/connection_internal.hpp"
 #include "db/run_record.hpp"
 
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace osora::db {
 
 /// The run's steps with the named metrics (those that it has).
 [[nodiscard]] StepTable load_steps(Connection& connection, std::int64_t run_id,
                                    std::span<std::string_view const> metrics);
+
+/// The newest blocks of `metric`, as many as make kBlockBytes.
+constexpr std::int64_t kBlockBytes = 16 << 20;
+[[nodiscard]] std::vector<analysis::RankBlock> load_blocks(Connection& connection,
+                                                           std::int64_t run_id,
+                                                           std::string_view metric);
 
 void save_measured(Connection& connection, std::int64_t run_id, analysis::Measured const& measured);
 [[nodiscard]] std::optional<analysis::Measured> load_measured(Connection& connection,

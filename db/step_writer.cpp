@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace osora::db {
 namespace {
@@ -71,6 +72,14 @@ Result<void> StepWriter::add(protocol::MetricChunk const& chunk) {
         read.next_step = step + 1;
     }
     return {};
+}
+
+void StepWriter::add(protocol::RankMatrix const& matrix, std::uint64_t sequence) {
+    for (auto const& [name, data] : matrix.figures) {
+        execute(connection_, "INSERT INTO rank_matrix VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
+                run_id_, metric_id(name), sequence, matrix.epoch, matrix.step0, matrix.steps,
+                matrix.node, matrix.first_rank, matrix.ranks, std::as_bytes(std::span(data.value)));
+    }
 }
 
 StepWriter::Row StepWriter::add_step(protocol::MetricChunk const& chunk, std::size_t index) {

@@ -1,6 +1,6 @@
 // Private to db/: metric chunks of a run into step and step_summary rows. A step of a later epoch
 // replaces the older one; chunks of several nodes are merged; a chunk that a node sends again is
-// dropped. May throw SQLite::Exception.
+// dropped. Matrices of ranks are kept as they are. May throw SQLite::Exception.
 #pragma once
 
 #include "db/connection_internal.hpp"
@@ -18,6 +18,8 @@ public:
 
     /// invalid_input when the chunk's vectors do not fit together; nothing is written then.
     [[nodiscard]] Result<void> add(protocol::MetricChunk const& chunk);
+    /// `matrix`: the event of journal record `sequence`.
+    void add(protocol::RankMatrix const& matrix, std::uint64_t sequence);
     /// Keeps how far each node has been read.
     void finish();
 

@@ -58,10 +58,10 @@ struct StoreReserved {
     int port = 0;
     std::string error;  // why there is none; then port is 0
 };
-/// The last nine are reports.
+/// The first four are no reports.
 using FromAgent = std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted,
                                RankFailed, NodeFinished, NodeStopped, CheckpointCompleted,
-                               RunNotice, MetricChunk, NodeHealth>;
+                               RunNotice, MetricChunk, NodeHealth, RankMatrix>;
 
 template <class T>
 inline constexpr bool is_report =
@@ -71,8 +71,8 @@ inline constexpr bool is_report =
 // Controller to agent. Any of them renews the agent's lease.
 struct Welcome {
     static constexpr std::string_view kType = "welcome";
-    int life = 0;         // ControllerStarted.life
-    bool health = false;  // it takes NodeHealth
+    int life = 0;                           // ControllerStarted.life
+    bool health = false, matrices = false;  // it takes NodeHealth, RankMatrix
 };
 /// Wrong token, version or node: the agent stops its workers and exits.
 struct Refused {
@@ -126,7 +126,7 @@ BOOST_DESCRIBE_STRUCT(AgentHello, (),
 BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
-BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health, matrices))
 BOOST_DESCRIBE_STRUCT(Refused, (), (reason))
 BOOST_DESCRIBE_STRUCT(Beat, (), ())
 BOOST_DESCRIBE_STRUCT(AckReports, (), (next))

@@ -2,6 +2,8 @@
 // they change no state.
 #pragma once
 
+#include "protocol/json.hpp"
+
 #include <boost/describe.hpp>
 
 #include <map>
@@ -24,7 +26,16 @@ struct MetricChunk {
     std::map<std::string, MetricColumn> columns;  // by StepMetrics member: "step_time_s", "loss"...
 };
 
+/// Each rank of [first_rank, first_rank + ranks) in each step of [step0, step0 + steps): the
+/// figures in seconds that chunks reduce. NaN: not reported.
+struct RankMatrix {
+    static constexpr std::string_view kType = "rank_matrix";
+    int epoch = 0, node = 0, first_rank = 0, ranks = 0, step0 = 0, steps = 0;
+    std::map<std::string, Bytes> figures;  // by StepMetrics member; encode_matrix
+};
+
 BOOST_DESCRIBE_STRUCT(MetricColumn, (), (mean, min, max, argmax))
 BOOST_DESCRIBE_STRUCT(MetricChunk, (), (epoch, node, ranks, step0, bucket, samples, columns))
+BOOST_DESCRIBE_STRUCT(RankMatrix, (), (epoch, node, first_rank, ranks, step0, steps, figures))
 
 }  // namespace osora::protocol

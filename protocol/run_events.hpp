@@ -137,10 +137,10 @@ struct RunEnded {
     std::string cause;  // as the user reads it; empty when all is well
 };
 
-using RunEvent =
-    std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
-                 RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
-                 RunNotice, StopRequested, NodeStopped, RunEnded, MetricChunk, NodeHealth>;
+using RunEvent = std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost,
+                              LaunchOrdered, RankStarted, RankFailed, NodeFinished, HangDetected,
+                              CheckpointCompleted, RunNotice, StopRequested, NodeStopped, RunEnded,
+                              MetricChunk, NodeHealth, RankMatrix>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps

@@ -2,6 +2,7 @@
 // sequence of events leaves a status that makes sense.
 #include "protocol/run_status.hpp"
 
+#include "protocol/measurement.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -234,8 +235,9 @@ void on(RunStatus& run, RunEnded const& event) {
 }
 
 void on(RunStatus&, RunNotice const&) {}
-void on(RunStatus&, MetricChunk const&) {}
-void on(RunStatus&, NodeHealth const&) {}
+template <class Measurement>
+requires is_measurement<Measurement>
+void on(RunStatus&, Measurement const&) {}
 
 /// Events that name an epoch count only for the newest one.
 template <class T>

@@ -4,7 +4,9 @@
 #include "base/units.hpp"
 #include "daemon/controller_core.hpp"
 #include "protocol/journal.hpp"
+#include "protocol/matrix_codec.hpp"
 #include "protocol/message.hpp"
+#include "protocol/rank_matrix_builder.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -12,8 +14,10 @@
 
 #include <chrono>
 #include <ctime>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace osora::bench {
 namespace {
@@ -87,6 +91,7 @@ public:
             if (core_.next_deadline() <= now().monotonic) feed(Tick{});
             say(node, heartbeat(node, step));
             say(node, chunk(node, step));
+            if (node % kBlockSteps == step % kBlockSteps) say(node, matrix(node, step));
         }
         deliver();
     }
@@ -140,6 +145,26 @@ private:
         return chunk;
     }
 
+    /// 64 steps of ranks that differ by 1 %; nodes take turns.
+    RankMatrix matrix(int node, int step) {
+        RankMatrix matrix;
+        matrix.epoch = 0;
+        matrix.node = node;
+        matrix.first_rank = node * ranks_per_node_;
+        matrix.ranks = ranks_per_node_;
+        matrix.step0 = step;
+        matrix.steps = kBlockSteps;
+        std::normal_distribution<float> spread(7.25F, 0.07F);
+        std::vector<float> values(static_cast<std::size_t>(kBlockSteps * ranks_per_node_));
+        for (char const* name : {"step_time_s", "data_wait_s", "forward_s", "backward_s",
+                                 "exposed_comm_s", "optimizer_s", "other_s", "arrival_s"}) {
+            for (float& each : values) each = spread(random_);
+            matrix.figures[name].value =
+                encode_matrix(values, static_cast<std::size_t>(ranks_per_node_));
+        }
+        return matrix;
+    }
+
     /// As it comes off the wire. What the agent spends on making it is not counted.
     template <class Message>
     void say(int node, Message message) {
@@ -178,7 +203,9 @@ private:
         say(0, answer);
     }
 
+    static constexpr int kBlockSteps = RankMatrixBuilder::kBlockSteps;
     int nodes_, ranks_per_node_;
+    std::minstd_rand random_;
     ControllerCore core_;
     MonotonicTime elapsed_{};
     bool reserved_ = false;
@@ -208,7 +235,7 @@ int run(int launch_nodes, int beat_nodes, int seconds) {
     double const cores = (beating.spent_s() - begin) / seconds;
     bool const light = cores <= kCoresLimit && beating.state() == RunState::running;
     fmt::print(
-        "running   {} agents, a heartbeat and a step's metrics each a second: {:.2f} of one "
+        "running   {} agents, a heartbeat and a step's figures each a second: {:.2f} of one "
         "core, {} a second out; limit {}: {}\n",
         beat_nodes, cores, format_bytes(beating.bytes_out() / seconds), kCoresLimit,
         light ? "ok" : "FAILED");

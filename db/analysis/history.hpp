@@ -2,6 +2,7 @@
 #pragma once
 
 #include "db/analysis/measure.hpp"
+#include "db/analysis/rank_work.hpp"
 #include "db/run_record.hpp"
 
 #include <optional>
@@ -23,6 +24,7 @@ struct RunHistory {
     RunSummary summary;
     std::vector<EventRecord> events;  // in the order of the journal
     StepTable steps;
+    std::vector<RankBlock> arrivals;  // arrival_s of each rank
     Facts config, software;
     int runs_in_series = 1;  // of the same work, this one included
 };

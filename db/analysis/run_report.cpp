@@ -210,6 +210,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     auto const used = select_steps(history.steps).used;
     report.phases = phases_of(history, used);
     report.straggler = straggler_of(history.steps, used);
+    report.rank_work = rank_work(history.arrivals);
     report.buckets = buckets_of(history, report.measured);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);

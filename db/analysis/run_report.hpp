@@ -62,6 +62,7 @@ struct RunReport {
     std::vector<std::string> findings;  // of the journal's reader
     CoreUse cores;
     std::optional<protocol::Straggler> straggler;  // the rank that holds the others up
+    std::vector<RankWork> rank_work;               // slowest first; own work a step
     std::vector<std::string> next;                 // commands worth trying, with the reason
 };
 

@@ -9,10 +9,11 @@ namespace osora::db {
 extern char const* const k0001Runs;
 extern char const* const k0002RankCpus;
 extern char const* const k0003Health;
+extern char const* const k0004RankMatrix;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 3> const kMigrations{&k0001Runs, &k0002RankCpus,
-                                                           &k0003Health};
+inline std::array<char const* const*, 4> const kMigrations{&k0001Runs, &k0002RankCpus, &k0003Health,
+                                                           &k0004RankMatrix};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

@@ -51,6 +51,13 @@ protected:
             EXPECT_EQ(chunk.ranks, 2);
             next = chunk.step0 + static_cast<int>(chunk.bucket.size());
         }
+        int row = 0;
+        for (auto const& matrix : events<RankMatrix>()) {
+            if (matrix.node != node) continue;
+            EXPECT_EQ(matrix.step0, row) << "node " << node;
+            row = matrix.step0 + matrix.steps;
+        }
+        EXPECT_GT(next, row - 1);
     }
     [[nodiscard]] std::set<int> worker_pids() const {
         std::set<int> pids;

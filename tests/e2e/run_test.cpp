@@ -38,6 +38,9 @@ TEST_F(E2eRun, TwoRanksTrainToTheEnd) {
     }
     EXPECT_EQ(steps, 20);
     EXPECT_EQ(samples, 40);
+    ASSERT_EQ(events<RankMatrix>().size(), 1u);
+    EXPECT_EQ(events<RankMatrix>()[0].steps, 20);
+    EXPECT_EQ(events<RankMatrix>()[0].ranks, 2);
     EXPECT_TRUE(all_gone(0));
     EXPECT_FALSE(std::filesystem::exists(paths().control_socket()));
     for (int const rank : {0, 1}) {

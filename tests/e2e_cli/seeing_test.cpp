@@ -37,6 +37,9 @@ TEST_F(Seeing, ASlowRankIsNamedWhileItTrainsAndAfterwards) {
     auto const json = protocol::parse_json(osora({"report", "1", "--format", "json"}).out);
     ASSERT_TRUE(json.has_value());
     EXPECT_EQ(json->at("slow_rank").at("rank"), 1);
+    EXPECT_THAT(report.out, ContainsRegex("ranks +own work of a step: rank 1 [0-9.]+ ms "
+                                          "\\(\\+[0-9]+ %\\)\n"));
+    EXPECT_EQ(json->at("slowest_ranks").as_array().size(), 2u);
 }
 
 TEST_F(Seeing, EvenRanksAreNotAccused) {

@@ -5,7 +5,9 @@ Each *.frames file holds one frame (u32 length, big endian, then JSON) for every
 direction; journal holds one record for every kind of event. Run it again after a message has got a
 new member, and look at the difference: an old file must still be read.
 """
+import base64
 import json
+import math
 import pathlib
 import struct
 
@@ -53,6 +55,46 @@ def crc32c(data):
 
 
 NAN = float("nan")
+
+
+def matrix(rows):
+    """Rows of values as protocol/matrix_codec.cpp describes them."""
+    def level(value):
+        if value != value:
+            return -1
+        return 0 if value < 1e-9 else 1 + round(math.log(min(value, 1e12) / 1e-9) / 0.002)
+
+    def zigzag(number):
+        return 2 * number if number >= 0 else -2 * number - 1
+
+    bits, before = "", 0
+    for row in rows:
+        levels = [level(value) for value in row]
+        median = sorted(levels)[len(levels) // 2]
+        moved = f"{zigzag(median - before) + 1:b}"
+        bits += "0" * (len(moved) - 1) + moved
+        before = median
+
+        def coded(k):
+            text = ""
+            for each in (zigzag(one - median) for one in levels):
+                if each >> k >= 24:
+                    text += "1" * 24 + f"{each:032b}"
+                else:
+                    text += "1" * (each >> k) + "0" + (f"{each % (1 << k):0{k}b}" if k else "")
+            return text
+
+        best = min(range(16), key=lambda k: len(coded(k)))
+        bits += f"{best:04b}" + coded(best)
+    bits += "0" * (-len(bits) % 8)
+    return b"\x01" + bytes(int(bits[i:i + 8], 2) for i in range(0, len(bits), 8))
+
+
+def raw(data):
+    """Bytes that are not UTF-8."""
+    return dict(base64=base64.b64encode(data).decode())
+
+
 FACTS = {"libtorch": "2.11", "odd": "a \"quoted\" ü\n\u0001"}
 
 STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=0.001, forward_s=0.125,
@@ -94,6 +136,9 @@ HEALTH = dict(type="health", node=1, number=3, why="GPU 1: Xid 79", load=1.5,
               memory_available_bytes=1 << 36, cgroup_memory_bytes=1 << 33, disk_free_bytes=1 << 40,
               gpus=[dict(gpu=1, temperature_c=88.0, power_w=650.5, sm_mhz=NAN, throttle_reasons=64,
                          ecc_uncorrected=2, memory_used_bytes=1 << 35, xids=[79, 31])])
+MATRIX = dict(type="rank_matrix", epoch=1, node=1, first_rank=4, ranks=3, step0=7, steps=2,
+              figures={"arrival_s": raw(matrix([[0.5, 0.505, 0.7], [0.25, NAN, 30.0]])),
+                       "data_wait_s": raw(matrix([[0.0, 0.0, 0.0], [0.001, 0.0, 0.002]]))})
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
@@ -108,7 +153,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS, HEALTH,
+    METRICS, HEALTH, MATRIX,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -118,10 +163,10 @@ FROM_AGENT = [
                      ignores_stop=True)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
-    dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
+    MATRIX, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
-    dict(type="welcome", life=2, health=True),
+    dict(type="welcome", life=2, health=True, matrices=True),
     dict(type="refused", reason="wrong token"),
     dict(type="beat"),
     dict(type="ack", next=18),

@@ -1,4 +1,4 @@
-// The agent core: when it samples, what it makes of a sample; and the cores of its ranks.
+// The agent core: when it samples, what it makes of a sample; its ranks' cores and matrices.
 #include "daemon/agent_core.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ protected:
     void hear(ToAgent const& message) { feed(ControllerSaid{message}); }
     void welcome(bool health) {
         feed(ControllerConnected{});
-        hear(Welcome{0, health});
+        hear(Welcome{0, health, health});
     }
     void wait(MonotonicTime duration) {
         for (MonotonicTime const end = now_ + duration; core_->next_deadline() <= end;) {
@@ -113,6 +113,24 @@ TEST_F(Agent, SaysWhyItsRanksHaveNone) {
     ASSERT_EQ(sent<RunNotice>().size(), 1u);
     EXPECT_EQ(sent<RunNotice>()[0].detail, "ranks are not bound to cores: 4 ranks, 2 cores");
     EXPECT_EQ(sent<RunNotice>()[0].severity, "info");
+}
+
+TEST_F(Agent, TellsWhatEachRankTookToAControllerThatTakesIt) {
+    for (bool const taken : {false, true}) {
+        welcome(taken);
+        LaunchWorkers order;
+        order.epoch = taken ? 1 : 0;
+        hear(order);
+        StepMetrics step;
+        step.arrival_s = 0.5;
+        for (; step.step < 70; ++step.step) feed(WorkerSaid{order.epoch, 0, step});
+        wait(1s);
+        EXPECT_EQ(sent<RankMatrix>().size(), taken ? 1u : 0u);
+        feed(WorkerExited{order.epoch, 0, 10, 0, false});
+    }
+    ASSERT_EQ(sent<RankMatrix>().size(), 2u) << "the end of the epoch takes the rest";
+    EXPECT_EQ(sent<RankMatrix>()[1].step0, 64);
+    EXPECT_EQ(sent<RankMatrix>()[1].steps, 6);
 }
 
 }  // namespace

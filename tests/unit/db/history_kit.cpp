@@ -124,6 +124,10 @@ std::string dump(std::filesystem::path const& database) {
                   "step_summary s JOIN run r USING(run_id) JOIN metric m USING(metric_id) "
                   "ORDER BY 1,2,4");
     text += query(db,
+                  "SELECT r.uuid,m.name,x.sequence,x.epoch,x.step0,x.steps,x.node,x.first_rank,"
+                  "x.ranks,hex(x.data) FROM rank_matrix x JOIN run r USING(run_id) JOIN metric m "
+                  "USING(metric_id) ORDER BY 1,2,3");
+    text += query(db,
                   "SELECT r.uuid,s.name,s.work FROM run r JOIN series s USING(series_id) "
                   "ORDER BY 1");
     text += query(db,

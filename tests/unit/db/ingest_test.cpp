@@ -1,6 +1,7 @@
 #include "db/ingest.hpp"
 
 #include "base/file_lock.hpp"
+#include "db/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -224,6 +225,25 @@ TEST_F(Ingest, KeepsCoresOfRanksAndHealthOfNodes) {
                   "min(xids) FROM gpu_health"),
               "8 4 71.0 [79,31]");
     EXPECT_EQ(one("SELECT count(*) FROM event WHERE kind='health'"), "0");
+}
+
+TEST_F(Ingest, KeepsWhatEachRankTook) {
+    RunShape const shape{.nodes = 2, .ranks_per_node = 2, .relaunches = 1, .matrices = true};
+    write("tiny-0001", run_bytes(1, shape));
+    ingest();
+    ingest();
+    EXPECT_EQ(one("SELECT count(*)||' '||sum(steps)||' '||max(first_rank) FROM rank_matrix"),
+              "4 48 2");
+    EXPECT_EQ(one("SELECT count(*) FROM event WHERE kind='rank_matrix'"), "0");
+    auto const run = load_run(*store_, 1);
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    auto const ranks = analysis::rank_work(run->arrivals);
+    ASSERT_EQ(ranks.size(), 4u);
+    EXPECT_EQ(ranks[0].rank, 3);
+    EXPECT_EQ(ranks[0].steps, 24);
+    EXPECT_NEAR(ranks[0].median_s, 0.6, 0.001);
+    EXPECT_NEAR(ranks[0].excess, 0.2, 0.003);
+    EXPECT_NEAR(ranks[1].excess, 0, 0.001);
 }
 
 TEST_F(Ingest, SharesASeriesOnlyBetweenRunsOfTheSameWork) {

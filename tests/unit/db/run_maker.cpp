@@ -1,6 +1,7 @@
 #include "tests/unit/db/run_maker.hpp"
 
 #include "base/files.hpp"
+#include "protocol/matrix_codec.hpp"
 
 #include <fmt/format.h>
 
@@ -67,6 +68,25 @@ void RunMaker::submit(Records& records, RunShape const& shape) {
     }
 }
 
+/// The last rank of all is slower than the others.
+RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0) {
+    constexpr int kSteps = 12;
+    RankMatrix matrix;
+    matrix.epoch = epoch;
+    matrix.node = node;
+    matrix.first_rank = node * shape.ranks_per_node;
+    matrix.ranks = shape.ranks_per_node;
+    matrix.step0 = step0;
+    matrix.steps = kSteps;
+    auto const ranks = static_cast<std::size_t>(shape.ranks_per_node);
+    std::vector<float> values(kSteps * ranks, 0.5F);
+    for (std::size_t i = ranks - 1; node + 1 == shape.nodes && i < values.size(); i += ranks) {
+        values[i] = 0.6F;
+    }
+    matrix.figures["arrival_s"].value = encode_matrix(values, ranks);
+    return matrix;
+}
+
 void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int start_step) {
     int const ranks = shape.nodes * shape.ranks_per_node;
     add(records, LaunchOrdered{epoch, ranks, "127.0.0.1", 4000 + epoch});
@@ -90,6 +110,9 @@ void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int st
         health.gpus[1].temperature_c = 70 + epoch;
         health.gpus[1].xids = {79, 31};
         add(records, health);
+    }
+    for (int node = 0; shape.matrices && node < shape.nodes; ++node) {
+        add(records, matrix_of(shape, epoch, node, start_step));
     }
 }
 

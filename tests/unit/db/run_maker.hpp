@@ -23,9 +23,10 @@ struct RunShape {
     int steps = 40;
     int relaunches = 0;
     int chunk_steps_max = 8;
-    bool resend = false;  // some chunks arrive twice
-    bool nan = false;     // some losses are not numbers
-    bool health = false;  // nodes tell how they are doing
+    bool resend = false;    // some chunks arrive twice
+    bool nan = false;       // some losses are not numbers
+    bool health = false;    // nodes tell how they are doing
+    bool matrices = false;  // and what each rank took: the last rank is slower
     bool ended = true;
 };
 

@@ -5,6 +5,7 @@
 #include "protocol/control_messages.hpp"
 #include "protocol/framing.hpp"
 #include "protocol/journal.hpp"
+#include "protocol/matrix_codec.hpp"
 #include "protocol/message.hpp"
 
 #include <gtest/gtest.h>
@@ -86,6 +87,13 @@ TEST(Golden, JournalBothWays) {
     EXPECT_EQ(std::get<RunEnded>((*records)[14].event).verdict, Verdict::node_fault);
     EXPECT_EQ(std::get<MetricChunk>((*records)[15].event).columns.at("loss").argmax,
               (std::vector{5, 6}));
+    auto const& matrix = std::get<RankMatrix>((*records)[17].event);
+    auto const arrivals = decode_matrix(matrix.figures.at("arrival_s").value, 2, 3);
+    ASSERT_TRUE(arrivals.has_value()) << arrivals.error().message;
+    EXPECT_NEAR(arrivals->at(1), 0.505, 0.0006);
+    EXPECT_TRUE(std::isnan(arrivals->at(4)));
+    EXPECT_NEAR(arrivals->at(5), 30, 0.03);
+    EXPECT_EQ(encode_matrix(*arrivals, 3), matrix.figures.at("arrival_s").value);
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+// How long each rank works in a step before it waits for the others, out of the matrices that its
+// node told. Pure.
+#pragma once
+
+#include "db/run_record.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+/// Steps of the ranks [first_rank, first_rank + ranks), as protocol/matrix_codec.hpp writes them.
+struct RankBlock {
+    int first_rank = 0, ranks = 0, steps = 0;
+    std::string data;
+};
+
+struct RankWork {
+    int rank = 0, steps = 0;
+    double median_s = kUnknown;  // over its steps
+    /// Over the median rank's, as a part of that; of two ranks: over the faster one's.
+    double excess = 0;
+};
+
+/// Of each rank, slowest first. Blocks that cannot be read are left out; buckets whose steps differ
+/// in length do not matter, since ranks of a step do the same work.
+[[nodiscard]] std::vector<RankWork> rank_work(std::vector<RankBlock> const& blocks);
+
+}  // namespace osora::db::analysis
