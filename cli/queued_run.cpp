@@ -83,8 +83,13 @@ std::optional<std::string> QueuedRun::over() const {
     auto const& job = view();
     if (!job.gone) return {};
     auto const id = record_.job.job_id;
-    if (!is_final(job.state)) return fmt::format("job {} is not in the queue any more", id);
-    return fmt::format("job {} has ended: {}", id, state_text(job.state));
+    bool const never_ran = !std::filesystem::exists(run_.paths.journal());
+    std::string const waited = record_.after.empty() || !never_ran
+                                   ? ""
+                                   : " (it waited for " + record_.after + " to end well)";
+    if (!is_final(job.state))
+        return fmt::format("job {} is not in the queue any more{}", id, waited);
+    return fmt::format("job {} has ended: {}{}", id, state_text(job.state), waited);
 }
 
 Result<bool> QueuedRun::cancel_if_waiting() {

@@ -8,6 +8,7 @@
 #include "slurm/job_script.hpp"
 #include "slurm/node_memory.hpp"
 #include "slurm/queue_text.hpp"
+#include "slurm/stage.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -100,13 +101,20 @@ Result<void> write_job_files(Context const& context, plan::RunConfig const& conf
     return write_file_atomic(run.paths.job_script(), script, 0700);
 }
 
-Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run) {
-    OSORA_TRY(auto const captured,
-              run_slurm(context, "sbatch", {"--parsable", run.paths.job_script().string()}));
+Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run,
+                                    Predecessor const& after) {
+    std::vector<std::string> arguments{"--parsable"};
+    if (after.job > 0) {
+        auto const waits = slurm::stage_arguments(after.job);
+        arguments.insert(arguments.end(), waits.begin(), waits.end());
+    }
+    arguments.push_back(run.paths.job_script().string());
+    OSORA_TRY(auto const captured, run_slurm(context, "sbatch", std::move(arguments)));
     if (!captured.ok()) return refusal("sbatch", captured).in("sbatch");
     slurm::JobRecord record;
     OSORA_TRY(record.job, slurm::parse_submitted(captured.out));
     record.job.name = run.name;
+    if (after.job > 0) record.after = after.run;
     OSORA_TRY_VOID(write_job_record(run.paths, record));
     return record;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/context.hpp"
+#include "cli/predecessor.hpp"
 #include "cli/runs.hpp"
 #include "plan/config/run_config.hpp"
 #include "slurm/job_facts.hpp"
@@ -26,8 +27,9 @@ namespace osora::cli {
 [[nodiscard]] Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
                                            RunFolder const& run);
 
-/// Gives RUN_DIR/job.sh to sbatch and writes RUN_DIR/slurm.json.
-[[nodiscard]] Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run);
+/// Gives RUN_DIR/job.sh to sbatch, to wait for `after`, and writes RUN_DIR/slurm.json.
+[[nodiscard]] Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run,
+                                                  Predecessor const& after);
 
 /// When a job of this script would start, as `sbatch --test-only` says.
 [[nodiscard]] Result<slurm::StartEstimate> estimate_start(Context const& context,

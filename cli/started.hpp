@@ -4,6 +4,7 @@
 
 #include "cli/context.hpp"
 #include "cli/launch.hpp"
+#include "cli/predecessor.hpp"
 
 #include <cstdint>
 
@@ -14,6 +15,7 @@ struct StartOptions {
     bool attached = true;
     bool resume = false;              // the run has ended and is opened again
     std::uint64_t known_records = 0;  // of its journal, not to be told again
+    Predecessor after = {};           // Slurm only
 };
 
 /// osora's exit code.

@@ -24,6 +24,7 @@ namespace {
 struct Prepared {
     Submission submission;
     PlannedRun planned;
+    Predecessor after;
 };
 
 /// The run file to submit: RUN.toml, or that of an earlier run.
@@ -51,6 +52,21 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
     return request;
 }
 
+/// --after: none when it was not given.
+Result<Predecessor> predecessor_for(Context const& context, Arguments const& arguments,
+                                    plan::RunConfig const& config) {
+    auto const wanted = arguments.value("--after");
+    if (!wanted) return Predecessor{};
+    if (!is_queued(context, config)) {
+        return Error{
+            Errc::invalid_input,
+            "--after: only runs that are queued on Slurm can wait; elsewhere: osora submit "
+            "FIRST.toml && osora submit NEXT.toml"};
+    }
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    return find_predecessor(state, *wanted);
+}
+
 int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
     if (json) {
         print_json("validate", {{"ok", false}, {"problems", problems_json(problems)}});
@@ -62,7 +78,7 @@ int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
 
 void print_dry_run(Context const& context, Prepared const& prepared) {
     auto const& config = prepared.submission.resolved.config;
-    if (is_queued(context, config)) return print_job_dry_run(context, config);
+    if (is_queued(context, config)) return print_job_dry_run(context, config, prepared.after);
     int const ranks = config.resources.gpus_per_node;
     int const threads = prepared.planned.decision.chosen.threads_per_rank;
     fmt::print("ranks    {} on {}{}\n", ranks == 1 ? "0" : fmt::format("0-{}", ranks - 1),
@@ -93,6 +109,9 @@ boost::system::result<Prepared, int> prepare(Context const& context, Arguments c
     auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);
     if (!problems.empty()) return refuse(problems, json);
+    auto after = predecessor_for(context, arguments, submission.resolved.config);
+    if (after.has_error()) return fail(kExitUsage, after.error().message);
+    prepared.after = std::move(*after);
     for (auto const& note : plan::without_effect(submission.resolved)) {
         fmt::print(stderr, "note: {}\n", plan::to_text(note));
     }
@@ -145,7 +164,8 @@ int start(Context const& context, Arguments const& arguments, Prepared prepared)
         fmt::print("{}\n", render_plan(prepared.planned.decision, prepared.planned.header));
         std::fflush(stdout);
     }
-    StartOptions const options{.json = json, .attached = prepared.submission.attached};
+    StartOptions const options{
+        .json = json, .attached = prepared.submission.attached, .after = prepared.after};
     auto const& config = prepared.submission.resolved.config;
     if (is_queued(context, config)) return queue_and_follow(context, *run, config, options);
     return start_and_follow(context, *run, options);
@@ -196,6 +216,10 @@ CommandSpec submit_command() {
                         {.name = "--from",
                          .value = "RUN",
                          .help = "Submit the run file of an earlier run again.",
+                         .complete = Complete::run},
+                        {.name = "--after",
+                         .value = "RUN",
+                         .help = "Slurm: start when that run has ended well; if it fails, do not.",
                          .complete = Complete::run},
                         {.name = "--backend",
                          .value = "NAME",

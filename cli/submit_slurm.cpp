@@ -9,8 +9,10 @@
 #include "cli/queued_run.hpp"
 #include "cli/slurm_job.hpp"
 #include "slurm/job_script.hpp"
+#include "slurm/stage.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <ctime>
 
@@ -44,9 +46,9 @@ void print_estimate(Context const& context, std::string const& script) {
 }
 
 Result<slurm::JobRecord> queue(Context const& context, RunFolder const& run,
-                               plan::RunConfig const& config) {
+                               plan::RunConfig const& config, Predecessor const& after) {
     OSORA_TRY_VOID(write_job_files(context, config, run));
-    return submit_job(context, run);
+    return submit_job(context, run, after);
 }
 
 }  // namespace
@@ -57,7 +59,7 @@ bool is_queued(Context const& context, plan::RunConfig const& config) {
 
 int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConfig const& config,
                      StartOptions const& options) {
-    auto const record = queue(context, run, config);
+    auto const record = queue(context, run, config, options.after);
     std::error_code ignored;
     if (record.has_error()) {
         bool const fresh = options.known_records == 0 && !options.resume;
@@ -71,7 +73,8 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                            {"run_dir", run.paths.dir.string()},
                            {"slurm_job", record->job.job_id}});
     } else {
-        fmt::print("{:<8} job {} submitted\n", "slurm", record->job.job_id);
+        fmt::print("{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
+                   record->after.empty() ? "" : ", starts after " + record->after);
         std::fflush(stdout);
     }
     say_shared_folder(run.paths.dir);
@@ -86,12 +89,17 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                   {.json = options.json, .job = &job, .known_records = options.known_records});
 }
 
-void print_job_dry_run(Context const& context, plan::RunConfig const& config) {
+void print_job_dry_run(Context const& context, plan::RunConfig const& config,
+                       Predecessor const& after) {
     auto const& resources = config.resources;
     int const ranks = resources.nodes * resources.gpus_per_node;
     fmt::print("ranks    0-{}: {} nodes x {}, node i has ranks {}i to {}i+{}\n", ranks - 1,
                resources.nodes, resources.gpus_per_node, resources.gpus_per_node,
                resources.gpus_per_node, resources.gpus_per_node - 1);
+    if (after.job > 0) {
+        fmt::print("after    {}: {}\n", after.run,
+                   fmt::join(slurm::stage_arguments(after.job), " "));
+    }
     if (resources.spares > 0) fmt::print("spares   {}\n", resources.spares);
     double const hours = slurm::gpu_hours(resources);
     if (hours > 0) {

@@ -18,6 +18,7 @@ namespace osora::cli {
                                    plan::RunConfig const& config, StartOptions const& options);
 
 /// `osora submit --dry-run`: the script as it would be submitted, what it costs, when it starts.
-void print_job_dry_run(Context const& context, plan::RunConfig const& config);
+void print_job_dry_run(Context const& context, plan::RunConfig const& config,
+                       Predecessor const& after);
 
 }  // namespace osora::cli

@@ -17,7 +17,8 @@ struct JobRecord {
     JobKey job;
     int followed = 0;        // jobs of this run before it, since it was submitted or resumed
     bool cancelled = false;  // before it started: the journal cannot say so
+    std::string after;       // folder name of the run that it waits for; "" = none
 };
-BOOST_DESCRIBE_STRUCT(JobRecord, (), (schema, job, followed, cancelled))
+BOOST_DESCRIBE_STRUCT(JobRecord, (), (schema, job, followed, cancelled, after))
 
 }  // namespace osora::slurm

@@ -49,6 +49,7 @@ _osora() {
     "init:--from") _osora_runs; return ;;
     "submit:--set") _osora_keys; return ;;
     "submit:--from") _osora_runs; return ;;
+    "submit:--after") _osora_runs; return ;;
     "submit:--backend") _osora_words "local ssh slurm"; return ;;
     "plan:--top") :; return ;;
     "plan:--calibration") _osora_files; return ;;
@@ -68,7 +69,7 @@ _osora() {
     if [[ $current == -* ]]; then
         case "$command" in
         "init") _osora_words "--from --force --json --help" ;;
-        "submit") _osora_words "--set --dry-run --detach --from --backend --json --help" ;;
+        "submit") _osora_words "--set --dry-run --detach --from --after --backend --json --help" ;;
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;

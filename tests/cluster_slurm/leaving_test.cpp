@@ -82,12 +82,19 @@ TEST_F(SlurmLeaving, TheTimeLimitOfAJobIsNotTheEndOfARun) {
     auto const at = text.find("00:10:00");
     std::ofstream(folder_ / "run.toml") << text.substr(0, at) << "00:02:00" << text.substr(at + 8);
     auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs();
+    ASSERT_EQ(osora({"submit", "run.toml", "--after", "1", "--detach"}).code, 0);
     auto const ended = running.wait(400);
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("the job's time is nearly over"));
     EXPECT_THAT(ended.out, HasSubstr("\ndone     9,000 steps"));
     EXPECT_THAT(ended.out, Not(HasSubstr("relaunch")));
     expect_continued();
+    // What waits for the run waits for the job that followed.
+    EXPECT_THAT(logs(), Not(HasSubstr("does not wait for it")));
+    auto const stage = [this] { return !run("demo-0002").events<protocol::RankStarted>().empty(); };
+    EXPECT_TRUE(eventually(stage, 30)) << bed().run("ctl", {"squeue"}).out;
+    EXPECT_EQ(osora({"cancel", "2"}).code, 0);
 }
 
 }  // namespace

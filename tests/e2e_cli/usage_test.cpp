@@ -55,6 +55,13 @@ TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
     expect({"submit", "run.toml"}, 2, "stage: [[stage]] is not available in this version");
 }
 
+TEST_F(Usage, OnlyQueuedRunsCanWaitForAnother) {
+    write_run_file(10);
+    expect({"submit", "run.toml", "--after", "1"}, 2,
+           "osora: --after: only runs that are queued on Slurm can wait; elsewhere: osora submit "
+           "FIRST.toml && osora submit NEXT.toml\n");
+}
+
 TEST_F(Usage, AMissingProgramIsSaidBeforeAnythingIsMade) {
     write_run_file(10);
     set_variable(environment_, "OSORA_WORKER", "/no/such/worker");

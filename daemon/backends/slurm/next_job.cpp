@@ -10,6 +10,7 @@
 #include "slurm/host_list.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
+#include "slurm/stage.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -53,6 +54,26 @@ Result<std::string> ask_slurm(Environment const& environment, std::string const&
                  fmt::format("{} {}: {}", name, describe(captured.status), words)};
 }
 
+/// Runs that wait for the run in `paths` (osora submit --after) wait for its new job. Returns what
+/// did not work: such a run leaves the queue when this job ends.
+std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
+    std::string problems;
+    std::error_code ignored;
+    for (auto const& each :
+         std::filesystem::directory_iterator(next.paths.dir.parent_path(), ignored)) {
+        auto const record = read_as<slurm::JobRecord>(protocol::RunPaths{each}.slurm_job());
+        if (record.has_error() || record->cancelled) continue;
+        if (record->after != next.paths.dir.filename()) continue;
+        auto const moved = ask_slurm(next.environment, "scontrol",
+                                     slurm::move_stage_arguments(record->job.job_id, job));
+        if (moved.has_error()) {
+            problems += fmt::format("; {} does not wait for it: {}",
+                                    each.path().filename().string(), moved.error().message);
+        }
+    }
+    return problems;
+}
+
 Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record,
                                     std::vector<std::string> const& bad, bool at_once) {
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
@@ -69,10 +90,12 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
     std::string const name = record.job.name;
     OSORA_TRY(record.job, slurm::parse_submitted(output));
     record.job.name = name;
+    record.after.clear();  // that one is over
     ++record.followed;
     OSORA_TRY_VOID(
         write_file_atomic(next.paths.slurm_job(), protocol::encode(record) + "\n", 0600));
-    return fmt::format("job {} follows", record.job.job_id);
+    return fmt::format("job {} follows{}", record.job.job_id,
+                       move_waiting_runs(next, record.job.job_id));
 }
 
 Result<std::string> requeue(NextJob const& next, slurm::JobRecord record) {

@@ -1,0 +1,17 @@
+// A run that starts when another one has ended well (osora submit --after). Its job depends on that
+// run's newest job; when a further job takes that one's place, the dependency moves on. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::slurm {
+
+/// sbatch's. A job whose predecessor fails leaves the queue.
+[[nodiscard]] std::vector<std::string> stage_arguments(std::int64_t after);
+
+/// scontrol's, for a job that waits.
+[[nodiscard]] std::vector<std::string> move_stage_arguments(std::int64_t job, std::int64_t after);
+
+}  // namespace osora::slurm
