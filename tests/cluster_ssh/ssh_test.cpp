@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <random>
 
 namespace osora::cluster {
 namespace {
@@ -28,13 +27,6 @@ protected:
             "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n[batch]\nglobal_batch_size = {}\n"
             "[train]\nsteps = 40\n[checkpoint]\nevery = 10\n[faults]\nmax_restarts = 0\n{}",
             nodes, hosts, nodes * 2, more);
-    }
-    /// A run whose ranks leave their environment in OUT.
-    void write_exec_file() const {
-        std::ofstream(folder_ / "run.toml")
-            << "[run]\nname = \"demo\"\njob = \"exec\"\n[resources]\nbackend = \"ssh\"\nnodes = 3\n"
-               "gpus_per_node = 1\n[ssh]\nhosts = [\"n0\", \"n1\", \"n2\"]\n"
-               "[worker]\ncommand = [\"sh\", \"-c\", 'cat /proc/$$/environ > \"$OUT/$RANK\"']\n";
     }
     Ended submit(std::vector<std::string> before = {}) const {
         std::vector<std::string> words{"env", "-C", folder_.string()};
@@ -92,37 +84,6 @@ TEST_F(SshRun, TrainsOnThreeHosts) {
     EXPECT_TRUE(nothing_left());
     EXPECT_THAT(content_of(run_dir() / "agent-2.log"), HasSubstr("agent exits"));
     EXPECT_THAT(content_of(run_dir() / "controller.log"), Not(HasSubstr("refused")));
-}
-
-TEST_F(SshRun, TheEnvironmentArrivesByteForByte) {
-    write_exec_file();
-    auto const out = folder_ / "out";
-    fs::create_directory(out);
-    Environment odd{"ODD_0=a,b=c", "ODD_1=", "ODD_2=$HOME `id` \\ \"' #", "ODD_3=x\n\ny\n",
-                    "BASH_FUNC_odd%%=() {  echo odd\n}"};
-    std::mt19937 numbers(7);
-    for (std::size_t have = 0; have < 200'000; have += odd.back().size()) {
-        std::string value;
-        for (std::size_t length = numbers() % 2000; length > 0; --length) {
-            value += static_cast<char>(1 + numbers() % 255);
-        }
-        odd.push_back(fmt::format("ODD_{}={}", odd.size(), value));
-    }
-    Environment const before = bed().environment();
-    bed().environment().insert(bed().environment().end(), odd.begin(), odd.end());
-    set_variable(bed().environment(), "OUT", out.string());
-    set_variable(bed().environment(), "HOSTNAME", "elsewhere");
-    auto const ended = submit();
-    bed().environment() = before;
-    ASSERT_EQ(ended.code, 0) << ended.out << ended.err << logs();
-    for (int rank = 0; rank < 3; ++rank) {
-        std::string const seen = '\0' + content_of(out / std::to_string(rank));
-        for (std::string const& entry : odd) {
-            bool const there = seen.find('\0' + entry + '\0') != std::string::npos;
-            ASSERT_TRUE(there) << "rank " << rank << ": " << entry.substr(0, 40);
-        }
-        EXPECT_THAT(seen, Not(HasSubstr("HOSTNAME=elsewhere"))) << "it speaks of another machine";
-    }
 }
 
 TEST_F(SshRun, CancelLeavesNothing) {
