@@ -15,6 +15,7 @@ using namespace protocol;
 namespace {
 
 constexpr MonotonicTime kBlindAfter = 60s;
+constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
 constexpr std::size_t kChunksInFlight = 8;
 constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
 
@@ -46,6 +47,7 @@ void AgentCore::Impl::on(AgentTick const&) {}
 
 void AgentCore::Impl::on(ControllerConnected const&) {
     welcomed_ = false;
+    answer_due_ = now_.monotonic + kAnswerLimit;
     AgentHello hello;
     hello.token = options_.token;
     hello.node = options_.node;
@@ -63,6 +65,7 @@ void AgentCore::Impl::on(ControllerConnected const&) {
 
 void AgentCore::Impl::on(ControllerDisconnected const&) {
     welcomed_ = false;
+    answer_due_ = {};
 }
 
 void AgentCore::Impl::on(ControllerSaid const& input) {
@@ -72,6 +75,7 @@ void AgentCore::Impl::on(ControllerSaid const& input) {
 
 void AgentCore::Impl::hear(Welcome const& message) {
     welcomed_ = ever_welcomed_ = true;
+    answer_due_ = {};
     bool const sampled = next_sample_ != kNever;
     if (message.health != sampled) {
         next_sample_ = message.health ? now_.monotonic + options_.health_every : kNever;
@@ -242,8 +246,7 @@ void AgentCore::Impl::check_deadlines() {
         act(ExitAgent{leaving_code_, *leaving_});
         return;
     }
-    MonotonicTime const idle = now_.monotonic - std::max(idle_since_, last_word_ + lease());
-    if (alone && workers_alive() == 0 && idle >= options_.linger) {
+    if (alone && workers_alive() == 0 && now_.monotonic >= leaves_at()) {
         exited_ = true;
         act(ExitAgent{kAgentUnreachable, fmt::format("no controller for {:.1f} s",
                                                      seconds(now_.monotonic - last_word_))});
@@ -255,12 +258,17 @@ MonotonicTime AgentCore::Impl::lease() const {
     return ever_welcomed_ ? options_.lease : std::min(options_.lease, options_.join_limit);
 }
 
+/// Without workers and without a word of the controller. A welcome that is on its way is waited
+/// for: the controller would take an agent that has just joined and leaves for a lost node.
+MonotonicTime AgentCore::Impl::leaves_at() const {
+    return std::max(std::max(idle_since_, last_word_ + lease()) + options_.linger, answer_due_);
+}
+
 MonotonicTime AgentCore::Impl::next_deadline() const {
     if (exited_) return kNever;
     MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_, next_sample_});
     MonotonicTime const lease_end = last_word_ + lease();
-    if (workers_alive() == 0)
-        return std::min(next, std::max(idle_since_, lease_end) + options_.linger);
+    if (workers_alive() == 0) return std::min(next, leaves_at());
     if (!lease_ended_) next = std::min(next, lease_end);
     return next;
 }

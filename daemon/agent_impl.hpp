@@ -62,6 +62,7 @@ private:
     void warn_of_health(std::string const& what);
     void leave(int exit_code, std::string why);
     [[nodiscard]] MonotonicTime lease() const;
+    [[nodiscard]] MonotonicTime leaves_at() const;
 
     // agent_workers.cpp
     void on(WorkerSpawned const& input);
@@ -92,7 +93,8 @@ private:
     bool welcomed_ = false;  // reports may be sent
     bool ever_welcomed_ = false;
     bool exited_ = false;
-    MonotonicTime last_word_{};  // of the controller
+    MonotonicTime last_word_{};   // of the controller
+    MonotonicTime answer_due_{};  // to the hello of this connection
     MonotonicTime next_beat_{};
     HealthWatch health_;
     MonotonicTime next_sample_ = kNever;     // while the controller takes them
