@@ -169,7 +169,15 @@ bool Bed::heal(double limit_s) {
     control({"heal"});
     if (!options_.slurm) return true;
     (void)shell("ctl", "squeue -h -o %A | xargs -r scancel");
-    return eventually([this] { return all_idle(); }, limit_s);
+    // A controller that was killed may start a job twice, and drains the node that refuses it.
+    auto const resume = [this] {
+        auto const drained = run("ctl", {"sinfo", "-h", "-N", "-o", "%N", "-t", "drain"}, 20).out;
+        std::istringstream nodes(drained);
+        for (std::string node; nodes >> node;) {
+            (void)run("ctl", {"scontrol", "update", "NodeName=" + node, "State=RESUME"}, 20);
+        }
+    };
+    return eventually([&] { return all_idle() || (resume(), all_idle()); }, limit_s);
 }
 
 void BedTest::open(BedOptions const& options) {
