@@ -239,7 +239,7 @@ void AgentCore::Impl::check_deadlines() {
     if (given_up) {
         reap_at_ = kNever;
         stop_reported_ = true;
-        report(NodeStopped{epoch_, options_.node, workers_alive()});
+        report(NodeStopped{epoch_, options_.node, workers_alive(), lease_ended_});
     }
     if (leaving_ && (workers_alive() == 0 || given_up)) {
         exited_ = true;

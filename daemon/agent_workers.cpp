@@ -221,7 +221,7 @@ void AgentCore::Impl::when_none_is_left() {
         if (!finished.stopped || !lease_ended_) report(std::move(finished));
     }
     if (stop_ && !std::exchange(stop_reported_, true)) {
-        report(NodeStopped{epoch_, options_.node, 0});
+        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
     }
     if (waiting_) launch(*std::exchange(waiting_, std::nullopt));
 }
@@ -254,7 +254,7 @@ void AgentCore::Impl::hear(StopEpoch const& message) {
     if (workers_alive() == 0) {
         stop_ = message.how;
         stop_reported_ = true;
-        report(NodeStopped{epoch_, options_.node, 0});
+        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
         return;
     }
     stop(message.how, message.reason);

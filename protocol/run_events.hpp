@@ -43,8 +43,7 @@ struct RunSubmitted {
     int nodes = 1, ranks_per_node = 1, restarts_max = 3, steps = 0;
     bool attached = true;                      // ends with the osora that started it
     std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
-    json::value config;                        // plan::RunConfig, resolved
-    json::value origins;                       // plan::Origins
+    json::value config, origins;               // plan::RunConfig, resolved; plan::Origins
 };
 struct PlanChosen {
     static constexpr std::string_view kType = "plan";
@@ -129,6 +128,7 @@ struct StopRequested {
 struct NodeStopped {
     static constexpr std::string_view kType = "node_stopped";
     int epoch = 0, node = 0, processes_left = 0;
+    bool unasked = false;  // the agent's lease had ended
 };
 struct RunEnded {
     static constexpr std::string_view kType = "ended";
@@ -164,7 +164,7 @@ BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s, ste
 BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (epoch, step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(RunNotice, (), (epoch, node, rank, step, kind, severity, detail))
 BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
-BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left))
+BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left, unasked))
 BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
 
 }  // namespace osora::protocol

@@ -215,10 +215,14 @@ void on(RunStatus& run, NodeStopped const& event) {
     if (node == nullptr) return;
     node->stopped = true;
     node->processes_left = event.processes_left;
-    if (workers_wanted(run) && !node->finished) {
-        fault(run, {Verdict::node_fault, true},
-              fmt::format("node {} stopped its workers: it had no controller", event.node));
-    } else if (run.state == RunState::relaunching && event.processes_left > 0) {
+    Ruling const ruling{Verdict::node_fault, true};
+    std::string cause =
+        fmt::format("node {} stopped its workers: it had no controller", event.node);
+    bool const wanted = workers_wanted(run);
+    if (wanted && !node->finished) return fault(run, ruling, std::move(cause));
+    // Ranks of other nodes that failed meanwhile had lost their peers.
+    if (!wanted && event.unasked) improve_cause(run, ruling, std::move(cause));
+    if (run.state == RunState::relaunching && event.processes_left > 0) {
         finish(run, {Verdict::node_fault},
                fmt::format("{} processes on node {} could not be stopped", event.processes_left,
                            event.node));

@@ -208,6 +208,20 @@ TEST(RunStatus, ANodeThatStopsItsWorkersUnaskedIsAFault) {
               "node 1 stopped its workers: it had no controller");
 }
 
+TEST(RunStatus, ALeaseThatEndedExplainsRanksThatLostTheirPeers) {
+    // Ranks of node 1 fail first, since node 0 has ended its own.
+    for (int const restarts_max : {1, 0}) {
+        RunStatus run = running();
+        run.restarts_max = restarts_max;
+        run = after(run, {failed(0, 1, 10), NodeStopped{0, 0, 0, true}});
+        EXPECT_EQ(run.cause, "node 0 stopped its workers: it had no controller");
+        EXPECT_EQ(run.restarts, restarts_max);
+        EXPECT_EQ(run.verdict, restarts_max > 0 ? Verdict::none : Verdict::node_fault);
+    }
+    auto const asked = after(running(), {failed(0, 1, 10), NodeStopped{0, 0, 0, false}});
+    EXPECT_NE(asked.cause.find("exited with 10"), std::string::npos) << asked.cause;
+}
+
 TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
     RunStatus const ended =
         after(running(), {StopRequested{false, "Ctrl-C"}, NodeStopped{0, 0, 0},
