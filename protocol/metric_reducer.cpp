@@ -1,5 +1,7 @@
 #include "protocol/metric_reducer.hpp"
 
+#include "protocol/step_figures.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -8,18 +10,6 @@
 
 namespace osora::protocol {
 namespace {
-
-/// Calls f(name, value) for each figure of a step; `step` and `samples` are counted apart.
-template <class F>
-void for_each_figure(StepMetrics const& metrics, F f) {
-    using Members = boost::describe::describe_members<StepMetrics, boost::describe::mod_any_access>;
-    boost::mp11::mp_for_each<Members>([&](auto member) {
-        using Value = std::remove_cvref_t<decltype(metrics.*member.pointer)>;
-        if constexpr (std::is_same_v<Value, double> || std::is_same_v<Value, std::int64_t>) {
-            f(member.name, static_cast<double>(metrics.*member.pointer));
-        }
-    });
-}
 
 /// NaN is the greatest.
 bool less(double a, double b) {

@@ -1,11 +1,13 @@
 #include "protocol/rank_matrix_builder.hpp"
 
 #include "protocol/matrix_codec.hpp"
+#include "protocol/step_figures.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace osora::protocol {
@@ -14,14 +16,8 @@ namespace {
 /// Calls f(name, value) for each figure in seconds.
 template <class F>
 void for_each_time(StepMetrics const& metrics, F f) {
-    using Members = boost::describe::describe_members<StepMetrics, boost::describe::mod_any_access>;
-    boost::mp11::mp_for_each<Members>([&](auto member) {
-        using Value = std::remove_cvref_t<decltype(metrics.*member.pointer)>;
-        if constexpr (std::is_same_v<Value, double>) {
-            if (std::string_view(member.name).ends_with("_s")) {
-                f(member.name, static_cast<float>(metrics.*member.pointer));
-            }
-        }
+    for_each_figure(metrics, [&](char const* name, double value) {
+        if (std::string_view(name).ends_with("_s")) f(name, static_cast<float>(value));
     });
 }
 

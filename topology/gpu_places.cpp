@@ -1,7 +1,7 @@
 #include "topology/gpu_places.hpp"
 
-#include "base/files.hpp"
 #include "topology/cpu_list.hpp"
+#include "topology/text_of.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,13 +10,6 @@ namespace osora::topology {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kFileLimit = 1 << 16;
-
-std::string text_of(fs::path const& path) {
-    auto text = read_file(path, kFileLimit);
-    return text ? std::move(*text) : std::string();
-}
 
 std::string uuid_in(std::string const& information) {
     constexpr std::string_view kKey = "GPU UUID:";

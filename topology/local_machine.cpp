@@ -1,7 +1,8 @@
 // This machine from /proc and the limits of its cgroups (v2, and v1 by controller).
 #include "topology/local_machine.hpp"
 
-#include "base/files.hpp"
+#include "topology/cpu_list.hpp"
+#include "topology/text_of.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -12,13 +13,6 @@ namespace osora::topology {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kFileLimit = 1 << 20;
-
-std::string text_of(fs::path const& path) {
-    auto text = read_file(path, kFileLimit);
-    return text ? std::move(*text) : std::string();
-}
 
 std::string_view trimmed(std::string_view text) {
     auto const first = text.find_first_not_of(" \t\r\n");
@@ -124,23 +118,6 @@ std::vector<Gpu> nvidia_gpus(fs::path const& root) {
 
 }  // namespace
 
-std::optional<int> count_cpu_list(std::string_view list) {
-    constexpr std::int64_t kCoresMax = 1 << 16;
-    std::int64_t count = 0;
-    for (list = trimmed(list); !list.empty();) {
-        std::size_t const comma = std::min(list.find(','), list.size());
-        std::string_view const range = list.substr(0, comma);
-        std::size_t const dash = range.find('-');
-        auto const first = number(range.substr(0, dash));
-        auto const last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
-        if (!first || !last || *last < *first || *last >= kCoresMax) return {};
-        count += *last - *first + 1;
-        list.remove_prefix(std::min(comma + 1, list.size()));
-    }
-    if (count == 0 || count > kCoresMax) return {};
-    return static_cast<int>(count);
-}
-
 std::optional<std::int64_t> total_memory_bytes(std::string_view meminfo) {
     std::string_view value = field(meminfo, "MemTotal:");
     if (!value.ends_with(" kB")) return {};
@@ -164,7 +141,8 @@ Node read_local_machine(fs::path const& root) {
     Node node;
     node.name = std::string(trimmed(text_of(root / "proc/sys/kernel/hostname")));
     std::string const status = text_of(root / "proc/self/status");
-    node.cores = count_cpu_list(field(status, "Cpus_allowed_list:")).value_or(1);
+    auto const cpus = parse_cpu_list(field(status, "Cpus_allowed_list:"));
+    node.cores = std::max(cpus ? static_cast<int>(cpus->size()) : 1, 1);
     node.memory_bytes = total_memory_bytes(text_of(root / "proc/meminfo")).value_or(0);
     apply_limits(node, root);
     node.gpus = nvidia_gpus(root);

@@ -11,8 +11,6 @@
 
 namespace osora::topology {
 
-/// Cores in a kernel list, "0-3,8,10-11" -> 7; nullopt when it is not one.
-[[nodiscard]] std::optional<int> count_cpu_list(std::string_view list);
 /// "MemTotal:  24678412 kB" of /proc/meminfo in bytes.
 [[nodiscard]] std::optional<std::int64_t> total_memory_bytes(std::string_view meminfo);
 /// Whole cores of a cgroup v2 cpu.max, "150000 100000" -> 1 (at least 1); nullopt: no limit.

@@ -1,6 +1,6 @@
 #include "topology/node_load.hpp"
 
-#include "base/files.hpp"
+#include "topology/text_of.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,13 +10,6 @@ namespace osora::topology {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::int64_t kFileLimit = 1 << 20;
-
-std::string text_of(fs::path const& path) {
-    auto text = read_file(path, kFileLimit);
-    return text ? std::move(*text) : std::string();
-}
 
 /// The number at the start of `text`, behind blanks.
 template <class T>

@@ -25,15 +25,6 @@ protected:
     fs::path root_;
 };
 
-TEST(CpuList, CountsRanges) {
-    EXPECT_EQ(count_cpu_list("0-3,8,10-11"), 7);
-    EXPECT_EQ(count_cpu_list(" 0-1\n"), 2);
-    EXPECT_EQ(count_cpu_list("5"), 1);
-    for (char const* bad : {"", "x", "3-1", "0-", "-1", "0-99999999", "1,,2"}) {
-        EXPECT_EQ(count_cpu_list(bad), std::nullopt) << bad;
-    }
-}
-
 TEST(Quota, WholeCoresAtLeastOne) {
     EXPECT_EQ(quota_cores("400000 100000\n"), 4);
     EXPECT_EQ(quota_cores("150000 100000"), 1);
