@@ -163,6 +163,7 @@ Complaint read(toml::node const& node, SchemaRow const& row, std::string& into) 
     auto const number = node.value_exact<std::int64_t>();
     if (!text && number && row.or_integer) text = std::to_string(*number);
     if (!text) {
+        if (auto const choice = bad_choice(shown(node), row)) return choice;
         bool const scalar = number || node.is_floating_point() || node.is_boolean();
         return expected("a string", node) + (scalar ? "; write \"" + shown(node) + '"' : "");
     }

@@ -69,6 +69,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"run.name = \"my run\"",
              "run.name = \"my run\": must be a letter, then letters, digits, . _ or -, at most 64 "
              "in all; nearest valid: my-run"},
+        Case{"resources.bind_cpus = true",
+             "resources.bind_cpus = true: must be one of auto, always, never"},
         Case{"run.name = 7", "run.name = 7: expected a string, found an integer; write \"7\""},
         Case{"model.init = \"a\\u0000b\"", "model.init = \"a\\u0000b\": contains a zero byte"},
         Case{"resources.time_limit = \"24h\"",
