@@ -1,0 +1,57 @@
+// What joins the nodes: switches, blocks (NVLink domains), rails. Value types, no I/O; parsers of
+// Slurm's files, ibnetdiscover and others fill it.
+#pragma once
+
+#include "topology/machine.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+#include <vector>
+
+namespace osora::topology {
+
+struct Switch {
+    std::string name;
+    int level = 0;                      // 0 = leaf: nodes hang on it
+    std::vector<std::string> parents;   // names; several in a fat tree
+    std::vector<std::string> children;  // switches below
+    std::vector<std::string> nodes;     // directly below, host names
+    double up_gbit = 0;                 // of all links upwards; 0 = not known
+    friend bool operator==(Switch const&, Switch const&) = default;
+};
+
+/// Nodes that share a fast domain: a block of Slurm's block plug-in, an NVLink domain.
+struct Block {
+    std::string name;
+    std::vector<std::string> nodes;
+    friend bool operator==(Block const&, Block const&) = default;
+};
+
+struct Fabric {
+    std::string source;  // "scontrol show topology", "topology.yaml", "synthetic"
+    std::vector<Switch> switches;
+    std::vector<Block> blocks;
+    std::vector<int> block_sizes;
+    std::vector<std::string> warnings;  // what could not be read, and what was done instead
+    friend bool operator==(Fabric const&, Fabric const&) = default;
+};
+
+/// A cluster: what joins the nodes, and those nodes that are known in detail.
+struct ClusterTopology {
+    Fabric fabric;
+    std::vector<Machine> machines;  // by name; may be fewer than the fabric names
+    friend bool operator==(ClusterTopology const&, ClusterTopology const&) = default;
+};
+
+BOOST_DESCRIBE_STRUCT(Switch, (), (name, level, parents, children, nodes, up_gbit))
+BOOST_DESCRIBE_STRUCT(Block, (), (name, nodes))
+BOOST_DESCRIBE_STRUCT(Fabric, (), (source, switches, blocks, block_sizes, warnings))
+BOOST_DESCRIBE_STRUCT(ClusterTopology, (), (fabric, machines))
+
+/// Names of the switches above `node`, from its leaf upwards (the first parent is followed); empty:
+/// the fabric does not know it. Ends at a loop.
+[[nodiscard]] std::vector<std::string> switches_above(Fabric const& fabric,
+                                                      std::string const& node);
+
+}  // namespace osora::topology

@@ -1,0 +1,101 @@
+// What a probe measured and what follows from it. Value types: made by the prober, kept in the
+// run's journal and history.db, read by doctor, advice and planner (docs/rfc/008).
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::topology {
+
+/// How a pair of nodes was measured.
+enum class ProbeStage {
+    matching,      // all nodes at once, in random disjoint pairs
+    retest,        // a suspect against nodes known to be good
+    leaf_one,      // two leaves, one pair of nodes active
+    leaf_all,      // two leaves, all pairs of nodes active
+    interface_one  // one pair over a named interface
+};
+BOOST_DESCRIBE_ENUM(ProbeStage, matching, retest, leaf_one, leaf_all, interface_one)
+
+/// One transfer between two nodes, both directions at once unless said otherwise.
+struct PairSample {
+    ProbeStage stage = ProbeStage::matching;
+    int round = 0;
+    int from = 0, to = 0;   // indices into ProbeResult::nodes
+    std::string transport;  // "tcp", "gloo", "nccl"
+    std::string interface;  // of `from`; "" = where the route goes
+    std::int64_t size_bytes = 0;
+    double seconds = 0;  // of one transfer of that size
+    friend bool operator==(PairSample const&, PairSample const&) = default;
+};
+
+/// One collective over a group of ranks; ranks and nodes as in CONTRACT's `nccl fit` samples.
+struct CollectiveSample {
+    std::string backend;     // "gloo", "nccl"
+    std::string collective;  // "all_reduce", "all_gather", "reduce_scatter", ...
+    int ranks = 0, nodes = 0;
+    std::int64_t size_bytes = 0;
+    double time_us = 0;
+    friend bool operator==(CollectiveSample const&, CollectiveSample const&) = default;
+};
+
+/// Reading the data path.
+struct StorageSample {
+    int node = 0;       // index into ProbeResult::nodes
+    std::string path;   // that was read
+    bool alone = true;  // false: all nodes at once
+    double read_bytes_per_s = 0;
+    double open_us = 0;  // median latency of open + first read
+    int files = 0;
+    friend bool operator==(StorageSample const&, StorageSample const&) = default;
+};
+
+/// Robust figure of a node over its rounds.
+struct NodeScore {
+    double gbit_s = 0;     // median over rounds, at the largest size
+    double of_median = 0;  // gbit_s / fleet median
+    int samples = 0;
+    bool bad = false;
+    std::string interface;  // that its traffic took
+    friend bool operator==(NodeScore const&, NodeScore const&) = default;
+};
+
+/// Something that the figures show.
+struct ProbeFinding {
+    std::string kind;  // "slow_node", "slow_link", "oversubscribed", "node_lost", "slow_storage"
+    std::vector<std::string> nodes;  // concerned, by name
+    std::string where;               // "n11", "n3-n7", "leaf l1 - leaf l2"
+    double ratio = 0;                // measured / expected
+    std::string evidence;            // with figures and their number
+    friend bool operator==(ProbeFinding const&, ProbeFinding const&) = default;
+};
+
+struct ProbeResult {
+    std::int64_t wall_us = 0;  // when it ended, since 1970 UTC
+    std::string source;        // run uuid of the probe
+    std::vector<std::string> nodes;
+    std::vector<std::string> leaves;  // by node; "" = not known
+    std::vector<PairSample> pairs;
+    std::vector<CollectiveSample> collectives;
+    std::vector<StorageSample> storage;
+    std::vector<NodeScore> scores;  // by node
+    double median_gbit_s = 0;       // fleet
+    std::vector<ProbeFinding> findings;
+    friend bool operator==(ProbeResult const&, ProbeResult const&) = default;
+};
+
+BOOST_DESCRIBE_STRUCT(PairSample, (),
+                      (stage, round, from, to, transport, interface, size_bytes, seconds))
+BOOST_DESCRIBE_STRUCT(CollectiveSample, (),
+                      (backend, collective, ranks, nodes, size_bytes, time_us))
+BOOST_DESCRIBE_STRUCT(StorageSample, (), (node, path, alone, read_bytes_per_s, open_us, files))
+BOOST_DESCRIBE_STRUCT(NodeScore, (), (gbit_s, of_median, samples, bad, interface))
+BOOST_DESCRIBE_STRUCT(ProbeFinding, (), (kind, nodes, where, ratio, evidence))
+BOOST_DESCRIBE_STRUCT(ProbeResult, (),
+                      (wall_us, source, nodes, leaves, pairs, collectives, storage, scores,
+                       median_gbit_s, findings))
+
+}  // namespace osora::topology
