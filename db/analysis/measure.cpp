@@ -2,7 +2,7 @@
 // belong to an epoch that was given up.
 #include "db/analysis/measure.hpp"
 
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "db/analysis/rank_work.hpp"
 
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 #include "protocol/matrix_codec.hpp"
 
 #include <algorithm>

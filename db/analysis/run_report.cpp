@@ -1,7 +1,7 @@
 // Phases are means over the used steps, so that they add up; step times are medians.
 #include "db/analysis/run_report.hpp"
 
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "db/analysis/scaling_loss.hpp"
 
 #include "base/units.hpp"
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "db/analysis/series_report.hpp"
 
 #include "db/analysis/cores.hpp"
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 #include "db/analysis/scaling_loss.hpp"
 #include "db/facts.hpp"
 

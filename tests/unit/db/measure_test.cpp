@@ -1,6 +1,6 @@
 #include "db/analysis/measure.hpp"
 
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 
 #include <gtest/gtest.h>
 

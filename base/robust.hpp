@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace osora::db::analysis {
+namespace osora {
 
 /// The middle value; the mean of the two middle ones for an even count.
 [[nodiscard]] double median(std::vector<double> values);
@@ -18,4 +18,4 @@ struct Spread {
 
 [[nodiscard]] double mean(std::span<double const> values);
 
-}  // namespace osora::db::analysis
+}  // namespace osora

@@ -1,11 +1,11 @@
 // Selection instead of sorting: series have tens of thousands of steps.
-#include "db/analysis/robust.hpp"
+#include "base/robust.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace osora::db::analysis {
+namespace osora {
 
 double median(std::vector<double> values) {
     std::erase_if(values, [](double value) { return std::isnan(value); });
@@ -35,4 +35,4 @@ double mean(std::span<double const> values) {
     return count == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(count);
 }
 
-}  // namespace osora::db::analysis
+}  // namespace osora
