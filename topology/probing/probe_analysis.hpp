@@ -1,0 +1,53 @@
+// What the transfers of a probe say: a score for each node, and findings that name a node, a leaf's
+// uplink or a pair with the figures that show it. Pure.
+#pragma once
+
+#include "topology/probe_result.hpp"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace osora::topology {
+
+/// One value a pair, stage, round and network: the slower of its directions, in Gbit/s.
+struct PairRate {
+    ProbeStage stage = ProbeStage::matching;
+    int round = 0;
+    int a = 0, b = 0;  // a < b
+    std::string interface;
+    double gbit_s = 0;
+};
+/// Samples that are no measurement (no time, not finite, negative, of a node that is not there)
+/// are left out.
+[[nodiscard]] std::vector<PairRate> pair_rates(std::vector<PairSample> const& samples, int nodes);
+
+/// Leaves as numbers, by node; -1 = not known. Names in order of appearance.
+struct Leaves {
+    std::vector<int> of_node;
+    std::vector<std::string> names;
+
+    [[nodiscard]] int count() const { return static_cast<int>(names.size()); }
+    [[nodiscard]] bool crosses(PairRate const& pair) const {
+        return of_node[static_cast<std::size_t>(pair.a)] !=
+               of_node[static_cast<std::size_t>(pair.b)];
+    }
+    [[nodiscard]] std::vector<std::vector<int>> nodes() const;  // by leaf
+};
+[[nodiscard]] Leaves leaves_of(std::vector<std::string> const& by_node);
+
+struct ProbeAnalysis {
+    std::vector<NodeScore> scores;  // by node
+    double median_gbit_s = 0;
+    std::vector<ProbeFinding> findings;              // worst first
+    std::set<int> suspects;                          // nodes that another transfer would make clear
+    std::vector<std::pair<int, int>> suspect_pairs;  // low between good nodes, worst first
+};
+
+/// `nodes`: names; `leaves`: by node, "" = not known. A transfer through a leaf's uplink that is
+/// slow accuses no node.
+[[nodiscard]] ProbeAnalysis analyse_probe(std::vector<std::string> const& nodes,
+                                          std::vector<std::string> const& leaves,
+                                          std::vector<PairSample> const& samples);
+
+}  // namespace osora::topology
