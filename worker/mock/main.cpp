@@ -38,14 +38,14 @@ Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     return job;
 }
 
-int fail(AgentLink& agent, int exit_code, std::string const& message) {
+int fail(protocol::AgentLink& agent, int exit_code, std::string const& message) {
     std::fprintf(stderr, "osora-worker-mock: %s\n", message.c_str());
     (void)agent.send(protocol::WorkerFailed{.exit_code = exit_code, .message = message});
     return exit_code;
 }
 
 int run(std::filesystem::path const& job_file, Environment const& environment) {
-    AgentLink agent(integer_or(environment, "OSORA_AGENT_FD", -1));
+    protocol::AgentLink agent(integer_or(environment, "OSORA_AGENT_FD", -1));
     auto job = read_job(job_file);
     if (job.has_error()) return fail(agent, kExitConfiguration, job.error().message);
     auto const script = read_script(environment);

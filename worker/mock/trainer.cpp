@@ -32,7 +32,8 @@ bool is_due(std::optional<Fault> const& fault, Place const& place, int step) {
 
 }  // namespace
 
-Trainer::Trainer(plan::WorkerJob job, Place place, Script script, AgentLink& agent, Peers peers)
+Trainer::Trainer(plan::WorkerJob job, Place place, Script script, protocol::AgentLink& agent,
+                 Peers peers)
     : job_(std::move(job)),
       place_(place),
       script_(script),

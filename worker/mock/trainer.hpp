@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/worker_job.hpp"
-#include "worker/mock/agent_link.hpp"
+#include "protocol/agent_link.hpp"
 #include "worker/mock/peers.hpp"
 #include "worker/mock/script.hpp"
 
@@ -19,7 +19,8 @@ struct Place {
 
 class Trainer {
 public:
-    Trainer(plan::WorkerJob job, Place place, Script script, AgentLink& agent, Peers peers);
+    Trainer(plan::WorkerJob job, Place place, Script script, protocol::AgentLink& agent,
+            Peers peers);
 
     /// Exit code of the worker. Errors: what it could not go on without (exit 10 or 16).
     [[nodiscard]] Result<int> run();
@@ -39,7 +40,7 @@ private:
     plan::WorkerJob job_;
     Place place_;
     Script script_;
-    AgentLink& agent_;
+    protocol::AgentLink& agent_;
     Peers peers_;
 };
 

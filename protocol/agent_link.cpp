@@ -1,5 +1,5 @@
 // poll and plain reads: a worker has one agent and nothing else to do meanwhile.
-#include "worker/mock/agent_link.hpp"
+#include "protocol/agent_link.hpp"
 
 #include "base/files.hpp"
 #include "protocol/message.hpp"
@@ -13,12 +13,12 @@
 #include <cmath>
 #include <span>
 
-namespace osora::mock {
+namespace osora::protocol {
 
 using Clock = std::chrono::steady_clock;
 
-Result<void> AgentLink::send(protocol::FromWorker const& message) {
-    OSORA_TRY(std::string bytes, protocol::encode_frame(protocol::encode_message(message)));
+Result<void> AgentLink::send(FromWorker const& message) {
+    OSORA_TRY(std::string bytes, encode_frame(encode_message(message)));
     return send_bytes(bytes);
 }
 
@@ -57,10 +57,10 @@ Result<void> AgentLink::receive() {
     auto const bytes = std::span(buffer).first(static_cast<std::size_t>(got));
     OSORA_TRY(auto frames, frames_.feed(bytes));
     for (std::string const& frame : frames) {
-        OSORA_TRY(auto message, protocol::decode_message<protocol::ToWorker>(frame));
-        stop_ = std::get<protocol::StopWorker>(message);
+        OSORA_TRY(auto message, decode_message<ToWorker>(frame));
+        stop_ = std::get<StopWorker>(message);
     }
     return {};
 }
 
-}  // namespace osora::mock
+}  // namespace osora::protocol

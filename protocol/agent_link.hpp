@@ -1,4 +1,5 @@
-// The worker's end of the socketpair to its agent: blocking writes, stop requests when they come.
+// A rank's end of the socketpair to its agent, for ranks that do one thing at a time: blocking
+// writes, stop requests when they come.
 #pragma once
 
 #include "base/descriptor.hpp"
@@ -9,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-namespace osora::mock {
+namespace osora::protocol {
 
 class AgentLink {
 public:
@@ -17,21 +18,23 @@ public:
     explicit AgentLink(int fd) : socket_(fd) {}
 
     /// Errors: the agent is gone.
-    [[nodiscard]] Result<void> send(protocol::FromWorker const& message);
+    [[nodiscard]] Result<void> send(FromWorker const& message);
     [[nodiscard]] Result<void> send_bytes(std::string_view bytes);
 
     /// Lets `limit` pass, or less when the agent asks to stop; the request is kept for
     /// stop_request(). Errors: the agent is gone.
     [[nodiscard]] Result<void> pass_time(std::chrono::duration<double> limit);
 
-    [[nodiscard]] std::optional<protocol::StopWorker> const& stop_request() const { return stop_; }
+    [[nodiscard]] std::optional<StopWorker> const& stop_request() const { return stop_; }
+    /// To wait on, with others; -1: no agent.
+    [[nodiscard]] int descriptor() const { return socket_.get(); }
 
 private:
     [[nodiscard]] Result<void> receive();
 
     Descriptor socket_;
-    protocol::FrameReader frames_;
-    std::optional<protocol::StopWorker> stop_;
+    FrameReader frames_;
+    std::optional<StopWorker> stop_;
 };
 
-}  // namespace osora::mock
+}  // namespace osora::protocol
