@@ -10,6 +10,7 @@ std::vector<CommandSpec> command_table() {
         plan_command(),
         plan_calibrate_command(),
         validate_command(),
+        probe_command(),
         status_command(),
         watch_command(),
         logs_command(),

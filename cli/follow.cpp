@@ -36,8 +36,12 @@ public:
             std::fflush(stdout);
         };
         Expected const expected = expected_of(run);
-        in_place_ = !options.json && context.terminal.interactive;
-        output_ = options.json ? json_output(write)
+        in_place_ = !options.json && !options.quiet && context.terminal.interactive;
+        Write const to_stderr = [](std::string_view text) {
+            std::fwrite(text.data(), 1, text.size(), stderr);
+        };
+        output_ = options.quiet  ? quiet_output(to_stderr)
+                  : options.json ? json_output(write)
                   : context.terminal.interactive
                       ? terminal_output(write, expected, context.terminal, options.nodes)
                       : pipe_output(write, expected);

@@ -12,6 +12,7 @@ namespace osora::cli {
 struct FollowOptions {
     bool json = false;
     bool nodes = false;  // on a terminal: a table of the nodes
+    bool quiet = false;  // quiet_output() on stderr
     /// The controller that this process started; nullptr: somebody else's, which is only watched
     /// (Ctrl-C leaves it running).
     Controller* controller = nullptr;

@@ -44,5 +44,7 @@ public:
 /// it becomes one.
 [[nodiscard]] std::unique_ptr<FollowOutput> pipe_output(Write write, Expected expected);
 [[nodiscard]] std::unique_ptr<FollowOutput> json_output(Write write);
+/// Only what is waited for in a queue, and why a run did not end well: its command has the word.
+[[nodiscard]] std::unique_ptr<FollowOutput> quiet_output(Write write);
 
 }  // namespace osora::cli

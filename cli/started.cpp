@@ -83,7 +83,9 @@ int serve_and_follow(Context const& context, RunFolder const& run, StartOptions 
                                           run.number, last_words(run)));
     }
     if (options.attached) {
-        return follow(context, run, {.json = options.json, .known_records = options.known_records});
+        return follow(
+            context, run,
+            {.json = options.json, .quiet = options.quiet, .known_records = options.known_records});
     }
     if (!options.json) {
         fmt::print("the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
@@ -107,9 +109,11 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});
     if (controller.has_error()) return fail(kExitBad, controller.error().message);
     if (!options.attached) return detach(run, *controller, options.json);
-    return follow(
-        context, run,
-        {.json = options.json, .controller = &*controller, .known_records = options.known_records});
+    return follow(context, run,
+                  {.json = options.json,
+                   .quiet = options.quiet,
+                   .controller = &*controller,
+                   .known_records = options.known_records});
 }
 
 }  // namespace osora::cli

@@ -13,6 +13,7 @@ namespace osora::cli {
 struct StartOptions {
     bool json = false;
     bool attached = true;
+    bool quiet = false;               // the command has the word: FollowOptions::quiet
     bool resume = false;              // the run has ended and is opened again
     std::uint64_t known_records = 0;  // of its journal, not to be told again
     Predecessor after = {};           // Slurm only

@@ -72,7 +72,7 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                            {"name", run.name},
                            {"run_dir", run.paths.dir.string()},
                            {"slurm_job", record->job.job_id}});
-    } else {
+    } else if (!options.quiet) {
         fmt::print("{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
                    record->after.empty() ? "" : ", starts after " + record->after);
         std::fflush(stdout);
@@ -86,7 +86,10 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
     }
     QueuedRun job(context, run, *record);
     return follow(context, run,
-                  {.json = options.json, .job = &job, .known_records = options.known_records});
+                  {.json = options.json,
+                   .quiet = options.quiet,
+                   .job = &job,
+                   .known_records = options.known_records});
 }
 
 void print_job_dry_run(Context const& context, plan::RunConfig const& config,

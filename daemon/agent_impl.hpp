@@ -78,6 +78,7 @@ private:
     void hear(int rank, protocol::WorkerNotice const& message);
     void hear(int rank, protocol::WorkerFailed const& message);
     void hear(int rank, protocol::WorkerFinished const& message);
+    void hear(int rank, protocol::ProbeMeasured const& message);
     void launch(protocol::LaunchWorkers const& order);
     void stop(protocol::StopHow how, std::string const& reason);
     void end_lease();

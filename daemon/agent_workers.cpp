@@ -165,6 +165,10 @@ void AgentCore::Impl::hear(int rank, WorkerFinished const& message) {
     worker.steps = message.steps;
 }
 
+void AgentCore::Impl::hear(int, ProbeMeasured const& message) {
+    report(ProbePart{epoch_, options_.node, message.part});
+}
+
 /// An end that only follows from having been stopped.
 bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&) const {
     if (!stop_) return false;

@@ -7,6 +7,7 @@
 #include "daemon/history_ingest.hpp"
 #include "daemon/node_profile.hpp"
 #include "daemon/one_run.hpp"
+#include "daemon/prober/prober.hpp"
 #include "daemon/serve.hpp"
 
 #include <fcntl.h>
@@ -137,9 +138,14 @@ int run(int argc, char** argv) {
         "serve", "The daemon: keeps a controller alive for each run of a state folder");
     fs::path state_dir;
     serve_command->add_option("--state-dir", state_dir, "As osora's OSORA_STATE_DIR")->required();
+    auto* const prober_command =
+        app.add_subcommand("prober", "A rank of a run with job = \"probe\"");
+    fs::path probe_dir;
+    prober_command->add_option("RUN_DIR", probe_dir)->required();
     SlurmCommands slurm(app);
     CLI11_PARSE(app, argc, argv);
     if (agent_command->parsed()) return agent();
+    if (prober_command->parsed()) return run_prober(probe_dir, current_environment());
     if (serve_command->parsed()) return serve(state_dir);
     if (auto const exit_code = slurm.run(own_path())) return *exit_code;
     if (!run_dir.empty()) return one_run(std::move(one));

@@ -6,6 +6,7 @@
 #include "db/event_row.hpp"
 #include "db/facts.hpp"
 #include "db/health_writer.hpp"
+#include "db/probe_writer.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
 
@@ -91,6 +92,8 @@ void RunWriter::apply(JournalRecord const& record) {
         save_health(connection_, run_.run_id, record, *health);
     } else if (auto const* matrix = std::get_if<RankMatrix>(&record.event)) {
         steps_.add(*matrix, record.sequence);
+    } else if (auto const* part = std::get_if<ProbePart>(&record.event)) {
+        save_probe_part(connection_, run_.run_id, record.sequence, *part);
     } else if (!std::holds_alternative<MetricChunk>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));
     }

@@ -129,7 +129,7 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
         auto const& first = violations.front();
         return Error{first.code, first.key + ": " + first.message};
     }
-    bool const exec = request.config.run.job == "exec";
+    bool const exec = request.config.run.job == "exec" || request.config.run.job == "probe";
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }

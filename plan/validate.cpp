@@ -22,7 +22,7 @@ public:
 
     std::vector<ConfigViolation> run() {
         check_machine();
-        if (config_.run.job == "exec") return std::move(found_);
+        if (config_.run.job == "exec" || config_.run.job == "probe") return std::move(found_);
         check_model();
         if (shape_) check_buckets();
         check_loader();

@@ -61,7 +61,7 @@ struct StoreReserved {
 /// The first four are no reports.
 using FromAgent = std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted,
                                RankFailed, NodeFinished, NodeStopped, CheckpointCompleted,
-                               RunNotice, MetricChunk, NodeHealth, RankMatrix>;
+                               RunNotice, MetricChunk, NodeHealth, RankMatrix, ProbePart>;
 
 template <class T>
 inline constexpr bool is_report =

@@ -1,5 +1,6 @@
-// What nodes tell all the time: figures of steps, of single ranks, of health. They decide nothing
-// and change no state, so they are not synced, and given up first where there are too many.
+// What nodes tell all the time: figures of steps, of single ranks, of health, of probes. They
+// decide nothing and change no state, so they are not synced, and given up first where there are
+// too many.
 #pragma once
 
 #include "protocol/run_events.hpp"
@@ -12,7 +13,7 @@ namespace osora::protocol {
 template <class T>
 inline constexpr bool is_measurement =
     std::is_same_v<T, MetricChunk> || std::is_same_v<T, RankMatrix> ||
-    std::is_same_v<T, NodeHealth>;
+    std::is_same_v<T, NodeHealth> || std::is_same_v<T, ProbePart>;
 
 /// Of a RunEvent, or of any message.
 template <class... T>

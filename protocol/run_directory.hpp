@@ -19,6 +19,8 @@
 //       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
+//       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
+//       probe.json              topology::ProbeResult, from the prober that leads
 //       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
 #pragma once
 
@@ -46,6 +48,8 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path controller_file() const { return dir / "controller.json"; }
     [[nodiscard]] std::filesystem::path controller_key() const { return dir / "controller.pem"; }
     [[nodiscard]] std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
+    [[nodiscard]] std::filesystem::path probe_request() const { return dir / "probe-request.json"; }
+    [[nodiscard]] std::filesystem::path probe() const { return dir / "probe.json"; }
     [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {
         return dir / "logs" / std::to_string(epoch) / (std::to_string(rank) + ".log");
     }

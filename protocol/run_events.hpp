@@ -140,7 +140,7 @@ struct RunEnded {
 using RunEvent = std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost,
                               LaunchOrdered, RankStarted, RankFailed, NodeFinished, HangDetected,
                               CheckpointCompleted, RunNotice, StopRequested, NodeStopped, RunEnded,
-                              MetricChunk, NodeHealth, RankMatrix>;
+                              MetricChunk, NodeHealth, RankMatrix, ProbePart>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps

@@ -2,6 +2,8 @@
 // "type". A worker sends its own facts only; the agent adds node and time and reduces over ranks.
 #pragma once
 
+#include "protocol/probe_part.hpp"
+
 #include <boost/describe.hpp>
 
 #include <cstdint>
@@ -82,7 +84,7 @@ struct WorkerFinished {
     bool stopped = false;  // asked to stop before the end
 };
 using FromWorker = std::variant<WorkerHello, PhaseChanged, Arrived, StepMetrics, CheckpointSaved,
-                                WorkerNotice, WorkerFailed, WorkerFinished>;
+                                WorkerNotice, WorkerFailed, WorkerFinished, ProbeMeasured>;
 
 // Agent to worker.
 /// End after the step in progress; every rank of an epoch gets the same `reason`.

@@ -28,7 +28,9 @@ struct PairSample {
     std::string transport;  // "tcp", "gloo", "nccl"
     std::string interface;  // of `from`; "" = where the route goes
     std::int64_t size_bytes = 0;
-    double seconds = 0;  // of one transfer of that size
+    double seconds = 0;        // of one transfer of that size
+    double latency_us = 0;     // round trip before the load; 0 = not measured
+    std::string network = {};  // "10.1.0.0/16"; "" = the one that ranks meet on
     friend bool operator==(PairSample const&, PairSample const&) = default;
 };
 
@@ -63,9 +65,20 @@ struct NodeScore {
     friend bool operator==(NodeScore const&, NodeScore const&) = default;
 };
 
+/// What a node reached over one of its interfaces, against other nodes of that network.
+struct InterfaceScore {
+    int node = 0;           // index into ProbeResult::nodes
+    std::string interface;  // "eth1"
+    std::string network;    // "10.1.0.0/16"; "" = the one that ranks meet on
+    double gbit_s = 0;      // median
+    double of_median = 0;   // of that network's
+    friend bool operator==(InterfaceScore const&, InterfaceScore const&) = default;
+};
+
 /// Something that the figures show.
 struct ProbeFinding {
-    std::string kind;  // "slow_node", "slow_link", "oversubscribed", "node_lost", "slow_storage"
+    std::string kind;  // "slow_node", "slow_link", "oversubscribed", "slow_network", "node_lost",
+                       // "slow_storage"
     std::vector<std::string> nodes;  // concerned, by name
     std::string where;               // "n11", "n3-n7", "leaf l1 - leaf l2"
     double ratio = 0;                // measured / expected
@@ -84,18 +97,23 @@ struct ProbeResult {
     std::vector<NodeScore> scores;  // by node
     double median_gbit_s = 0;       // fleet
     std::vector<ProbeFinding> findings;
+    std::vector<InterfaceScore> interfaces = {};       // of nodes with more than one network
+    std::vector<double> memory_copy_bytes_per_s = {};  // by node, one thread; 0 = not measured
+    std::vector<std::string> warnings = {};            // what could not be measured, and why
     friend bool operator==(ProbeResult const&, ProbeResult const&) = default;
 };
 
 BOOST_DESCRIBE_STRUCT(PairSample, (),
-                      (stage, round, from, to, transport, interface, size_bytes, seconds))
+                      (stage, round, from, to, transport, interface, size_bytes, seconds,
+                       latency_us, network))
 BOOST_DESCRIBE_STRUCT(CollectiveSample, (),
                       (backend, collective, ranks, nodes, size_bytes, time_us))
 BOOST_DESCRIBE_STRUCT(StorageSample, (), (node, path, alone, read_bytes_per_s, open_us, files))
 BOOST_DESCRIBE_STRUCT(NodeScore, (), (gbit_s, of_median, samples, bad, interface))
+BOOST_DESCRIBE_STRUCT(InterfaceScore, (), (node, interface, network, gbit_s, of_median))
 BOOST_DESCRIBE_STRUCT(ProbeFinding, (), (kind, nodes, where, ratio, evidence))
 BOOST_DESCRIBE_STRUCT(ProbeResult, (),
                       (wall_us, source, nodes, leaves, pairs, collectives, storage, scores,
-                       median_gbit_s, findings))
+                       median_gbit_s, findings, interfaces, memory_copy_bytes_per_s, warnings))
 
 }  // namespace osora::topology

@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon history init logs plan report resume status submit validate watch --help --version"
+        _osora_words "cancel completion config daemon history init logs plan probe report resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -57,6 +57,14 @@ _osora() {
     "plan:--set") _osora_keys; return ;;
     "plan calibrate:--manifest") _osora_files; return ;;
     "validate:--set") _osora_keys; return ;;
+    "probe:--nodes") :; return ;;
+    "probe:--backend") _osora_words "local ssh slurm"; return ;;
+    "probe:--rounds") :; return ;;
+    "probe:--seconds") :; return ;;
+    "probe:--streams") :; return ;;
+    "probe:--seed") :; return ;;
+    "probe:--storage") _osora_files; return ;;
+    "probe:--set") _osora_keys; return ;;
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
@@ -73,6 +81,7 @@ _osora() {
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
+        "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
@@ -94,6 +103,7 @@ _osora() {
     "submit") _osora_run_files ;;
     "plan") _osora_run_files ;;
     "validate") _osora_run_files ;;
+    "probe") _osora_run_files ;;
     "status") _osora_runs ;;
     "watch") _osora_runs ;;
     "logs") _osora_runs ;;

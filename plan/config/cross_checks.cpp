@@ -154,8 +154,9 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
     if (resources.nodes != 1 && resources.backend == "local") {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
-    if (auto const& job = probe.config.run.job; job != "train" && job != "exec") {
-        complain(probe, "run.job", "not available in this version; available: train, exec");
+    if (auto const& job = probe.config.run.job; job != "train" && job != "exec" && job != "probe") {
+        complain(probe, "run.job",
+                 "not available in this version; available: train, probe, exec");
     }
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");

@@ -17,6 +17,7 @@ namespace {
 
 constexpr double kSuspectBelow = 0.96;  // of the median: worth another transfer
 constexpr double kLeafDrop = 0.10, kPairDrop = 0.12;
+constexpr double kFasterNetwork = 1.3;
 constexpr int kCleanEnough = 2;
 constexpr std::size_t kTransfersToAccuse = 3;  // of a pair
 
@@ -197,6 +198,64 @@ void judge_pairs(ProbeAnalysis& analysis, EndScores const& scores,
     for (auto const& each : suspects) analysis.suspect_pairs.push_back(each.second);
 }
 
+/// Which interface a node's transfers of a network took.
+using Interfaces = std::map<std::pair<int, std::string>, std::string>;
+
+Interfaces interfaces_of(std::vector<PairSample> const& samples) {
+    Interfaces found;
+    for (PairSample const& each : samples) found[{each.from, each.network}] = each.interface;
+    return found;
+}
+
+/// A network that ranks do not meet on and that carries clearly more, or a node that does well on
+/// another one only: its traffic takes the wrong interface.
+void judge_networks(ProbeAnalysis& analysis, std::vector<std::string> const& names,
+                    std::vector<PairRate> const& rates, Interfaces const& interfaces) {
+    std::map<std::string, std::vector<PairValue>> networks;
+    for (PairRate const& each : rates) {
+        if (each.network.empty() == (each.stage == ProbeStage::interface_one)) continue;
+        if (each.stage == ProbeStage::leaf_all) continue;
+        networks[each.network].push_back({each.a, each.b, each.gbit_s});
+    }
+    if (networks.size() < 2) return;
+    int const count = static_cast<int>(names.size());
+    for (auto const& [network, values] : networks) {
+        auto const scores = score_ends(count, values);
+        for (int node = 0; node < count; ++node) {
+            auto const& end = scores.ends[static_cast<std::size_t>(node)];
+            auto const at = interfaces.find({node, network});
+            if (end.samples == 0 || at == interfaces.end()) continue;
+            analysis.interfaces.push_back({.node = node,
+                                           .interface = at->second,
+                                           .network = network,
+                                           .gbit_s = end.of_median * scores.median,
+                                           .of_median = end.of_median});
+        }
+        if (network.empty() || scores.median < kFasterNetwork * analysis.median_gbit_s) continue;
+        analysis.findings.push_back(
+            {.kind = "slow_network",
+             .nodes = {},
+             .where = "all",
+             .ratio = analysis.median_gbit_s / scores.median,
+             .evidence = fmt::format("ranks meet on a network that carries {}; {} carries {}",
+                                     rate_text(analysis.median_gbit_s), network,
+                                     rate_text(scores.median))});
+    }
+    for (auto& finding : analysis.findings) {
+        if (finding.kind != "slow_node") continue;
+        for (auto const& each : analysis.interfaces) {
+            if (each.network.empty() || names[static_cast<std::size_t>(each.node)] != finding.where)
+                continue;
+            if (each.gbit_s < kFasterNetwork * finding.ratio * analysis.median_gbit_s) continue;
+            auto const used = interfaces.find({each.node, ""});
+            finding.evidence +=
+                fmt::format("; over {} ({}) it reaches {}{}", each.interface, each.network,
+                            rate_text(each.gbit_s),
+                            used == interfaces.end() ? "" : ", its ranks take " + used->second);
+        }
+    }
+}
+
 }  // namespace
 
 std::vector<PairRate> pair_rates(std::vector<PairSample> const& samples, int nodes) {
@@ -209,16 +268,14 @@ std::vector<PairRate> pair_rates(std::vector<PairSample> const& samples, int nod
         if (!usable) continue;
         double const gbit_s = static_cast<double>(each.size_bytes) * 8 / each.seconds / 1e9;
         auto const [a, b] = std::minmax(each.from, each.to);
-        std::string const network =
-            each.stage == ProbeStage::interface_one ? each.interface : std::string();
         auto const [at, added] =
-            slowest.try_emplace({each.stage, each.round, a, b, network}, gbit_s);
+            slowest.try_emplace({each.stage, each.round, a, b, each.network}, gbit_s);
         if (!added) at->second = std::min(at->second, gbit_s);
     }
     std::vector<PairRate> rates;
     for (auto const& [key, gbit_s] : slowest) {
-        auto const& [stage, round, a, b, interface] = key;
-        rates.push_back({stage, round, a, b, interface, gbit_s});
+        auto const& [stage, round, a, b, network] = key;
+        rates.push_back({stage, round, a, b, network, gbit_s});
     }
     return rates;
 }
@@ -275,6 +332,7 @@ ProbeAnalysis analyse_probe(std::vector<std::string> const& nodes,
     analysis.findings = std::move(verdict.findings);
     judge_nodes(analysis, scores, nodes);
     judge_pairs(analysis, scores, nodes, single);
+    judge_networks(analysis, nodes, rates, interfaces_of(samples));
     std::ranges::stable_sort(analysis.findings, {}, &ProbeFinding::ratio);
     return analysis;
 }

@@ -14,8 +14,8 @@ namespace osora::topology {
 struct PairRate {
     ProbeStage stage = ProbeStage::matching;
     int round = 0;
-    int a = 0, b = 0;  // a < b
-    std::string interface;
+    int a = 0, b = 0;     // a < b
+    std::string network;  // PairSample::network
     double gbit_s = 0;
 };
 /// Samples that are no measurement (no time, not finite, negative, of a node that is not there)
@@ -40,6 +40,7 @@ struct ProbeAnalysis {
     std::vector<NodeScore> scores;  // by node
     double median_gbit_s = 0;
     std::vector<ProbeFinding> findings;              // worst first
+    std::vector<InterfaceScore> interfaces;          // when there is more than one network
     std::set<int> suspects;                          // nodes that another transfer would make clear
     std::vector<std::pair<int, int>> suspect_pairs;  // low between good nodes, worst first
 };

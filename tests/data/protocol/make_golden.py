@@ -111,6 +111,7 @@ FROM_WORKER = [
     dict(type="failed", exit_code=13, message="manifest clips.csv: empty"),
     dict(type="finished", steps=100, stopped=True),
     dict(type="arrived", step=7),
+    dict(type="probe", part={"median_gbit_s": 1.5}),
 ]
 TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
 
@@ -139,6 +140,7 @@ HEALTH = dict(type="health", node=1, number=3, why="GPU 1: Xid 79", load=1.5,
 MATRIX = dict(type="rank_matrix", epoch=1, node=1, first_rank=4, ranks=3, step0=7, steps=2,
               figures={"arrival_s": raw(matrix([[0.5, 0.505, 0.7], [0.25, NAN, 30.0]])),
                        "data_wait_s": raw(matrix([[0.0, 0.0, 0.0], [0.001, 0.0, 0.002]]))})
+PROBE = dict(type="probe", epoch=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
@@ -153,7 +155,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS, HEALTH, MATRIX,
+    METRICS, HEALTH, MATRIX, PROBE,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -163,7 +165,7 @@ FROM_AGENT = [
                      ignores_stop=True)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
-    MATRIX, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
+    MATRIX, PROBE, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
     dict(type="welcome", life=2, health=True, matrices=True),

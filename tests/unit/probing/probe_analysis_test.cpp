@@ -1,4 +1,5 @@
 #include "topology/probing/probe_analysis.hpp"
+#include "topology/probing/leaf_address.hpp"
 #include "topology/probing/probe_schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -34,6 +35,60 @@ TEST(PairRates, what_is_no_measurement_is_left_out) {
                             sample(0, 9, 5, 1), sample(-1, 1, 5, 1)},
                            2)
                     .empty());
+}
+
+TEST(LeafOfAddress, is_the_last_part_that_is_no_node) {
+    EXPECT_EQ(leaf_of_address("spine.leaf0.n3", "switch.switch.node"), "leaf0");
+    EXPECT_EQ(leaf_of_address("spine.leaf0.n3", ""), "leaf0");
+    EXPECT_EQ(leaf_of_address("spine.leaf1.n3.site.org", "switch.switch.node"), "leaf1");
+    EXPECT_EQ(leaf_of_address("b1.n3", "block.node"), "b1");
+    EXPECT_EQ(leaf_of_address("n3", "node"), "");
+    EXPECT_EQ(leaf_of_address("", ""), "");
+    EXPECT_EQ(leaf_of_address("..", "switch.switch.node"), "");
+}
+
+TEST(AnalyseProbe, a_node_whose_traffic_takes_the_slow_card_does_well_on_the_other) {
+    std::vector<PairSample> samples;
+    for (int round = 0; round < 3; ++round) {
+        for (auto const& [a, b] :
+             {std::pair{0, round + 1}, std::pair{(round + 1) % 3 + 1, (round + 2) % 3 + 1}}) {
+            bool const slow = a == 2 || b == 2;
+            auto both = sample(a, b, slow ? 12'500'000 : 125'000'000, 1);
+            both.round = round;
+            both.interface = slow ? "eth0" : "eth1";
+            samples.push_back(both);
+            both.stage = ProbeStage::interface_one;
+            both.size_bytes = 125'000'000;
+            both.interface = "eth1";
+            both.network = "10.1.0.0/16";
+            samples.push_back(both);
+            std::swap(both.from, both.to);
+            samples.push_back(both);
+        }
+    }
+    auto const found = analyse_probe({"a", "b", "c", "d"}, {"", "", "", ""}, samples);
+    ASSERT_EQ(found.findings.size(), 1u);
+    EXPECT_EQ(found.findings[0].where, "c");
+    EXPECT_NE(found.findings[0].evidence.find("over eth1 (10.1.0.0/16) it reaches 1 Gbit/s"),
+              std::string::npos)
+        << found.findings[0].evidence;
+    EXPECT_EQ(found.interfaces.size(), 8u);
+}
+
+TEST(AnalyseProbe, a_faster_network_that_ranks_do_not_use_is_told) {
+    std::vector<PairSample> samples;
+    for (auto const& [a, b] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}}) {
+        auto each = sample(a, b, 125'000'000, 1);
+        samples.push_back(each);
+        each.stage = ProbeStage::interface_one;
+        each.network = "10.1.0.0/16";
+        each.size_bytes *= 10;
+        samples.push_back(each);
+    }
+    auto const found = analyse_probe({"a", "b", "c"}, {"", "", ""}, samples);
+    ASSERT_EQ(found.findings.size(), 1u);
+    EXPECT_EQ(found.findings[0].kind, "slow_network");
+    EXPECT_NEAR(found.findings[0].ratio, 0.1, 1e-9);
 }
 
 TEST(AnalyseProbe, one_node_or_no_sample_is_an_empty_answer) {

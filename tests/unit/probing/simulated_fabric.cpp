@@ -49,9 +49,10 @@ std::vector<PairSample> SimulatedFabric::measure(ProbeRound const& round,
                           .from = each.from,
                           .to = each.to,
                           .transport = "tcp",
-                          .interface = each.network,
+                          .interface = each.network.empty() ? "eth0" : "eth1",
                           .size_bytes = bytes,
-                          .seconds = kSeconds};
+                          .seconds = kSeconds,
+                          .network = each.network};
         samples.push_back(sample);
         std::swap(sample.from, sample.to);
         sample.size_bytes += bytes / 50;  // the slower direction is the one that counts

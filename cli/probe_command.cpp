@@ -1,0 +1,218 @@
+// osora probe: a run with job = "probe", started like any other, whose answer is shown.
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/facts.hpp"
+#include "cli/json_output.hpp"
+#include "cli/plan_run.hpp"
+#include "cli/probe_text.hpp"
+#include "cli/run_command.hpp"
+#include "cli/run_file_command.hpp"
+#include "cli/slurm_job.hpp"
+#include "cli/started.hpp"
+#include "cli/submission.hpp"
+#include "cli/submit_slurm.hpp"
+#include "topology/probe_request.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <random>
+
+namespace osora::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kNodesMax = 100'000;
+
+/// What is asked of the machines, over what a run file says of them.
+Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
+    auto request = config_request(context, arguments);
+    std::vector<std::string> sets{"run.job=probe",      "run.name=probe",
+                                  "worker.command=[]",  "resources.gpus_per_node=1",
+                                  "resources.spares=0", "faults.max_restarts=0"};
+    bool const in_job = is_in_job(context.environment);
+    if (auto const backend = arguments.value("--backend")) {
+        sets.push_back("resources.backend=" + *backend);
+    } else if (in_job && request.run_file.empty()) {
+        sets.emplace_back("resources.backend=slurm");
+    }
+    OSORA_TRY(auto nodes, arguments.number("--nodes", 1, kNodesMax));
+    auto const given = variable_or(context.environment, "SLURM_JOB_NUM_NODES", "");
+    if (nodes) {
+        sets.push_back(fmt::format("resources.nodes={}", *nodes));
+    } else if (in_job && !given.empty()) {
+        sets.push_back("resources.nodes=" + given);
+    }
+    // What the user sets himself comes last and wins.
+    request.sets.insert(request.sets.begin(), sets.begin(), sets.end());
+    return request;
+}
+
+Result<double> seconds_of(Arguments const& arguments, std::string_view option, double otherwise) {
+    auto const text = arguments.value(option);
+    if (!text) return otherwise;
+    constexpr double kMin = 0.05, kMax = 60;
+    char* end = nullptr;
+    double const value = std::strtod(text->c_str(), &end);
+    if (text->empty() || *end != '\0' || !(value >= kMin && value <= kMax)) {
+        return Error{Errc::invalid_input, fmt::format("{} {}: a number of seconds from {} to {}",
+                                                      option, *text, kMin, kMax)};
+    }
+    return value;
+}
+
+Result<topology::ProbeRequest> measurements_of(Arguments const& arguments) {
+    topology::ProbeRequest request;
+    OSORA_TRY(auto const matchings, arguments.number("--rounds", 1, kNodesMax));
+    OSORA_TRY(auto const streams, arguments.number("--streams", 1, 64));
+    OSORA_TRY(auto const seed, arguments.number("--seed", 0, 1'000'000'000));
+    request.matchings = matchings.value_or(request.matchings);
+    request.streams = streams.value_or(request.streams);
+    request.seed = seed ? static_cast<std::uint64_t>(*seed) : std::random_device{}();
+    request.all_pairs = arguments.has("--all-pairs");
+    OSORA_TRY(request.window_s, seconds_of(arguments, "--seconds", request.window_s));
+    for (auto const& path : arguments.all("--storage")) {
+        request.storage_paths.push_back(std::filesystem::absolute(path).string());
+    }
+    request.token = make_token();
+    return request;
+}
+
+struct Prepared {
+    Submission submission;
+    topology::ProbeRequest request;
+};
+
+/// The run and what it measures; on failure the exit code of what was printed.
+boost::system::result<Prepared, int> prepare(Context const& context, Arguments const& arguments) {
+    Prepared prepared;
+    auto const request = request_for(context, arguments);
+    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    auto measurements = measurements_of(arguments);
+    if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
+    prepared.request = std::move(*measurements);
+    Submission& submission = prepared.submission;
+    submission.resolved = plan::load_config(*request);
+    auto const cluster = local_cluster(context);
+    auto problems = submission.resolved.problems;
+    if (problems.empty()) problems = plan_problems(submission.resolved, cluster);
+    if (!problems.empty()) {
+        fmt::print(stderr, "{}", problem_list(problems));
+        return kExitUsage;
+    }
+    submission.base_dir = request->run_file.empty() ? std::filesystem::current_path()
+                                                    : plan::base_dir_of(request->run_file);
+    auto planned =
+        plan_run(context, submission.resolved,
+                 {.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}});
+    if (planned.has_error()) {
+        return fail(exit_code_for(planned.error().code), planned.error().message);
+    }
+    submission.plan = std::move(planned->decision);
+    submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
+    submission.host = host_name();
+    submission.facts = submission_facts(context.environment, {});
+    return prepared;
+}
+
+Result<topology::ProbeResult> read_result(RunFolder const& run) {
+    OSORA_TRY(auto const text, read_file(run.paths.probe()));
+    auto result = protocol::decode<topology::ProbeResult>(text);
+    if (result.has_error()) return std::move(result).error().in(run.paths.probe().string());
+    return result;
+}
+
+int show(Context const& context, RunFolder const& run, topology::ProbeResult const& result,
+         std::optional<double> took_s) {
+    int const exit_code = result.pairs.empty() && result.storage.empty() ? kExitUndecided
+                          : has_fault(result)                            ? kExitBad
+                                                                         : kExitOk;
+    if (!took_s) {
+        auto members = protocol::object_to_json(result);
+        members["run"] = run.number;
+        members["run_dir"] = run.paths.dir.string();
+        print_json("probe", members);
+        return exit_code;
+    }
+    ProbeText how;
+    how.seconds = *took_s;
+    how.columns = std::clamp(context.terminal.columns, 40, 120);
+    fmt::print("{}", render_probe(result, how));
+    return exit_code;
+}
+
+int run(Context const& context, Arguments const& arguments) {
+    auto const begin = Clock::now();
+    bool const json = arguments.has("--json");
+    auto prepared = prepare(context, arguments);
+    if (prepared.has_error()) return prepared.error();
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    auto const controller = controller_program(context);
+    if (controller.has_error()) return fail(kExitUsage, controller.error().message);
+    auto const folder = create_run(*state, prepared->submission);
+    if (folder.has_error()) return fail(kExitBad, folder.error().message);
+    auto const written = write_file_atomic(folder->paths.probe_request(),
+                                           protocol::encode(prepared->request) + "\n", 0600);
+    if (written.has_error()) return fail(kExitBad, written.error().message);
+    StartOptions const options{.quiet = true};
+    auto const& config = prepared->submission.resolved.config;
+    int const ended = is_queued(context, config)
+                          ? queue_and_follow(context, *folder, config, options)
+                          : start_and_follow(context, *folder, options);
+    auto const result = read_result(*folder);
+    if (result.has_error()) {
+        return ended != kExitOk ? ended : fail(kExitBad, result.error().message);
+    }
+    double const took_s = std::chrono::duration<double>(Clock::now() - begin).count();
+    int const answer = show(context, *folder, *result, json ? std::nullopt : std::optional(took_s));
+    return ended == kExitInterrupted ? ended : answer;
+}
+
+}  // namespace
+
+CommandSpec probe_command() {
+    return {
+        .name = "probe",
+        .summary = "measure the links between nodes, and their storage",
+        .details =
+            "Starts a small program on every node, which send to each other over TCP in rounds of "
+            "disjoint pairs: five random ones, then pairs of leaf switches with one and with all "
+            "their nodes, then what was slow once more, then further networks. A node, an uplink "
+            "or a pair that is slow is named, with the figures that show it. --storage reads "
+            "files, by one node alone and by all at once.\n\n"
+            "Nodes are those of the run file's [resources], [slurm] and [ssh], of this job inside "
+            "one, or --nodes. Every sample is kept in the history. The exit code is 1 when "
+            "something is slow or lost.",
+        .example =
+            "osora probe stage1.toml\n"
+            "osora probe --backend slurm --nodes 16 --storage /data/clips\n"
+            "salloc -N16 osora probe --json",
+        .positionals = {run_file_positional(false)},
+        .options = {{.name = "--nodes", .value = "N", .help = "So many nodes."},
+                    {.name = "--backend",
+                     .value = "NAME",
+                     .help = "Short for --set resources.backend=NAME.",
+                     .choices = "local|ssh|slurm"},
+                    {.name = "--all-pairs",
+                     .value = "",
+                     .help = "Every pair of nodes: N - 1 rounds."},
+                    {.name = "--rounds", .value = "N", .help = "Random rounds (5)."},
+                    {.name = "--seconds", .value = "S", .help = "Of a transfer that count (0.4)."},
+                    {.name = "--streams", .value = "N", .help = "TCP streams of a pair (4)."},
+                    {.name = "--seed", .value = "N", .help = "Repeats the pairs of a probe."},
+                    {.name = "--storage",
+                     .value = "PATH",
+                     .help = "Read these files, or those below this folder.",
+                     .complete = Complete::file,
+                     .repeated = true},
+                    set_option(),
+                    json_option()},
+        .run = run};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,30 @@
+// A probe's answer for people: the answer, what is wrong, a picture of all pairs. Pure.
+#pragma once
+
+#include "topology/probe_result.hpp"
+
+#include <string>
+
+namespace osora::cli {
+
+struct ProbeText {
+    double seconds = 0;  // that the probe took; 0: from a cache
+    double age_s = 0;    // of a result that was measured before; 0: now
+    bool matrix = true;  // the picture
+    int columns = 80;
+};
+
+/// "243 Mbit/s", "3.62 Gbit/s", "369 Gbit/s".
+[[nodiscard]] std::string rate_text(double gbit_s);
+
+/// Lines of at most `columns`.
+[[nodiscard]] std::string render_probe(topology::ProbeResult const& result, ProbeText const& how);
+
+/// A row a node, a digit a pair: tenths of the median ("9" = 0.9 and more, "." = not measured);
+/// above 64 nodes a row a leaf. Empty: there is nothing to show.
+[[nodiscard]] std::string probe_matrix(topology::ProbeResult const& result);
+
+/// Whether something is wrong: osora probe exits with 1.
+[[nodiscard]] bool has_fault(topology::ProbeResult const& result);
+
+}  // namespace osora::cli

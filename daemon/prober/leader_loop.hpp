@@ -1,0 +1,24 @@
+// Carries the messages between a ProbeLeader and its probers: poll() over their connections.
+#pragma once
+
+#include "base/descriptor.hpp"
+#include "daemon/prober/leader.hpp"
+
+#include <atomic>
+#include <functional>
+
+namespace osora::daemon {
+
+struct LeaderLoop {
+    Descriptor listener;
+    LeaderOptions options;
+    std::function<void(topology::ProbeResult const& part)> on_part;
+    /// Before the probers are let go.
+    std::function<void(topology::ProbeResult const& result)> on_result;
+    std::atomic<bool> const& stop;  // what is measured is the answer
+};
+
+/// Until the probe is done and the probers are gone, at most a moment later.
+void lead(LeaderLoop loop);
+
+}  // namespace osora::daemon
