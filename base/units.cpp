@@ -40,6 +40,12 @@ std::string format_seconds(double seconds) {
     return fmt::format("{} d {:02} h", whole / 86400, whole % 86400 / 3600);
 }
 
+std::string format_gbit_per_s(double gbit_s) {
+    constexpr double kMbitPerGbit = 1000;
+    return gbit_s < 1 ? fmt::format("{:.3g} Mbit/s", gbit_s * kMbitPerGbit)
+                      : fmt::format("{:.3g} Gbit/s", gbit_s);
+}
+
 std::string format_count(std::int64_t value) {
     std::string digits = std::to_string(value);
     int const first = value < 0 ? 1 : 0;

@@ -16,6 +16,9 @@ constexpr std::int64_t kGiB = 1024 * kMiB;
 /// "850 us", "12.3 ms", "7.28 s", "4 min 10 s", "3 h 05 min", "5 d 19 h"; negative: with a sign.
 [[nodiscard]] std::string format_seconds(double seconds);
 
+/// "243 Mbit/s", "3.62 Gbit/s", "369 Gbit/s": three significant digits.
+[[nodiscard]] std::string format_gbit_per_s(double gbit_s);
+
 /// "1,208" : groups of three digits.
 [[nodiscard]] std::string format_count(std::int64_t value);
 

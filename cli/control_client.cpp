@@ -98,12 +98,14 @@ Result<void> send_over_socket(protocol::RunPaths const& paths,
 }  // namespace
 
 bool has_controller(protocol::RunPaths const& paths) {
-    return connect_to(socket_path(paths)).has_value();
+    return connect_to(socket_path(paths)).has_value() ||
+           connect_to(socket_path(paths.probe_run())).has_value();
 }
 
 Result<void> send_command(protocol::RunPaths const& paths, protocol::ToController const& command) {
     auto sent = send_over_socket(paths, command);
     auto const* const stop = std::get_if<protocol::ControlStop>(&command);
+    if (stop != nullptr && sent.has_error()) (void)send_over_socket(paths.probe_run(), command);
     bool const elsewhere = sent.has_error() && sent.error().code == Errc::unreachable &&
                            ::access(paths.slurm_job().c_str(), F_OK) == 0;
     return stop != nullptr && elsewhere ? leave_request(paths, *stop) : sent;

@@ -28,6 +28,13 @@ std::string from_checkpoint(RunView const& view) {
                     : " from checkpoint " + format_count(step);
 }
 
+/// As the lines of the plan.
+std::string probe_line(protocol::RunNotice const& event) {
+    constexpr int kIndent = 9, kColumns = 80;
+    auto const text = filled(printable(event.detail), kIndent, kColumns);
+    return "probe    " + text.substr(kIndent, text.size() - kIndent - 1);
+}
+
 }  // namespace
 
 std::string EventText::at(std::int64_t wall_us, std::string const& text) const {
@@ -53,6 +60,7 @@ std::string EventText::running(RunView const& after, std::int64_t wall_us) {
 
 void EventText::notice(std::vector<std::string>& lines, protocol::JournalRecord const& record,
                        protocol::RunNotice const& event) {
+    if (event.kind == "probe") return lines.push_back(probe_line(event));
     int const said = ++notices_[event.kind];
     if (said > kNoticesSaid) return;
     std::string text = event.severity == "info" ? "" : event.severity + ": ";

@@ -49,7 +49,7 @@ std::string answer(ProbeResult const& result, ProbeText const& how) {
         result.scores, [](NodeScore const& each) { return each.samples > 0 && !each.bad; });
     bool const all = good == static_cast<std::ptrdiff_t>(result.nodes.size());
     return text + fmt::format(": {} within {} % of {} a pair", all ? "all" : std::to_string(good),
-                              spread_percent(result), rate_text(result.median_gbit_s));
+                              spread_percent(result), format_gbit_per_s(result.median_gbit_s));
 }
 
 std::string line(std::string_view name, std::string_view text, int columns) {
@@ -97,11 +97,6 @@ std::vector<std::string> bad_nodes(ProbeResult const& result) {
 }
 
 }  // namespace
-
-std::string rate_text(double gbit_s) {
-    return gbit_s < 1 ? fmt::format("{:.3g} Mbit/s", gbit_s * 1000)
-                      : fmt::format("{:.3g} Gbit/s", gbit_s);
-}
 
 std::string probe_matrix(ProbeResult const& result) {
     std::size_t const count = result.nodes.size();

@@ -14,9 +14,6 @@ struct ProbeText {
     int columns = 80;
 };
 
-/// "243 Mbit/s", "3.62 Gbit/s", "369 Gbit/s".
-[[nodiscard]] std::string rate_text(double gbit_s);
-
 /// Lines of at most `columns`.
 [[nodiscard]] std::string render_probe(topology::ProbeResult const& result, ProbeText const& how);
 

@@ -77,6 +77,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     if (status_.state != RunState::done || options_.resume) {
         record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives});
     }
+    if (!options_.probe.is_null()) record(ProbePart{status_.epoch, 0, options_.probe});
     if (status_.stop == StopMode::orderly) {
         orderly_deadline_ = now.monotonic + options_.leash_limit;
     }

@@ -20,6 +20,7 @@ using std::chrono_literals::operator""s;
 struct ControllerOptions {
     protocol::RunSubmitted submission;  // submission.json
     protocol::json::value plan;         // plan.json; goes into a fresh journal
+    protocol::json::value probe = {};   // what was measured before the start; the same
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;

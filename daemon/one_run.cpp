@@ -4,8 +4,10 @@
 #include "base/files.hpp"
 #include "base/ids.hpp"
 #include "daemon/controller_file.hpp"
+#include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -106,6 +108,50 @@ void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
     backend.start.worker = options.worker_program.string();
 }
 
+/// A run that begins on several nodes has its links measured first.
+void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env, Logger& log) {
+    plan::RunConfig& config = setup.backend.config;
+    if (!setup.replayed.empty() || !wants_probe(config)) return;
+    ProbeFirst const before{
+        .paths = options.paths,
+        .submission = setup.core.submission,
+        .config = config,
+        .environment = options.environment,
+        .wall_us = env.wall_us(),
+        .run = [&](protocol::RunPaths const& paths) {
+            OneRunOptions probe = options;
+            probe.paths = paths;
+            probe.leash_fd =
+                options.leash_fd < 0 ? -1 : ::fcntl(options.leash_fd, F_DUPFD_CLOEXEC, 3);
+            probe.resume = probe.supervised = false;
+            probe.ingest = {};
+            return run_one(std::move(probe), env, log);
+        }};
+    auto const probed = probe_first(before);
+    protocol::RunNotice notice;
+    notice.kind = "probe";
+    bool const well = probed.result && probed.result->findings.empty();
+    notice.severity = well ? "info" : "warning";
+    notice.detail = probe_sentence(probed);
+    setup.notices.push_back(std::move(notice));
+    if (probed.result) setup.core.probe = protocol::to_json(*probed.result);
+    auto& excluded = config.faults.exclude_nodes;
+    excluded.insert(excluded.end(), probed.exclude.begin(), probed.exclude.end());
+}
+
+/// What a probe of its own measured serves the runs that follow.
+void keep_result(plan::RunConfig const& config, OneRunOptions const& options, Logger& log) {
+    if (config.run.job != "probe" || !options.ingest) return;
+    auto const text = read_file(options.paths.probe(), kFileBytesMax);
+    if (text.has_error()) return;
+    auto const result = protocol::decode<topology::ProbeResult>(*text);
+    auto const hosts = candidate_hosts(config, options.environment);
+    if (result.has_error() || hosts.empty()) return;
+    auto const state = options.paths.dir.parent_path().parent_path();
+    auto const kept = keep_probe(state, hosts, *result);
+    if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
+}
+
 }  // namespace
 
 Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
@@ -132,12 +178,16 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);
     setup.open_to_others = options.open_to_others;
+    probe_links(setup, options, env, log);
     take_over(setup, options.paths);
     set_up_backend(setup, options);
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
     setup.leash_fd = options.leash_fd;
     setup.ingest = options.ingest;
-    return run_controller(std::move(setup), env, log);
+    plan::RunConfig const of_run = setup.backend.config;
+    OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
+    keep_result(of_run, options, log);
+    return exit_code;
 }
 
 }  // namespace osora::daemon

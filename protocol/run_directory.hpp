@@ -4,6 +4,7 @@
 //   ~/.local/state/osora
 //     history.db
 //     calibration.json          measured constants of this machine (osora plan calibrate)
+//     probes/HASH.json          newest topology::ProbeResult of a set of hosts
 //     runs/.lock                flock: numbers are given out under it
 //     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
 //       run.toml                as the user wrote it
@@ -20,6 +21,7 @@
 //       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
 //       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
+//       probe/                  the probe before the start: a run directory of its own
 //       probe.json              topology::ProbeResult, from the prober that leads
 //       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
 #pragma once
@@ -49,6 +51,7 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path controller_key() const { return dir / "controller.pem"; }
     [[nodiscard]] std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
     [[nodiscard]] std::filesystem::path probe_request() const { return dir / "probe-request.json"; }
+    [[nodiscard]] RunPaths probe_run() const { return {dir / "probe"}; }
     [[nodiscard]] std::filesystem::path probe() const { return dir / "probe.json"; }
     [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {
         return dir / "logs" / std::to_string(epoch) / (std::to_string(rank) + ".log");

@@ -22,10 +22,11 @@ struct ProbeRequest {
     std::map<std::string, std::string> leaves;  // by host name; where empty: what Slurm says
     std::vector<std::string> storage_paths;     // files or folders to read; empty: none
     double storage_s = 1.0;                     // of reading, alone and all at once
+    double limit_s = 240;                       // what is measured by then is the answer
 };
 
 BOOST_DESCRIBE_STRUCT(ProbeRequest, (),
                       (token, matchings, all_pairs, networks, seed, streams, warm_s, window_s,
-                       leaves, storage_paths, storage_s))
+                       leaves, storage_paths, storage_s, limit_s))
 
 }  // namespace osora::topology

@@ -72,6 +72,8 @@ class Osora:
         write(folder, "run.toml", f"""[run]
 name = "side"
 job = "exec"
+[probe]
+before_start = "never"
 [resources]
 backend = "slurm"
 nodes = {NODES}

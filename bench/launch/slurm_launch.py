@@ -25,6 +25,8 @@ ALLOWED_S, ALLOWED_RATIO = 0.3, 1.3
 
 RUN_FILE = """[run]
 name = "launch"
+[probe]
+before_start = "never"
 [resources]
 backend = "slurm"
 nodes = {nodes}

@@ -112,7 +112,7 @@ LeaderActions ProbeLeader::start(double now_s) {
 }
 
 LeaderActions ProbeLeader::next(double now_s) {
-    bool const late = now_s - started_s_ > options_.lead_limit_s;
+    bool const late = now_s - started_s_ > options_.request.limit_s;
     if (late) return finish();
     if (auto round = schedule_->next()) return order(now_s, std::move(*round));
     return next_storage(now_s);

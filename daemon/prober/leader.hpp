@@ -20,7 +20,6 @@ struct LeaderOptions {
     int world_size = 1;
     double join_limit_s = 20;   // for all probers to come
     double answer_limit_s = 6;  // beyond what an order takes by itself
-    double lead_limit_s = 240;  // of the whole probe; what is measured by then is the answer
 };
 
 struct TellProber {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "base/auto_or.hpp"
+#include "plan/config/probe_section.hpp"
+#include "plan/config/recovery_sections.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
 
@@ -98,21 +100,6 @@ struct WorkerSection {
     std::map<std::string, std::string> env;
     std::string step_pattern = "auto";  // auto | none | a regular expression (step_pattern.hpp)
 };
-struct FaultsSection {
-    int max_restarts = 3;
-    AutoOr<double> step_timeout;  // seconds
-    std::vector<std::string> exclude_nodes;
-};
-struct BisectSection {
-    std::string auto_mode = "suggest";  // key `auto`
-    double budget_gpu_h = 8;
-    std::vector<std::string> build;
-};
-struct NotifySection {
-    std::vector<std::string> on;
-    std::vector<std::string> command;
-    std::string webhook, mail;
-};
 struct DebugSection {
     std::string collectives = "bucketed", bucket_schedule = "balanced";
 };
@@ -136,6 +123,7 @@ struct RunConfig {
     std::map<std::string, std::string> nccl;
     WorkerSection worker;
     FaultsSection faults;
+    ProbeSection probe;
     BisectSection bisect;
     NotifySection notify;
     DebugSection debug;
@@ -161,13 +149,10 @@ BOOST_DESCRIBE_STRUCT(OptimSection, (),
 BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
-BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
-BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
-BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, checkpoint, nccl, worker, faults, bisect, notify,
-                       debug))
+                       memory, optim, train, checkpoint, nccl, worker, faults, probe, bisect,
+                       notify, debug))
 
 }  // namespace osora::plan

@@ -30,6 +30,7 @@ constexpr std::array kSections{
     SectionRow{"nccl", "NCCL_* variables for every rank; a value given here always wins."},
     SectionRow{"worker", "The program of a rank, and its environment."},
     SectionRow{"faults", "What happens when a rank or a node fails."},
+    SectionRow{"probe", "Links are measured before a run on several nodes."},
     SectionRow{"bisect", "Search for the cause of a regression."},
     SectionRow{"notify", "Who is told, and when."},
     SectionRow{"debug", "Known-bad ways, for reproductions."},
@@ -230,6 +231,15 @@ constexpr std::array kRows{
               .max = 1e9, .above_min = true},
     SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
               .example = "[\"n11\"]", .support = Support::none_harmless},
+
+    SchemaRow{.section = "probe", .key = "before_start",
+              .doc = "Measure links before the first launch; auto: unless that was done lately.",
+              .choices = "auto|always|never"},
+    SchemaRow{.section = "probe", .key = "max_age_h",
+              .doc = "auto: a measurement of the same nodes that is not older will do.",
+              .unit = "h", .min = 0, .max = 87600},
+    SchemaRow{.section = "probe", .key = "exclude",
+              .doc = "A node that is found slow is left out, while there are spares."},
 
     SchemaRow{.section = "bisect", .key = "auto", .doc = "When a regression is confirmed.",
               .choices = "off|suggest|run", .member = "auto_mode",

@@ -39,6 +39,7 @@ protected:
         std::ofstream(folder_ / "run.toml")
             << "[run]\nname = \"env\"\njob = \"exec\"\n"
             << "[resources]\nnodes = 3\ngpus_per_node = 2\n"
+            << "[probe]\nbefore_start = \"never\"\n"
             << "[ssh]\nhosts = [\"n0\", \"n1\", \"n2\"]\n"
             << "[worker]\ncommand = [\"sh\", \"-c\", 'cat /proc/$$/environ > \"$OUT/$RANK\"']\n";
     }

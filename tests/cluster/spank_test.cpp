@@ -206,6 +206,7 @@ TEST_F(Spank, OsorasOwnStepsAreNoRanks) {
     write_as_alice("exec.toml",
                    "[run]\nname = \"exec\"\njob = \"exec\"\n"
                    "[resources]\nbackend = \"slurm\"\nnodes = 2\ngpus_per_node = 1\n"
+                   "[probe]\nbefore_start = \"never\"\n"
                    "[worker]\ncommand = [\"/bin/bash\", \"-c\", "
                    "\"echo RANK:$RANK NCCL:$NCCL_SOCKET_IFNAME CPUS:$(taskset -pc $$)\"]\n");
     std::string const user = bed().user();

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
+#include <fstream>
 
 namespace osora::cluster {
 namespace {
@@ -58,6 +58,30 @@ TEST_F(Probe, NamesALeafWhoseUplinkHasAThird) {
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
     EXPECT_EQ(result.findings[0].where, "uplink of leaf2");
     EXPECT_LT(result.findings[0].ratio, 0.6);
+}
+
+TEST_F(Probe, ComesBeforeARunAndLeavesASlowNodeOut) {
+    std::ofstream(folder_ / "run.toml") << "[run]\nname = \"demo\"\njob = \"exec\"\n"
+                                           "[resources]\nbackend = \"slurm\"\nnodes = 4\n"
+                                           "spares = 1\n[worker]\ncommand = [\"true\"]\n";
+    bed().control({"shape", "n1", "53mbit"});
+    auto const first = osora({"submit", "run.toml"});
+    EXPECT_EQ(first.code, 0) << first.out << first.err;
+    EXPECT_THAT(first.out, HasSubstr("\nprobe    5 nodes in "));
+    EXPECT_THAT(first.out, HasSubstr("left out: n1\n"));
+    for (auto const& joined : run("demo-0001").events<protocol::AgentJoined>()) {
+        EXPECT_NE(joined.host, "n1");
+    }
+    auto const parts = run("demo-0001").events<protocol::ProbePart>();
+    ASSERT_THAT(parts, SizeIs(1));
+    EXPECT_THAT(parts[0].part.at("pairs").as_array(), testing::Not(SizeIs(0)));
+    // The same nodes again: what was measured will do.
+    auto const second = osora({"submit", "run.toml"});
+    EXPECT_EQ(second.code, 0) << second.out << second.err;
+    EXPECT_THAT(second.out, HasSubstr("\nprobe    5 nodes, measured "));
+    EXPECT_THAT(second.out, HasSubstr("left out: n1\n"));
+    auto const never = osora({"submit", "run.toml", "--set", "probe.before_start=never"});
+    EXPECT_THAT(never.out, testing::Not(HasSubstr("\nprobe ")));
 }
 
 }  // namespace

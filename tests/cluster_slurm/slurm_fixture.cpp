@@ -23,7 +23,7 @@ void SlurmTest::write_run_file(RunFile const& run) const {
         "[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
         "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n"
         "[batch]\nglobal_batch_size = {}\n"
-        "[train]\nsteps = {}\n"
+        "[train]\nsteps = {}\n[probe]\nbefore_start = \"never\"\n"
         "[checkpoint]\nevery = 10\n{}",
         run.nodes, run.ranks, run.extra, run.nodes * run.ranks, run.steps, run.more);
 }

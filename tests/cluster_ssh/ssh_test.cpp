@@ -25,7 +25,8 @@ protected:
             "[run]\nname = \"demo\"\n[resources]\nbackend = \"ssh\"\nnodes = {}\n"
             "gpus_per_node = 2\n[ssh]\n{}\n[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
             "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n[batch]\nglobal_batch_size = {}\n"
-            "[train]\nsteps = 40\n[checkpoint]\nevery = 10\n[faults]\nmax_restarts = 0\n{}",
+            "[probe]\nbefore_start = \"never\"\n[train]\nsteps = 40\n[checkpoint]\nevery = "
+            "10\n[faults]\nmax_restarts = 0\n{}",
             nodes, hosts, nodes * 2, more);
     }
     Ended submit(std::vector<std::string> before = {}) const {

@@ -18,6 +18,7 @@ void SlurmCli::write_slurm_file(int steps, std::string const& resources, std::st
                                   "[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
                                   "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n"
                                   "[batch]\nglobal_batch_size = 12\n"
+                                  "[probe]\nbefore_start = \"never\"\n"
                                   "[train]\nsteps = {}\n"
                                   "[checkpoint]\nevery = 10\n{}",
                                   resources, steps, more));

@@ -3,6 +3,7 @@
 #include "topology/probing/probe_analysis.hpp"
 
 #include "base/robust.hpp"
+#include "base/units.hpp"
 #include "topology/probing/end_scores.hpp"
 
 #include <fmt/format.h>
@@ -24,11 +25,6 @@ constexpr std::size_t kTransfersToAccuse = 3;  // of a pair
 bool is_node_stage(PairRate const& each) {
     return each.stage == ProbeStage::matching || each.stage == ProbeStage::retest ||
            each.stage == ProbeStage::leaf_one;
-}
-
-std::string rate_text(double gbit_s) {
-    return gbit_s < 1 ? fmt::format("{:.3g} Mbit/s", gbit_s * 1000)
-                      : fmt::format("{:.3g} Gbit/s", gbit_s);
 }
 
 /// What the pairs between two leaves reached together.
@@ -81,7 +77,7 @@ struct LeafVerdict {
 
 std::string leaf_figures(LeafPair const& pair) {
     return fmt::format("{} pairs at once get {} each, one pair alone {}", pair.pairs,
-                       rate_text(pair.all), rate_text(pair.one));
+                       format_gbit_per_s(pair.all), format_gbit_per_s(pair.one));
 }
 
 LeafVerdict judge_leaves(Leaves const& leaves, std::vector<PairRate> const& rates,
@@ -156,9 +152,9 @@ void judge_nodes(ProbeAnalysis& analysis, EndScores const& scores,
              .ratio = end.of_median,
              .evidence = fmt::format("{} in the median of {} transfers with {}, {:.2f} of the "
                                      "other nodes' {}",
-                                     rate_text(end.of_median * scores.median), end.samples,
+                                     format_gbit_per_s(end.of_median * scores.median), end.samples,
                                      end.partners_clean > 0 ? "good nodes" : "any node",
-                                     end.of_median, rate_text(scores.median))});
+                                     end.of_median, format_gbit_per_s(scores.median))});
     }
 }
 
@@ -189,10 +185,10 @@ void judge_pairs(ProbeAnalysis& analysis, EndScores const& scores,
              .nodes = {a, b},
              .where = a + " - " + b,
              .ratio = best / analysis.median_gbit_s,
-             .evidence =
-                 fmt::format("{} at best in {} transfers between them; both do {} with "
-                             "other nodes",
-                             rate_text(best), values.size(), rate_text(analysis.median_gbit_s))});
+             .evidence = fmt::format("{} at best in {} transfers between them; both do {} with "
+                                     "other nodes",
+                                     format_gbit_per_s(best), values.size(),
+                                     format_gbit_per_s(analysis.median_gbit_s))});
     }
     std::ranges::sort(suspects);
     for (auto const& each : suspects) analysis.suspect_pairs.push_back(each.second);
@@ -238,8 +234,8 @@ void judge_networks(ProbeAnalysis& analysis, std::vector<std::string> const& nam
              .where = "all",
              .ratio = analysis.median_gbit_s / scores.median,
              .evidence = fmt::format("ranks meet on a network that carries {}; {} carries {}",
-                                     rate_text(analysis.median_gbit_s), network,
-                                     rate_text(scores.median))});
+                                     format_gbit_per_s(analysis.median_gbit_s), network,
+                                     format_gbit_per_s(scores.median))});
     }
     for (auto& finding : analysis.findings) {
         if (finding.kind != "slow_node") continue;
@@ -250,7 +246,7 @@ void judge_networks(ProbeAnalysis& analysis, std::vector<std::string> const& nam
             auto const used = interfaces.find({each.node, ""});
             finding.evidence +=
                 fmt::format("; over {} ({}) it reaches {}{}", each.interface, each.network,
-                            rate_text(each.gbit_s),
+                            format_gbit_per_s(each.gbit_s),
                             used == interfaces.end() ? "" : ", its ranks take " + used->second);
         }
     }

@@ -53,6 +53,7 @@ std::string FaultyRun::run_file(std::string const& name, FaultSpec const& spec) 
         "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\nmicro_batch_size = 1\n"
         "[train]\nsteps = {}\n"
         "[checkpoint]\nevery = 20\n"
+        "[probe]\nbefore_start = \"never\"\n"
         "[faults]\nmax_restarts = {}\n",
         name, backend_, local ? 1 : spec.nodes,
         local ? spec.nodes * spec.ranks_per_node : spec.ranks_per_node, local ? 0 : spec.spares,

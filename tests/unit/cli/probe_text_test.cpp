@@ -1,3 +1,4 @@
+#include "base/units.hpp"
 #include "cli/probe_text.hpp"
 
 #include <gmock/gmock.h>
@@ -86,9 +87,9 @@ TEST(ProbeText, OneNodeHasNoPair) {
 }
 
 TEST(ProbeText, RatesHaveThreeDigits) {
-    EXPECT_EQ(rate_text(0.2433), "243 Mbit/s");
-    EXPECT_EQ(rate_text(3.62), "3.62 Gbit/s");
-    EXPECT_EQ(rate_text(369.3), "369 Gbit/s");
+    EXPECT_EQ(format_gbit_per_s(0.2433), "243 Mbit/s");
+    EXPECT_EQ(format_gbit_per_s(3.62), "3.62 Gbit/s");
+    EXPECT_EQ(format_gbit_per_s(369.3), "369 Gbit/s");
 }
 
 TEST(ProbeText, ManyNodesAreShownByLeaf) {

@@ -1,0 +1,206 @@
+#include "daemon/probe_first.hpp"
+
+#include "base/files.hpp"
+#include "base/ids.hpp"
+#include "base/units.hpp"
+#include "db/sha256.hpp"
+#include "plan/config/ssh_hosts.hpp"
+#include "plan/worker_job.hpp"
+#include "slurm/host_list.hpp"
+#include "topology/probe_request.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace osora::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kPrivate = 0600;
+constexpr double kLimit_s = 60;
+constexpr std::int64_t kProbeBytesMax = 256 << 20;
+
+fs::path state_of(protocol::RunPaths const& paths) {
+    return paths.dir.parent_path().parent_path();
+}
+
+fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
+    std::ranges::sort(hosts);
+    constexpr std::size_t kNameDigits = 16;
+    auto const name = db::sha256_hex(fmt::format("{}", fmt::join(hosts, "\n")));
+    return state / "probes" / (name.substr(0, kNameDigits) + ".json");
+}
+
+/// The files of the probe's own run directory, below that of the run.
+Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) {
+    auto const paths = before.paths.probe_run();
+    std::error_code error;
+    fs::create_directory(paths.dir, error);
+    if (!error) fs::permissions(paths.dir, fs::perms::owner_all, error);
+    if (error) return file_error(error.value(), "make", paths.dir);
+    plan::WorkerJob job;
+    job.run_uuid = make_uuid();
+    job.run_name = before.submission.run_name + "-probe";
+    job.run_dir = paths.dir.string();
+    job.base_dir = before.submission.base_dir;
+    job.config = before.config;
+    job.config.run.job = "probe";
+    job.config.resources.nodes = nodes;
+    job.config.resources.spares = 0;
+    job.config.resources.gpus_per_node = 1;
+    job.config.faults.max_restarts = 0;
+    job.config.worker.command.clear();
+    protocol::RunSubmitted submission = before.submission;
+    submission.run_uuid = job.run_uuid;
+    submission.run_name = job.run_name;
+    submission.job = "probe";
+    submission.nodes = nodes;
+    submission.ranks_per_node = 1;
+    submission.restarts_max = submission.steps = 0;
+    submission.config = protocol::to_json(job.config);
+    topology::ProbeRequest request;
+    request.token = make_token();
+    request.seed = static_cast<std::uint64_t>(before.wall_us);
+    request.networks = false;
+    request.limit_s = kLimit_s;
+    auto const write = [](fs::path const& path, auto const& what) {
+        return write_file_atomic(path, protocol::encode(what) + "\n", kPrivate);
+    };
+    OSORA_TRY_VOID(write(paths.job(), job));
+    OSORA_TRY_VOID(write(paths.plan(), job.plan));
+    OSORA_TRY_VOID(write(paths.probe_request(), request));
+    OSORA_TRY_VOID(write(paths.submission(), submission));
+    return paths;
+}
+
+Result<topology::ProbeResult> read_result(fs::path const& path) {
+    OSORA_TRY(auto const text, read_file(path, kProbeBytesMax));
+    auto result = protocol::decode<topology::ProbeResult>(text);
+    if (result.has_error()) return std::move(result).error().in(path.string());
+    return result;
+}
+
+Result<topology::ProbeResult> measure(ProbeFirst const& before, int nodes) {
+    OSORA_TRY(auto const paths, write_probe_run(before, nodes));
+    OSORA_TRY(int const exit_code, before.run(paths));
+    auto result = read_result(paths.probe());
+    if (result.has_error() && exit_code != 0) {
+        return Error{Errc::io, fmt::format("the probe ended with {} ({})", exit_code,
+                                           paths.controller_log().string())};
+    }
+    return result;
+}
+
+}  // namespace
+
+bool wants_probe(plan::RunConfig const& config) {
+    return config.resources.nodes > 1 && config.probe.before_start != "never" &&
+           config.resources.backend != "local" && config.run.job != "probe";
+}
+
+std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
+                                         Environment const& environment) {
+    std::vector<std::string> hosts;
+    if (config.resources.backend == "slurm") {
+        auto const list = variable_or(environment, "SLURM_JOB_NODELIST",
+                                      variable_or(environment, "SLURM_NODELIST", ""));
+        auto names = slurm::expand_host_list(list);
+        if (names.has_value()) hosts = std::move(*names);
+    } else if (config.resources.backend == "ssh") {
+        for (auto const& each : plan::parse_host_list(config.ssh.hosts).hosts) {
+            hosts.push_back(each.host);
+        }
+    }
+    std::erase_if(hosts, [&](std::string const& host) {
+        return std::ranges::count(config.faults.exclude_nodes, host) > 0;
+    });
+    auto const most =
+        static_cast<std::size_t>(config.resources.nodes) + std::size_t(config.resources.spares);
+    if (hosts.size() > most) hosts.resize(most);
+    return hosts;
+}
+
+Result<topology::ProbeResult> read_kept_probe(fs::path const& state,
+                                              std::vector<std::string> hosts) {
+    return read_result(kept_path(state, std::move(hosts)));
+}
+
+Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
+                        topology::ProbeResult const& result) {
+    auto const path = kept_path(state, std::move(hosts));
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    return write_file_atomic(path, protocol::encode(result) + "\n", kPrivate);
+}
+
+std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result, int spares) {
+    std::vector<std::string> names;
+    for (auto const& finding : result.findings) {  // worst first
+        bool const node = finding.kind == "slow_node" && finding.nodes.size() == 1;
+        if (node && static_cast<int>(names.size()) < spares) names.push_back(finding.nodes[0]);
+    }
+    return names;
+}
+
+ProbedFirst probe_first(ProbeFirst const& before) {
+    ProbedFirst probed;
+    auto const hosts = candidate_hosts(before.config, before.environment);
+    auto const state = state_of(before.paths);
+    if (before.config.probe.before_start == "auto" && !hosts.empty()) {
+        auto kept = read_kept_probe(state, hosts);
+        double const age_s =
+            kept.has_value() ? static_cast<double>(before.wall_us - kept->wall_us) / 1e6 : -1;
+        if (age_s >= 0 && age_s <= before.config.probe.max_age_h * 3600) {
+            probed.result = std::move(*kept);
+            probed.age_s = std::max(age_s, 1e-3);
+        }
+    }
+    if (!probed.result) {
+        auto const begin = std::chrono::steady_clock::now();
+        auto const nodes = std::max<std::size_t>(hosts.size(), 2);
+        auto measured = measure(before, static_cast<int>(nodes));
+        auto const took = std::chrono::steady_clock::now() - begin;
+        probed.took_s = std::chrono::duration<double>(took).count();
+        if (measured.has_error()) {
+            probed.failure = measured.error().message;
+            return probed;
+        }
+        probed.result = std::move(*measured);
+        // What is not kept is measured again.
+        (void)keep_probe(state, hosts, *probed.result);
+    }
+    if (before.config.probe.exclude) {
+        probed.exclude = nodes_to_leave_out(*probed.result, before.config.resources.spares);
+    }
+    return probed;
+}
+
+std::string probe_sentence(ProbedFirst const& probed) {
+    if (!probed.result) return "links were not measured: " + probed.failure;
+    auto const& result = *probed.result;
+    double spread = 0;
+    for (auto const& each : result.scores) {
+        if (each.samples > 0 && !each.bad) spread = std::max(spread, std::abs(1 - each.of_median));
+    }
+    auto text = probed.age_s > 0 ? fmt::format("{} nodes, measured {} ago", result.nodes.size(),
+                                               format_seconds(probed.age_s))
+                                 : fmt::format("{} nodes in {}", result.nodes.size(),
+                                               format_seconds(probed.took_s));
+    bool const slow = std::ranges::any_of(result.scores, &topology::NodeScore::bad);
+    text += fmt::format(": {} within {:.0f} % of {} a pair", slow ? "the others" : "all",
+                        std::ceil(spread * 100), format_gbit_per_s(result.median_gbit_s));
+    for (auto const& finding : result.findings) {
+        text += fmt::format("; {}: {}", finding.where, finding.evidence);
+    }
+    if (!probed.exclude.empty()) {
+        text += fmt::format("; left out: {}", fmt::join(probed.exclude, ", "));
+    }
+    return text;
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,58 @@
+// Before a run on several nodes starts, its links are measured: a run with job = "probe" of its own
+// in RUN_DIR/probe, in the same allocation, or a measurement of the same nodes that is not old. It
+// never keeps the run from starting (docs/rfc/008).
+#pragma once
+
+#include "daemon/one_run.hpp"
+#include "plan/config/run_config.hpp"
+#include "topology/probe_result.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+struct ProbeFirst {
+    protocol::RunPaths paths;  // of the run that is to start
+    protocol::RunSubmitted submission;
+    plan::RunConfig config;
+    Environment environment;
+    std::int64_t wall_us = 0;
+    /// Runs the controller of a run directory to its end.
+    std::function<Result<int>(protocol::RunPaths const&)> run;
+};
+
+struct ProbedFirst {
+    std::optional<topology::ProbeResult> result;
+    double age_s = 0;  // 0: measured now
+    double took_s = 0;
+    std::string failure;               // why there is no result
+    std::vector<std::string> exclude;  // slow nodes that spares can stand in for
+};
+
+/// Whether a run of this configuration is probed at all: several nodes, and not switched off.
+[[nodiscard]] bool wants_probe(plan::RunConfig const& config);
+
+[[nodiscard]] ProbedFirst probe_first(ProbeFirst const& before);
+
+/// The hosts that a run of this configuration may use: of its job, or of [ssh]. Empty: not known.
+[[nodiscard]] std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
+                                                       Environment const& environment);
+
+/// STATE/probes/HASH.json: the newest measurement of exactly these hosts.
+[[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
+                                                            std::vector<std::string> hosts);
+[[nodiscard]] Result<void> keep_probe(std::filesystem::path const& state,
+                                      std::vector<std::string> hosts,
+                                      topology::ProbeResult const& result);
+
+/// The slow nodes, worst first, as many as `spares`. Pure.
+[[nodiscard]] std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
+                                                          int spares);
+
+/// "16 nodes in 9.01 s: all within 4 % of 46.1 Gbit/s a pair; n11 is slow and left out". Pure.
+[[nodiscard]] std::string probe_sentence(ProbedFirst const& probed);
+
+}  // namespace osora::daemon

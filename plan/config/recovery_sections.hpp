@@ -1,0 +1,33 @@
+// [faults], [bisect] and [notify] of the run file: what happens when something goes wrong.
+#pragma once
+
+#include "base/auto_or.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct FaultsSection {
+    int max_restarts = 3;
+    AutoOr<double> step_timeout;  // seconds
+    std::vector<std::string> exclude_nodes;
+};
+struct BisectSection {
+    std::string auto_mode = "suggest";  // key `auto`
+    double budget_gpu_h = 8;
+    std::vector<std::string> build;
+};
+struct NotifySection {
+    std::vector<std::string> on;
+    std::vector<std::string> command;
+    std::string webhook, mail;
+};
+
+BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
+BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
+BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
+
+}  // namespace osora::plan

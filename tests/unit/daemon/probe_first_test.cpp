@@ -1,0 +1,141 @@
+#include "daemon/probe_first.hpp"
+#include "base/files.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+namespace osora::daemon {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ProbeFirstTest : public testing::Test {
+protected:
+    void SetUp() override {
+        fs::create_directories(state_ / "runs/demo-0001");
+        before_.paths = {state_ / "runs/demo-0001"};
+        before_.config.resources.backend = "slurm";
+        before_.config.resources.nodes = 3;
+        before_.environment = {"SLURM_JOB_NODELIST=n[1-3]"};
+        before_.wall_us = kNow;
+        before_.submission.run_name = "demo-0001";
+        before_.run = [this](protocol::RunPaths const& paths) -> Result<int> {
+            ++runs_;
+            if (fails_) return 1;
+            auto result = measured();
+            result.wall_us = kNow;
+            OSORA_TRY_VOID(write_file_atomic(paths.probe(), protocol::encode(result)));
+            return 0;
+        };
+    }
+    void TearDown() override { fs::remove_all(state_); }
+
+    static topology::ProbeResult measured() {
+        topology::ProbeResult result;
+        result.nodes = {"n1", "n2", "n3"};
+        result.median_gbit_s = 10;
+        result.scores.resize(3);
+        result.scores[1].bad = true;
+        result.findings = {{.kind = "slow_node",
+                            .nodes = {"n2"},
+                            .where = "n2",
+                            .ratio = 0.3,
+                            .evidence = "3 Gbit/s"}};
+        return result;
+    }
+
+    static constexpr std::int64_t kNow = 1'800'000'000'000'000;
+    static constexpr std::int64_t kHour_us = 3'600'000'000;
+    fs::path state_ = fs::temp_directory_path() / ("probe-first-" + std::to_string(::getpid()));
+    ProbeFirst before_;
+    int runs_ = 0;
+    bool fails_ = false;
+};
+
+TEST_F(ProbeFirstTest, is_for_runs_on_several_machines) {
+    plan::RunConfig config;
+    config.resources.backend = "slurm";
+    EXPECT_FALSE(wants_probe(config));
+    config.resources.nodes = 2;
+    EXPECT_TRUE(wants_probe(config));
+    config.probe.before_start = "never";
+    EXPECT_FALSE(wants_probe(config));
+    config.probe.before_start = "always";
+    config.run.job = "probe";
+    EXPECT_FALSE(wants_probe(config));
+}
+
+TEST_F(ProbeFirstTest, measures_once_and_remembers_for_these_nodes) {
+    auto const first = probe_first(before_);
+    ASSERT_TRUE(first.result.has_value()) << first.failure;
+    EXPECT_EQ(runs_, 1);
+    EXPECT_EQ(first.age_s, 0);
+    before_.wall_us += 2 * kHour_us;
+    auto const again = probe_first(before_);
+    EXPECT_EQ(runs_, 1);
+    EXPECT_EQ(again.age_s, 7200);
+    EXPECT_THAT(probe_sentence(again), HasSubstr("3 nodes, measured 2 h 00 min ago: "));
+    before_.environment = {"SLURM_JOB_NODELIST=n[1-4]"};  // three of these, other ones
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 1) << "the first three of four are the same three";
+    before_.environment = {"SLURM_JOB_NODELIST=n[2-4]"};
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(ProbeFirstTest, what_is_old_or_not_wanted_is_measured_again) {
+    (void)probe_first(before_);
+    before_.wall_us += 25 * kHour_us;
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 2);
+    before_.config.probe.before_start = "always";
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 3);
+    before_.wall_us = kNow - kHour_us;  // a clock that was set back
+    before_.config.probe.before_start = "auto";
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 4);
+}
+
+TEST_F(ProbeFirstTest, a_slow_node_is_left_out_while_there_are_spares) {
+    EXPECT_THAT(probe_first(before_).exclude, IsEmpty());
+    before_.config.resources.nodes = 2;
+    before_.config.resources.spares = 1;
+    EXPECT_THAT(probe_first(before_).exclude, ElementsAre("n2"));
+    before_.config.probe.exclude = false;
+    EXPECT_THAT(probe_first(before_).exclude, IsEmpty());
+}
+
+TEST_F(ProbeFirstTest, a_probe_that_fails_keeps_nobody_from_starting) {
+    fails_ = true;
+    auto const probed = probe_first(before_);
+    EXPECT_FALSE(probed.result.has_value());
+    EXPECT_THAT(probe_sentence(probed),
+                HasSubstr("links were not measured: the probe ended with 1"));
+}
+
+TEST_F(ProbeFirstTest, the_probes_own_run_is_one_rank_a_node) {
+    before_.config.resources.gpus_per_node = 8;
+    before_.config.worker.command = {"./train"};
+    before_.submission.ranks_per_node = 8;
+    (void)probe_first(before_);
+    auto const text = read_file(before_.paths.probe_run().submission());
+    ASSERT_TRUE(text.has_value());
+    auto const submitted = protocol::decode<protocol::RunSubmitted>(*text);
+    ASSERT_TRUE(submitted.has_value());
+    EXPECT_EQ(submitted->job, "probe");
+    EXPECT_EQ(submitted->nodes, 3);
+    EXPECT_EQ(submitted->ranks_per_node, 1);
+    EXPECT_EQ(submitted->restarts_max, 0);
+    EXPECT_NE(submitted->run_uuid, before_.submission.run_uuid);
+    auto const mode = fs::status(before_.paths.probe_run().probe_request()).permissions();
+    EXPECT_EQ(mode & (fs::perms::group_all | fs::perms::others_all), fs::perms::none);
+}
+
+}  // namespace
+}  // namespace osora::daemon
