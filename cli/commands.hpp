@@ -16,6 +16,9 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec probe_command();
+[[nodiscard]] CommandSpec nccl_fit_command();
+[[nodiscard]] CommandSpec nccl_model_command();
+[[nodiscard]] CommandSpec nccl_predict_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();

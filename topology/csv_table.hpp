@@ -1,0 +1,43 @@
+// Private to topology/: a CSV text whose columns are found by their names, in any order.
+#pragma once
+
+#include "base/csv.hpp"
+#include "base/result.hpp"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace osora::topology {
+
+class CsvTable {
+public:
+    /// Reads the header; invalid_input names the first of `required` that is missing.
+    [[nodiscard]] static Result<CsvTable> open(std::string_view text,
+                                               std::span<std::string_view const> required);
+
+    /// Steps to the next row; false at the end. invalid_input: a row that cannot be read, or with
+    /// another number of fields than the header.
+    [[nodiscard]] Result<bool> next();
+    [[nodiscard]] int line() const { return row_.line; }
+
+    /// Of the current row; "" for a column that is not there.
+    [[nodiscard]] std::string_view text(std::string_view column) const;
+    /// invalid_input with line and column: not a number, not finite, or not in [min, max].
+    [[nodiscard]] Result<double> number(std::string_view column, double min, double max) const;
+    [[nodiscard]] Result<std::int64_t> integer(std::string_view column, std::int64_t min,
+                                               std::int64_t max) const;
+    /// An error of the current line.
+    [[nodiscard]] Error error(std::string_view why) const;
+
+private:
+    explicit CsvTable(std::string_view text) : reader_(text) {}
+
+    CsvReader reader_;
+    CsvRow row_;
+    std::map<std::string, std::size_t, std::less<>> columns_;
+};
+
+}  // namespace osora::topology
