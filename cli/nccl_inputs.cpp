@@ -17,10 +17,17 @@ namespace {
 constexpr std::int64_t kFileBytesMax = 256 * kMiB;
 constexpr std::size_t kSizesMax = 10'000;
 
+/// A file that is not there is wrong input, not data that is missing.
+Result<std::string> text_of(std::string const& file) {
+    auto text = read_file(file, kFileBytesMax);
+    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
+    return text;
+}
+
 }  // namespace
 
 Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file) {
-    OSORA_TRY(std::string const text, read_file(file, kFileBytesMax));
+    OSORA_TRY(std::string const text, text_of(file));
     auto groups = topology::parse_samples(text);
     if (groups.has_error()) return std::move(groups).error().in(file);
     if (groups->empty()) return Error{Errc::not_found, file + ": no samples, only a header"};
@@ -29,7 +36,7 @@ Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file)
 
 Result<std::vector<topology::NcclGroup>> read_graphs(std::string const& file,
                                                      std::optional<std::string> const& machine) {
-    OSORA_TRY(std::string const text, read_file(file, kFileBytesMax));
+    OSORA_TRY(std::string const text, text_of(file));
     auto groups = topology::parse_nccl_graphs(text);
     if (groups.has_error()) return std::move(groups).error().in(file);
     std::set<std::string> names;

@@ -1,14 +1,17 @@
 // osora nccl model: what NCCL's own cost model says about the graphs of its search.
+#include "base/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/nccl_inputs.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"
+#include "topology/nccl_tuner_file.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 namespace osora::cli {
 namespace {
@@ -65,6 +68,29 @@ std::string render(NcclGroup const& group, topology::NcclConstants const& consta
                        topology::describe(group.shape), draw_text(table));
 }
 
+/// The choices of that version's model for every group, as the tuner plug-in reads them.
+int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstants const& constants,
+                     std::string const& file) {
+    topology::TunerFile tuner;
+    std::set<topology::GroupShape> shapes;
+    for (NcclGroup const& group : groups) {
+        if (!shapes.insert(group.shape).second) {
+            return fail(kExitUsage,
+                        fmt::format("--tuner: {} in two topologies; name one: --topo {}",
+                                    topology::describe(group.shape), group.topology));
+        }
+        auto const regions = topology::tuner_regions(group, constants);
+        tuner.regions.insert(tuner.regions.end(), regions.begin(), regions.end());
+    }
+    auto const text = topology::encode_tuner_file(tuner);
+    if (text.has_error()) return fail(kExitUsage, "--tuner " + file + ": " + text.error().message);
+    if (auto const written = write_file_atomic(file, *text); written.has_error()) {
+        return fail(exit_code_for(written.error().code), written.error().message);
+    }
+    fmt::print("wrote {}: {} regions for {} groups\n", file, tuner.regions.size(), groups.size());
+    return kExitOk;
+}
+
 int run(Context const& /*context*/, Arguments const& arguments) {
     auto const file = arguments.value("--graphs");
     if (!file) return fail(kExitUsage, "nccl model: --graphs FILE is needed");
@@ -73,6 +99,9 @@ int run(Context const& /*context*/, Arguments const& arguments) {
     auto const groups = read_graphs(*file, arguments.value("--topo"));
     if (groups.has_error()) return fail(nccl_exit_code(groups.error()), groups.error().message);
     auto const constants = topology::nccl_constants(*version);
+    if (auto const tuner = arguments.value("--tuner")) {
+        return write_tuner_file(*groups, constants, *tuner);
+    }
     if (arguments.has("--json")) {
         for (NcclGroup const& group : *groups) {
             for (NcclCost const& cost : topology::nccl_costs(group, constants)) {
@@ -96,7 +125,9 @@ CommandSpec nccl_model_command() {
         .details =
             "Computes what NCCL computes when it chooses an algorithm and a protocol: latency, "
             "bandwidth and time of each for the channels that its search found. Good for "
-            "ratios and for why it chose; its times are too short for 1 to 256 MiB. Reads the "
+            "ratios and for why it chose; its times are too short for 1 to 256 MiB. --tuner writes "
+            "the choices of that version as a file for the tuner plug-in, so that another NCCL "
+            "makes them too: NCCL_TUNER_PLUGIN=osora and OSORA_NCCL_TUNER_FILE. Reads the "
             "columns topo, nNodes, nRanks, cpuArch, cpuVendor, minCompCap, graph, pattern, "
             "nChannels, bwIntra_GBps, bwInter_GBps, typeIntra, typeInter, sameChannels and "
             "commChannels.",
@@ -105,6 +136,10 @@ CommandSpec nccl_model_command() {
         .options = {graphs_option(),
                     {.name = "--topo", .value = "NAME", .help = "Only the rows of that topology."},
                     nccl_version_option(),
+                    {.name = "--tuner",
+                     .value = "FILE",
+                     .help = "Write the choices for libnccl-tuner-osora.so.",
+                     .complete = Complete::file},
                     json_option("Print JSON lines, one for each algorithm and protocol.")},
         .run = run};
 }

@@ -87,7 +87,7 @@ std::string describe(NcclVersion const& version) {
     return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
 }
 
-NcclConstants nccl_constants(NcclVersion const& version) {
+NcclConstants nccl_constants(NcclVersion version) {
     NcclConstants constants{kBase,    {kNvlink, kPci, kNet}, kLlMax, kRingLl128, kTreeLl128, kTree,
                             kNvlsTree};
     auto& [nvlink, pci, net] = constants.hardware_latency_us;

@@ -45,6 +45,6 @@ struct NcclVersion {
 
 /// What changed between versions: Tree's latency with Simple, NVLSTree's over the network. The
 /// Blackwell rows are those of 2.30.7 for all.
-[[nodiscard]] NcclConstants nccl_constants(NcclVersion const& version = {});
+[[nodiscard]] NcclConstants nccl_constants(NcclVersion version = {});
 
 }  // namespace osora::topology

@@ -2,15 +2,9 @@
  */
 #include "scheduler_plugins/slurm/settings_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct parser {
     enum osora_file_kind kind;
@@ -167,80 +161,13 @@ bool osora_parse_settings(enum osora_file_kind kind, size_t size, struct osora_s
     return true;
 }
 
-static enum osora_load refuse_file(char* error, char const* path, char const* why) {
-    snprintf(error, OSORA_ERROR_MAX, "%.300s: %s", path, why);
-    return OSORA_REFUSED;
-}
-
-/* Why others than root and `uid` could change what was opened; NULL when they cannot. Others may
- * write to a folder with the sticky bit: they can neither rename nor remove what is not theirs. */
-static char const* weakness_of(struct stat const* status, bool folder, uid_t uid) {
-    if (!folder && !S_ISREG(status->st_mode)) return "not a regular file";
-    if (status->st_uid != 0 && status->st_uid != uid) {
-        return folder ? "its folder is neither yours nor root's" : "neither yours nor root's";
-    }
-    if ((status->st_mode & (S_IWGRP | S_IWOTH)) != 0 && !(folder && status->st_mode & S_ISVTX)) {
-        return folder ? "its folder is writable by others" : "writable by others";
-    }
-    return NULL;
-}
-
-/* The whole file into `text`, a zero behind it; its size, or -1. */
-static ssize_t read_whole(int file, char* text) {
-    size_t size = 0;
-    while (size <= OSORA_FILE_MAX) {
-        ssize_t const got = read(file, text + size, OSORA_FILE_MAX + 1 - size);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return -1;
-        if (got == 0) break;
-        size += (size_t)got;
-    }
-    if (size > OSORA_FILE_MAX) return -1;
-    text[size] = '\0';
-    return (ssize_t)size;
-}
-
-/* Opens what `path` names inside `folder`; -1 and why in `error`, empty when it is not there. */
-static int open_checked(int folder, char const* path, uid_t uid, char* error) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof copy, "%s", path);
-    int const file = openat(folder, basename(copy), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
-        *error = '\0';
-        if (errno != ENOENT) {
-            refuse_file(error, path, errno == ELOOP ? "a symbolic link" : strerror(errno));
-        }
-        return -1;
-    }
-    struct stat status;
-    char const* why =
-        fstat(file, &status) != 0 ? strerror(errno) : weakness_of(&status, false, uid);
-    if (why == NULL) return file;
-    refuse_file(error, path, why);
-    close(file);
-    return -1;
-}
-
 enum osora_load osora_load_settings(enum osora_file_kind kind, char const* path, uid_t uid,
                                     struct osora_settings* settings, char error[OSORA_ERROR_MAX]) {
-    char copy[PATH_MAX];
-    if (strlen(path) >= sizeof copy) return refuse_file(error, path, "the path is too long");
-    snprintf(copy, sizeof copy, "%s", path);
-    int const folder = open(dirname(copy), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0) {
-        return errno == ENOENT ? OSORA_ABSENT : refuse_file(error, path, strerror(errno));
-    }
-    struct stat status;
-    char const* why =
-        fstat(folder, &status) != 0 ? strerror(errno) : weakness_of(&status, true, uid);
-    if (why != NULL) refuse_file(error, path, why);
-    int const file = why == NULL ? open_checked(folder, path, uid, error) : -1;
-    close(folder);
-    if (file < 0) return *error == '\0' ? OSORA_ABSENT : OSORA_REFUSED;
-    ssize_t const size = read_whole(file, settings->text);
-    close(file);
-    if (size < 0) return refuse_file(error, path, "unreadable, or larger than 64 KiB");
+    size_t size = 0;
+    enum osora_load const load = osora_read_trusted(path, uid, settings->text, &size, error);
+    if (load != OSORA_LOADED) return load;
     char reason[OSORA_ERROR_MAX] = "";
-    if (osora_parse_settings(kind, (size_t)size, settings, reason)) return OSORA_LOADED;
-    return refuse_file(error, path, reason);
+    if (osora_parse_settings(kind, size, settings, reason)) return OSORA_LOADED;
+    snprintf(error, OSORA_ERROR_MAX, "%.300s: %s", path, reason);
+    return OSORA_REFUSED;
 }

@@ -3,18 +3,18 @@
 #ifndef OSORA_SETTINGS_FILE_H
 #define OSORA_SETTINGS_FILE_H
 
+#include "scheduler_plugins/trusted_file.h"
+
 #include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 enum {
-    OSORA_FILE_MAX = 64 * 1024, /* bytes */
-    OSORA_ENV_MAX = 64,         /* env lines */
-    OSORA_NAME_MAX = 64,        /* bytes of a variable's name */
-    OSORA_VALUE_MAX = 4095,     /* bytes of its value */
-    OSORA_CPUS_MAX = 64,        /* cpus lines: local ranks of a node */
-    OSORA_ERROR_MAX = 512
+    OSORA_ENV_MAX = 64,     /* env lines */
+    OSORA_NAME_MAX = 64,    /* bytes of a variable's name */
+    OSORA_VALUE_MAX = 4095, /* bytes of its value */
+    OSORA_CPUS_MAX = 64     /* cpus lines: local ranks of a node */
 };
 
 enum osora_file_kind { OSORA_NODE_PROFILE, OSORA_PLAN };
@@ -33,8 +33,6 @@ struct osora_settings {
     long tasks;                     /* plan: tasks of the step it was made for; 0: any */
     long tasks_per_node;            /* plan: the same on each node; 0: any */
 };
-
-enum osora_load { OSORA_LOADED, OSORA_ABSENT, OSORA_REFUSED };
 
 /* Parses settings->text, `size` bytes and a zero after them, in place. False: `error` says which
  * line and why. */

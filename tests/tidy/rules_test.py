@@ -87,6 +87,8 @@ CASES = {
         "// x\nBOOST_DESCRIBE_STRUCT(A, (), (a, b, c, d, e, f));\nMACRO(a, b, c, d, e, f);\n",
         "// x\nBOOST_DESCRIBE_ENUM(A, a, b, c, d, e, f)\n\nstruct B {\n    int a;\n};\n",
         "// x\nBOOST_DESCRIBE_ENUM(A, a, b, c, d, e, f)\nint g(int a) { return a; }\n",
+        {"scheduler_plugins/nccl_tuner/tuner.c":
+         "// x\nint get(int a, int b, int c, int d, int e, int f) { return a; }\n"},
     ]),
     "opening_comment": (
         ["#include <vector>\n", {"plan/a.hpp": "#pragma once\n"}],
@@ -111,7 +113,8 @@ CASES = {
              ["// x\nauto a = torch::rand(3);\nauto b = operand(c);\nauto d = at::randn(1);\n"]),
     "getenv": (['// x\nauto a = std::getenv("A");\n'],
                [{"worker/main.cpp": '// x\nauto a = std::getenv("A");\n'},
-                {"tests/e2e/a_test.cpp": '// x\nauto a = getenv("A");\n'}]),
+                {"tests/e2e/a_test.cpp": '// x\nauto a = getenv("A");\n'},
+                {"scheduler_plugins/a/a.c": '// x\nchar* a = getenv("A");\n'}]),
     "sleep_in_test": ([{"tests/unit/a/a_test.cpp": "// x\nstd::this_thread::sleep_for(1s);\n"},
                        {"tests/unit/a/a_test.cpp": "// x\nvoid f() { ::sleep(1); }\n"}],
                       [{"daemon/a.cpp": "// x\nstd::this_thread::sleep_for(1s);\n"},
