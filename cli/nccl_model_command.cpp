@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/json_output.hpp"
 #include "cli/nccl_inputs.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
@@ -70,7 +71,7 @@ std::string render(NcclGroup const& group, topology::NcclConstants const& consta
 
 /// The choices of that version's model for every group, as the tuner plug-in reads them.
 int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstants const& constants,
-                     std::string const& file) {
+                     std::string const& file, bool json) {
     topology::TunerFile tuner;
     std::set<topology::GroupShape> shapes;
     for (NcclGroup const& group : groups) {
@@ -87,7 +88,13 @@ int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstan
     if (auto const written = write_file_atomic(file, *text); written.has_error()) {
         return fail(exit_code_for(written.error().code), written.error().message);
     }
-    fmt::print("wrote {}: {} regions for {} groups\n", file, tuner.regions.size(), groups.size());
+    if (json) {
+        print_json("nccl_tuner_file",
+                   {{"file", file}, {"regions", tuner.regions.size()}, {"groups", groups.size()}});
+    } else {
+        fmt::print("wrote {}: {} regions for {} groups\n", file, tuner.regions.size(),
+                   groups.size());
+    }
     return kExitOk;
 }
 
@@ -100,7 +107,7 @@ int run(Context const& /*context*/, Arguments const& arguments) {
     if (groups.has_error()) return fail(nccl_exit_code(groups.error()), groups.error().message);
     auto const constants = topology::nccl_constants(*version);
     if (auto const tuner = arguments.value("--tuner")) {
-        return write_tuner_file(*groups, constants, *tuner);
+        return write_tuner_file(*groups, constants, *tuner, arguments.has("--json"));
     }
     if (arguments.has("--json")) {
         for (NcclGroup const& group : *groups) {

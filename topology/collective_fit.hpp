@@ -27,7 +27,7 @@ struct CostLaw {
 
 /// What is known of one collective in one group shape.
 struct CollectiveFit {
-    CostLaw law;    // the plain law, no limit: what the planner carries
+    CostLaw law;    // the plain law, no limit: for a planner
     CostLaw shape;  // with the limit of the square root: what predictions start from
     std::vector<SizeTime> samples;   // one a size, ascending, not falling; median of repeats
     std::size_t first_fitted = 0;    // samples below are used only for sizes below it
