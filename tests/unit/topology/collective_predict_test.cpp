@@ -83,6 +83,33 @@ TEST(CollectivePredict, WithoutGraphsARingsStepsScaleTheTerms) {
     EXPECT_THAT(crossing.error().message, HasSubstr("needs --graphs"));
 }
 
+/// all_reduce of 8 GiB by rings on one node, busbw as stas00/ml-engineering published it.
+TEST(CollectivePredict, RingStepsHoldForRingsThatWereMeasured) {
+    struct Ring {
+        int ranks;
+        double h200_gbps, b200_gbps;
+    };
+    constexpr std::int64_t kSize = 8192 * kMiB;
+    auto const time_us = [](int ranks, double busbw_gbps) {
+        return static_cast<double>(kSize) * 2 * (ranks - 1) / ranks / busbw_gbps / 1e3;
+    };
+    for (auto const& [ranks, h200, b200] : std::vector<Ring>{
+             {4, 363.3, 673.8}, {5, 364.4, 677.8}, {6, 365.1, 677.8}, {7, 365.7, 680.5}}) {
+        for (auto const& [eight, fewer] : {std::pair(365.6, h200), std::pair(682.2, b200)}) {
+            SampleGroup group{Collective::all_reduce, {8, 1}, {}};
+            double const us_per_mib = time_us(8, eight) / 8192;
+            for (std::int64_t const mib : {1, 32, 1024, 8192}) {
+                group.samples.push_back({mib * kMiB, 30 + us_per_mib * static_cast<double>(mib)});
+            }
+            std::vector<SampleGroup> const samples{group};
+            auto const answer = predict_collective({Collective::all_reduce, {ranks, 1}, kSize},
+                                                   {.samples = samples});
+            ASSERT_TRUE(answer.has_value());
+            EXPECT_NEAR(answer->time_us / time_us(ranks, fewer), 1, 0.02) << ranks;
+        }
+    }
+}
+
 TEST(CollectivePredict, WithoutSamplesTheModelAnswersAndSaysSo) {
     auto const graphs = h100();
     auto const answer =
