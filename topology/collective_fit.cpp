@@ -233,12 +233,9 @@ double predict_us(CollectiveFit const& fit, std::int64_t size_bytes) {
 }
 
 double expected_error(CollectiveFit const& fit, std::int64_t size_bytes) {
-    auto const fitted = std::span(fit.samples).subspan(fit.first_fitted);
-    bool const outside =
-        size_bytes < fitted.front().size_bytes || size_bytes > fitted.back().size_bytes;
-    if (fitted.size() == 2) return outside ? 0.5 : 0.25;
-    if (outside) return 0.3;
-    return fitted.size() < 5 ? 0.16 : 0.12;
+    bool const below = size_bytes < fit.samples.front().size_bytes;
+    if (below && fit.first_fitted == 0) return 1;
+    return fit.samples.size() - fit.first_fitted == 2 ? 0.25 : 0.16;
 }
 
 }  // namespace osora::topology

@@ -45,8 +45,8 @@ struct CollectiveFit {
 /// Time in us of `size_bytes` >= 1.
 [[nodiscard]] double predict_us(CollectiveFit const& fit, std::int64_t size_bytes);
 
-/// Spread to expect of a prediction between the smallest and largest fitted size, as a share of
-/// it: nine of ten were nearer on the published sweeps (RFC 006).
+/// How far off a prediction may be, as a share of it: on the published sweeps nine of ten were
+/// nearer (RFC 006). 1 below the smallest size where nothing under 1 MiB was measured.
 [[nodiscard]] double expected_error(CollectiveFit const& fit, std::int64_t size_bytes);
 
 /// Law with basis {1, S, sqrt(min(S, limit))}, or {1, S} when `with_sqrt` is false, of least

@@ -27,7 +27,7 @@ struct TunerFile {
     /// Those that differ between the two are written: the others stay NCCL's own.
     NcclConstants constants = nccl_constants(), base = nccl_constants();
     std::vector<TunerRegion> regions;  // the first that holds a size counts
-    bool regions_always = false;       // also for NCCL 2.28.3 and later, which takes constants
+    bool regions_always = false;       // also where constants are taken: NCCL 2.28.3 and later
 };
 
 /// Write it with write_file_atomic and mode 0644 into a folder that only its owner writes to.

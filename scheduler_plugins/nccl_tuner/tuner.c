@@ -1,8 +1,8 @@
 /* libnccl-tuner-osora.so: gives NCCL measured constants for its cost model (v5, v6), and named ways
- * for regions of sizes (v3, v4; v5 and v6 on request), from the file that OSORA_NCCL_TUNER_FILE
- * names. It never returns an error, since NCCL would fail the collective; whatever is wrong with
- * the file: nothing is changed, and one line says why. All that it answers follows from the file
- * and the group, so ranks that read the same file agree. */
+ * for regions of sizes (v3, v4; v5 and v6 where there are no constants, or on request), from the
+ * file that OSORA_NCCL_TUNER_FILE names. It never returns an error, since NCCL would fail the
+ * collective; whatever is wrong with the file: nothing is changed, and one line says why. All that
+ * it answers follows from the file and the group, so ranks that read the same file agree. */
 #include "scheduler_plugins/nccl_tuner/tuner_file.h"
 
 #include <stdlib.h>
@@ -73,7 +73,8 @@ static void* start(size_t ranks, size_t nodes, tuner_logger log,
                    struct tuner_constants* constants) {
     struct tuner_file* file = load(log);
     if (file == NULL) return NULL;
-    bool const with_regions = constants == NULL || file->regions_always;
+    bool const with_regions =
+        constants == NULL || file->constant_count == 0 || file->regions_always;
     if (constants != NULL) inject(file, constants);
     struct context* context = with_regions ? make_context(file, ranks, nodes) : NULL;
     if (log != NULL) {

@@ -30,7 +30,7 @@ struct tuner_file {
     size_t constant_count;
     struct tuner_region regions[TUNER_REGIONS_MAX]; /* the first that holds a size counts */
     size_t region_count;
-    bool regions_always; /* also where constants can be injected (v5, v6) */
+    bool regions_always; /* also where the file's constants are injected (v5, v6) */
 };
 
 /* Parses file->text, `size` bytes and a zero after them, in place. False: `error` says which line

@@ -165,10 +165,20 @@ TEST_F(NcclTuner, NewNcclGetsConstantsInsteadOfRegions) {
         auto const costs = ask(context, kAllReduce, 64, all(5)).costs;
         EXPECT_EQ(costs != all(5), always);
         v5().finalize(context);
-        // NCCL may pass none.
+        // NCCL may pass no constants.
         ASSERT_EQ(v6().init(&context, 7, 16, 2, remember, nullptr, nullptr), 0);
         v6().finalize(context);
     }
+}
+
+TEST_F(NcclTuner, RegionsWithoutConstantsHoldForNewNcclToo) {
+    write(kRegion);
+    tuner_constants constants{};
+    void* context = nullptr;
+    ASSERT_EQ(v6().init(&context, 7, 16, 2, remember, nullptr, &constants), 0);
+    EXPECT_EQ(cheapest(ask(context, kAllReduce, 1048576, all(5)).costs),
+              static_cast<int>(at(NcclAlgo::ring, NcclProto::ll128)));
+    v6().finalize(context);
 }
 
 TEST_F(NcclTuner, BadFilesChangeNothingAndSayWhyOnce) {
