@@ -107,6 +107,9 @@ Result<std::unique_ptr<Bed>> Bed::start(BedOptions const& options) {
         {"serve", folder, "--nodes", std::to_string(options.nodes), "--leaf",
          std::to_string(options.leaf_size), "--rate", options.rate, "--trunk", options.trunk_rate},
         plain_environment());
+    if (!options.second_rate.empty()) {
+        spawned.arguments.insert(spawned.arguments.end(), {"--second", options.second_rate});
+    }
     for (auto const& line : options.slurm_conf) {
         spawned.arguments.insert(spawned.arguments.end(), {"--conf", line});
     }

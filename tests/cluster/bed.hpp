@@ -26,6 +26,7 @@ struct BedOptions {
     int leaf_size = 2;                         // nodes on a leaf switch
     std::string rate = "none";                 // of each node's link, as tc writes it: "1gbit"
     std::string trunk_rate = "none";           // of each leaf's link to the spine
+    std::string second_rate = {};              // of a second card, eth1; empty: there is none
     std::vector<std::string> slurm_conf = {};  // more lines; a later one wins
     bool slurm = true;
     bool sshd = true;

@@ -228,14 +228,16 @@ void judge_networks(ProbeAnalysis& analysis, std::vector<std::string> const& nam
                                            .of_median = end.of_median});
         }
         if (network.empty() || scores.median < kFasterNetwork * analysis.median_gbit_s) continue;
+        // Its pairs came from nodes with a card there.
+        auto const card = std::ranges::find(analysis.interfaces, network, &InterfaceScore::network);
         analysis.findings.push_back(
             {.kind = "slow_network",
              .nodes = {},
              .where = "all",
              .ratio = analysis.median_gbit_s / scores.median,
-             .evidence = fmt::format("ranks meet on a network that carries {}; {} carries {}",
-                                     format_gbit_per_s(analysis.median_gbit_s), network,
-                                     format_gbit_per_s(scores.median))});
+             .evidence = fmt::format("ranks meet on a network that carries {}; {} ({}) carries {}",
+                                     format_gbit_per_s(analysis.median_gbit_s), card->interface,
+                                     network, format_gbit_per_s(scores.median))});
     }
     for (auto& finding : analysis.findings) {
         if (finding.kind != "slow_node") continue;

@@ -4,7 +4,7 @@
 # - config_overrides lets this machine pose as several larger ones.
 # - Nodes in fault are noticed in 10 s; KillWait 2 s ends tasks that ignore SIGTERM.
 
-readonly BED_NETWORK=10.77
+readonly BED_NETWORK=10.77 BED_SECOND_NETWORK=10.78
 
 node_address() { # nI
     local index=${1#n}
@@ -22,7 +22,7 @@ leaf_of() { echo "leaf$((${1#n} / LEAF))"; }
 
 # Options of up and serve, written to DIR/bed.conf for the commands that follow.
 configure() {
-    NODES=4 LEAF='' RATE=none TRUNK=none GPUS=8 SLURM=1 SSHD=1
+    NODES=4 LEAF='' RATE=none TRUNK=none SECOND='' GPUS=8 SLURM=1 SSHD=1
     local extra=''
     while (($#)); do
         [[ $1 == --no-* ]] || (($# > 1)) || die "$1 needs a value"
@@ -31,6 +31,7 @@ configure() {
             --leaf) LEAF=$2 ;;
             --rate) RATE=$2 ;;
             --trunk) TRUNK=$2 ;;
+            --second) SECOND=$2 ;;
             --gpus) GPUS=$2 ;;
             --conf) extra+=$2$'\n' ;;
             --no-slurm) SLURM=0 ;;
@@ -43,7 +44,7 @@ configure() {
     [[ $NODES =~ ^[1-9][0-9]*$ && $LEAF =~ ^[1-9][0-9]*$ ]] && ((NODES <= 256)) ||
         die "--nodes $NODES --leaf $LEAF: 1 to 256 nodes, at least 1 on a leaf"
     chmod 755 "$DIR"
-    declare -p NODES LEAF RATE TRUNK GPUS SLURM SSHD >"$DIR/bed.conf"
+    declare -p NODES LEAF RATE TRUNK SECOND GPUS SLURM SSHD >"$DIR/bed.conf"
     mkdir -p "$DIR"/{log,sbin,dev,nodes,state,spool,hostproc,home/root,home/alice,home/bob}
     write_people
     write_munge

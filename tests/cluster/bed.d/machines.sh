@@ -70,6 +70,7 @@ boot() { # NODE...: in the fabric; returns when their network is there and daemo
     for name in "$@"; do
         read -r child <"$DIR/nodes/$name/rate"
         [[ $child == none || $name == ctl ]] || limit "v-$name" "$child"
+        [[ ! $SECOND || $name == ctl ]] || limit "w-$name" "$SECOND"
         echo >"$DIR/nodes/$name/go"
         [[ $name != ctl ]] || await_controller
     done
@@ -109,6 +110,7 @@ node() { # NAME: the first process of a node
     ip -batch "$state/network"
     read -r rate <"$state/rate"
     [[ $rate == none || $HOSTNAME == ctl ]] || limit eth0 "$rate"
+    [[ ! $SECOND || $HOSTNAME == ctl ]] || limit eth1 "$SECOND"
     if ((SLURM == 1)); then
         [[ $HOSTNAME == ctl ]] && start_daemon slurmctld || start_daemon slurmd
     fi

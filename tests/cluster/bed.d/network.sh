@@ -1,10 +1,15 @@
 # Switches, cables, rates and loss. A node's cable is the veth pair v-NODE (at its switch) and eth0
-# (in the node); a trunk is up-LEAF (at the leaf) and down-LEAF (at the spine). Sourced by bed.
+# (in the node), with --second also w-NODE and eth1; a trunk is up-LEAF (at the leaf) and down-LEAF (at
+# the spine). Sourced by bed.
 
 hardware_address() { # A.B.C.D: fixed, so that a node is known again after it was off
     local IFS=.
     set -- $1
     printf '02:77:%02x:%02x:%02x:%02x' "$1" "$2" "$3" "$4"
+}
+
+second_address() { # nI: on eth1
+    echo "$BED_SECOND_NETWORK.$((${1#n} / 250)).$((${1#n} % 250 + 1))"
 }
 
 switch_of() { [[ $1 == ctl ]] && echo spine || leaf_of "$1"; }
@@ -15,6 +20,7 @@ make_switches() { # in the fabric, once
         echo 'link set lo up'
         echo 'link add spine type bridge'
         echo 'link set spine up'
+        [[ ! $SECOND ]] || printf 'link add second type bridge\nlink set second up\n'
         for ((index = 0; index < $(leaf_count); index++)); do
             leaf=leaf$index
             echo "link add $leaf type bridge"
@@ -38,6 +44,10 @@ write_network() { # NODE: what its first process runs
         echo 'link set lo up'
         echo "address add $(node_address "$1")/16 dev eth0"
         echo 'link set eth0 up'
+        if [[ $SECOND && $1 != ctl ]]; then
+            echo "address add $(second_address "$1")/16 dev eth1"
+            echo 'link set eth1 up'
+        fi
         while read -r address name; do
             [[ $name == localhost || $name == "$1" ]] || echo "neighbour replace $address lladdr" \
                 "$(hardware_address "$address") dev eth0 nud permanent"
@@ -51,9 +61,14 @@ plug() { # NODE PID...: in the fabric; PID: the node's first process
         name=$1
         # A node that was off may leave its end of the cable for a moment.
         ! ip link show "v-$name" >/dev/null 2>&1 || ip link delete "v-$name" 2>/dev/null || true
+        ! ip link show "w-$name" >/dev/null 2>&1 || ip link delete "w-$name" 2>/dev/null || true
         echo "link add v-$name txqueuelen 1000 type veth peer name eth0 txqueuelen 1000 address" \
             "$(hardware_address "$(node_address "$name")") netns $2"
         echo "link set v-$name master $(switch_of "$name") up"
+        if [[ $SECOND && $name != ctl ]]; then
+            echo "link add w-$name txqueuelen 1000 type veth peer name eth1 txqueuelen 1000 netns $2"
+            echo "link set w-$name master second up"
+        fi
         shift 2
     done | ip -batch -
 }
