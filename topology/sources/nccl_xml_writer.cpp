@@ -1,5 +1,6 @@
 // A Machine as NCCL's topology file. A switch of sysfs is an upstream port with downstream ports
 // below it; NCCL wants one element, that of the upstream port.
+#include "topology/device_path.hpp"
 #include "topology/sources/nccl_xml.hpp"
 
 #include <fmt/format.h>
@@ -13,21 +14,6 @@ namespace osora::topology {
 namespace {
 
 using Devices = std::map<std::string, PciDevice const*>;
-
-/// Upstream ports above a device, the nearest first: every second bridge, as NCCL goes up.
-std::vector<PciDevice const*> switches_of(Devices const& devices, PciDevice const& device) {
-    bool const whole = device.host.starts_with("cpu");
-    std::vector<PciDevice const*> bridges;
-    for (auto at = devices.find(device.parent); at != devices.end() && bridges.size() < 64;
-         at = devices.find(at->second->parent)) {
-        bridges.push_back(at->second);
-    }
-    if (whole) return bridges;
-    std::vector<PciDevice const*> switches;
-    // The topmost bridge is the root port; below it ports come in pairs.
-    for (std::size_t i = 1; i + 1 < bridges.size(); i += 2) switches.push_back(bridges[i]);
-    return switches;
-}
 
 std::string speed_text(PcieLink const& link) {
     double const speed = link.max_gt_s > 0 ? link.max_gt_s : link.current_gt_s;
@@ -93,9 +79,10 @@ private:
         alone.address = address;
         PciDevice const& device = found != devices_.end() ? *found->second : alone;
         auto at = cpu_at(system, device.numa >= 0 ? device.numa : numa);
-        auto const switches = switches_of(devices_, device);
+        auto const switches = switches_over(machine_, address);
         for (auto each = switches.rbegin(); each != switches.rend(); ++each) {
-            at = pci_at(at, **each);
+            auto const known = devices_.find(*each);
+            if (known != devices_.end()) at = pci_at(at, *known->second);
         }
         return pci_at(at, device);
     }

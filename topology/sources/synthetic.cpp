@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "topology/fabric_links.hpp"
 #include "topology/gpu_models.hpp"
+#include "topology/sources/one_line.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +56,8 @@ struct Words {
 };
 
 Error bad(std::string_view word, std::string_view why) {
-    return {Errc::invalid_input, fmt::format("synthetic: {}: {}", word.substr(0, 40), why)};
+    return one_line(
+        {Errc::invalid_input, fmt::format("synthetic: {}: {}", word.substr(0, 40), why)});
 }
 
 Error unknown_key(std::string_view word, std::string_view key) {
