@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 namespace osora::cli {
 namespace {
@@ -81,6 +83,33 @@ void append(ClusterTopology& all, ClusterTopology more) {
     }
 }
 
+/// A root, or a file of a kind that a folder of nodes may hold.
+bool is_node(fs::path const& entry) {
+    if (is_root(entry)) return true;
+    auto const extension = entry.extension();
+    bool const known =
+        extension == ".xml" || extension == ".json" || extension == ".conf" || extension == ".yaml";
+    return known && fs::is_regular_file(entry);
+}
+
+/// In the order of `entries`, a few at a time: a recorded tree is hundreds of small files.
+std::vector<Result<ClusterTopology>> read_nodes(std::vector<fs::path> const& entries) {
+    std::vector<Result<ClusterTopology>> all(entries.size(), ClusterTopology());
+    std::atomic<std::size_t> next = 0;
+    auto const work = [&] {
+        for (std::size_t i = next++; i < entries.size(); i = next++) {
+            bool const root = is_root(entries[i]);
+            all[i] = root ? from_root(entries[i], entries[i].filename().string())
+                          : from_file(entries[i]);
+        }
+    };
+    std::size_t const threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 8);
+    std::vector<std::jthread> workers;
+    for (std::size_t i = 1; i < std::min(threads, entries.size()); ++i) workers.emplace_back(work);
+    work();
+    return all;
+}
+
 Result<ClusterTopology> from_folder(fs::path folder) {
     if (is_root(folder)) return from_root(folder, "");
     if (fs::is_directory(folder / "nodes")) folder /= "nodes";
@@ -90,19 +119,13 @@ Result<ClusterTopology> from_folder(fs::path folder) {
         entries.push_back(at->path());
     }
     std::ranges::sort(entries);
+    std::erase_if(entries, [](fs::path const& entry) { return !is_node(entry); });
     ClusterTopology all;
-    bool any = false;
-    for (fs::path const& entry : entries) {
-        bool const root = is_root(entry);
-        bool const file = fs::is_regular_file(entry) &&
-                          (entry.extension() == ".xml" || entry.extension() == ".json" ||
-                           entry.extension() == ".conf" || entry.extension() == ".yaml");
-        if (!root && !file) continue;
-        any = true;
-        OSORA_TRY(auto more, root ? from_root(entry, entry.filename().string()) : from_file(entry));
+    for (auto& read : read_nodes(entries)) {
+        OSORA_TRY(auto more, std::move(read));
         append(all, std::move(more));
     }
-    if (!any) {
+    if (entries.empty()) {
         return Error{Errc::not_found,
                      fmt::format("{}: neither a root (with sys/ or proc/) nor a folder of roots, "
                                  "*.xml or *.json",
