@@ -138,15 +138,18 @@ std::string virtual_line(Machine const& machine) {
 
 std::string render_machine(Machine const& machine) {
     std::map<int, Branch> sockets;
+    bool const one = machine.numa.size() == 1;
+    auto const node_of = [&](int told) { return told < 0 && one ? machine.numa[0].id : told; };
     for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
         MachineGpu const& gpu = machine.gpus[i];
-        place(sockets[gpu.numa], machine,
+        place(sockets[node_of(gpu.numa)], machine,
               {fmt::format("GPU{}", i), gpu.address, link_text(gpu.link), printable(gpu.name)});
     }
     for (Nic const& nic : machine.nics) {
         if (nic.address.empty()) continue;
         auto const name = printable(nic.device.empty() ? nic.interface : nic.device);
-        place(sockets[nic.numa], machine, {name, nic.address, link_text(nic.link), nic_text(nic)});
+        place(sockets[node_of(nic.numa)], machine,
+              {name, nic.address, link_text(nic.link), nic_text(nic)});
     }
     std::string text = head(machine);
     for (auto const& node : machine.numa) sockets[node.id];

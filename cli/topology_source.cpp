@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <thread>
 
 namespace osora::cli {
@@ -24,7 +25,7 @@ using topology::ClusterTopology;
 using topology::Machine;
 
 constexpr std::int64_t kFileBytesMax = std::int64_t{1} << 30;
-constexpr auto kScontrolLimit = std::chrono::seconds(5);
+constexpr auto kScontrolLimit = std::chrono::seconds(5), kFactsLimit = std::chrono::seconds(10);
 constexpr std::string_view kSchema = "osora.topology/1";
 
 bool is_root(fs::path const& folder) {
@@ -149,8 +150,24 @@ topology::Fabric slurm_fabric(Context const& context) {
     return fabric.has_value() ? std::move(*fabric) : topology::Fabric();
 }
 
+/// With what drivers tell: osorad links them, and may hang in one. Nothing where it cannot.
+std::optional<Machine> machine_of_osorad(Context const& context) {
+    SpawnOptions spawning;
+    spawning.program = context.program_dir / "osorad";
+    std::error_code error;
+    if (!fs::exists(spawning.program, error)) return {};
+    spawning.arguments = {"facts"};
+    spawning.environment = context.environment;
+    auto const captured = run_captured(std::move(spawning), kFactsLimit);
+    if (captured.has_error() || !captured->ok()) return {};
+    auto machine = protocol::decode<Machine>(captured->out);
+    return machine.has_value() ? std::optional(std::move(*machine)) : std::nullopt;
+}
+
 Result<ClusterTopology> from_here(Context const& context) {
-    OSORA_TRY(auto cluster, from_root("/", ""));
+    ClusterTopology cluster;
+    auto machine = machine_of_osorad(context);
+    cluster.machines.push_back(machine ? std::move(*machine) : topology::read_machine("/"));
     cluster.fabric = slurm_fabric(context);
     auto const& environment = context.environment;
     std::string const address = variable_or(environment, "SLURM_TOPOLOGY_ADDR", "");

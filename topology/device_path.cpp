@@ -116,7 +116,7 @@ DevicePath device_path(Machine const& machine, std::string const& a, std::string
     MachineGpu const* const left = gpu_at(machine, a);
     MachineGpu const* const right = gpu_at(machine, b);
     if (a != b && left != nullptr && right != nullptr) {
-        int links = links_to(*left, b);
+        int links = std::max(links_to(*left, b), links_to(*right, a));
         if (links == 0) links = std::min(links_to(*left, "switch"), links_to(*right, "switch"));
         if (links > 0) return {PathKind::nvlink, links};
     }
