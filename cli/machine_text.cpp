@@ -29,8 +29,10 @@ std::string link_text(PcieLink const& link) {
     std::string text = speed > 0 ? fmt::format("gen{}", topology::pcie_generation(speed)) : "";
     if (width > 0) text += fmt::format("{}x{}", text.empty() ? "" : " ", width);
     if (!topology::is_downgraded(link)) return text;
-    return text + fmt::format(" <- can gen{} x{}", topology::pcie_generation(link.max_gt_s),
-                              link.max_width);
+    // GPUs go down to gen 1 when they have nothing to do.
+    bool const idle = link.current_gt_s == 2.5 && link.current_width == link.max_width;
+    return text + fmt::format(" <- can gen{} x{}{}", topology::pcie_generation(link.max_gt_s),
+                              link.max_width, idle ? " (idle?)" : "");
 }
 
 std::string rate_text(Nic const& nic) {
