@@ -19,6 +19,9 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();
+[[nodiscard]] CommandSpec topology_show_command();
+[[nodiscard]] CommandSpec topology_diff_command();
+[[nodiscard]] CommandSpec topology_import_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();

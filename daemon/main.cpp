@@ -9,6 +9,8 @@
 #include "daemon/one_run.hpp"
 #include "daemon/prober/prober.hpp"
 #include "daemon/serve.hpp"
+#include "protocol/json.hpp"
+#include "topology/probe/node_facts.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -119,6 +121,11 @@ int serve(fs::path const& state_dir) {
     return exit_code.error().code == Errc::busy ? kExitUnreachable : 1;
 }
 
+int facts() {
+    fmt::print("{}\n", protocol::encode(topology::make_node_facts()->read()));
+    return 0;
+}
+
 int run(int argc, char** argv) {
     CLI::App app(kHelp, "osorad");
     OneRunOptions one;
@@ -136,6 +143,8 @@ int run(int argc, char** argv) {
         app.add_subcommand("agent", "Run this node's workers; instructions come on stdin");
     auto* const serve_command = app.add_subcommand(
         "serve", "The daemon: keeps a controller alive for each run of a state folder");
+    auto* const facts_command = app.add_subcommand(
+        "facts", "Print this machine's hardware as JSON, with what its drivers tell");
     fs::path state_dir;
     serve_command->add_option("--state-dir", state_dir, "As osora's OSORA_STATE_DIR")->required();
     auto* const prober_command =
@@ -147,6 +156,7 @@ int run(int argc, char** argv) {
     if (agent_command->parsed()) return agent();
     if (prober_command->parsed()) return run_prober(probe_dir, current_environment());
     if (serve_command->parsed()) return serve(state_dir);
+    if (facts_command->parsed()) return facts();
     if (auto const exit_code = slurm.run(own_path())) return *exit_code;
     if (!run_dir.empty()) return one_run(std::move(one));
     fmt::print(stderr, "osorad: nothing to do: give --one-run RUN_DIR, or see --help\n");

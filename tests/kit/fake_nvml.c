@@ -1,6 +1,7 @@
 /* libnvidia-ml.so.1 of a machine with two GPUs. A test that opens it too can change what it says.
  */
 #include <stddef.h>
+#include <string.h>
 
 enum { kGpus = 2, kSuccess = 0, kLost = 15, kTimeout = 10 };
 
@@ -75,7 +76,84 @@ int nvmlDeviceGetTotalEccErrors(void* device, int kind, int counter, unsigned lo
                                      : kTimeout;
 }
 int nvmlDeviceGetMemoryInfo(void* device, struct memory* to) {
+    to->total = 80ull << 30;
     return answer_wide(device, &to->used, ((struct gpu*)device)->used);
+}
+
+/* What does not change: an H100 pair. GPU 0 has 17 links to switches, GPU 1 has 18, one of them to
+ * GPU 0 itself. */
+struct pci_info {
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char address[32];
+};
+struct fabric_info {
+    unsigned char cluster[16];
+    int status;
+    unsigned clique;
+    unsigned char state;
+};
+static char const* const kAddresses[kGpus] = {"00000000:18:00.0", "00000000:2A:00.0"};
+
+static int index_of(void const* device) {
+    return (int)((struct gpu const*)device - gpus);
+}
+static int answer_text(void* device, char* to, unsigned size, char const* text) {
+    if (((struct gpu*)device)->lost) return kLost;
+    if (strlen(text) >= size) return kTimeout;
+    memcpy(to, text, strlen(text) + 1);
+    return kSuccess;
+}
+int nvmlSystemGetDriverVersion(char* to, unsigned size) {
+    if (size < 10) return kTimeout;
+    memcpy(to, "550.54.15", 10);
+    return kSuccess;
+}
+int nvmlDeviceGetPciInfo_v3(void* device, struct pci_info* to) {
+    return answer_text(device, to->address, sizeof to->address, kAddresses[index_of(device)]);
+}
+int nvmlDeviceGetName(void* device, char* to, unsigned size) {
+    return answer_text(device, to, size, "NVIDIA H100 80GB HBM3");
+}
+int nvmlDeviceGetUUID(void* device, char* to, unsigned size) {
+    return answer_text(device, to, size, index_of(device) == 0 ? "GPU-0000" : "GPU-1111");
+}
+int nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+    (void)device;
+    *major = 9;
+    *minor = 0;
+    return kSuccess;
+}
+int nvmlDeviceGetCurrPcieLinkGeneration(void* device, unsigned* to) {
+    return answer(device, to, index_of(device) == 0 ? 5 : 3);
+}
+int nvmlDeviceGetMaxPcieLinkGeneration(void* device, unsigned* to) {
+    return answer(device, to, 5);
+}
+int nvmlDeviceGetCurrPcieLinkWidth(void* device, unsigned* to) {
+    return answer(device, to, 16);
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* to) {
+    return answer(device, to, 16);
+}
+int nvmlDeviceGetNvLinkState(void* device, unsigned link, unsigned* to) {
+    if (link >= 18) return kTimeout;
+    return answer(device, to, index_of(device) == 0 && link == 3 ? 0 : 1);
+}
+int nvmlDeviceGetNvLinkRemoteDeviceType(void* device, unsigned link, int* to) {
+    *to = index_of(device) == 1 && link == 17 ? 0 : 2;
+    return kSuccess;
+}
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, unsigned link, struct pci_info* to) {
+    if (link != 17) return kTimeout;
+    return answer_text(device, to->address, sizeof to->address, kAddresses[0]);
+}
+int nvmlDeviceGetGpuFabricInfo(void* device, struct fabric_info* to) {
+    memset(to, 0, sizeof *to);
+    to->cluster[15] = 0x2a;
+    to->clique = 7;
+    to->state = index_of(device) == 0 ? 3 : 2;
+    return kSuccess;
 }
 
 int nvmlEventSetCreate(void** set) {
