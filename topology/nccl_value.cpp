@@ -42,8 +42,7 @@ std::string lower(std::string_view text) {
 }
 
 std::string quoted(std::string_view text) {
-    constexpr std::size_t kShown = 40;
-    return fmt::format("'{}{}'", text.substr(0, kShown), text.size() > kShown ? "..." : "");
+    return "'" + shown_value(text) + "'";
 }
 
 std::string listed(std::string_view words) {
@@ -239,6 +238,14 @@ Problem check_text(std::string_view value) {
     return ValueProblem{fmt::format("byte {} is a control byte ({:#04x})", at + 1,
                                     static_cast<unsigned>(static_cast<unsigned char>(*odd))),
                         std::string(value.substr(0, static_cast<std::size_t>(at)))};
+}
+
+std::string shown_value(std::string_view value) {
+    constexpr std::size_t kShown = 60;
+    std::string text(value.substr(0, kShown));
+    std::ranges::replace_if(
+        text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+    return value.size() > kShown ? text + "..." : text;
 }
 
 Problem check_value(NcclVariable const& variable, std::string_view value, int version) {

@@ -24,4 +24,7 @@ struct ValueProblem {
 /// bytes. The same problem for every variable, known or not.
 [[nodiscard]] std::optional<ValueProblem> check_text(std::string_view value);
 
+/// A value for a message: control bytes as '?', cut after 60 bytes.
+[[nodiscard]] std::string shown_value(std::string_view value);
+
 }  // namespace osora::topology
