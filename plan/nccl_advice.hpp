@@ -63,7 +63,7 @@ struct InheritedAdvice {
 };
 
 /// Something for `osora tune --nccl` to measure.
-struct Candidate {
+struct SettingCandidate {
     std::string name;
     std::vector<std::string> values;
     std::map<std::string, std::string> with;  // set together with it
@@ -73,7 +73,7 @@ struct Candidate {
 struct NcclAdvice {
     std::vector<AdvisedSetting> settings;  // by name, then as nodes come
     std::vector<InheritedAdvice> inherited;
-    std::vector<Candidate> candidates;
+    std::vector<SettingCandidate> candidates;
     std::vector<std::string> warnings;
 };
 

@@ -33,7 +33,7 @@ struct AdviceContext {
                                                            std::vector<std::string>& warnings);
 
 /// What is worth measuring, but for what the user has set.
-[[nodiscard]] std::vector<Candidate> candidates_of(AdviceContext const& context);
+[[nodiscard]] std::vector<SettingCandidate> candidates_of(AdviceContext const& context);
 
 /// What is wrong or risky about a value that somebody else chose; `whose`: "run file: r.toml:4".
 void check_foreign(AdviceContext const& context, topology::InheritedSetting const& setting,

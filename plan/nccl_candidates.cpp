@@ -6,7 +6,7 @@
 namespace osora::plan {
 namespace {
 
-using List = std::vector<Candidate>;
+using List = std::vector<SettingCandidate>;
 
 void socket_candidates(AdviceContext const& context, List& list) {
     std::string const when = "sockets carry the data: no node has RDMA";
@@ -126,7 +126,7 @@ void engine_candidates(AdviceContext const& context, List& list) {
 
 }  // namespace
 
-std::vector<Candidate> candidates_of(AdviceContext const& context) {
+std::vector<SettingCandidate> candidates_of(AdviceContext const& context) {
     List list;
     if (!context.in.gpu || context.in.nodes < 2) return list;
     if (!context.in.machines.empty()) {
@@ -137,7 +137,7 @@ std::vector<Candidate> candidates_of(AdviceContext const& context) {
         }
     }
     engine_candidates(context, list);
-    std::erase_if(list, [&](Candidate const& each) {
+    std::erase_if(list, [&](SettingCandidate const& each) {
         return context.in.own.contains(each.name) ||
                std::ranges::any_of(each.with, [&](auto const& pair) {
                    auto const own = context.in.own.find(pair.first);

@@ -49,7 +49,7 @@ std::vector<std::string> lines(NcclAdvice const& advice) {
     return list;
 }
 
-std::vector<std::string> names(std::vector<Candidate> const& candidates) {
+std::vector<std::string> names(std::vector<SettingCandidate> const& candidates) {
     std::vector<std::string> list;
     for (auto const& each : candidates) list.push_back(each.name);
     return list;
