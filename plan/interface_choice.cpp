@@ -68,6 +68,7 @@ Options options_of(Machine const& machine) {
         std::ranges::any_of(machine.nics, [](Nic const& each) { return !each.addresses.empty(); });
     for (Nic const& nic : machine.nics) {
         if (nic.interface.empty() || !nic.up || is_virtual(nic)) continue;
+        if (!nic.master.empty()) continue;  // the bond or bridge stands for it
         Option option{nic.interface, is_positive(nic.rate_gbit) ? nic.rate_gbit : 0, {}, {}};
         for (std::string const& address : nic.addresses) {
             if (auto network = topology::network_of(address); !network.empty()) {

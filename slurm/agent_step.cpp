@@ -1,7 +1,7 @@
 // srun reads its options from SLURM_* variables, too: what is said here wins, the rest is removed.
 #include "slurm/agent_step.hpp"
 
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Each answer is looked through for the words that have stayed the same over the versions.
 #include "slurm/job_facts.hpp"
 
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>

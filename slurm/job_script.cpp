@@ -2,7 +2,7 @@
 // environment; then again inside the one that RUN_DIR/environment holds, byte for byte.
 #include "slurm/job_script.hpp"
 
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>

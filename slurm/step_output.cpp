@@ -1,7 +1,7 @@
 // "srun: error: n[0-1]: tasks 0-1: Exited with exit code 3", "srun: error: n2: task 2: Killed".
 #include "slurm/step_output.hpp"
 
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 
 #include <fmt/format.h>
 

@@ -76,6 +76,7 @@ struct Nic {
     std::string firmware;
     std::vector<std::string> addresses;  // "10.0.0.4/24", "fe80::1/64"
     std::vector<Gid> gids;
+    std::string master = {};  // bond or bridge that the interface is a part of
     friend bool operator==(Nic const&, Nic const&) = default;
 };
 
@@ -98,6 +99,8 @@ struct Machine {
     std::vector<MachineGpu> gpus;  // by PCI address
     std::vector<Nic> nics;         // RDMA devices first, then interfaces, by name
     bool nvswitch = false;
+    std::string kernel = {};      // "5.15.0-1042-nvidia"
+    std::string gpu_driver = {};  // NVIDIA's: "550.54.15"
     friend bool operator==(Machine const&, Machine const&) = default;
 };
 
@@ -111,10 +114,10 @@ BOOST_DESCRIBE_STRUCT(MachineGpu, (),
 BOOST_DESCRIBE_STRUCT(Gid, (), (index, type, value))
 BOOST_DESCRIBE_STRUCT(Nic, (),
                       (device, interface, port, kind, address, driver, numa, link, rate_gbit, up,
-                       mtu, firmware, addresses, gids))
+                       mtu, firmware, addresses, gids, master))
 BOOST_DESCRIBE_STRUCT(NumaNode, (), (id, cpus, memory_bytes))
 BOOST_DESCRIBE_STRUCT(Machine, (),
                       (name, source, cpu_vendor, cpu_model, cpu_arch, sockets, cores, memory_bytes,
-                       numa, pci, gpus, nics, nvswitch))
+                       numa, pci, gpus, nics, nvswitch, kernel, gpu_driver))
 
 }  // namespace osora::topology

@@ -44,11 +44,13 @@ Result<void> Trainer::enter(Phase phase) {
 }
 
 Result<void> Trainer::announce(int start_step) {
+    auto facts = topology::communication_variables(current_environment());
+    facts.merge(std::map<std::string, std::string>{{"worker", "mock"}, {"version", kVersion}});
     return agent_.send(protocol::WorkerHello{.protocol = protocol::kWorkerProtocol,
                                              .rank = place_.rank,
                                              .pid = ::getpid(),
                                              .start_step = start_step,
-                                             .facts = {{"worker", "mock"}, {"version", kVersion}}});
+                                             .facts = std::move(facts)});
 }
 
 Result<void> Trainer::hang() {

@@ -2,10 +2,10 @@
 #include "daemon/backends/slurm/make_slurm_backend.hpp"
 
 #include "base/capture.hpp"
+#include "base/host_list.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "daemon/backends/slurm/slurm_backend.hpp"
-#include "slurm/host_list.hpp"
 
 #include <fmt/format.h>
 
@@ -25,7 +25,7 @@ Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     placement.nodes = resources.nodes;
     std::string const list =
         job_variable(setup.environment, "SLURM_JOB_NODELIST", "SLURM_NODELIST");
-    OSORA_TRY(placement.hosts, slurm::expand_host_list(list));
+    OSORA_TRY(placement.hosts, expand_host_list(list));
     placement.excluded = setup.config.faults.exclude_nodes;
     auto const is_out = [&placement](std::string const& host) {
         return std::ranges::count(placement.excluded, host) > 0;

@@ -3,11 +3,11 @@
 
 #include "base/capture.hpp"
 #include "base/files.hpp"
+#include "base/host_list.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/journal.hpp"
-#include "slurm/host_list.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
 #include "slurm/stage.hpp"
@@ -83,7 +83,7 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
         arguments.insert(arguments.end(),
                          {"--dependency=afternotok:" + id, "--kill-on-invalid-dep=yes"});
     }
-    if (!bad.empty()) arguments.push_back("--exclude=" + slurm::join_hosts(bad));
+    if (!bad.empty()) arguments.push_back("--exclude=" + join_hosts(bad));
     arguments.push_back(next.paths.job_script().string());
     OSORA_TRY(auto const output,
               ask_slurm(protocol::for_sbatch(next.environment), "sbatch", std::move(arguments)));
@@ -134,7 +134,7 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
         record = std::move(*known);
     }
     std::string const list = variable_or(next.environment, "SLURM_JOB_NODELIST", "");
-    OSORA_TRY(auto const hosts, slurm::expand_host_list(list));
+    OSORA_TRY(auto const hosts, expand_host_list(list));
     auto bad = slurm::bad_hosts(read_node_memory(node_memory_path(next.paths.dir)), env.wall_us());
     auto const& excluded = config.faults.exclude_nodes;
     bad.insert(bad.end(), excluded.begin(), excluded.end());

@@ -1,12 +1,16 @@
 // A list is cut at its outer commas, a name at its brackets.
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
+#include <map>
+#include <tuple>
+#include <utility>
 
-namespace osora::slurm {
+namespace osora {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -85,6 +89,43 @@ std::size_t end_of_name(std::string_view rest) {
     return rest.size();
 }
 
+/// A name around its last number; `digits` is empty when it has none that a range can hold.
+struct NumberedName {
+    std::string before, digits, after;
+    long number = 0;
+};
+
+NumberedName numbered(std::string const& name) {
+    constexpr std::string_view kDigits = "0123456789";
+    auto const last = name.find_last_of(kDigits);
+    if (last == std::string::npos) return {name, "", ""};
+    auto const before = name.find_last_not_of(kDigits, last);
+    std::size_t const first = before == std::string::npos ? 0 : before + 1;
+    NumberedName parts{name.substr(0, first), name.substr(first, last + 1 - first),
+                       name.substr(last + 1)};
+    if (!read_number(parts.digits, parts.number)) return {name, "", ""};
+    return parts;
+}
+
+/// "1-3,07" out of numbers in order, each with its digits.
+std::string ranges_of(std::vector<std::pair<long, std::string>> const& numbers) {
+    std::string text;
+    for (std::size_t i = 0; i < numbers.size();) {
+        auto const& [first, digits] = numbers[i];
+        std::size_t end = i + 1;
+        while (end < numbers.size()) {
+            long const next = first + static_cast<long>(end - i);
+            if (numbers[end].second != fmt::format("{:0{}}", next, digits.size())) break;
+            ++end;
+        }
+        if (!text.empty()) text += ',';
+        text += digits;
+        if (end > i + 1) text += '-' + numbers[end - 1].second;
+        i = end;
+    }
+    return text;
+}
+
 }  // namespace
 
 Result<Names> expand_host_list(std::string_view list) {
@@ -105,4 +146,29 @@ std::string join_hosts(Names const& hosts) {
     return fmt::format("{}", fmt::join(hosts, ","));
 }
 
-}  // namespace osora::slurm
+std::string fold_hosts(Names const& hosts) {
+    // By the texts around the number; a plain name is a group of its own.
+    std::map<std::pair<std::string, std::string>, std::vector<std::pair<long, std::string>>> groups;
+    for (std::string const& host : hosts) {
+        auto const parts = numbered(host);
+        groups[{parts.before, parts.after}].emplace_back(parts.number, parts.digits);
+    }
+    Names texts;
+    for (auto& [around, numbers] : groups) {
+        std::ranges::sort(numbers, {}, [](auto const& each) {
+            return std::tuple(each.first, each.second.size(), each.second);
+        });
+        numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+        if (numbers.front().second.empty()) {
+            texts.push_back(around.first + around.second);
+            numbers.erase(numbers.begin());
+        }
+        if (numbers.empty()) continue;
+        std::string const ranges = ranges_of(numbers);
+        bool const one = ranges.find_first_of(",-") == std::string::npos;
+        texts.push_back(around.first + (one ? ranges : "[" + ranges + "]") + around.second);
+    }
+    return join_hosts(texts);
+}
+
+}  // namespace osora

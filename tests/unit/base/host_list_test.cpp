@@ -1,10 +1,12 @@
 // Expected names are those that `scontrol show hostnames` of Slurm 22.05.8 printed.
-#include "slurm/host_list.hpp"
+#include "base/host_list.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace osora::slurm {
+#include <algorithm>
+
+namespace osora {
 namespace {
 
 using testing::ElementsAre;
@@ -39,5 +41,22 @@ TEST(HostList, JoinsWithCommas) {
     EXPECT_EQ(join_hosts({}), "");
 }
 
+TEST(HostList, FoldsWhatItExpands) {
+    EXPECT_EQ(fold_hosts({}), "");
+    EXPECT_EQ(fold_hosts({"n1"}), "n1");
+    EXPECT_EQ(fold_hosts({"n10", "n8", "n9", "n2", "gpu-a", "n9"}), "gpu-a,n[2,8-10]");
+    EXPECT_EQ(fold_hosts({"n08", "n09", "n10"}), "n[08-10]");
+    EXPECT_EQ(fold_hosts({"n8", "n09", "n"}), "n,n[8,09]");
+    EXPECT_EQ(fold_hosts({"r1n1-ib", "r1n2-ib", "r2n1-ib"}), "r1n[1-2]-ib,r2n1-ib");
+    EXPECT_EQ(fold_hosts({"n99999999999999999999"}), "n99999999999999999999");
+    for (char const* list : {"a[000-120],b[1-9,11]c,d", "x1,x01,x001", "n[0-4000]"}) {
+        auto names = hosts(list);
+        auto back = hosts(fold_hosts(names));
+        std::ranges::sort(names);
+        std::ranges::sort(back);
+        EXPECT_EQ(back, names) << list;
+    }
+}
+
 }  // namespace
-}  // namespace osora::slurm
+}  // namespace osora

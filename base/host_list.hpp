@@ -1,4 +1,4 @@
-// Slurm's host lists: "n[0-3,07],gpu-a" and back to names. Pure.
+// Host lists as Slurm writes them, "n[0-3,07],gpu-a", and back to names. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace osora::slurm {
+namespace osora {
 
 constexpr std::size_t kHostsMax = 65536;
 
@@ -19,4 +19,8 @@ constexpr std::size_t kHostsMax = 65536;
 /// "n0,n3": every Slurm command takes it.
 [[nodiscard]] std::string join_hosts(std::vector<std::string> const& hosts);
 
-}  // namespace osora::slurm
+/// Short, for people and files: "n[1-32,40],gpu-a", by name and number, no name twice; ranges run
+/// over the last number of a name. expand_host_list() reads it back.
+[[nodiscard]] std::string fold_hosts(std::vector<std::string> const& hosts);
+
+}  // namespace osora
