@@ -15,6 +15,8 @@ std::vector<CommandSpec> command_table() {
         logs_command(),
         cancel_command(),
         resume_command(),
+        nccl_env_command(),
+        nccl_advise_command(),
         report_command(),
         history_command(),
         history_rebuild_command(),

@@ -142,6 +142,10 @@ void put_own(AdviceContext const& context, NcclAdvice& advice) {
 
 AdviceContext look_at(AdviceInputs const& inputs) {
     AdviceContext context{inputs, {}, {}, {}};
+    context.cards_known =
+        !inputs.machines.empty() && std::ranges::none_of(inputs.machines, [](Machine const& each) {
+            return each.source == kProbeOnly;
+        });
     auto const* const probe = inputs.probe ? &*inputs.probe : nullptr;
     context.interfaces = choose_interfaces(inputs.machines, probe);
     context.hcas = choose_hcas(inputs.machines);

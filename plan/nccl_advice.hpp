@@ -15,6 +15,9 @@
 
 namespace osora::plan {
 
+/// Machine::source of a node of which only the probe knows: what cards it has is not known.
+constexpr char const* kProbeOnly = "probe";
+
 /// A value that a user wrote, and where: "run file: run.toml:41".
 struct OwnSetting {
     std::string value, place;

@@ -19,7 +19,11 @@ struct AdviceContext {
     HcaChoice hcas;
     std::vector<std::string> virtual_nodes;  // whose PCIe tree a hypervisor hides
 
-    [[nodiscard]] bool is_sockets_only() const { return hcas.nodes.empty() && !hcas.efa; }
+    bool cards_known = false;  // of every node
+
+    [[nodiscard]] bool is_sockets_only() const {
+        return cards_known && hcas.nodes.empty() && !hcas.efa;
+    }
     /// Whether the run's NCCL may be of this version or later.
     [[nodiscard]] bool may_be_since(int version) const {
         return in.nccl_version == 0 || in.nccl_version >= version;

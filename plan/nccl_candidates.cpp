@@ -129,13 +129,8 @@ void engine_candidates(AdviceContext const& context, List& list) {
 std::vector<SettingCandidate> candidates_of(AdviceContext const& context) {
     List list;
     if (!context.in.gpu || context.in.nodes < 2) return list;
-    if (!context.in.machines.empty()) {
-        if (context.is_sockets_only()) {
-            socket_candidates(context, list);
-        } else {
-            rdma_candidates(context, list);
-        }
-    }
+    if (context.is_sockets_only()) socket_candidates(context, list);
+    if (!context.hcas.nodes.empty()) rdma_candidates(context, list);
     engine_candidates(context, list);
     std::erase_if(list, [&](SettingCandidate const& each) {
         return context.in.own.contains(each.name) ||

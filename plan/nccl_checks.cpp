@@ -127,6 +127,7 @@ void check_version(AdviceContext const& context, topology::NcclVariable const& v
 
 void check_foreign(AdviceContext const& context, InheritedSetting const& setting,
                    std::vector<std::string> const& nodes, std::vector<std::string>& warnings) {
+    if (!context.in.gpu && setting.name.starts_with("NCCL_")) return;  // nobody reads it
     auto const where = nodes.empty() ? setting.origin : setting.origin + " on " + few_names(nodes);
     if (auto const problem = topology::check_text(setting.value)) {
         warnings.push_back(fmt::format("{} ({}): {}", setting.name, where, problem->message));

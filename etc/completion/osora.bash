@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "plan calibrate") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "nccl advise" | "nccl env" | "plan calibrate") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon history init logs plan report resume status submit validate watch --help --version"
+        _osora_words "cancel completion config daemon history init logs nccl plan report resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -60,6 +60,21 @@ _osora() {
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
+    "nccl env:--run") _osora_runs; return ;;
+    "nccl env:--root") _osora_folders; return ;;
+    "nccl env:--topology") _osora_files; return ;;
+    "nccl env:--probe") _osora_files; return ;;
+    "nccl env:--backend") _osora_words "gloo nccl"; return ;;
+    "nccl env:--nccl-version") :; return ;;
+    "nccl env:--tuner") _osora_files; return ;;
+    "nccl env:--set") _osora_keys; return ;;
+    "nccl advise:--root") _osora_folders; return ;;
+    "nccl advise:--topology") _osora_files; return ;;
+    "nccl advise:--probe") _osora_files; return ;;
+    "nccl advise:--backend") _osora_words "gloo nccl"; return ;;
+    "nccl advise:--nccl-version") :; return ;;
+    "nccl advise:--tuner") _osora_files; return ;;
+    "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
     "history:--limit") :; return ;;
@@ -78,6 +93,8 @@ _osora() {
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
         "cancel") _osora_words "--now --json --help" ;;
         "resume") _osora_words "--detach --json --help" ;;
+        "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
+        "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --format --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
@@ -99,12 +116,15 @@ _osora() {
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
     "resume") _osora_runs ;;
+    "nccl env") _osora_run_files ;;
+    "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
     "history") _osora_runs ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
+    "nccl") _osora_words "advise env" ;;
     esac
 }
 complete -F _osora osora

@@ -1,6 +1,8 @@
 #include "worker/jobs/train_job.hpp"
 
+#include "base/environment.hpp"
 #include "base/version.hpp"
+#include "topology/assignment.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
@@ -65,12 +67,12 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
 std::map<std::string, std::string> facts(Stdit3 const& model, Device const& device) {
     auto found = topology::communication_variables(current_environment());
     found.merge(std::map<std::string, std::string>{
-            {"osora", kVersion},
-            {"commit", kGitCommit},
-            {"torch", TORCH_VERSION},
-            {"threads", std::to_string(at::get_num_threads())},
-            {"device", device.description()},
-            {"parameters", std::to_string(model.parameters().trainable_count())}});
+        {"osora", kVersion},
+        {"commit", kGitCommit},
+        {"torch", TORCH_VERSION},
+        {"threads", std::to_string(at::get_num_threads())},
+        {"device", device.description()},
+        {"parameters", std::to_string(model.parameters().trainable_count())}});
     return found;
 }
 

@@ -1,7 +1,9 @@
 // The loop of a rank. Rank 0 writes the checkpoints; the others wait for it in agree().
 #include "worker/mock/trainer.hpp"
 
+#include "base/environment.hpp"
 #include "base/version.hpp"
+#include "topology/assignment.hpp"
 #include "worker/mock/checkpoint.hpp"
 
 #include <fmt/format.h>

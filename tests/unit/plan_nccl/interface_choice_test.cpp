@@ -89,8 +89,9 @@ TEST(InterfaceChoice, ContainersTunnelsAndCardsThatAreDownDoNotCount) {
     auto part = ethernet("eth7", 100, "10.6.0.1/24");
     part.master = "bond0";
     std::vector<Machine> const machines{
-        machine("n0", {ethernet("docker0", 1000, "172.17.0.1/16"), ethernet("lo", 0, "127.0.0.1/8"),
-                       ethernet("veth12", 100, "10.7.0.1/24"), bridge, down, part, no_address, slow}),
+        machine("n0",
+                {ethernet("docker0", 1000, "172.17.0.1/16"), ethernet("lo", 0, "127.0.0.1/8"),
+                 ethernet("veth12", 100, "10.7.0.1/24"), bridge, down, part, no_address, slow}),
         machine("n1", {slow})};
     EXPECT_THAT(chosen(machines), ElementsAre("n0 eno1", "n1 eno1"));
 }

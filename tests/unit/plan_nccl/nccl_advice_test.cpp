@@ -79,6 +79,12 @@ TEST(NcclAdvice, SocketsOnlyCluster) {
     EXPECT_TRUE(advice.warnings.empty());
 }
 
+TEST(NcclAdvice, CardsThatAreNotKnownAreNoSockets) {
+    auto inputs = cluster(2);
+    for (auto& each : inputs.machines) each.source = kProbeOnly;
+    EXPECT_THAT(names(advise_nccl(inputs).candidates), Not(Contains("NCCL_NSOCKS_PERTHREAD")));
+}
+
 TEST(NcclAdvice, OneNodeNeedsNoNetwork) {
     EXPECT_THAT(lines(advise_nccl(cluster(1))), ElementsAre("NCCL_DEBUG=WARN default"));
     auto cpu = cluster(1);
