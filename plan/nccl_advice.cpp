@@ -71,6 +71,8 @@ std::string advice_for(Spread const& spread, AdvisedSetting const* setting, bool
     InheritedSetting const& is = spread.setting;
     auto const note = is.note.empty() ? std::string() : is.note + "; ";
     auto const* const variable = topology::find_variable(is.name);
+    std::string const keep = fmt::format("keep it under {} if you mean it",
+                                         is.name.starts_with("NCCL_") ? "[nccl]" : "[worker] env");
     if (!is.effective) return note + "has no effect: remove it";
     if (!gpu && is.name.starts_with("NCCL_")) return note + "CPU ranks use Gloo and do not read it";
     bool const bisect = variable != nullptr && variable->cls == topology::SettingClass::bisect;
@@ -84,9 +86,9 @@ std::string advice_for(Spread const& spread, AdvisedSetting const* setting, bool
     if (variable == nullptr) {
         auto const near = topology::nearest_variable(is.name);
         if (near) return note + fmt::format("not known; did you mean {}?", *near);
-        return note + "not known, perhaps a plug-in's: keep it under [nccl] if you mean it";
+        return note + "not known, perhaps a plug-in's: " + keep;
     }
-    return note + "unset it, or keep it under [nccl] if you mean it";
+    return note + "unset it, or " + keep;
 }
 
 void add_inherited(AdviceContext const& context, NcclAdvice& advice) {
@@ -172,7 +174,7 @@ NcclAdvice advise_nccl(AdviceInputs const& inputs) {
     for (AdvisedSetting const& each : advice.settings) {
         if (!each.preflight) values[each.name] = each.value;
     }
-    check_together(values, advice.warnings);
+    if (inputs.gpu) check_together(values, advice.warnings);
     advice.candidates = candidates_of(context);
     std::ranges::stable_sort(advice.settings, {}, [](AdvisedSetting const& each) {
         return std::tuple(each.preflight, std::string_view(each.name));
