@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -32,6 +33,7 @@ struct Option {
     double rate_gbit = 0;
     std::optional<double> measured_gbit;
     std::vector<std::string> networks;
+    bool doubtful = false;  // IP over InfiniBand that may not be set up: no addresses are known
 
     [[nodiscard]] double gbit() const { return measured_gbit.value_or(rate_gbit); }
 };
@@ -70,6 +72,7 @@ Options options_of(Machine const& machine) {
         if (nic.interface.empty() || !nic.up || is_virtual(nic)) continue;
         if (!nic.master.empty()) continue;  // the bond or bridge stands for it
         Option option{nic.interface, is_positive(nic.rate_gbit) ? nic.rate_gbit : 0, {}, {}};
+        option.doubtful = !addresses && nic.kind == topology::NicKind::infiniband;
         for (std::string const& address : nic.addresses) {
             if (auto network = topology::network_of(address); !network.empty()) {
                 option.networks.push_back(std::move(network));
@@ -183,14 +186,17 @@ std::size_t fastest(Options const& options) {
 }
 
 std::string others_of(Options const& options, std::size_t chosen) {
+    constexpr int kShown = 3;
     std::string text;
+    int left = 0;
     for (std::size_t i = 0; i < options.size(); ++i) {
-        if (i == chosen) continue;
+        if (i == chosen || ++left > kShown) continue;
         Option const& each = options[i];
         text += text.empty() ? "" : ", ";
         text += each.gbit() > 0 ? fmt::format("{} {:.3g} Gbit/s", each.name, each.gbit())
                                 : each.name + " not known";
     }
+    if (left > kShown) text += fmt::format(" and {} more", left - kShown);
     return text;
 }
 
@@ -229,6 +235,8 @@ InterfaceChoice choose_interfaces(std::span<Machine const> machines, ProbeResult
             auto const found = measured.find({machine.name, each.name});
             if (found != measured.end()) each.measured_gbit = found->second;
         }
+        auto const sure = [](Option const& o) { return !o.doubtful || o.measured_gbit; };
+        if (std::ranges::any_of(options, sure)) std::erase_if(options, std::not_fn(sure));
         nodes.push_back(std::move(options));
         names.push_back(machine.name);
     }
