@@ -24,6 +24,8 @@ std::vector<CommandSpec> command_table() {
         topology_show_command(),
         topology_diff_command(),
         topology_import_command(),
+        nccl_env_command(),
+        nccl_advise_command(),
         report_command(),
         history_command(),
         history_rebuild_command(),

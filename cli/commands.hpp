@@ -22,6 +22,8 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec topology_show_command();
 [[nodiscard]] CommandSpec topology_diff_command();
 [[nodiscard]] CommandSpec topology_import_command();
+[[nodiscard]] CommandSpec nccl_env_command();
+[[nodiscard]] CommandSpec nccl_advise_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();

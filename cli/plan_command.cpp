@@ -25,7 +25,9 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
     auto const& layout = decision.chosen;
     plan.tasks = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;
     plan.tasks_per_node = plan.tasks / nodes;
-    for (auto const& setting : decision.nccl_env) plan.env[setting.name] = setting.value;
+    for (auto const& setting : decision.nccl_env) {  // those of one node are in its profile
+        if (setting.nodes.empty()) plan.env[setting.name] = setting.value;
+    }
     auto const text = topology::encode_srun_plan(plan);
     if (text.has_error()) return fail(kExitUsage, "--srun " + file + ": " + text.error().message);
     if (auto const written = write_file_atomic(file, *text); written.has_error()) {

@@ -9,6 +9,7 @@
 #include "plan/planner.hpp"
 #include "plan/validate.hpp"
 #include "topology/local_machine.hpp"
+#include "topology/nccl_conf.hpp"
 
 #include <fmt/format.h>
 
@@ -17,14 +18,17 @@
 namespace osora::cli {
 namespace {
 
-std::map<std::string, std::string> nccl_variables(Environment const& environment) {
-    std::map<std::string, std::string> found;
-    for (std::string const& entry : environment) {
-        std::size_t const equals = entry.find('=');
-        if (!entry.starts_with("NCCL_") || equals == std::string::npos) continue;
-        found[entry.substr(0, equals)] = entry.substr(equals + 1);
+/// What ranks inherit: on this machine with NCCL's own files, elsewhere the environment alone.
+std::vector<topology::InheritedSetting> inherited_here(Context const& context, bool local) {
+    auto settings =
+        topology::read_inherited_settings(topology::communication_variables(context.environment),
+                                          "/", variable_or(context.environment, "HOME", ""));
+    if (!local) {
+        std::erase_if(settings, [](topology::InheritedSetting const& each) {
+            return !each.origin.starts_with("environment");
+        });
     }
-    return found;
+    return settings;
 }
 
 std::string plural(std::int64_t count, std::string_view noun) {
@@ -126,7 +130,8 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     request.config = resolved.config;
     request.origins = resolved.origins;
     request.cluster = inputs.cluster;
-    request.environment = nccl_variables(context.environment);
+    bool const local = resolved.config.resources.backend == "local";
+    request.nccl.inherited = {{"", inherited_here(context, local)}};
     OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
     if (inputs.calibration) {
         OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));

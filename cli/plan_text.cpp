@@ -1,6 +1,7 @@
 // Blocks with a label of nine columns; the words are those of the run file.
 #include "cli/plan_text.hpp"
 
+#include "base/host_list.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 
@@ -93,21 +94,25 @@ std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
     return body + packed({peak, three_digits(p.samples_per_s) + " samples/s", host});
 }
 
-std::string nccl_body(std::vector<plan::NcclSetting> const& settings, bool gpu) {
-    if (!gpu) {
-        std::string const unused = settings.empty() ? "" : " (NCCL_* that are set do nothing)";
-        return packed({"not used: CPU ranks meet over Gloo" + unused});
-    }
-    if (settings.empty()) return packed({"nothing is set: NCCL decides for itself"});
+std::string nccl_body(std::vector<plan::NcclSetting> settings, bool gpu) {
     std::vector<std::string> items;
+    if (!gpu) {
+        auto const unread = std::erase_if(
+            settings, [](plan::NcclSetting const& each) { return each.name.starts_with("NCCL_"); });
+        std::string const unused = unread == 0 ? "" : " (NCCL_* that are set do nothing)";
+        items.push_back("not used: CPU ranks meet over Gloo" + unused);
+    } else if (settings.empty()) {
+        return packed({"nothing is set: NCCL decides for itself"});
+    }
+    std::size_t shown = 0;
     for (plan::NcclSetting const& setting : settings) {
-        if (items.size() == kNcclShown && settings.size() > kNcclShown + 1) break;
+        if (shown == kNcclShown && settings.size() > kNcclShown + 1) break;
         items.push_back(fmt::format("{}={} ({})", printable(setting.name), printable(setting.value),
                                     printable(setting.origin)));
+        ++shown;
     }
-    if (items.size() < settings.size()) {
-        items.push_back(
-            fmt::format("{} more: osora plan --explain", settings.size() - items.size()));
+    if (shown < settings.size()) {
+        items.push_back(fmt::format("{} more: osora nccl env", settings.size() - shown));
     }
     return packed(items);
 }
@@ -163,8 +168,9 @@ std::string render_explanation(plan::PlanDecision const& decision, int top) {
     }
     std::string nccl;
     for (plan::NcclSetting const& each : decision.nccl_env) {
-        nccl += filled(fmt::format("{}={}: {}: {}", printable(each.name), printable(each.value),
-                                   printable(each.origin), each.reason),
+        auto const nodes = each.nodes.empty() ? "" : " on " + fold_hosts(each.nodes);
+        nccl += filled(fmt::format("{}={}{}: {}: {}", printable(each.name), printable(each.value),
+                                   nodes, printable(each.origin), printable(each.reason)),
                        kIndent, kColumns);
     }
     return block("buckets", costs) + block("others", others) + block("rejected", rejected) +

@@ -135,8 +135,9 @@ std::string probe_matrix(ProbeResult const& result) {
 }
 
 bool has_fault(ProbeResult const& result) {
-    return std::ranges::any_of(
-        result.findings, [](ProbeFinding const& each) { return each.kind != "oversubscribed" && each.kind != "slow_network"; });
+    return std::ranges::any_of(result.findings, [](ProbeFinding const& each) {
+        return each.kind != "oversubscribed" && each.kind != "slow_network";
+    });
 }
 
 std::string render_probe(ProbeResult const& result, ProbeText const& how) {

@@ -25,15 +25,19 @@ namespace {
 
 constexpr int kExitInternal = 70;
 
+std::string host_name() {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    return host.data();
+}
+
 AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
     AgentOptions options;
     options.node = start.node;
     options.attempt = start.attempt;
     options.token = start.token;
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    options.host = host.data();
+    options.host = host_name();
     options.boot_id = boot_id();
     options.pid = ::getpid();
     if (auto const self = process_id_of(options.pid); self.has_value()) {
@@ -52,13 +56,19 @@ AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
     return options;
 }
 
+/// As the scheduler calls this node, and so plans.
+std::string node_name(AgentSetup const& setup) {
+    return variable_or(setup.environment, "SLURMD_NODENAME", host_name());
+}
+
 WorkersOptions workers_options(AgentSetup const& setup) {
     return {.run_dir = setup.start.run_dir,
             .worker_program = setup.worker_program,
             .run_uuid = setup.start.run_uuid,
             .node = setup.start.node,
             .exec = setup.start.exec,
-            .environment = setup.environment};
+            .environment = setup.environment,
+            .host = node_name(setup)};
 }
 
 class Agent {
@@ -256,7 +266,7 @@ int run_agent(AgentSetup setup, Env& env, Logger& log) {
     std::signal(SIGHUP, SIG_IGN);
     become_subreaper();
     if (!setup.profile_folder.empty()) {
-        leave_profile(setup.profile_folder, setup.start.run_dir, log);
+        leave_profile(setup.profile_folder, setup.start.run_dir, node_name(setup), log);
     }
     Agent agent(setup, env, log);
     return agent.run();

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
+#include "plan/setting_nodes.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "topology/cpu_list.hpp"
@@ -39,8 +40,9 @@ topology::NodeProfile profile_of(ProfileFacts const& facts) {
     topology::NodeProfile profile;
     profile.boot_id = facts.boot_id;
     for (plan::NcclSetting const& each : facts.settings) {
-        bool const fits = each.origin == "facts" && topology::is_srun_variable(each.name);
-        if (fits) profile.env[each.name] = each.value;
+        bool const of_node = each.origin == "facts" || each.origin == "probe";
+        if (!of_node || !plan::applies_to(each, facts.host)) continue;
+        if (topology::is_srun_variable(each.name)) profile.env[each.name] = each.value;
     }
     if (!facts.whole_machine || facts.node.gpus.empty()) return profile;
     topology::BindingRequest request;
@@ -67,11 +69,12 @@ Result<bool> write_profile(fs::path const& folder, topology::NodeProfile const& 
     return true;
 }
 
-void leave_profile(fs::path const& folder, fs::path const& run_dir, Logger& log) {
+void leave_profile(fs::path const& folder, fs::path const& run_dir, std::string host, Logger& log) {
     std::error_code ignored;
     if (!fs::exists(folder, ignored)) return;
     ProfileFacts facts;
     facts.boot_id = boot_id();
+    facts.host = std::move(host);
     facts.node = read_node_cores("/");
     facts.whole_machine = sees_whole_machine("/");
     if (auto const text = read_file(protocol::RunPaths{run_dir}.job()); text.has_value()) {

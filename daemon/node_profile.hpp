@@ -18,10 +18,11 @@ struct ProfileFacts {
     NodeCores node;
     bool whole_machine = false;  // node.cores are all that there are, not a share of them
     std::vector<plan::NcclSetting> settings;
+    std::string host = {};  // this node's name, as plans name nodes
 };
 
-/// Settings that come from facts of the node (a user's own are for one run), and where the agent
-/// sees the whole machine the cores next to each GPU. Pure.
+/// Settings for this node that come from its facts or a probe (a user's own are for one run), and
+/// where the agent sees the whole machine the cores next to each GPU. Pure.
 [[nodiscard]] topology::NodeProfile profile_of(ProfileFacts const& facts);
 
 /// "/run/osora" for root, "/tmp/osora-UID" for others.
@@ -32,8 +33,8 @@ struct ProfileFacts {
 [[nodiscard]] Result<bool> write_profile(std::filesystem::path const& folder,
                                          topology::NodeProfile const& profile);
 
-/// All of it, for the job of `run_dir`.
+/// All of it, for the job of `run_dir` on the node `host`.
 void leave_profile(std::filesystem::path const& folder, std::filesystem::path const& run_dir,
-                   Logger& log);
+                   std::string host, Logger& log);
 
 }  // namespace osora::daemon

@@ -1,12 +1,12 @@
 #include "daemon/probe_first.hpp"
 
 #include "base/files.hpp"
+#include "base/host_list.hpp"
 #include "base/ids.hpp"
 #include "base/units.hpp"
 #include "db/sha256.hpp"
 #include "plan/config/ssh_hosts.hpp"
 #include "plan/worker_job.hpp"
-#include "slurm/host_list.hpp"
 #include "topology/probe_request.hpp"
 
 #include <fmt/format.h>
@@ -109,7 +109,7 @@ std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
     if (config.resources.backend == "slurm") {
         auto const list = variable_or(environment, "SLURM_JOB_NODELIST",
                                       variable_or(environment, "SLURM_NODELIST", ""));
-        auto names = slurm::expand_host_list(list);
+        auto names = expand_host_list(list);
         if (names.has_value()) hosts = std::move(*names);
     } else if (config.resources.backend == "ssh") {
         for (auto const& each : plan::parse_host_list(config.ssh.hosts).hosts) {

@@ -2,6 +2,7 @@
 #include "daemon/worker_setup.hpp"
 
 #include "daemon/stacks.hpp"
+#include "plan/setting_nodes.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>
@@ -86,6 +87,7 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
                       .environment = std::move(inherited),
                       .working_directory = job.base_dir.empty() ? "/" : job.base_dir};
     for (plan::NcclSetting const& each : job.plan.nccl_env) {
+        if (!plan::applies_to(each, place.host)) continue;
         set_variable(setup.environment, each.name, each.value);
     }
     for (auto const& [name, value] : job.config.worker.env) {

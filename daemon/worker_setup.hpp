@@ -20,6 +20,7 @@ struct WorkerPlace {
     int store_fd = -1;
     int step_fd = -1;
     std::vector<int> cpus = {};  // to run on; empty: any
+    std::string host = {};       // name of the node, for settings that differ between nodes
 };
 
 struct WorkerSetup {
@@ -30,8 +31,9 @@ struct WorkerSetup {
 };
 
 /// `inherited`: the agent's own environment. Order, later ones win: inherited < the plan's NCCL
-/// settings < [worker] env < what osora itself sets (RANK, MASTER_ADDR...). OMP_NUM_THREADS comes
-/// from the plan unless the user has set it. not_found: `exec` command that is not in PATH.
+/// settings for this node < [worker] env < what osora itself sets (RANK, MASTER_ADDR...).
+/// OMP_NUM_THREADS comes from the plan unless the user has set it. not_found: `exec` command that
+/// is not in PATH.
 [[nodiscard]] Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job,
                                                 WorkerPlace const& place,
                                                 std::filesystem::path const& worker_program,

@@ -83,7 +83,8 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
                                 .agent_fd = options_.exec ? -1 : kAgentFd,
                                 .store_fd = rank == 0 && store_socket.is_open() ? kStoreFd : -1,
                                 .step_fd = options_.exec ? kStepFd : -1,
-                                .cpus = cpus[static_cast<std::size_t>(local_rank)]};
+                                .cpus = cpus[static_cast<std::size_t>(local_rank)],
+                                .host = options_.host};
         Result<void> started =
             job.has_error() ? Result<void>(job.error()) : start_one(*job, place, store_socket);
         if (started.has_value()) continue;

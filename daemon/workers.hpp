@@ -28,6 +28,7 @@ struct WorkersOptions {
     int node = 0;
     bool exec = false;
     Environment environment;
+    std::string host = {};        // this node's name, as plans name nodes
     double leftover_limit_s = 2;  // for what the last worker of an epoch left behind
 };
 

@@ -53,8 +53,10 @@ struct Rejection {
 };
 struct NcclSetting {
     std::string name, value;
-    std::string origin;  // "run file: run.toml:41", "site", "facts", "default"
+    std::string origin;  // "run file: run.toml:41", "environment", "probe", "facts", "default"
     std::string reason;
+    std::string cls = {};                 // "J", "P", "S", "B" (docs/rfc/009); "" = not known
+    std::vector<std::string> nodes = {};  // that get it, by host name; empty = all
 };
 struct PlanDecision {
     std::string schema = "osora.plan/1";
@@ -78,7 +80,7 @@ BOOST_DESCRIBE_STRUCT(Prediction, (),
                        peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s))
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))
 BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
-BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason))
+BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason, cls, nodes))
 BOOST_DESCRIBE_STRUCT(PlanDecision, (),
                       (schema, chosen, predicted, reasons, alternatives, rejected, nccl_env))
 

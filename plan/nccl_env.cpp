@@ -1,7 +1,13 @@
-// Merges the two places that NCCL settings come from.
+// A user's value replaces all others; what is inherited stays where nothing better is known.
 #include "plan/nccl_env.hpp"
 
+#include "topology/assignment.hpp"
+#include "topology/nccl_value.hpp"
+
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
 
 namespace osora::plan {
 
@@ -26,29 +32,79 @@ std::string origin_text(Origin const& origin) {
     return "default";
 }
 
-std::vector<NcclSetting> nccl_settings(std::map<std::string, std::string> const& run_file,
-                                       Origins const& origins,
-                                       std::map<std::string, std::string> const& environment,
-                                       bool gpu) {
-    std::string const unused = gpu ? "" : "; CPU ranks use Gloo and do not read it";
-    std::map<std::string, NcclSetting> settings;
-    for (auto const& [name, value] : environment) {
-        if (!name.starts_with("NCCL_")) continue;
-        settings[name] = {name, value, "environment", "set where osora was started" + unused};
+AdviceInputs advice_inputs(RunConfig const& config, Origins const& origins,
+                           std::map<std::string, std::string> const& environment, NcclFacts facts,
+                           bool gpu) {
+    AdviceInputs inputs;
+    inputs.machines = std::move(facts.machines);
+    inputs.fabric = std::move(facts.fabric);
+    inputs.probe = std::move(facts.probe);
+    inputs.inherited = std::move(facts.inherited);
+    inputs.extras = std::move(facts.extras);
+    inputs.nccl_version = facts.nccl_version;
+    inputs.tuner_plugin = std::move(facts.tuner_plugin);
+    inputs.gpu = gpu;
+    inputs.nodes = config.resources.nodes;
+    auto const place = [&](std::string const& key) {
+        auto const origin = origins.find(key);
+        return origin == origins.end() ? std::string("run file") : origin_text(origin->second);
+    };
+    for (auto const& [name, value] : config.nccl) inputs.own[name] = {value, place("nccl." + name)};
+    for (auto const& [name, value] : config.worker.env) {
+        if (!topology::is_communication_variable(name)) continue;
+        inputs.own[name] = {value, place("worker.env." + name)};
     }
-    for (auto const& [name, value] : run_file) {
-        auto const origin = origins.find("nccl." + name);
-        auto const replaced = settings.find(name);
-        std::string reason = "yours";
-        if (replaced != settings.end() && replaced->second.value != value) {
-            reason = fmt::format("yours; replaces {} of the environment", replaced->second.value);
+    if (inputs.inherited.empty()) {
+        NodeInherited all;
+        for (auto const& [name, value] : environment) {
+            if (!topology::is_communication_variable(name)) continue;
+            all.settings.push_back({name, value, "environment"});
         }
-        settings[name] = {name, value,
-                          origin == origins.end() ? "run file" : origin_text(origin->second),
-                          reason + unused};
+        inputs.inherited.push_back(std::move(all));
     }
+    return inputs;
+}
+
+std::vector<NcclSetting> nccl_settings(AdviceInputs const& inputs) {
+    auto const advice = advise_nccl(inputs);
     std::vector<NcclSetting> list;
-    for (auto& [name, setting] : settings) list.push_back(std::move(setting));
+    std::map<std::string, std::string> replaced;  // values of the environment, by name
+    for (NodeInherited const& node : inputs.inherited) {
+        for (auto const& each : node.settings) {
+            if (each.effective) replaced.emplace(each.name, each.value);
+        }
+    }
+    for (AdvisedSetting const& each : advice.settings) {
+        if (each.preflight) continue;
+        NcclSetting setting{each.name, each.value, each.origin, each.reason};
+        if (!each.place.empty()) setting.origin = each.place;
+        auto const was = replaced.find(each.name);
+        bool const differs = was != replaced.end() && was->second != each.value;
+        if (each.origin == "yours" && differs) {
+            setting.reason +=
+                fmt::format("; replaces {} of the environment", topology::shown_value(was->second));
+        }
+        if (each.cls != '-') setting.cls = each.cls;
+        setting.nodes = each.nodes;
+        list.push_back(std::move(setting));
+    }
+    std::set<std::string> advised;
+    for (NcclSetting const& each : list) advised.insert(each.name);
+    for (InheritedAdvice const& each : advice.inherited) {
+        auto const effective = replaced.find(each.name);
+        bool const known = advised.contains(each.name);
+        if (known || effective == replaced.end() || effective->second != each.value) continue;
+        NcclSetting setting{each.name, each.value, each.origin, "set where osora was started"};
+        if (!inputs.gpu && each.name.starts_with("NCCL_")) {
+            setting.reason += "; CPU ranks use Gloo and do not read it";
+        } else if (each.cls == 'B') {
+            setting.reason += "; not to be left on";
+        }
+        if (each.cls != '-') setting.cls = each.cls;
+        setting.nodes = each.nodes;
+        list.push_back(std::move(setting));
+    }
+    std::ranges::stable_sort(list, {}, &NcclSetting::name);
     return list;
 }
 

@@ -1,21 +1,38 @@
-// The NCCL settings that a run will see, each with where it comes from. Nothing is tuned here: what
-// nobody set, NCCL decides. Pure.
+// The settings of NCCL and Gloo that a run will see, each with where it comes from: the user's,
+// then what follows from probe and facts, then what is inherited, then osora's defaults. Pure.
 #pragma once
 
 #include "plan/config/origin.hpp"
+#include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/nccl_advice.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace osora::plan {
 
-/// By name. The run file's [nccl] wins over the environment, and says so; of the environment only
-/// names that start with NCCL_ count.
-[[nodiscard]] std::vector<NcclSetting> nccl_settings(
-    std::map<std::string, std::string> const& run_file, Origins const& origins,
-    std::map<std::string, std::string> const& environment, bool gpu);
+/// What is known of the machines a run gets; all of it may be missing.
+struct NcclFacts {
+    std::vector<topology::Machine> machines;
+    topology::Fabric fabric;
+    std::optional<topology::ProbeResult> probe;
+    std::vector<NodeInherited> inherited;
+    std::map<std::string, NodeExtras> extras;
+    int nccl_version = 0;
+    std::string tuner_plugin;
+};
+
+/// [nccl] and [worker] env of a run file, the variables of `environment` (where `facts` do not say
+/// what is inherited) and the facts, as advise_nccl() takes them.
+[[nodiscard]] AdviceInputs advice_inputs(RunConfig const& config, Origins const& origins,
+                                         std::map<std::string, std::string> const& environment,
+                                         NcclFacts facts, bool gpu);
+
+/// By name; of the preflight's settings none.
+[[nodiscard]] std::vector<NcclSetting> nccl_settings(AdviceInputs const& inputs);
 
 /// "run file: stage1.toml:41", "--set", "site file: /etc/osora/site.toml:3", "environment".
 [[nodiscard]] std::string origin_text(Origin const& origin);

@@ -136,8 +136,8 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     OSORA_TRY(PlanDecision decision,
               exec ? Result<PlanDecision>(plan_of_exec(request)) : plan_training(request));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
-    decision.nccl_env =
-        nccl_settings(request.config.nccl, request.origins, request.environment, gpu);
+    decision.nccl_env = nccl_settings(
+        advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));
     return decision;
 }
 

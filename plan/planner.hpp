@@ -8,6 +8,7 @@
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/nccl_env.hpp"
 #include "topology/cluster.hpp"
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct PlanRequest {
     Calibration calibration;
     std::optional<ClipStatistics> clips;             // without: square shapes, shares by
                                                      // keep_prob
-    std::map<std::string, std::string> environment;  // only its NCCL_* are looked at
+    std::map<std::string, std::string> environment;  // only what collectives read is looked at
+    NcclFacts nccl;                                  // for settings of NCCL and Gloo
 };
 
 /// A value of the run file always wins. One that is impossible is invalid_input or not_divisible

@@ -1,6 +1,8 @@
 #include "worker/jobs/train_job.hpp"
 
+#include "base/environment.hpp"
 #include "base/version.hpp"
+#include "topology/assignment.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
@@ -61,13 +63,17 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
     }
 }
 
+/// With the variables of collectives as they are now: NCCL has set those of its own files by then.
 std::map<std::string, std::string> facts(Stdit3 const& model, Device const& device) {
-    return {{"osora", kVersion},
-            {"commit", kGitCommit},
-            {"torch", TORCH_VERSION},
-            {"threads", std::to_string(at::get_num_threads())},
-            {"device", device.description()},
-            {"parameters", std::to_string(model.parameters().trainable_count())}};
+    auto found = topology::communication_variables(current_environment());
+    found.merge(std::map<std::string, std::string>{
+        {"osora", kVersion},
+        {"commit", kGitCommit},
+        {"torch", TORCH_VERSION},
+        {"threads", std::to_string(at::get_num_threads())},
+        {"device", device.description()},
+        {"parameters", std::to_string(model.parameters().trainable_count())}});
+    return found;
 }
 
 /// Beside the program: bin/osora-worker and lib/libosora_cuda.so.

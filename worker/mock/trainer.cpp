@@ -1,7 +1,9 @@
 // The loop of a rank. Rank 0 writes the checkpoints; the others wait for it in agree().
 #include "worker/mock/trainer.hpp"
 
+#include "base/environment.hpp"
 #include "base/version.hpp"
+#include "topology/assignment.hpp"
 #include "worker/mock/checkpoint.hpp"
 
 #include <fmt/format.h>
@@ -45,11 +47,13 @@ Result<void> Trainer::enter(Phase phase) {
 }
 
 Result<void> Trainer::announce(int start_step) {
+    auto facts = topology::communication_variables(current_environment());
+    facts.merge(std::map<std::string, std::string>{{"worker", "mock"}, {"version", kVersion}});
     return agent_.send(protocol::WorkerHello{.protocol = protocol::kWorkerProtocol,
                                              .rank = place_.rank,
                                              .pid = ::getpid(),
                                              .start_step = start_step,
-                                             .facts = {{"worker", "mock"}, {"version", kVersion}}});
+                                             .facts = std::move(facts)});
 }
 
 Result<void> Trainer::hang() {

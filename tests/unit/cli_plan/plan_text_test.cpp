@@ -93,7 +93,7 @@ TEST(PlanText, CpuRanksShareTheNodesMemory) {
 TEST(PlanText, ManySettingsAreCounted) {
     plan::PlanDecision d = decision();
     for (char c = 'A'; c < 'H'; ++c) d.nccl_env.push_back({std::string("NCCL_") + c, "1", "x", ""});
-    EXPECT_THAT(render_plan(d, header()), HasSubstr("5 more: osora plan --explain"));
+    EXPECT_THAT(render_plan(d, header()), HasSubstr("5 more: osora nccl env"));
 }
 
 TEST(PlanText, NothingIsWiderThanTheTerminalOrBreaksIt) {

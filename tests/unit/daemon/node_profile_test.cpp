@@ -27,8 +27,11 @@ ProfileFacts facts() {
     made.whole_machine = true;
     for (int cpu = 0; cpu < 8; ++cpu) made.node.cores.push_back({{cpu}, cpu / 4, cpu / 4});
     made.node.gpus = {{"0", "GPU-0", {4, 5, 6, 7}}, {"1", "GPU-1", {0, 1, 2, 3}}};
+    made.host = "n2.cluster";
     made.settings = {{"NCCL_IB_HCA", "=mlx5_0", "facts", ""},
                      {"NCCL_DEBUG", "WARN", "run file: run.toml:3", ""},
+                     {"NCCL_SOCKET_IFNAME", "=eth1", "probe", "", "P", {"n7"}},
+                     {"NCCL_SOCKET_IFNAME", "=eth0", "probe", "", "P", {"n1", "n2"}},
                      {"PATH", "/evil", "facts", ""}};
     return made;
 }
@@ -45,7 +48,8 @@ protected:
 
 TEST_F(NodeProfile, HoldsWhatIsTrueForEveryRun) {
     auto const profile = profile_of(facts());
-    EXPECT_THAT(profile.env, UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_0")));
+    EXPECT_THAT(profile.env, UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_0"),
+                                                  Pair("NCCL_SOCKET_IFNAME", "=eth0")));
     EXPECT_THAT(profile.cpus, ElementsAre("4-7", "0-3"));
 }
 
@@ -62,9 +66,11 @@ TEST_F(NodeProfile, IsWrittenOnceAndAgainWhenItChanges) {
     auto profile = profile_of(facts());
     EXPECT_TRUE(*write_profile(folder_, profile));
     EXPECT_FALSE(*write_profile(folder_, profile));
-    EXPECT_EQ(*read_file(folder_ + "/node"), std::string("osora-node 1\nboot ") + kBoot +
-                                                 "\nenv NCCL_IB_HCA =mlx5_0\ncpus 0 4-7\n"
-                                                 "cpus 1 0-3\nend\n");
+    EXPECT_EQ(*read_file(folder_ + "/node"),
+              std::string("osora-node 1\nboot ") + kBoot +
+                  "\nenv NCCL_IB_HCA =mlx5_0\nenv NCCL_SOCKET_IFNAME =eth0\n"
+                  "cpus 0 4-7\n"
+                  "cpus 1 0-3\nend\n");
     struct stat file {};
     ASSERT_EQ(::stat((folder_ + "/node").c_str(), &file), 0);
     EXPECT_EQ(file.st_mode & 0777, 0644u);

@@ -93,6 +93,22 @@ TEST(WorkerSetup, TheUsersValuesWin) {
     EXPECT_THAT(inherited->environment, Not(Contains("OMP_NUM_THREADS=4")));
 }
 
+TEST(WorkerSetup, ANodeGetsItsOwnSettings) {
+    auto job = job_with();
+    job.plan.nccl_env.push_back({"GLOO_SOCKET_IFNAME", "eth0", "probe", "", "P", {"n0", "n1"}});
+    job.plan.nccl_env.push_back({"GLOO_SOCKET_IFNAME", "eno1", "probe", "", "P", {"n2"}});
+    auto const on = [&](std::string host) {
+        auto place = place_of_rank_5();
+        place.host = std::move(host);
+        return set_up_worker(job, place, "/bin/osora-worker", {"GLOO_SOCKET_IFNAME=lo"})
+            ->environment;
+    };
+    EXPECT_THAT(on("n1"), Contains("GLOO_SOCKET_IFNAME=eth0"));
+    EXPECT_THAT(on("n2"), Contains("GLOO_SOCKET_IFNAME=eno1"));
+    EXPECT_THAT(on("n2.cluster.example"), Contains("GLOO_SOCKET_IFNAME=eno1"));
+    EXPECT_THAT(on("n22"), Contains("GLOO_SOCKET_IFNAME=lo")) << "inherited";
+}
+
 TEST(WorkerSetup, WhoAWorkerIsCannotBeOverridden) {
     auto const setup = set_up(job_with({{"RANK", "0"}, {"OSORA_AGENT_FD", "0"}}), {});
     EXPECT_THAT(setup->environment, Contains("RANK=5"));

@@ -1,0 +1,85 @@
+// Which settings of NCCL and Gloo a run should have, per node where nodes differ, and why: from
+// facts of the machines, the probe, the user's [nccl] section and what ranks would inherit. The
+// user's value always wins; osora sets nothing of class B itself. Pure (docs/rfc/009).
+#pragma once
+
+#include "topology/fabric.hpp"
+#include "topology/inherited_setting.hpp"
+#include "topology/machine.hpp"
+#include "topology/probe_result.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+/// Machine::source of a node of which only the probe knows: what cards it has is not known.
+constexpr char const* kProbeOnly = "probe";
+
+/// A value that a user wrote, and where: "run file: run.toml:41".
+struct OwnSetting {
+    std::string value, place;
+};
+
+/// What a node's ranks would inherit; `node` "" = the same on all of them.
+struct NodeInherited {
+    std::string node;
+    std::vector<topology::InheritedSetting> settings;
+};
+
+/// Facts of a node that a Machine does not hold.
+struct NodeExtras {
+    std::string allowed_cpus;   // of the ranks together: "0-31"; "" = not known
+    std::string topology_file;  // for NCCL, found on the node; "" = none
+};
+
+struct AdviceInputs {
+    std::vector<topology::Machine> machines;  // the run's nodes, as far as they are known
+    topology::Fabric fabric;
+    std::optional<topology::ProbeResult> probe;
+    std::map<std::string, OwnSetting> own;  // by name
+    std::vector<NodeInherited> inherited;
+    std::map<std::string, NodeExtras> extras;  // by node
+    bool gpu = true;                           // NCCL, with Gloo beside it; false: Gloo alone
+    int nccl_version = 0;                      // as NCCL counts, 22105; 0 = not known
+    int nodes = 1;                             // of the run
+    std::string tuner_plugin;                  // path on every node; "" = none
+};
+
+struct AdvisedSetting {
+    std::string name, value;
+    char cls = 'P';      // J P S B; '-' for a name that is not known
+    std::string origin;  // "probe", "facts", "yours", "inherited", "default"
+    std::string reason;
+    std::vector<std::string> nodes;  // that get this value; empty = all
+    bool preflight = false;          // only while the nodes are checked before the start
+    std::string place = {};          // where a value of the user or an inherited one stands
+};
+
+struct InheritedAdvice {
+    std::string name, value, origin;
+    char cls = 'P';
+    std::string advice;              // "unset it: ..."
+    std::vector<std::string> nodes;  // where; empty = everywhere
+};
+
+/// Something for `osora tune --nccl` to measure.
+struct SettingCandidate {
+    std::string name;
+    std::vector<std::string> values;
+    std::map<std::string, std::string> with;  // set together with it
+    std::string reason, when;                 // why it may help; when it applies
+};
+
+struct NcclAdvice {
+    std::vector<AdvisedSetting> settings;  // by name, then as nodes come
+    std::vector<InheritedAdvice> inherited;
+    std::vector<SettingCandidate> candidates;
+    std::vector<std::string> warnings;
+};
+
+[[nodiscard]] NcclAdvice advise_nccl(AdviceInputs const& inputs);
+
+}  // namespace osora::plan
