@@ -15,6 +15,7 @@ std::vector<CommandSpec> command_table() {
         logs_command(),
         cancel_command(),
         resume_command(),
+        doctor_command(),
         report_command(),
         history_command(),
         history_rebuild_command(),

@@ -15,6 +15,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec resume_command();
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();
+[[nodiscard]] CommandSpec doctor_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();
