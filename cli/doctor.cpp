@@ -50,7 +50,7 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
     if (runs.has_error()) return proven;
     for (auto const& each : *runs) {
         if (each.run.verdict != protocol::Verdict::ok) continue;
-        auto const loaded = db::load_run(*history->store, each.run.id);
+        auto const loaded = db::load_run(*history->store, each.run.run_id);
         if (loaded.has_error()) continue;
         std::map<std::string, std::string> versions;
         for (auto const& [fact, name] : {std::pair{"torch", "libtorch"},

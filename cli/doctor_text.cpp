@@ -92,7 +92,7 @@ std::string doctor_summary(Diagnosis const& diagnosis) {
     int const faults = diagnosis.count(Severity::fault);
     int const found = faults + diagnosis.count(Severity::warning);
     int const notes = diagnosis.count(Severity::info);
-    std::string text = found == 0 ? std::string("nothing is wrong") : counted(found, "finding");
+    std::string text = found == 0 ? std::string("no findings") : counted(found, "finding");
     if (found > 0) text += ", " + counted(faults, "fault");
     if (notes > 0) text += ", " + counted(notes, "note");
     text += fmt::format(" · {} checked on {}", counted(diagnosis.rules_checked, "rule"),

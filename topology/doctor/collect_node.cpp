@@ -87,6 +87,17 @@ fs::path home_of(fs::path const& root, Variables const& variables) {
     return {};
 }
 
+/// The CPU's flags say so, or the board's maker.
+bool is_virtual(fs::path const& root) {
+    if (text_of(root / "proc/cpuinfo").find(" hypervisor") != std::string::npos) return true;
+    std::string const vendor = line_of(root / "sys/class/dmi/id/sys_vendor");
+    std::string const product = line_of(root / "sys/class/dmi/id/product_name");
+    bool const cloud = vendor == "QEMU" || vendor == "Google" || vendor == "Amazon EC2" ||
+                       product.find("Virtual Machine") != std::string::npos;
+    return (cloud && product.find("metal") == std::string::npos) ||
+           is_there(root / "sys/hypervisor/type");
+}
+
 void read_modules(NodeEvidence& node, fs::path const& root) {
     if (!is_there(root / "proc/modules")) return;
     node.modules.emplace();
@@ -285,8 +296,7 @@ NodeEvidence read_node(NodeSource const& source) {
     node.name = machine.name.empty() ? root.filename().string() : machine.name;
     bool const empty = machine.gpus.empty() && machine.nics.empty() && machine.cores == 0;
     if (!empty) node.machine = std::move(machine);
-    node.is_virtual = text_of(root / "proc/cpuinfo").find(" hypervisor") != std::string::npos ||
-                      is_there(root / "sys/hypervisor/type");
+    node.is_virtual = is_virtual(root);
     node.virtual_topology = is_there(root / "var/run/nvidia-topologyd/virtualTopology.xml") ||
                             is_there(root / "run/nvidia-topologyd/virtualTopology.xml");
     node.memory_peers = is_there(root / "sys/kernel/mm/memory_peers/nv_mem");

@@ -54,6 +54,10 @@ std::vector<Nic const*> rdma_up(NodeEvidence const& node) {
 
 std::vector<Nic const*> compute_nics(NodeEvidence const& node) {
     auto nics = rdma_up(node);
+    auto const is_ib = [](Nic const* each) { return each->kind == NicKind::infiniband; };
+    if (std::ranges::any_of(nics, is_ib)) {
+        std::erase_if(nics, [&](Nic const* each) { return !is_ib(each); });
+    }
     double fastest = 0;
     for (auto const* each : nics) fastest = std::max(fastest, each->rate_gbit);
     std::erase_if(nics, [&](Nic const* each) { return each->rate_gbit < 0.9 * fastest; });

@@ -152,7 +152,7 @@ void check_gids_of(NodeEvidence const& node, Outcome& outcome) {
     auto const index = number_of(node, "NCCL_IB_GID_INDEX");
     auto const version = version_of(node, "nccl");
     bool const automatic = version.empty() || compare_versions(version, "2.21") >= 0;
-    for (auto const* nic : rdma_up(node)) {
+    for (auto const* nic : compute_nics(node)) {
         if (nic->kind != NicKind::roce || nic->gids.empty()) continue;
         if (std::ranges::none_of(nic->gids, is_routable_v2)) {
             outcome.findings.push_back(
@@ -203,7 +203,8 @@ Outcome check_gid(Evidence const& evidence) {
     if (!any && !any_log(evidence)) return skip("no RoCE");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
-        if (has_kind(node, NicKind::roce)) check_gids_of(node, outcome);
+        // Without GPUs ranks talk over TCP.
+        if (has_kind(node, NicKind::roce) && has_gpus(node)) check_gids_of(node, outcome);
     }
     find_trouble(outcome, evidence, LogTrouble::bad_gid,
                  {.severity = Severity::fault,

@@ -24,6 +24,12 @@ bool is_grace(NodeEvidence const& node) {
     return node.machine && node.machine->cpu_arch == "arm64";
 }
 
+/// On hardware every device hangs below a root port; a virtual machine's may hang below nothing.
+bool has_bridges(NodeEvidence const& node, MachineGpu const& gpu) {
+    auto const found = std::ranges::find(node.machine->pci, gpu.address, &PciDevice::address);
+    return found != node.machine->pci.end() && !found->parent.empty();
+}
+
 /// Why GPUDirect RDMA cannot work; "" when it can, or nothing is known.
 std::string gdr_fault(NodeEvidence const& node) {
     if (node.log.via_ib > 0 && node.log.via_gdr == 0) {
@@ -74,7 +80,8 @@ Outcome check_gdr_distance(Evidence const& evidence) {
         for (auto const& gpu : node.machine->gpus) {
             for (auto const* nic : rdma_up(node)) {
                 auto const path = pci_path(*node.machine, gpu.address, nic->address);
-                if (path.kind == PathKind::unknown) continue;
+                bool const tells = path.kind != PathKind::unknown && has_bridges(node, gpu);
+                if (!tells || nic->kind == NicKind::efa) continue;  // its plug-in has a file
                 ++known;
                 near = near || path.kind == PathKind::pix || path.kind == PathKind::pxb;
                 if (example.empty()) {

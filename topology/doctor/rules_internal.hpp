@@ -27,7 +27,8 @@ namespace osora::topology::doctor {
 [[nodiscard]] bool is_rdma(Nic const& nic);
 /// RDMA ports of a node that are up.
 [[nodiscard]] std::vector<Nic const*> rdma_up(NodeEvidence const& node);
-/// Of these the ones that are as fast as the fastest, within a tenth: the compute NICs.
+/// Of these the ones for ranks: where there is InfiniBand, Ethernet is for storage and control;
+/// then those that are as fast as the fastest, within a tenth.
 [[nodiscard]] std::vector<Nic const*> compute_nics(NodeEvidence const& node);
 /// GPUs that can hand their memory to a NIC: not GeForce, not those that share the host's memory.
 [[nodiscard]] bool can_do_gdr(NodeEvidence const& node);
