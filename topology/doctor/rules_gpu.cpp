@@ -172,18 +172,24 @@ Outcome check_acs(Evidence const& evidence) {
 
 namespace {
 
-/// "GPU-NIC: PIX 8, SYS 56" of a machine: what NCCL's search stands on.
+/// "PIX 8, SYS 56; 8 of 8 GPUs beside a NIC" of a machine: what NCCL's search stands on.
 std::string shape_of(Machine const& machine) {
     std::map<std::string, int> counts;
+    int beside = 0;
     for (auto const& gpu : machine.gpus) {
+        bool near = false;
         for (auto const& nic : machine.nics) {
             if (!is_rdma(nic) || nic.address.empty()) continue;
-            ++counts[path_word(pci_path(machine, gpu.address, nic.address))];
+            auto const path = pci_path(machine, gpu.address, nic.address);
+            near = near || path.kind == PathKind::pix || path.kind == PathKind::pxb;
+            ++counts[path_word(path)];
         }
+        beside += near;
     }
     std::vector<std::string> parts;
     for (auto const& [word, count] : counts) parts.push_back(fmt::format("{} {}", word, count));
-    return fmt::format("{}", fmt::join(parts, ", "));
+    return fmt::format("{}; {} of {} GPUs beside a NIC", fmt::join(parts, ", "), beside,
+                       machine.gpus.size());
 }
 
 bool same_devices(Machine const& machine, std::size_t gpus, std::size_t nics) {

@@ -26,8 +26,9 @@ inline std::ostream& operator<<(std::ostream& out, BrokenCase const& broken) {
     return out << broken.rule;
 }
 
-/// Those of machines and settings, and those of probes, runs and logs.
+/// Those of machines, of settings and versions, of logs, probes and runs; and all.
 [[nodiscard]] std::vector<BrokenCase> broken_nodes();
+[[nodiscard]] std::vector<BrokenCase> broken_settings();
 [[nodiscard]] std::vector<BrokenCase> broken_fabric();
 [[nodiscard]] std::vector<BrokenCase> broken_cases();
 

@@ -1,3 +1,4 @@
+// Machines that are broken, and their limits.
 #include "tests/unit/doctor/broken.hpp"
 
 #include <algorithm>
@@ -29,461 +30,291 @@ Nic& nic(NodeEvidence& node, std::string_view device) {
     return *std::ranges::find(node.machine->nics, device, &Nic::device);
 }
 
-std::vector<BrokenCase> devices() {
-    return {
-        {.rule = "no-gpudirect",
-         .kind = "roce",
-         .where = "n3",
-         .says = "nvidia_peermem",
-         .damage =
-             [](Evidence& e) {
-                 node(e).modules->erase("nvidia_peermem");
-                 node(e).modules->erase("efa");
-             }},
-        {.rule = "gdr-distance",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "SYS",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) {
-                     each.log = {};
-                     for (auto& device : each.machine->pci) {
-                         for (auto const& gpu : each.machine->gpus) {
-                             if (device.address == gpu.address)
-                                 device.host = "pci0000:f0", device.parent = "0000:f0:00.0",
-                                 device.numa = 7;
-                         }
+std::vector<BrokenCase> const kDevices{
+    {.rule = "no-gpudirect",
+     .kind = "roce",
+     .where = "n3",
+     .says = "nvidia_peermem",
+     .damage =
+         [](Evidence& e) {
+             node(e).modules->erase("nvidia_peermem");
+             node(e).modules->erase("efa");
+         }},
+    {.rule = "gdr-distance",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "all",
+     .says = "SYS",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) {
+                 each.log = {};
+                 for (auto& device : each.machine->pci) {
+                     for (auto const& gpu : each.machine->gpus) {
+                         if (device.address == gpu.address)
+                             device.host = "pci0000:f0", device.parent = "0000:f0:00.0",
+                             device.numa = 7;
                      }
                  }
-             }},
-        {.rule = "acs",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "1 bridges",
-         .damage = [](Evidence& e) { node(e).machine->pci[2].acs = "on"; }},
-        {.rule = "gid-index",
-         .kind = "roce",
-         .where = "n3",
-         .says = "link-local",
-         .damage = [](Evidence& e) { set(node(e), "NCCL_IB_GID_INDEX", "1"); },
-         .also = {"settings-differ"}},
-        {.rule = "gid-index",
-         .severity = kWarning,
-         .kind = "roce",
-         .where = "all",
-         .says = "NCCL 2.21.5",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_IB_GID_INDEX", "3");
-                 for (auto& each : e.nodes) each.versions["nccl"] = "2.21.5";
-             }},
-        {.rule = "gid-index",
-         .kind = "roce",
-         .where = "all",
-         .says = "RoCE v1",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) {
-                     each.versions["nccl"] = "2.18.3";
-                     nic(each, "mlx5_0").gids[0].value = "2001:0db8::1";
-                 }
-             }},
-        {.rule = "roce-loss",
-         .kind = "roce",
-         .where = "n3",
-         .says = "grew by 812",
-         .damage =
-             [](Evidence& e) {
-                 node(e).counters.push_back({"mlx5_4", "packet_seq_err", 912, 100});
-             }},
-        {.rule = "roce-loss",
-         .severity = kInfo,
-         .kind = "roce",
-         .where = "n3",
-         .says = "a second reading",
-         .damage =
-             [](Evidence& e) {
-                 node(e).counters.push_back({"mlx5_4", "packet_seq_err", 912, {}});
-             }},
-        {.rule = "traffic-class",
-         .severity = kWarning,
-         .kind = "roce",
-         .where = "all",
-         .says = "106",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_IB_TC", "160");
-                 for (auto& each : e.nodes) each.traffic_class["mlx5_0"] = 106;
-             }},
-        {.rule = "queue-pairs",
-         .severity = kWarning,
-         .kind = "roce",
-         .where = "all",
-         .says = "mlx5_bond_0",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) nic(each, "mlx5_0").device = "mlx5_bond_0";
-             }},
-        {.rule = "hca-setting",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "7 of 8",
-         .damage = [](Evidence& e) { set_all(e, "NCCL_IB_HCA", "=mlx5_1"); }},
-        {.rule = "hca-setting",
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "names no port",
-         .damage = [](Evidence& e) { set_all(e, "NCCL_IB_HCA", "=irdma0"); }},
-        {.rule = "hca-setting",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "mlx5_10",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_IB_HCA", "mlx5_1");
-                 for (auto& each : e.nodes) nic(each, "mlx5_7").device = "mlx5_10";
-             }},
-        {.rule = "nic-missing",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "mlx5_5 is not there",
-         .damage =
-             [](Evidence& e) {
-                 std::erase_if(node(e).machine->nics,
-                               [](Nic const& n) { return n.device == "mlx5_5"; });
-             },
-         .also = {"topology-differs"}},
-        {.rule = "nic-missing",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "mlx5_5 is down",
-         .damage = [](Evidence& e) { nic(node(e), "mlx5_5").up = false; }},
-        {.rule = "nic-missing",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "100 Gbit/s",
-         .damage = [](Evidence& e) { nic(node(e), "mlx5_5").rate_gbit = 100; }},
-        {.rule = "nic-missing",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "n1",
-         .says = "mlx5_5 is down",
-         .damage = [](Evidence& e) { nic(node(e, 0), "mlx5_5").up = false; },
-         .nodes = 1},
-        {.rule = "gpu-missing",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "7 GPUs",
-         .damage = [](Evidence& e) { node(e).machine->gpus.pop_back(); }},
-        {.rule = "pcie-downgrade",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "mlx5_3 trained down to PCIe gen3 x8 (max gen5 x16)",
-         .damage =
-             [](Evidence& e) {
-                 nic(node(e), "mlx5_3").link = {8, 32, 8, 16};
-             }},
-        {.rule = "pcie-downgrade",
-         .kind = "geforce",
-         .where = "n1",
-         .says = "GPU 2",
-         .damage = [](Evidence& e) { node(e, 0).machine->gpus[2].link.current_width = 4; },
-         .nodes = 1},
-        {.rule = "pcie-downgrade",
-         .severity = kInfo,
-         .kind = "geforce",
-         .where = "all",
-         .says = "2.5 GT/s",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) {
-                     for (auto& gpu : each.machine->gpus) gpu.link.current_gt_s = 2.5;
-                 }
-             }},
-        {.rule = "topology-differs",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "PIX 7",
-         .damage =
-             [](Evidence& e) {
-                 auto& nics = node(e).machine->nics;
-                 std::swap(nics[0].address, nics[8].address);
-                 nics[0].address = nics[1].address;
-             }},
-        {.rule = "few-cpus",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "8 CPUs for 8 GPUs",
-         .damage = [](Evidence& e) { node(e).cpus_allowed = "0-3,56-59"; }},
-        {.rule = "few-cpus",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "NUMA node 1",
-         .damage = [](Evidence& e) { node(e).cpus_allowed = "0-55"; }},
-        {.rule = "rank-cpus",
-         .kind = "cpu",
-         .where = "n3",
-         .says = "4 ranks share 1 CPU",
-         .damage =
-             [](Evidence& e) {
-                 for (int rank = 8; rank < 12; ++rank) node(e).rank_cpus[rank] = "0";
-             }},
-        {.rule = "shm",
-         .kind = "geforce",
-         .where = "all",
-         .says = "64 MiB",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.shm_bytes = 64 << 20;
-             }},
-        {.rule = "memlock",
-         .kind = "roce",
-         .where = "n3",
-         .says = "64 KiB",
-         .damage = [](Evidence& e) { node(e).memlock_bytes = 65536; }},
-        {.rule = "open-files",
-         .severity = kWarning,
-         .kind = "cpu",
-         .where = "all",
-         .says = "1024",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.open_files = 1024;
-             }},
-        {.rule = "iommu",
-         .severity = kWarning,
-         .kind = "geforce",
-         .where = "all",
-         .says = "intel_iommu=on",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) {
-                     each.iommu = Iommu::translated;
-                     each.iommu_seen = "intel_iommu=on without iommu=pt";
-                 }
-             }},
-        {.rule = "nvls",
-         .severity = kWarning,
-         .kind = "roce",
-         .where = "all",
-         .says = "NCCL_NVLS_ENABLE=0",
-         .damage = [](Evidence& e) { set_all(e, "NCCL_NVLS_ENABLE", "0"); }},
-        {.rule = "nvls",
-         .kind = "roce",
-         .where = "n3",
-         .says = "In Progress",
-         .damage = [](Evidence& e) { node(e).fabric_state = "In Progress"; }},
-        {.rule = "mnnvl",
-         .kind = "gb200",
-         .where = "n3",
-         .says = "imex",
-         .damage = [](Evidence& e) { node(e).has_imex_channels = false; }},
-        {.rule = "mtu",
-         .severity = kWarning,
-         .kind = "cpu",
-         .where = "n3",
-         .says = "9000",
-         .damage = [](Evidence& e) { node(e).machine->nics[0].mtu = 9000; }},
-        {.rule = "gpu-health",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "Xid 79",
-         .damage = [](Evidence& e) { node(e).gpus[3].xids = {79}; }},
-        {.rule = "gpu-health",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "hardware thermal at 91 C",
-         .damage =
-             [](Evidence& e) {
-                 node(e).gpus[3].throttle_reasons = 0x40;
-                 node(e).gpus[3].temperature_c = 91;
-             }},
-        {.rule = "clocks",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "SM 1000 MHz",
-         .damage = [](Evidence& e) { node(e).gpus[3].sm_mhz = 1000; }},
-    };
-}
-
-std::vector<BrokenCase> settings() {
-    return {
-        {.rule = "wrong-interface",
-         .kind = "cpu",
-         .where = "all",
-         .says = "docker0",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_SOCKET_IFNAME", "docker0", "/etc/nccl.conf:1");
-                 for (auto& each : e.nodes) {
-                     Nic docker = each.machine->nics[0];
-                     docker.interface = "docker0";
-                     docker.driver = "bridge";
-                     each.machine->nics.push_back(docker);
-                 }
-             }},
-        {.rule = "wrong-interface",
-         .kind = "cpu",
-         .where = "n3",
-         .says = "eth0 (25 Gbit/s)",
-         .damage = [](Evidence& e) { set(node(e), "GLOO_SOCKET_IFNAME", "ens1"); }},
-        {.rule = "wrong-interface",
-         .kind = "cpu",
-         .where = "n3",
-         .says = "eno1 (1 Gbit/s), but eth0 has 25 Gbit/s",
-         .damage =
-             [](Evidence& e) {
-                 set(node(e), "NCCL_SOCKET_IFNAME", "eno1");
-                 Nic slow = node(e).machine->nics[0];
-                 slow.interface = "eno1";
-                 slow.rate_gbit = 1;
-                 node(e).machine->nics.push_back(slow);
-             }},
-        {.rule = "wrong-interface",
-         .severity = kWarning,
-         .kind = "cpu",
-         .where = "n3",
-         .says = "eth01",
-         .damage =
-             [](Evidence& e) {
-                 set(node(e), "NCCL_SOCKET_IFNAME", "eth0");
-                 Nic other = node(e).machine->nics[0];
-                 other.interface = "eth01";
-                 node(e).machine->nics.push_back(other);
-             }},
-        {.rule = "many-sockets",
-         .severity = kWarning,
-         .kind = "cpu",
-         .where = "all",
-         .says = "64 TCP sockets",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_SOCKET_NTHREADS", "8");
-                 set_all(e, "NCCL_NSOCKS_PERTHREAD", "8");
-             }},
-        {.rule = "inherited",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "NCCL_P2P_DISABLE=1 comes from /etc/nccl.conf:2",
-         .damage = [](Evidence& e) { set_all(e, "NCCL_P2P_DISABLE", "1", "/etc/nccl.conf:2"); }},
-        {.rule = "inherited",
-         .severity = kInfo,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "NCCL_BUFFSIZE=8388608 (/etc/profile.d/nccl.sh:4)",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_BUFFSIZE", "8388608",
-                         "environment, set by /etc/profile.d/nccl.sh:4");
-             }},
-        {.rule = "forced-choice",
-         .severity = kWarning,
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "NCCL_ALGO=Tree comes from /etc/profile.d/nccl.sh:4 and overrides the tuner",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_ALGO", "Tree", "environment, set by /etc/profile.d/nccl.sh:4");
-             }},
-        {.rule = "forced-choice",
-         .kind = "hgx-ib",
-         .where = "all",
-         .says = "LL128",
-         .damage = [](Evidence& e) { set_all(e, "NCCL_PROTO", "LL128"); }},
-        {.rule = "settings-differ",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "NCCL_ALGO is Ring here",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_ALGO", "^nvls");
-                 node(e).settings[0].value = "Ring";
-             },
-         .also = {"forced-choice"}},
-        {.rule = "named-files",
-         .kind = "hgx-ib",
-         .where = "n3",
-         .says = "/opt/t.so",
-         .damage =
-             [](Evidence& e) {
-                 set_all(e, "NCCL_TUNER_PLUGIN", "/opt/t.so");
-                 node(e).missing_files = {"NCCL_TUNER_PLUGIN"};
-             }},
-        {.rule = "mixed-versions",
-         .kind = "roce",
-         .where = "n3",
-         .says = "2.20.5, most nodes have 2.21.5",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.versions["nccl"] = "2.21.5";
-                 node(e).versions["nccl"] = "2.20.5";
-             }},
-        {.rule = "version-trouble",
-         .severity = kWarning,
-         .kind = "efa",
-         .where = "all",
-         .says = "57 -> 7",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.versions["nccl"] = "2.14.3";
-             }},
-        {.rule = "version-trouble",
-         .severity = kWarning,
-         .kind = "cpu",
-         .where = "all",
-         .says = "ColossalAI 0.3.7",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.versions["colossalai"] = "0.3.7";
-             }},
-        {.rule = "driver",
-         .kind = "roce",
-         .where = "all",
-         .says = "550.54.15 is too old for CUDA 13.0",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) each.versions["cuda"] = "13.0";
-             }},
-        {.rule = "combination",
-         .severity = kInfo,
-         .kind = "roce",
-         .where = "all",
-         .says = "nccl 2.29.2, libtorch 2.5.1",
-         .damage =
-             [](Evidence& e) {
-                 for (auto& each : e.nodes) {
-                     each.versions["nccl"] = "2.29.2";
-                     each.versions["libtorch"] = "2.5.1";
-                 }
-             }},
-        {.rule = "tcp-instead-of-rdma",
-         .kind = "roce",
-         .where = "n3",
-         .says = "NCCL_IB_DISABLE=1 from /etc/nccl.conf:1",
-         .damage = [](Evidence& e) { set(node(e), "NCCL_IB_DISABLE", "1", "/etc/nccl.conf:1"); },
-         .also = {"inherited", "settings-differ"}},
-        {.rule = "tcp-instead-of-rdma",
-         .kind = "roce",
-         .where = "n3",
-         .says = "uverbs",
-         .damage = [](Evidence& e) { node(e).has_uverbs = false; }},
-    };
-}
+             }
+         }},
+    {.rule = "acs",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "1 bridges",
+     .damage = [](Evidence& e) { node(e).machine->pci[2].acs = "on"; }},
+    {.rule = "gid-index",
+     .kind = "roce",
+     .where = "n3",
+     .says = "link-local",
+     .damage = [](Evidence& e) { set(node(e), "NCCL_IB_GID_INDEX", "1"); },
+     .also = {"settings-differ"}},
+    {.rule = "gid-index",
+     .severity = kWarning,
+     .kind = "roce",
+     .where = "all",
+     .says = "NCCL 2.21.5",
+     .damage =
+         [](Evidence& e) {
+             set_all(e, "NCCL_IB_GID_INDEX", "3");
+             for (auto& each : e.nodes) each.versions["nccl"] = "2.21.5";
+         }},
+    {.rule = "gid-index",
+     .kind = "roce",
+     .where = "all",
+     .says = "RoCE v1",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) {
+                 each.versions["nccl"] = "2.18.3";
+                 nic(each, "mlx5_0").gids[0].value = "2001:0db8::1";
+             }
+         }},
+    {.rule = "roce-loss",
+     .kind = "roce",
+     .where = "n3",
+     .says = "grew by 812",
+     .damage =
+         [](Evidence& e) {
+             node(e).counters.push_back({"mlx5_4", "packet_seq_err", 912, 100});
+         }},
+    {.rule = "roce-loss",
+     .severity = kInfo,
+     .kind = "roce",
+     .where = "n3",
+     .says = "a second reading",
+     .damage =
+         [](Evidence& e) {
+             node(e).counters.push_back({"mlx5_4", "packet_seq_err", 912, {}});
+         }},
+    {.rule = "traffic-class",
+     .severity = kWarning,
+     .kind = "roce",
+     .where = "all",
+     .says = "106",
+     .damage =
+         [](Evidence& e) {
+             set_all(e, "NCCL_IB_TC", "160");
+             for (auto& each : e.nodes) each.traffic_class["mlx5_0"] = 106;
+         }},
+    {.rule = "queue-pairs",
+     .severity = kWarning,
+     .kind = "roce",
+     .where = "all",
+     .says = "mlx5_bond_0",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) nic(each, "mlx5_0").device = "mlx5_bond_0";
+         }},
+    {.rule = "hca-setting",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "all",
+     .says = "7 of 8",
+     .damage = [](Evidence& e) { set_all(e, "NCCL_IB_HCA", "=mlx5_1"); }},
+    {.rule = "hca-setting",
+     .kind = "hgx-ib",
+     .where = "all",
+     .says = "names no port",
+     .damage = [](Evidence& e) { set_all(e, "NCCL_IB_HCA", "=irdma0"); }},
+    {.rule = "hca-setting",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "all",
+     .says = "mlx5_10",
+     .damage =
+         [](Evidence& e) {
+             set_all(e, "NCCL_IB_HCA", "mlx5_1");
+             for (auto& each : e.nodes) nic(each, "mlx5_7").device = "mlx5_10";
+         }},
+    {.rule = "nic-missing",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "mlx5_5 is not there",
+     .damage =
+         [](Evidence& e) {
+             std::erase_if(node(e).machine->nics,
+                           [](Nic const& n) { return n.device == "mlx5_5"; });
+         },
+     .also = {"topology-differs"}},
+    {.rule = "nic-missing",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "mlx5_5 is down",
+     .damage = [](Evidence& e) { nic(node(e), "mlx5_5").up = false; }},
+    {.rule = "nic-missing",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "100 Gbit/s",
+     .damage = [](Evidence& e) { nic(node(e), "mlx5_5").rate_gbit = 100; }},
+    {.rule = "nic-missing",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "n1",
+     .says = "mlx5_5 is down",
+     .damage = [](Evidence& e) { nic(node(e, 0), "mlx5_5").up = false; },
+     .nodes = 1},
+    {.rule = "gpu-missing",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "7 GPUs",
+     .damage = [](Evidence& e) { node(e).machine->gpus.pop_back(); }},
+    {.rule = "pcie-downgrade",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "mlx5_3 trained down to PCIe gen3 x8 (max gen5 x16)",
+     .damage =
+         [](Evidence& e) {
+             nic(node(e), "mlx5_3").link = {8, 32, 8, 16};
+         }},
+    {.rule = "pcie-downgrade",
+     .kind = "geforce",
+     .where = "n1",
+     .says = "GPU 2",
+     .damage = [](Evidence& e) { node(e, 0).machine->gpus[2].link.current_width = 4; },
+     .nodes = 1},
+    {.rule = "pcie-downgrade",
+     .severity = kInfo,
+     .kind = "geforce",
+     .where = "all",
+     .says = "2.5 GT/s",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) {
+                 for (auto& gpu : each.machine->gpus) gpu.link.current_gt_s = 2.5;
+             }
+         }},
+    {.rule = "topology-differs",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "7 of 8 GPUs",
+     .damage =
+         [](Evidence& e) {
+             auto& nics = node(e).machine->nics;
+             nics[0].address = nics[1].address;
+         }},
+    {.rule = "few-cpus",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "8 CPUs for 8 GPUs",
+     .damage = [](Evidence& e) { node(e).cpus_allowed = "0-3,56-59"; }},
+    {.rule = "few-cpus",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "NUMA node 1",
+     .damage = [](Evidence& e) { node(e).cpus_allowed = "0-55"; }},
+    {.rule = "rank-cpus",
+     .kind = "cpu",
+     .where = "n3",
+     .says = "4 ranks share 1 CPU",
+     .damage =
+         [](Evidence& e) {
+             for (int rank = 8; rank < 12; ++rank) node(e).rank_cpus[rank] = "0";
+         }},
+    {.rule = "shm",
+     .kind = "geforce",
+     .where = "all",
+     .says = "64.0 MiB",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) each.shm_bytes = 64 << 20;
+         }},
+    {.rule = "memlock",
+     .kind = "roce",
+     .where = "n3",
+     .says = "64.0 KiB",
+     .damage = [](Evidence& e) { node(e).memlock_bytes = 65536; }},
+    {.rule = "open-files",
+     .severity = kWarning,
+     .kind = "cpu",
+     .where = "all",
+     .says = "1024",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) each.open_files = 1024;
+         }},
+    {.rule = "iommu",
+     .severity = kWarning,
+     .kind = "geforce",
+     .where = "all",
+     .says = "intel_iommu=on",
+     .damage =
+         [](Evidence& e) {
+             for (auto& each : e.nodes) {
+                 each.iommu = Iommu::translated;
+                 each.iommu_seen = "intel_iommu=on without iommu=pt";
+             }
+         }},
+    {.rule = "nvls",
+     .severity = kWarning,
+     .kind = "roce",
+     .where = "all",
+     .says = "NCCL_NVLS_ENABLE=0",
+     .damage = [](Evidence& e) { set_all(e, "NCCL_NVLS_ENABLE", "0"); }},
+    {.rule = "nvls",
+     .kind = "roce",
+     .where = "n3",
+     .says = "In Progress",
+     .damage = [](Evidence& e) { node(e).fabric_state = "In Progress"; }},
+    {.rule = "mnnvl",
+     .kind = "gb200",
+     .where = "n3",
+     .says = "imex",
+     .damage = [](Evidence& e) { node(e).has_imex_channels = false; }},
+    {.rule = "mtu",
+     .severity = kWarning,
+     .kind = "cpu",
+     .where = "n3",
+     .says = "9000",
+     .damage = [](Evidence& e) { node(e).machine->nics[0].mtu = 9000; }},
+    {.rule = "gpu-health",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "Xid 79",
+     .damage = [](Evidence& e) { node(e).gpus[3].xids = {79}; }},
+    {.rule = "gpu-health",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "hardware thermal at 91 C",
+     .damage =
+         [](Evidence& e) {
+             node(e).gpus[3].throttle_reasons = 0x40;
+             node(e).gpus[3].temperature_c = 91;
+         }},
+    {.rule = "clocks",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "SM 1000 MHz",
+     .damage = [](Evidence& e) { node(e).gpus[3].sm_mhz = 1000; }},
+};
 
 }  // namespace
 
 std::vector<BrokenCase> broken_nodes() {
-    auto cases = devices();
-    std::ranges::move(settings(), std::back_inserter(cases));
-    return cases;
+    return kDevices;
 }
 
 }  // namespace osora::tests
