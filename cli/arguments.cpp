@@ -129,7 +129,9 @@ Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::str
         if (each.value.empty()) {
             app.add_flag_callback(std::string(each.name), [&target] { target = {"true"}; });
         } else {
-            app.add_option(std::string(each.name), target)->take_all()->allow_extra_args(false);
+            std::string names(each.name);
+            if (!each.shorthand.empty()) names += "," + std::string(each.shorthand);
+            app.add_option(names, target)->take_all()->allow_extra_args(false);
         }
     }
     app.add_flag_callback(std::string(kHelp), [&] { arguments.values["--help"] = {"true"}; });

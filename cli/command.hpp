@@ -29,6 +29,7 @@ struct OptionSpec {
     Complete complete = Complete::none;
     bool repeated = false;
     std::string_view choices = {};
+    std::string_view shorthand = {};  // "-o"
 };
 
 struct CommandSpec {

@@ -16,6 +16,9 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec doctor_command();
+[[nodiscard]] CommandSpec topology_show_command();
+[[nodiscard]] CommandSpec topology_diff_command();
+[[nodiscard]] CommandSpec topology_import_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
 [[nodiscard]] CommandSpec history_rebuild_command();

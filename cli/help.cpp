@@ -52,6 +52,7 @@ std::string option_help(OptionSpec const& option) {
     std::string help(option.help);
     if (option.repeated) help += " May be given several times.";
     std::string name(option.name);
+    if (!option.shorthand.empty()) name = fmt::format("{}, {}", option.shorthand, name);
     if (!option.value.empty()) name += fmt::format(" {}", option.value);
     return entry(name, help);
 }

@@ -123,6 +123,16 @@ DevicePath device_path(Machine const& machine, std::string const& a, std::string
     return pci_path(machine, a, b);
 }
 
+std::vector<std::string> switches_over(Machine const& machine, std::string const& address) {
+    PciDevice const* const device = device_at(machine, address);
+    auto bridges = bridges_above(machine, device);
+    if (device == nullptr || device->host.starts_with("cpu")) return bridges;
+    std::vector<std::string> switches;
+    // The topmost is the root port; below it, each switch has an upstream and a downstream port.
+    for (std::size_t i = 1; i + 1 < bridges.size(); i += 2) switches.push_back(bridges[i]);
+    return switches;
+}
+
 PathMatrix path_matrix(Machine const& machine) {
     PathMatrix matrix;
     for (std::size_t i = 0; i < machine.gpus.size(); ++i) {

@@ -36,6 +36,11 @@ struct DevicePath {
 [[nodiscard]] DevicePath device_path(Machine const& machine, std::string const& a,
                                      std::string const& b);
 
+/// PCIe switches above the device at `address`, the nearest first, by the address of their upstream
+/// port. Bridges of the host (root ports) are none.
+[[nodiscard]] std::vector<std::string> switches_over(Machine const& machine,
+                                                     std::string const& address);
+
 /// A column and row of the matrix: a GPU or a card with a PCI address.
 struct MatrixDevice {
     std::string label;  // "GPU0", "mlx5_0", "eth0"

@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "plan calibrate") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon history init logs plan report resume status submit validate watch --help --version"
+        _osora_words "cancel completion config daemon history init logs plan report resume status submit topology validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -60,6 +60,7 @@ _osora() {
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
+    "topology import:--output") _osora_files; return ;;
     "report:--series") _osora_runs; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
     "history:--limit") :; return ;;
@@ -78,6 +79,9 @@ _osora() {
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
         "cancel") _osora_words "--now --json --help" ;;
         "resume") _osora_words "--detach --json --help" ;;
+        "topology show") _osora_words "--json --help" ;;
+        "topology diff") _osora_words "--json --help" ;;
+        "topology import") _osora_words "--output --json --help" ;;
         "report") _osora_words "--series --format --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
@@ -99,12 +103,16 @@ _osora() {
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
     "resume") _osora_runs ;;
+    "topology show") _osora_files ;;
+    "topology diff") _osora_files ;;
+    "topology import") _osora_files ;;
     "report") _osora_runs ;;
     "history") _osora_runs ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
+    "topology") _osora_words "diff import show" ;;
     esac
 }
 complete -F _osora osora

@@ -99,7 +99,10 @@ void unpack_tree(std::string_view text, fs::path const& root) {
 }
 
 RecordedTree::RecordedTree(std::string_view text) {
-    std::string made = fs::temp_directory_path() / "osora-tree-XXXXXX";
+    // Hundreds of small files: in memory where that can be.
+    bool const memory = ::access("/dev/shm", W_OK | X_OK) == 0;
+    std::string made =
+        (memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "osora-tree-XXXXXX";
     if (::mkdtemp(made.data()) == nullptr) throw std::runtime_error("mkdtemp " + made);
     root_ = made;
     unpack_tree(text, root_);

@@ -2,6 +2,7 @@
 
 #include "topology/sources/sysfs_internal.hpp"
 
+#include <algorithm>
 #include <set>
 
 namespace osora::topology {
@@ -39,6 +40,23 @@ std::vector<PciDevice> devices_that_matter(std::filesystem::path const& root,
     return devices;
 }
 
+/// GPUs and cards have the links of their PCI devices, but for cards that told of their own.
+void fill_links(Machine& machine) {
+    auto const device_at = [&](std::string const& address) {
+        auto const found = std::ranges::lower_bound(machine.pci, address, {}, &PciDevice::address);
+        bool const same = found != machine.pci.end() && found->address == address;
+        return same ? &*found : nullptr;
+    };
+    auto const fill = [&](auto& card) {
+        auto const* const device = device_at(card.address);
+        if (device == nullptr) return;
+        if (card.link == PcieLink{}) card.link = device->link;
+        if (card.numa < 0) card.numa = device->numa;
+    };
+    std::ranges::for_each(machine.gpus, fill);
+    std::ranges::for_each(machine.nics, fill);
+}
+
 bool is_nvswitch(PciDevice const& device) {
     return device.vendor == kNvidia && device.pci_class.starts_with(kNvswitch);
 }
@@ -54,8 +72,9 @@ Machine read_machine(std::filesystem::path const& root, std::string const& name)
     sysfs::read_cpus(root, machine);
     auto const pci = sysfs::read_pci(root);
     machine.gpus = sysfs::read_gpus(root, pci);
-    machine.nics = sysfs::read_nics(root);
+    machine.nics = sysfs::read_nics(root, pci);
     machine.pci = devices_that_matter(root, pci, machine);
+    fill_links(machine);
     for (PciDevice const& device : machine.pci) machine.nvswitch |= is_nvswitch(device);
     return machine;
 }

@@ -49,6 +49,8 @@ std::string text_in(fs::path const& file) {
         auto const count = ::read(opened.get(), piece.data(), piece.size());
         if (count <= 0) break;  // an attribute that cannot be told now: EINVAL
         text.append(piece.data(), static_cast<std::size_t>(count));
+        // sysfs gives a page at once: what is shorter has ended.
+        if (static_cast<std::size_t>(count) < piece.size() / 2) break;
     }
     return std::string(trimmed(text));
 }

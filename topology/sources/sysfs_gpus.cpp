@@ -23,8 +23,6 @@ MachineGpu gpu_at(fs::path const& root, std::string const& address) {
     gpu.address = address;
     gpu.name = std::string(line_value(information, "Model:"));
     gpu.uuid = std::string(line_value(information, "GPU UUID:"));
-    gpu.numa = numa_in(device);
-    gpu.link = link_in(device);
     if (auto const model = gpu_model(text_in(device / "device"))) {
         if (gpu.name.empty()) gpu.name = std::string(model->name);
         gpu.compute_capability = model->compute_capability;

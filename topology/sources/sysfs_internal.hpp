@@ -41,8 +41,10 @@ namespace fs = std::filesystem;
 [[nodiscard]] std::map<std::string, PciDevice> read_pci(fs::path const& root);
 void fill_pci_device(fs::path const& root, PciDevice& device);
 
-/// RDMA devices, then the interfaces that belong to none.
-[[nodiscard]] std::vector<Nic> read_nics(fs::path const& root);
+/// RDMA devices, then the interfaces that belong to none. Link and NUMA node are left out of cards
+/// whose folder is a link to a device of `pci`: they are that device's.
+[[nodiscard]] std::vector<Nic> read_nics(fs::path const& root,
+                                         std::map<std::string, PciDevice> const& pci);
 /// By interface: "10.0.0.4/24", "fe80::1/64". proc/net/{route,fib_trie,if_inet6}.
 [[nodiscard]] std::map<std::string, std::vector<std::string>> read_addresses(fs::path const& root);
 

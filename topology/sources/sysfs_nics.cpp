@@ -62,8 +62,6 @@ Interface read_interface(fs::path const& folder, std::string const& name) {
     nic.address = address_of(folder / "device");
     nic.driver = driver_of(folder / "device");
     if (nic.driver.empty()) nic.driver = virtual_driver(folder, name);
-    nic.numa = numa_in(folder / "device");
-    nic.link = link_in(folder / "device");
     nic.up = is_up(folder);
     nic.master = master_of(folder);
     auto const type = number_in(folder / "type").value_or(kTypeEthernet);
@@ -84,6 +82,7 @@ std::vector<Gid> read_gids(fs::path const& port) {
     for (int index = 0, gap = 0; index < kGidsMax && gap < kGidGapMax; ++index) {
         std::string const number = std::to_string(index);
         std::string value = text_in(port / "gids" / number);
+        if (value.empty()) break;  // the table ends
         bool const set = value.find_first_not_of("0:") != std::string::npos;
         gap = set ? 0 : gap + 1;
         if (!set) continue;
@@ -111,6 +110,14 @@ Interfaces::iterator interface_of(Interfaces& interfaces, fs::path const& port, 
     return exact != interfaces.end() ? exact : std::ranges::find_if(interfaces, same_card);
 }
 
+/// Where the folder is a link, the device of `pci` is read for it.
+void read_place(Nic& nic, fs::path const& device, std::map<std::string, PciDevice> const& pci) {
+    std::error_code error;
+    if (nic.address.empty() || (pci.contains(nic.address) && fs::is_symlink(device, error))) return;
+    nic.numa = numa_in(device);
+    nic.link = link_in(device);
+}
+
 Nic read_port(fs::path const& device, fs::path const& port, Interfaces& interfaces) {
     Nic nic;
     nic.device = device.filename().string();
@@ -118,8 +125,6 @@ Nic read_port(fs::path const& device, fs::path const& port, Interfaces& interfac
         static_cast<int>(std::clamp(std::strtol(port.filename().c_str(), nullptr, 10), 1L, 254L));
     nic.address = address_of(device / "device");
     nic.driver = driver_of(device / "device");
-    nic.numa = numa_in(device / "device");
-    nic.link = link_in(device / "device");
     nic.firmware = text_in(device / "fw_ver");
     nic.rate_gbit = rate_gbit(text_in(port / "rate"));
     std::string const state = text_in(port / "state");
@@ -141,7 +146,7 @@ Nic read_port(fs::path const& device, fs::path const& port, Interfaces& interfac
 
 }  // namespace
 
-std::vector<Nic> read_nics(fs::path const& root) {
+std::vector<Nic> read_nics(fs::path const& root, std::map<std::string, PciDevice> const& pci) {
     Interfaces interfaces;
     fs::path const net = root / "sys/class/net";
     std::vector<std::string> const names = names_in(net);
@@ -155,11 +160,14 @@ std::vector<Nic> read_nics(fs::path const& root) {
     for (std::string const& name : names_in(rdma)) {
         for (std::string const& port : names_in(rdma / name / "ports")) {
             nics.push_back(read_port(rdma / name, rdma / name / "ports" / port, interfaces));
+            read_place(nics.back(), rdma / name / "device", pci);
         }
     }
     for (std::string const& name : names) {
         auto const left = interfaces.find(name);
-        if (left != interfaces.end()) nics.push_back(left->second.nic);
+        if (left == interfaces.end()) continue;
+        read_place(left->second.nic, net / name / "device", pci);
+        nics.push_back(left->second.nic);
     }
     auto const addresses = read_addresses(root);
     for (Nic& nic : nics) {

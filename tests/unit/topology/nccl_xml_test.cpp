@@ -1,0 +1,107 @@
+#include "topology/sources/nccl_xml.hpp"
+#include "base/files.hpp"
+#include "tests/kit/recorded_tree.hpp"
+#include "topology/device_path.hpp"
+#include "topology/sources/read_machine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace osora::topology {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+using tests::RecordedTree;
+
+/// A quarter of the DGX A100 file in NVIDIA/nccl issue 1505.
+std::string dgx_text() {
+    return *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/topology/dgx_a100_part.xml");
+}
+
+std::string error(std::string_view text) {
+    auto const result = parse_nccl_xml(text);
+    EXPECT_TRUE(result.has_error()) << text.substr(0, 80);
+    return result.has_error() ? result.error().message : "";
+}
+
+TEST(NcclXml, ReadsWhatNcclDumps) {
+    auto const result = parse_nccl_xml(dgx_text(), "n1");
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    Machine const& machine = *result;
+    EXPECT_EQ(machine.name, "n1");
+    EXPECT_EQ(machine.cpu_vendor, "AuthenticAMD");
+    EXPECT_TRUE(machine.nvswitch);
+    ASSERT_THAT(machine.gpus, SizeIs(1));
+    EXPECT_EQ(machine.gpus[0].name, "NVIDIA A100-SXM4-40GB");
+    EXPECT_EQ(machine.gpus[0].compute_capability, 80);
+    EXPECT_EQ(machine.gpus[0].numa, 3);
+    EXPECT_EQ(machine.gpus[0].link, (PcieLink{0, 16, 0, 16}));  // NCCL tells the maximum alone
+    EXPECT_THAT(machine.gpus[0].nvlinks, ElementsAre(NvlinkPeer{"switch", 12}));
+    ASSERT_THAT(machine.nics, SizeIs(2));
+    EXPECT_EQ(machine.nics[0].interface, "eth0");
+    EXPECT_EQ(machine.nics[0].numa, 0);
+    EXPECT_EQ(machine.nics[1].device, "mlx5_0");
+    EXPECT_EQ(machine.nics[1].rate_gbit, 200);
+    EXPECT_EQ(machine.nics[1].kind, NicKind::infiniband);
+    EXPECT_EQ(path_word(pci_path(machine, "0000:07:00.0", "0000:0c:00.0")), "PXB");
+}
+
+TEST(NcclXml, WhatIsWrittenReadsBackWithTheSamePaths) {
+    for (char const* name : {"dgx_a100", "hgx_h100", "pcie_3090", "cloud_vm"}) {
+        Machine machine = read_machine(RecordedTree::named(name).root());
+        for (auto& gpu : machine.gpus) gpu.nvlinks = {{"switch", 12}};
+        std::string const text = write_nccl_xml(machine);
+        auto const result = parse_nccl_xml(text);
+        ASSERT_TRUE(result.has_value()) << result.error().message << text;
+        EXPECT_THAT(result->gpus, SizeIs(machine.gpus.size()));
+        for (auto const& gpu : machine.gpus) {
+            auto const& same = *std::ranges::find(result->gpus, gpu.address, &MachineGpu::address);
+            EXPECT_EQ(same.nvlinks, gpu.nvlinks);
+            EXPECT_EQ(same.link.max_gt_s, gpu.link.max_gt_s);
+            for (auto const& nic : machine.nics) {
+                if (nic.device.empty()) continue;
+                auto word = path_word(pci_path(machine, gpu.address, nic.address));
+                if (word == "NODE") word = "PHB";  // NCCL knows one host bridge a CPU
+                EXPECT_EQ(path_word(pci_path(*result, gpu.address, nic.address)), word)
+                    << name << gpu.address << nic.device;
+            }
+        }
+        auto const& again = *parse_nccl_xml(write_nccl_xml(*result));
+        EXPECT_EQ(again.gpus, result->gpus);
+        EXPECT_EQ(again.pci.size(), result->pci.size());
+    }
+}
+
+TEST(NcclXml, ErrorsNameTheLine) {
+    std::string const dgx = dgx_text();
+    EXPECT_THAT(error(dgx.substr(0, dgx.size() / 2)), testing::ContainsRegex("^line [0-9]+: "));
+    EXPECT_THAT(error(""), HasSubstr("line 1: "));
+    EXPECT_THAT(error("<graphs version=\"1\"/>"), HasSubstr("no <system>"));
+    EXPECT_EQ(error("<?xml version=\"1.0\"?>\n<!DOCTYPE lolz [<!ENTITY lol \"lol\">]>\n<system/>"),
+              "line 2: a document type is not taken");
+    std::string deep = "<system><cpu numaid=\"0\">";
+    for (int i = 0; i < 20000; ++i) {
+        deep += "\n<pci busid=\"" + std::to_string(1000 + i % 9000) + ":00:0" +
+                std::to_string(i / 9000) + ".0\">";
+    }
+    EXPECT_THAT(error(deep), HasSubstr("line "));  // never closed
+    for (int i = 0; i < 20000; ++i) deep += "</pci>";
+    EXPECT_THAT(error(deep + "</cpu></system>"), HasSubstr("nested deeper than 64"));
+    EXPECT_EQ(error("<system>\n<cpu>\n<pci busid=\"zz\"/></cpu></system>"),
+              "line 3: busid 'zz' is no PCI address");
+    EXPECT_EQ(
+        error(
+            "<system><cpu><pci busid=\"0000:01:00.0\"/>\n<pci busid=\"0:1:0.0\"/></cpu></system>"),
+        "line 2: PCI device 0000:01:00.0 stands twice");
+    EXPECT_THAT(error("<system><cpu><nic><net name=\"a\" speed=\"-1\"/></nic></cpu></system>"),
+                HasSubstr("speed of a"));
+    EXPECT_THAT(error("<system><cpu><nic><net name=\"a\" speed=\"1e999\"/></nic></cpu></system>"),
+                HasSubstr("speed of a"));
+}
+
+}  // namespace
+}  // namespace osora::topology

@@ -1,0 +1,369 @@
+// One list of comparisons for a machine, a GPU, a card and a bridge. Why a slower link matters:
+// NCCL takes the minimum over all ranks of NICs and speeds, and reads max_link_*, not what a link
+// runs at (src/init.cc, src/graph/topo.cc).
+#include "topology/machine_diff.hpp"
+
+#include "base/units.hpp"
+#include "topology/device_path.hpp"
+#include "topology/pcie_speed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace osora::topology {
+namespace {
+
+constexpr double kIdleGtS = 2.5;  // GPUs go down to gen 1 when they have nothing to do
+constexpr double kMemoryTolerance = 0.02;
+constexpr char const* kAllSlow = "the whole job runs at this node's speed";
+
+std::string gt_s(double value) {
+    return fmt::format("{:g} GT/s", value);
+}
+std::string lanes(double value) {
+    return fmt::format("x{:g}", value);
+}
+std::string gbit(double value) {
+    return fmt::format("{:g} Gbit/s", value);
+}
+std::string plain(double value) {
+    return fmt::format("{:g}", value);
+}
+std::string bytes(double value) {
+    return format_bytes(static_cast<std::int64_t>(value));
+}
+
+/// Collects differences below one path.
+struct Collector {
+    std::vector<Difference>& into;
+    std::string path;
+
+    void text(char const* name, std::string const& reference, std::string const& other,
+              std::string const& effect = "") const {
+        if (reference == other || reference.empty() || other.empty()) return;
+        into.push_back({path + name, reference, other, effect, true});
+    }
+    /// 0 and negative numbers are "not known".
+    void number(char const* name, std::pair<double, double> values, std::string (*format)(double),
+                std::string const& effect = "") const {
+        auto const [reference, other] = values;
+        if (reference == other || !(reference > 0) || !(other > 0)) return;
+        into.push_back({path + name, format(reference), format(other), effect, other < reference});
+    }
+    void flag(char const* name, bool reference, bool other, std::string const& effect) const {
+        if (reference == other) return;
+        auto const word = [](bool value) { return value ? "yes" : "no"; };
+        into.push_back({path + name, word(reference), word(other), effect, !other});
+    }
+    /// A NUMA node: 0 is one of them.
+    void numa(int reference, int other) const {
+        if (reference == other || reference < 0 || other < 0) return;
+        into.push_back({path + "numa", fmt::format("node {}", reference),
+                        fmt::format("node {}", other), "traffic takes another way on this node",
+                        true});
+    }
+};
+
+std::string link_effect(PcieLink const& link, double rate_gbit, bool is_gpu) {
+    if (is_gpu && link.current_gt_s == kIdleGtS) {
+        return "may be saving power while idle: look again under load";
+    }
+    std::string const most = fmt::format("moves at most {:.1f} GB/s", pcie_gbyte_s(link));
+    std::string const of =
+        rate_gbit > 0 ? fmt::format(" of the {:g} GB/s of its port", rate_gbit / 8) : "";
+    return most + of + "; NCCL reads max_link_* and does not see it, " + kAllSlow;
+}
+
+void compare_links(Collector const& at, std::pair<PcieLink const&, PcieLink const&> links,
+                   double rate_gbit, bool is_gpu) {
+    auto const& [reference, other] = links;
+    std::string const effect = link_effect(other, rate_gbit, is_gpu);
+    at.number("link.current_gt_s", {reference.current_gt_s, other.current_gt_s}, gt_s, effect);
+    at.number("link.current_width", {reference.current_width, other.current_width}, lanes, effect);
+    at.number("link.max_gt_s", {reference.max_gt_s, other.max_gt_s}, gt_s,
+              "another slot or card, or a limit in the BIOS");
+    at.number("link.max_width", {reference.max_width, other.max_width}, lanes,
+              "another slot or card, or a limit in the BIOS");
+}
+
+// Cards
+
+bool is_compared(Nic const& nic) {
+    return !nic.device.empty() || !nic.address.empty() || nic.driver == "bonding";
+}
+
+std::string nic_name(Nic const& nic) {
+    std::string const name = nic.device.empty() ? nic.interface : nic.device;
+    return nic.port > 1 ? fmt::format("{}:{}", name, nic.port) : name;
+}
+
+std::string nic_summary(Nic const& nic) {
+    std::string text = boost::describe::enum_to_string(nic.kind, "card");
+    if (nic.rate_gbit > 0) text = gbit(nic.rate_gbit) + " " + text;
+    return nic.address.empty() ? text : text + " at " + nic.address;
+}
+
+std::vector<Nic const*> compared_nics(Machine const& machine) {
+    std::vector<Nic const*> nics;
+    for (Nic const& nic : machine.nics) {
+        if (is_compared(nic)) nics.push_back(&nic);
+    }
+    return nics;
+}
+
+/// Index in `other` for each of `reference`: by PCI address and port, then by name.
+std::vector<std::optional<std::size_t>> matched(std::vector<Nic const*> const& reference,
+                                                std::vector<Nic const*> const& other) {
+    std::vector<std::optional<std::size_t>> match(reference.size());
+    std::vector<bool> taken(other.size(), false);
+    auto const take = [&](auto same) {
+        for (std::size_t i = 0; i < reference.size(); ++i) {
+            for (std::size_t j = 0; !match[i] && j < other.size(); ++j) {
+                if (taken[j] || !same(*reference[i], *other[j])) continue;
+                match[i] = j;
+                taken[j] = true;
+            }
+        }
+    };
+    take([](Nic const& a, Nic const& b) {
+        return !a.address.empty() && a.address == b.address && a.port == b.port &&
+               a.device.empty() == b.device.empty();
+    });
+    take([](Nic const& a, Nic const& b) { return nic_name(a) == nic_name(b); });
+    return match;
+}
+
+/// The index that RoCE over IPv4 needs; 0 = there is none. An index of 0 cannot be one: entries 0
+/// and 1 are those of the link-local address.
+int roce_gid_index(Nic const& nic) {
+    for (Gid const& gid : nic.gids) {
+        bool const ipv4 = gid.value.find(":ffff:") != std::string::npos;
+        if (ipv4 && gid.type == "RoCE v2") return gid.index;
+    }
+    return 0;
+}
+
+/// "PIX to GPU3": what is nearest, and how near; farther than a switch, all of a NUMA node are
+/// alike and not named.
+std::string nearest_gpus(Machine const& machine, Nic const& nic) {
+    auto best = PathKind::unknown;
+    std::string names;
+    for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+        auto const kind = pci_path(machine, machine.gpus[i].address, nic.address).kind;
+        if (kind > best || kind == PathKind::unknown) continue;
+        if (kind < best) names.clear();
+        best = kind;
+        names += fmt::format("{}GPU{}", names.empty() ? "" : ",", i);
+    }
+    if (names.empty()) return "";
+    return best <= PathKind::pxb ? path_word({best}) + " to " + names : path_word({best});
+}
+
+void compare_nic(Collector const& at, Nic const& reference, Nic const& other) {
+    at.text("device", reference.device, other.device,
+            "a list in NCCL_IB_HCA names other cards on this node");
+    at.text("interface", reference.interface, other.interface,
+            "NCCL_SOCKET_IFNAME needs another name on this node");
+    at.text("kind", boost::describe::enum_to_string(reference.kind, ""),
+            boost::describe::enum_to_string(other.kind, ""), "nodes may not reach each other");
+    at.flag("up", reference.up, other.up,
+            std::string("a port that is down is left out: ") + kAllSlow);
+    at.number("rate_gbit", {reference.rate_gbit, other.rate_gbit}, gbit, kAllSlow);
+    compare_links(at, {reference.link, other.link}, other.rate_gbit, false);
+    at.numa(reference.numa, other.numa);
+    at.number("mtu", {reference.mtu, other.mtu}, plain,
+              "large packets are cut up or lost between nodes");
+    at.text("driver", reference.driver, other.driver);
+    at.text("firmware", reference.firmware, other.firmware);
+    at.text("master", reference.master, other.master);
+    at.number("gid_index", {roce_gid_index(reference), roce_gid_index(other)}, plain,
+              "NCCL_IB_GID_INDEX needs another value on this node");
+}
+
+void compare_nics(std::vector<Difference>& missing, std::vector<Difference>& found,
+                  Machine const& reference, Machine const& other) {
+    auto const ours = compared_nics(reference);
+    auto const theirs = compared_nics(other);
+    auto const match = matched(ours, theirs);
+    std::vector<bool> extra(theirs.size(), true);
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        std::string const path = "nic." + nic_name(*ours[i]);
+        if (!match[i]) {
+            missing.push_back(
+                {path, nic_summary(*ours[i]), "missing",
+                 std::string("NCCL uses as many cards as the node with the fewest: ") + kAllSlow,
+                 true});
+            continue;
+        }
+        extra[*match[i]] = false;
+        Collector const at{found, path + "."};
+        Nic const& same = *theirs[*match[i]];
+        compare_nic(at, *ours[i], same);
+        if (ours[i]->device.empty() || reference.gpus.size() != other.gpus.size()) continue;
+        at.text("nearest_gpu", nearest_gpus(reference, *ours[i]), nearest_gpus(other, same),
+                "GPUs reach the network by another way than on the other nodes");
+    }
+    for (std::size_t j = 0; j < theirs.size(); ++j) {
+        if (!extra[j]) continue;
+        found.push_back(
+            {"nic." + nic_name(*theirs[j]), "missing", nic_summary(*theirs[j]), "", false});
+    }
+}
+
+// GPUs and bridges
+
+int nvlinks_of(MachineGpu const& gpu) {
+    int links = 0;
+    for (NvlinkPeer const& peer : gpu.nvlinks) links += peer.links;
+    return links;
+}
+
+void compare_gpu(Collector const& at, MachineGpu const& reference, MachineGpu const& other) {
+    at.text("name", reference.name, other.name, "mixed GPUs: all wait for the slowest kind");
+    at.number(
+        "memory_bytes",
+        {static_cast<double>(reference.memory_bytes), static_cast<double>(other.memory_bytes)},
+        bytes, "what fits one GPU may not fit this one");
+    compare_links(at, {reference.link, other.link}, 0, true);
+    at.numa(reference.numa, other.numa);
+    at.number("nvlinks",
+              {static_cast<double>(nvlinks_of(reference)), static_cast<double>(nvlinks_of(other))},
+              plain, kAllSlow);
+    at.flag("nvl_domain", !reference.nvl_domain.empty(), !other.nvl_domain.empty(),
+            "NVLink between nodes is not up on one of them");
+}
+
+void compare_gpus(std::vector<Difference>& missing, std::vector<Difference>& found,
+                  Machine const& reference, Machine const& other) {
+    auto const& ours = reference.gpus;
+    auto const& theirs = other.gpus;
+    auto const index_of = [&](std::string const& address) {
+        return std::ranges::find(theirs, address, &MachineGpu::address) - theirs.begin();
+    };
+    bool const by_address = std::ranges::any_of(ours, [&](MachineGpu const& gpu) {
+        return index_of(gpu.address) < static_cast<std::ptrdiff_t>(theirs.size());
+    });
+    std::vector<bool> extra(theirs.size(), true);
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+        auto const at = by_address ? static_cast<std::size_t>(index_of(ours[i].address)) : i;
+        std::string const path = fmt::format("gpu.{}", i);
+        if (at >= theirs.size()) {
+            missing.push_back({path, fmt::format("{} at {}", ours[i].name, ours[i].address),
+                               "missing", "a rank of this node has no GPU", true});
+            continue;
+        }
+        extra[at] = false;
+        compare_gpu({found, path + "."}, ours[i], theirs[at]);
+    }
+    for (std::size_t j = 0; j < theirs.size(); ++j) {
+        if (!extra[j]) continue;
+        found.push_back({fmt::format("gpu.{}", j), "missing",
+                         fmt::format("{} at {}", theirs[j].name, theirs[j].address), "", false});
+    }
+}
+
+void compare_bridges(std::vector<Difference>& found, Machine const& reference,
+                     Machine const& other) {
+    std::map<std::string, PciDevice const*> theirs;
+    for (PciDevice const& device : other.pci) theirs[device.address] = &device;
+    for (PciDevice const& device : reference.pci) {
+        auto const same = theirs.find(device.address);
+        bool const bridge = device.pci_class.starts_with("0x0604");
+        if (!bridge || same == theirs.end()) continue;
+        Collector const at{found, "pci." + device.address + "."};
+        // What hangs below at idle GPUs goes down with them.
+        if (same->second->link.current_gt_s != kIdleGtS) {
+            compare_links(at, {device.link, same->second->link}, 0, false);
+        }
+        at.text("acs", device.acs, same->second->acs,
+                "with ACS on, traffic between GPU and NIC goes up to the CPU and back");
+    }
+}
+
+void compare_machine(Collector const& at, Machine const& reference, Machine const& other) {
+    at.text("cpu_model", reference.cpu_model, other.cpu_model, "NCCL's tuning differs by CPU");
+    at.number("sockets", {reference.sockets, other.sockets}, plain);
+    at.number("cores", {reference.cores, other.cores}, plain,
+              "loaders and NCCL's threads have less room");
+    at.number("numa_nodes",
+              {static_cast<double>(reference.numa.size()), static_cast<double>(other.numa.size())},
+              plain, "another BIOS setting (NPS, SNC): NCCL sees another machine");
+    auto const ours = static_cast<double>(reference.memory_bytes);
+    auto const theirs = static_cast<double>(other.memory_bytes);
+    if (std::abs(ours - theirs) > kMemoryTolerance * std::max(ours, theirs)) {
+        at.number("memory_bytes", {ours, theirs}, bytes, "a memory module may be missing");
+    }
+    at.text("gpu_driver", reference.gpu_driver, other.gpu_driver, "mixed drivers in one job");
+    at.text("kernel", reference.kernel, other.kernel);
+}
+
+/// `machine` without what is its own, so that equal machines compare equal at once.
+Machine common_part(Machine machine) {
+    machine.name.clear();
+    machine.source.clear();
+    for (MachineGpu& gpu : machine.gpus) {
+        gpu.uuid.clear();
+        if (!gpu.nvl_domain.empty()) gpu.nvl_domain = "yes";
+    }
+    std::erase_if(machine.nics, [](Nic const& nic) { return !is_compared(nic); });
+    for (Nic& nic : machine.nics) {
+        nic.addresses.clear();
+        for (Gid& gid : nic.gids) {
+            gid.value = gid.value.find(":ffff:") != std::string::npos ? ":ffff:" : "";
+        }
+    }
+    return machine;
+}
+
+}  // namespace
+
+std::vector<Difference> diff_machines(Machine const& reference, Machine const& other) {
+    std::vector<Difference> differences;
+    std::vector<Difference> found;
+    compare_gpus(differences, found, reference, other);
+    compare_nics(differences, found, reference, other);
+    compare_bridges(found, reference, other);
+    compare_machine({found, ""}, reference, other);
+    differences.insert(differences.end(), found.begin(), found.end());
+    return differences;
+}
+
+std::vector<MachineGroup> group_machines(std::vector<Machine> const& machines) {
+    constexpr std::size_t kKindsMax = 64;
+    std::vector<MachineGroup> groups;
+    std::vector<Machine> kinds;  // by group, the common part of its first machine
+    for (std::size_t i = 0; i < machines.size(); ++i) {
+        Machine const common = common_part(machines[i]);
+        auto const same = std::ranges::find_if(kinds, [&](Machine const& kind) {
+            return kind == common ||
+                   (kinds.size() < kKindsMax && diff_machines(kind, common).empty());
+        });
+        auto const at = static_cast<std::size_t>(same - kinds.begin());
+        if (same == kinds.end()) {
+            groups.emplace_back();
+            kinds.push_back(common);
+        }
+        groups[at].members.push_back(i);
+    }
+    std::ranges::stable_sort(groups, std::greater(),
+                             [](MachineGroup const& group) { return group.members.size(); });
+    for (std::size_t i = 1; i < groups.size(); ++i) {
+        groups[i].differences =
+            diff_machines(machines[groups[0].members.front()], machines[groups[i].members.front()]);
+    }
+    // Past the limit, a machine may turn out to be equal to the reference after all.
+    for (std::size_t i = groups.size(); i-- > 1;) {
+        if (!groups[i].differences.empty()) continue;
+        auto& members = groups[0].members;
+        members.insert(members.end(), groups[i].members.begin(), groups[i].members.end());
+        std::ranges::sort(members);
+        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return groups;
+}
+
+}  // namespace osora::topology

@@ -1,0 +1,17 @@
+// Private to the parsers: messages that quote what a file holds.
+#pragma once
+
+#include "base/result.hpp"
+
+namespace osora::topology {
+
+/// `error` on one line, without control characters.
+[[nodiscard]] inline Error one_line(Error error) {
+    for (char& each : error.message) {
+        bool const control = (each >= 0 && each < ' ') || each == '\x7f';
+        if (control) each = '?';
+    }
+    return error;
+}
+
+}  // namespace osora::topology

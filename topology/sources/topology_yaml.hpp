@@ -1,0 +1,16 @@
+// Slurm's topology.yaml (25.05 on), which wins over topology.conf. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "topology/fabric.hpp"
+
+#include <string_view>
+
+namespace osora::topology {
+
+/// Of a list of topologies, the one with cluster_default, else the first: tree, block or flat. A
+/// ring becomes a block and a torus the list of its nodes, with a warning. invalid_input names the
+/// line.
+[[nodiscard]] Result<Fabric> parse_topology_yaml(std::string_view text);
+
+}  // namespace osora::topology
