@@ -123,10 +123,11 @@ int run_doctor(Context const& context, Arguments const& arguments) {
     if (evidence.has_error()) {
         auto const& error = evidence.error();
         bool const nothing = error.code == Errc::not_found && !arguments.has("--run");
-        bool const usage = error.code == Errc::invalid_input || error.code == Errc::not_found;
-        return fail(nothing ? kExitUndecided
-                    : usage ? kExitUsage
-                            : exit_code_for(error.code),
+        int const other = exit_code_for(error.code);
+        // 1 would say that there is a fault.
+        return fail(nothing             ? kExitUndecided
+                    : other == kExitBad ? kExitUsage
+                                        : other,
                     error.message);
     }
     auto const diagnosis = doctor::diagnose(*evidence);

@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon history init logs plan report resume status submit topology validate watch --help --version"
+        _osora_words "cancel completion config daemon doctor history init logs plan report resume status submit topology validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -60,6 +60,9 @@ _osora() {
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--epoch") :; return ;;
+    "doctor:--run") _osora_runs; return ;;
+    "doctor:--root") _osora_folders; return ;;
+    "doctor:--probe") _osora_files; return ;;
     "topology import:--output") _osora_files; return ;;
     "report:--series") _osora_runs; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
@@ -79,6 +82,7 @@ _osora() {
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
         "cancel") _osora_words "--now --json --help" ;;
         "resume") _osora_words "--detach --json --help" ;;
+        "doctor") _osora_words "--run --root --probe --json --help" ;;
         "topology show") _osora_words "--json --help" ;;
         "topology diff") _osora_words "--json --help" ;;
         "topology import") _osora_words "--output --json --help" ;;

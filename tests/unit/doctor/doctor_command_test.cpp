@@ -60,6 +60,7 @@ TEST_F(DoctorCommand, WrongInput) {
     EXPECT_EQ(run({"--root", "/no/such/folder"}).status.exit_code, 2);
     EXPECT_EQ(run({"--wrong"}).status.exit_code, 2);
     EXPECT_EQ(run({"--run", "77"}).status.exit_code, 2);
+    EXPECT_EQ(run({"--probe", "/no/such/file.json"}).status.exit_code, 2);
     EXPECT_EQ(run({"--root", state_.root().string()}).status.exit_code, 3);
     auto const tree = RecordedTree::named("cpu_server");
     tree.write("probe.json", "{\"nodes\": [\"a\", ");
