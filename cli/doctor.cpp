@@ -32,8 +32,9 @@ std::map<std::string, std::string> variables_of(Environment const& environment) 
 
 Result<topology::ProbeResult> read_probe(fs::path const& file) {
     constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
-    OSORA_TRY(auto const text, read_file(file, kBytesMax));
-    auto probe = protocol::decode<topology::ProbeResult>(text);
+    auto const text = read_file(file, kBytesMax);
+    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
+    auto probe = protocol::decode<topology::ProbeResult>(*text);
     if (probe.has_error()) return std::move(probe).error().in(file.string());
     return probe;
 }

@@ -166,7 +166,10 @@ Outcome check_settings_differ(Evidence const& evidence) {
             outcome.findings.push_back(
                 {.severity = chooses ? Severity::fault : Severity::warning,
                  .nodes = nodes,
-                 .title = fmt::format("{} is {} here, {} on most nodes", name, value, usual->first),
+                 .title =
+                     usual->second.size() * 2 > evidence.nodes.size()
+                         ? fmt::format("{} is {} here, {} on most nodes", name, value, usual->first)
+                         : fmt::format("{} is {} here, {} elsewhere", name, value, usual->first),
                  .seen = "every rank of a run must have the same",
                  .effect = chooses ? "ranks choose differently: hang, or wrong sums"
                                    : "connections are set up for the smaller of both, or fail",

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 namespace osora::topology::doctor {
 namespace {
@@ -44,6 +45,18 @@ void compare_one(Evidence const& evidence, Mixed const& mixed, Outcome& outcome)
     if (counts.size() < 2) return;
     auto const usual =
         std::ranges::max_element(counts, {}, [](auto const& each) { return each.second; });
+    std::size_t known = 0;
+    for (auto const& [version, count] : counts) known += count;
+    if (usual->second * 2 <= known) {
+        outcome.findings.push_back(
+            {.severity = mixed.severity,
+             .title = fmt::format("Nodes have different versions of {}", mixed.word),
+             .seen = fmt::format("{}", fmt::join(std::views::keys(counts), ", ")),
+             .effect = std::string(mixed.effect),
+             .fix = mixed.severity == Severity::info ? "" : "bring all nodes to one version",
+             .impact = mixed.impact});
+        return;
+    }
     for (auto const& node : evidence.nodes) {
         auto const version = version_of(node, name);
         if (version.empty() || version == usual->first) continue;
