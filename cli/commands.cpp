@@ -21,6 +21,7 @@ std::vector<CommandSpec> command_table() {
         nccl_fit_command(),
         nccl_model_command(),
         nccl_predict_command(),
+        doctor_command(),
         topology_show_command(),
         topology_diff_command(),
         topology_import_command(),

@@ -19,6 +19,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();
+[[nodiscard]] CommandSpec doctor_command();
 [[nodiscard]] CommandSpec topology_show_command();
 [[nodiscard]] CommandSpec topology_diff_command();
 [[nodiscard]] CommandSpec topology_import_command();

@@ -1,0 +1,182 @@
+// osora doctor: what is wrong with this machine, with recorded machines, or with a run.
+#include "cli/commands.hpp"
+#include "cli/doctor_run.hpp"
+#include "cli/doctor_text.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/history_access.hpp"
+#include "cli/json_output.hpp"
+#include "cli/run_file_command.hpp"
+#include "db/queries.hpp"
+#include "topology/doctor/collect.hpp"
+#include "topology/doctor/rule.hpp"
+
+#include "base/files.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+namespace doctor = topology::doctor;
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> variables_of(Environment const& environment) {
+    std::map<std::string, std::string> variables;
+    for (std::string const& entry : environment) {
+        auto const equals = entry.find('=');
+        if (equals == std::string::npos) continue;
+        variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+    return variables;
+}
+
+Result<topology::ProbeResult> read_probe(fs::path const& file) {
+    constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
+    auto const text = read_file(file, kBytesMax);
+    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
+    auto probe = protocol::decode<topology::ProbeResult>(*text);
+    if (probe.has_error()) return std::move(probe).error().in(file.string());
+    return probe;
+}
+
+/// Versions of runs that ended well here. A history that cannot be read proves nothing.
+std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& state) {
+    constexpr int kRunsMax = 20;
+    std::vector<std::map<std::string, std::string>> proven;
+    std::error_code error;
+    if (!fs::exists(state / "history.db", error)) return proven;
+    auto const history = open_history(state);
+    if (history.has_error()) return proven;
+    auto const runs = db::list_runs(*history->store, "", kRunsMax);
+    if (runs.has_error()) return proven;
+    for (auto const& each : *runs) {
+        if (each.run.verdict != protocol::Verdict::ok) continue;
+        auto const loaded = db::load_run(*history->store, each.run.run_id);
+        if (loaded.has_error()) continue;
+        std::map<std::string, std::string> versions;
+        for (auto const& [fact, name] : {std::pair{"torch", "libtorch"},
+                                         {"nccl", "nccl"},
+                                         {"cuda", "cuda"},
+                                         {"driver", "driver"},
+                                         {"ffmpeg", "ffmpeg"},
+                                         {"colossalai", "colossalai"}}) {
+            auto const found = loaded->software.find(fact);
+            if (found != loaded->software.end()) versions[name] = found->second;
+        }
+        if (!versions.empty()) proven.push_back(std::move(versions));
+    }
+    return proven;
+}
+
+Result<doctor::Evidence> collect(Context const& context, Arguments const& arguments) {
+    doctor::Evidence evidence;
+    auto const root = arguments.value("--root");
+    auto const run = arguments.value("--run");
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    if (root) {
+        OSORA_TRY(evidence, doctor::read_evidence(*root));
+    } else {
+        evidence.proven = proven_versions(state);
+    }
+    if (run) {
+        OSORA_TRY(auto const folder, find_run(state, *run));
+        OSORA_TRY_VOID(add_run_evidence(folder, evidence));
+    }
+    if (!root) {
+        auto here = doctor::read_this_node(variables_of(context.environment));
+        auto const same = std::ranges::find(evidence.nodes, here.name, &doctor::NodeEvidence::name);
+        if (same != evidence.nodes.end()) {
+            // The run's ranks know their own settings and limits; this shell's are others.
+            same->machine = std::move(here.machine);
+            same->modules = std::move(here.modules);
+            same->shm_bytes = here.shm_bytes;
+            for (auto& [name, version] : here.versions) same->versions.emplace(name, version);
+        } else if (!run) {
+            evidence.nodes.push_back(std::move(here));
+        }
+    }
+    if (auto const file = arguments.value("--probe")) {
+        OSORA_TRY(evidence.probe, read_probe(*file));
+    } else if (root) {
+        std::error_code error;
+        fs::path const beside = fs::path(*root) / "probe.json";
+        if (fs::exists(beside, error)) {
+            OSORA_TRY(evidence.probe, read_probe(beside));
+        }
+    }
+    return evidence;
+}
+
+protocol::json::object to_object(doctor::Finding const& finding) {
+    return {{"severity", protocol::to_json(finding.severity)},
+            {"where", finding.where},
+            {"nodes", protocol::to_json(finding.nodes)},
+            {"rule", finding.rule},
+            {"title", finding.title},
+            {"seen", protocol::bytes_to_json(finding.seen)},
+            {"effect", finding.effect},
+            {"fix", finding.fix},
+            {"threads", protocol::to_json(finding.threads)}};
+}
+
+int run_doctor(Context const& context, Arguments const& arguments) {
+    auto const evidence = collect(context, arguments);
+    if (evidence.has_error()) {
+        auto const& error = evidence.error();
+        bool const nothing = error.code == Errc::not_found && !arguments.has("--run");
+        int const other = exit_code_for(error.code);
+        // 1 would say that there is a fault.
+        return fail(nothing             ? kExitUndecided
+                    : other == kExitBad ? kExitUsage
+                                        : other,
+                    error.message);
+    }
+    auto const diagnosis = doctor::diagnose(*evidence);
+    if (arguments.has("--json")) {
+        protocol::json::array findings;
+        for (auto const& each : diagnosis.findings) findings.push_back(to_object(each));
+        print_json("doctor", {{"findings", findings},
+                              {"faults", diagnosis.count(doctor::Severity::fault)},
+                              {"warnings", diagnosis.count(doctor::Severity::warning)},
+                              {"rules_checked", diagnosis.rules_checked},
+                              {"skipped", protocol::to_json(diagnosis.skipped)},
+                              {"nodes", diagnosis.nodes}});
+    } else {
+        fmt::print("{}", doctor_text(diagnosis));
+    }
+    return diagnosis.count(doctor::Severity::fault) > 0 ? kExitBad : kExitOk;
+}
+
+}  // namespace
+
+CommandSpec doctor_command() {
+    return {.name = "doctor",
+            .summary = "what is wrong with this machine, a cluster or a run",
+            .details =
+                "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
+                "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
+                "Without options it looks at this machine. "
+                "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
+                "a fault; warnings alone give 0; 3 when there was nothing to look at.",
+            .example =
+                "osora doctor\nosora doctor --root /srv/recorded --probe probe.json\n"
+                "osora doctor --run 42",
+            .positionals = {},
+            .options = {{.name = "--run",
+                         .value = "RUN",
+                         .help = "Also a run: its facts, health and NCCL's lines in its logs.",
+                         .complete = Complete::run},
+                        {.name = "--root",
+                         .value = "DIR",
+                         .help = "Recorded machines instead of this one: a tree with proc/, sys/ "
+                                 "and etc/, or a folder with one for each node.",
+                         .complete = Complete::folder},
+                        {.name = "--probe",
+                         .value = "FILE",
+                         .help = "A probe's result; without it DIR/probe.json where there is one.",
+                         .complete = Complete::file},
+                        json_option()},
+            .run = run_doctor};
+}
+
+}  // namespace osora::cli

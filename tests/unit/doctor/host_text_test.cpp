@@ -1,0 +1,110 @@
+#include "topology/doctor/host_text.hpp"
+
+#include "base/units.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::topology::doctor {
+namespace {
+
+TEST(Limits, OfAProcess) {
+    auto const limits = parse_limits(
+        "Limit                     Soft Limit           Hard Limit           Units     \n"
+        "Max open files            1024                 1048576              files     \n"
+        "Max locked memory         65536                unlimited            bytes     \n");
+    EXPECT_EQ(limits.open_files, 1048576);
+    EXPECT_EQ(limits.memlock_bytes, 65536);
+    EXPECT_EQ(parse_limits("Max locked memory  unlimited unlimited bytes").memlock_bytes,
+              kUnlimited);
+    for (char const* bad : {"", "Max locked memory", "Max locked memory  x y bytes"}) {
+        EXPECT_EQ(parse_limits(bad).memlock_bytes, kNotKnown) << bad;
+    }
+}
+
+TEST(Limits, OfLimitsConf) {
+    auto const limits = parse_security_limits(
+        "# comment\n* soft memlock 64\nroot - memlock unlimited\n* - nofile 4096  # files\n");
+    EXPECT_EQ(limits.memlock_bytes, 65536);
+    EXPECT_EQ(limits.open_files, 4096);
+}
+
+TEST(Shm, SizeOfItsMount) {
+    EXPECT_EQ(shm_bytes_of("shm /dev/shm tmpfs rw,nosuid,size=65536k 0 0\n", 0), 64 * kMiB);
+    EXPECT_EQ(shm_bytes_of("tmpfs /dev/shm tmpfs rw,size=16g,mode=777 0 0", 0), 16 * kGiB);
+    EXPECT_EQ(shm_bytes_of("tmpfs /dev/shm tmpfs rw,nosuid 0 0", 8 * kGiB), 4 * kGiB);
+    EXPECT_EQ(shm_bytes_of("tmpfs /run tmpfs rw,size=1k 0 0", 8 * kGiB), 0);
+}
+
+TEST(Acs, OfLspci) {
+    auto const acs = acs_of_lspci(
+        "16:1c.0 PCI bridge: Broadcom / LSI Device c030\n"
+        "\tCapabilities: [b70 v1] Access Control Services\n"
+        "\t\tACSCap:\tSrcValid+ TransBlk+ ReqRedir+ CmpltRedir+\n"
+        "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+\n"
+        "0001:17:00.0 Infiniband controller: Mellanox\n"
+        "\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir-\n"
+        "Not a device\n\t\tACSCtl:\tSrcValid+\n");
+    EXPECT_EQ(acs.size(), 2u);
+    EXPECT_EQ(acs.at("0000:16:1c.0"), "on");
+    EXPECT_EQ(acs.at("0001:17:00.0"), "off");
+}
+
+TEST(Iommu, OfTheCommandLine) {
+    EXPECT_EQ(iommu_of_cmdline("ro quiet"), Iommu::not_known);
+    EXPECT_EQ(iommu_of_cmdline("ro intel_iommu=on quiet"), Iommu::translated);
+    EXPECT_EQ(iommu_of_cmdline("ro intel_iommu=on iommu=pt"), Iommu::passthrough);
+    EXPECT_EQ(iommu_of_cmdline("amd_iommu=off"), Iommu::off);
+}
+
+TEST(NvidiaSmi, ClocksErrorsFabric) {
+    auto const report = parse_nvidia_smi(
+        "==============NVSMI LOG==============\n\n"
+        "Driver Version                            : 550.54.15\n"
+        "GPU 00000000:1B:00.0\n"
+        "    Clocks Event Reasons\n"
+        "        HW Slowdown                       : Active\n"
+        "            HW Thermal Slowdown           : Active\n"
+        "            HW Power Brake Slowdown       : Not Active\n"
+        "    Utilization\n"
+        "        Gpu                               : 97 %\n"
+        "    ECC Errors\n"
+        "        Volatile\n"
+        "            SRAM Uncorrectable Parity     : 0\n"
+        "            DRAM Uncorrectable            : 2\n"
+        "        Aggregate\n"
+        "            DRAM Uncorrectable            : 9\n"
+        "    Temperature\n"
+        "        GPU Current Temp                  : 88 C\n"
+        "    Clocks\n"
+        "        Graphics                          : 1200 MHz\n"
+        "        SM                                : 1200 MHz\n"
+        "    Max Clocks\n"
+        "        SM                                : 1980 MHz\n"
+        "    Fabric\n"
+        "        State                             : In Progress\n"
+        "GPU 00000000:2B:00.0\n"
+        "    Fabric\n"
+        "        State                             : Completed\n");
+    ASSERT_EQ(report.gpus.size(), 2u);
+    auto const& gpu = report.gpus[0];
+    EXPECT_EQ(gpu.throttle_reasons, 0x48);
+    EXPECT_EQ(gpu.temperature_c, 88);
+    EXPECT_EQ(gpu.sm_mhz, 1200);
+    EXPECT_DOUBLE_EQ(gpu.utilisation, 0.97);
+    EXPECT_EQ(gpu.ecc_uncorrected, 2);
+    EXPECT_EQ(report.fabric_state, "In Progress");
+    EXPECT_TRUE(parse_nvidia_smi("nothing").gpus.empty());
+}
+
+TEST(Dmesg, Xids) {
+    auto const xids = xids_of_dmesg(
+        "[ 9.1] NVRM: Xid (PCI:0000:3B:00): 79, pid=0, GPU has fallen off the bus.\n"
+        "[ 9.2] NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed\n"
+        "[ 9.3] NVRM: Xid (PCI:0000:3b:00\n");
+    ASSERT_EQ(xids.size(), 1u);
+    EXPECT_THAT(xids.at("0000:3b:00"), testing::ElementsAre(79, 154));
+}
+
+}  // namespace
+}  // namespace osora::topology::doctor

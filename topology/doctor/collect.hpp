@@ -1,0 +1,31 @@
+// Reads evidence from files below a root directory: "/" of this machine, a recorded tree of a node,
+// or a folder of such trees. Files that are missing leave what they would tell "not known".
+#pragma once
+
+#include "base/result.hpp"
+#include "topology/doctor/evidence.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace osora::topology::doctor {
+
+/// This machine, with the environment of this process.
+[[nodiscard]] NodeEvidence read_this_node(std::map<std::string, std::string> const& environment);
+
+/// A recorded tree: proc/, sys/, etc/ as on the machine, and what was recorded beside them:
+/// environ (or proc/self/environ), lspci.txt, nvidia-smi.txt (-q), dmesg.txt, versions.txt ("nccl
+/// 2.21.5"), *.log and logs/*.log (NCCL's lines). `name`: "" = its host name.
+[[nodiscard]] NodeEvidence read_recorded_node(std::filesystem::path const& root,
+                                              std::string const& name);
+
+/// `path` is such a tree, or holds one in each sub-folder, or in nodes/NAME. Beside them may lie
+/// slurm/config.txt (scontrol show config) and *.log files of several hosts. invalid_input: no such
+/// folder; not_found: nothing in it that a node leaves.
+[[nodiscard]] Result<Evidence> read_evidence(std::filesystem::path const& path);
+
+/// AuthInfo and JobRequeue of `scontrol show config`, or of slurm.conf.
+[[nodiscard]] SlurmEvidence parse_slurm_config(std::string const& text);
+
+}  // namespace osora::topology::doctor

@@ -1,0 +1,233 @@
+#include "topology/doctor/host_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+namespace osora::topology::doctor {
+namespace {
+
+using View = std::string_view;
+
+View trimmed(View text) {
+    auto const first = text.find_first_not_of(" \t\r\n");
+    if (first == View::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+template <class Take>
+void each_line(View text, Take const& take) {
+    while (!text.empty()) {
+        std::size_t const end = std::min(text.find('\n'), text.size());
+        take(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+}
+
+std::vector<View> words_of(View line) {
+    std::vector<View> words;
+    for (line = trimmed(line); !line.empty() && words.size() < 64; line = trimmed(line)) {
+        std::size_t const end = std::min(line.find_first_of(" \t"), line.size());
+        words.push_back(line.substr(0, end));
+        line.remove_prefix(end);
+    }
+    return words;
+}
+
+std::optional<std::int64_t> number(View text) {
+    std::int64_t value = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < 0) return {};
+    return value;
+}
+
+/// "unlimited", "infinity", "-1", or a number.
+std::int64_t limit(View text, std::int64_t unit = 1) {
+    if (text == "unlimited" || text == "infinity" || text == "-1") return kUnlimited;
+    auto const value = number(text);
+    constexpr std::int64_t kMost = std::int64_t{1} << 50;
+    return value && *value <= kMost ? *value * unit : value ? kUnlimited : kNotKnown;
+}
+
+/// The number that a value like "84 C" or "1980 MHz" starts with.
+double leading(View text) {
+    double value = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && std::isfinite(value) ? value : std::nan("");
+}
+
+bool is_hex(View text) {
+    return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == View::npos;
+}
+
+std::string lower(View text) {
+    std::string result(text);
+    for (char& each : result) {
+        if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+    }
+    return result;
+}
+
+/// "0000:1b:00.0" of a line of lspci that begins a device: "1b:00.0 PCI bridge: ...".
+std::string lspci_address(View line) {
+    View const word = line.substr(0, line.find(' '));
+    std::size_t const dot = word.rfind('.'), colon = word.rfind(':');
+    bool const shaped = dot != View::npos && colon != View::npos && dot == colon + 3 &&
+                        dot + 2 == word.size() && is_hex(word.substr(colon + 1, 2)) &&
+                        is_hex(word.substr(dot + 1)) && colon >= 2 &&
+                        is_hex(word.substr(colon - 2, 2));
+    if (!shaped) return {};
+    if (word.size() == 7) return "0000:" + lower(word);
+    return word.size() == 12 && is_hex(word.substr(0, 4)) ? lower(word) : std::string();
+}
+
+}  // namespace
+
+ProcessLimits parse_limits(View text) {
+    ProcessLimits limits;
+    each_line(text, [&](View line) {
+        for (auto const& [name, is_memlock] :
+             {std::pair{View("Max locked memory"), true}, {View("Max open files"), false}}) {
+            if (!line.starts_with(name)) continue;
+            auto const words = words_of(line.substr(name.size()));
+            if (words.size() < 2) continue;
+            (is_memlock ? limits.memlock_bytes : limits.open_files) =
+                limit(words[is_memlock ? 0 : 1]);
+        }
+    });
+    return limits;
+}
+
+ProcessLimits parse_security_limits(View text) {
+    ProcessLimits limits;
+    each_line(text, [&](View line) {
+        auto const words = words_of(line.substr(0, line.find('#')));
+        if (words.size() < 4 || (words[0] != "*" && words[0] != "root")) return;
+        if (words[0] == "root") return;  // ranks are not root's
+        bool const soft = words[1] == "soft" || words[1] == "-";
+        bool const hard = words[1] == "hard" || words[1] == "-";
+        if (words[2] == "memlock" && soft) limits.memlock_bytes = limit(words[3], 1024);
+        if (words[2] == "nofile" && hard) limits.open_files = limit(words[3]);
+    });
+    return limits;
+}
+
+std::int64_t shm_bytes_of(View mounts, std::int64_t memory_bytes) {
+    std::int64_t bytes = 0;
+    each_line(mounts, [&](View line) {
+        auto const words = words_of(line);
+        if (words.size() < 4 || words[1] != "/dev/shm" || words[2] != "tmpfs") return;
+        bytes = memory_bytes / 2;
+        std::size_t const at = words[3].find("size=");
+        if (at == View::npos) return;
+        View text = words[3].substr(at + 5);
+        text = text.substr(0, text.find(','));
+        std::int64_t unit = 1;
+        if (text.ends_with('k')) unit = 1024;
+        if (text.ends_with('m')) unit = 1 << 20;
+        if (text.ends_with('g')) unit = 1 << 30;
+        if (unit > 1) text.remove_suffix(1);
+        auto const value = number(text);
+        if (value && *value < (std::int64_t{1} << 40)) bytes = *value * unit;
+    });
+    return bytes;
+}
+
+std::map<std::string, std::string> acs_of_lspci(View text) {
+    std::map<std::string, std::string> acs;
+    std::string device;
+    each_line(text, [&](View line) {
+        if (!line.empty() && line.front() != ' ' && line.front() != '\t') {
+            device = lspci_address(line);
+            return;
+        }
+        std::size_t const at = line.find("ACSCtl:");
+        if (at == View::npos || device.empty()) return;
+        acs[device] = line.find("SrcValid+", at) != View::npos ? "on" : "off";
+    });
+    return acs;
+}
+
+Iommu iommu_of_cmdline(View cmdline) {
+    Iommu iommu = Iommu::not_known;
+    bool passthrough = false;
+    for (View const word : words_of(cmdline)) {
+        if (word == "iommu=pt" || word == "iommu.passthrough=1") passthrough = true;
+        if (word == "intel_iommu=off" || word == "amd_iommu=off" || word == "iommu=off") {
+            iommu = Iommu::off;
+        }
+        if (word == "intel_iommu=on" || word.starts_with("intel_iommu=on,")) {
+            iommu = Iommu::translated;
+        }
+    }
+    return passthrough && iommu != Iommu::off ? Iommu::passthrough : iommu;
+}
+
+namespace {
+
+void read_smi_line(SmiReport& report, View key, View value) {
+    GpuState& gpu = report.gpus.back();
+    bool const active = value == "Active";
+    if (key == "GPU Current Temp") gpu.temperature_c = leading(value);
+    if (key == "SM" && value.ends_with("MHz") && std::isnan(gpu.sm_mhz))
+        gpu.sm_mhz = leading(value);
+    if (key == "Gpu" && value.ends_with('%')) gpu.utilisation = leading(value) / 100;
+    if (key == "HW Slowdown" && active) gpu.throttle_reasons |= 0x8;
+    if (key == "SW Thermal Slowdown" && active) gpu.throttle_reasons |= 0x20;
+    if (key == "HW Thermal Slowdown" && active) gpu.throttle_reasons |= 0x40;
+    if (key == "HW Power Brake Slowdown" && active) gpu.throttle_reasons |= 0x80;
+}
+
+}  // namespace
+
+SmiReport parse_nvidia_smi(View text) {
+    constexpr std::size_t kGpusMax = 1024;
+    SmiReport report;
+    std::string section;
+    each_line(text, [&](View line) {
+        bool const first_column = !line.empty() && line.front() != ' ' && line.front() != '\t';
+        if (first_column && line.starts_with("GPU ") && report.gpus.size() < kGpusMax) {
+            report.gpus.push_back({.gpu = static_cast<int>(report.gpus.size())});
+            section.clear();
+        }
+        if (report.gpus.empty()) return;
+        std::size_t const colon = line.find(" : ");
+        if (colon == View::npos) {
+            section = std::string(trimmed(line).substr(0, 64));
+            return;
+        }
+        View const key = trimmed(line.substr(0, colon)), value = trimmed(line.substr(colon + 3));
+        if (section == "Fabric" && key == "State") {
+            bool const well = value == "Completed" || value == "N/A";
+            if (report.fabric_state.empty() || !well) report.fabric_state = value.substr(0, 32);
+        }
+        if (section == "Volatile" && key.find("Uncorrectable") != View::npos) {
+            report.gpus.back().ecc_uncorrected += number(value).value_or(0);
+        }
+        // "Clocks" is what runs now; applications' and maximum clocks follow in their own sections.
+        if (key == "SM" && section != "Clocks") return;
+        read_smi_line(report, key, value);
+    });
+    return report;
+}
+
+std::map<std::string, std::vector<int>> xids_of_dmesg(View text) {
+    constexpr std::size_t kKept = 64;
+    std::map<std::string, std::vector<int>> xids;
+    each_line(text, [&](View line) {
+        std::size_t const at = line.find("Xid (PCI:");
+        if (at == View::npos) return;
+        View const rest = line.substr(at + View("Xid (PCI:").size());
+        std::size_t const close = rest.find("):");
+        if (close == View::npos || close > 16 || xids.size() >= kKept) return;
+        View const code = trimmed(rest.substr(close + 2));
+        auto const xid = number(code.substr(0, code.find_first_not_of("0123456789")));
+        auto& list = xids[lower(rest.substr(0, close))];
+        if (xid && *xid < 10'000 && list.size() < kKept) list.push_back(static_cast<int>(*xid));
+    });
+    return xids;
+}
+
+}  // namespace osora::topology::doctor

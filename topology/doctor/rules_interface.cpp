@@ -1,0 +1,289 @@
+// Rules about the interfaces that TCP goes over: rows 2 and 22, and their MTU.
+#include "topology/doctor/rules_internal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace osora::topology::doctor {
+namespace {
+
+/// Between containers or virtual machines of one host: no way to another node.
+bool is_host_internal(std::string_view name) {
+    for (std::string_view each :
+         {"docker", "virbr", "veth", "br-", "cni", "lxc", "vmnet", "podman"}) {
+        if (name.starts_with(each)) return true;
+    }
+    return false;
+}
+
+std::vector<Nic const*> interfaces(NodeEvidence const& node) {
+    std::vector<Nic const*> list;
+    if (!node.machine) return list;
+    for (auto const& each : node.machine->nics) {
+        if (!each.interface.empty()) list.push_back(&each);
+    }
+    return list;
+}
+
+/// Of those that `chosen` allows, the ones that are up; of all when it is nullptr.
+std::vector<Nic const*> usable(NodeEvidence const& node, NameFilter const* chosen) {
+    auto list = interfaces(node);
+    bool const addresses = std::ranges::any_of(
+        list, [](Nic const* each) { return !each->addresses.empty() && each->interface != "lo"; });
+    std::erase_if(list, [&](Nic const* each) {
+        bool const out = chosen != nullptr && !chosen->matches(each->interface);
+        bool const nowhere = each->interface == "lo" || !each->up;
+        return out || nowhere || (addresses && each->addresses.empty());
+    });
+    return list;
+}
+
+double fastest(std::vector<Nic const*> const& list) {
+    double rate = 0;
+    for (auto const* each : list) {
+        if (!is_host_internal(each->interface)) rate = std::max(rate, each->rate_gbit);
+    }
+    return rate;
+}
+
+std::string names_of(std::vector<Nic const*> const& list) {
+    std::vector<std::string> names;
+    for (auto const* each : list) {
+        names.push_back(each->rate_gbit > 0
+                            ? fmt::format("{} ({})", each->interface, rate_text(each->rate_gbit))
+                            : each->interface);
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string best_name(NodeEvidence const& node) {
+    auto const list = usable(node, nullptr);
+    double const rate = fastest(list);
+    for (auto const* each : list) {
+        if (!is_host_internal(each->interface) && each->rate_gbit == rate) return each->interface;
+    }
+    return "INTERFACE";
+}
+
+struct Choice {
+    NodeEvidence const& node;
+    std::string variable;  // "NCCL_SOCKET_IFNAME"
+    std::string value, origin;
+    NameFilter filter;
+    bool carries_data;  // no RDMA: the gradients go over it
+};
+
+Finding wrong(Choice const& choice, std::string title, std::string seen) {
+    std::string const exact = choice.variable == "NCCL_SOCKET_IFNAME" ? "=" : "";
+    std::string const best = best_name(choice.node);
+    std::string const fix =
+        choice.variable == "NCCL_SOCKET_IFNAME"
+            ? fmt::format("--set nccl.{}=\"{}{}\"", choice.variable, exact, best)
+            : fmt::format("--set worker.env.{}={}", choice.variable, best);
+    return {.severity = Severity::fault,
+            .nodes = {choice.node.name},
+            .title = std::move(title),
+            .seen = fmt::format("{}={} from {}; {}", choice.variable, choice.value, choice.origin,
+                                seen),
+            .effect = "the run hangs when it connects",
+            .fix = fix,
+            .impact = 1};
+}
+
+/// Prefixes that catch more than they name: eth1 also takes eth10.
+void check_prefix(Choice const& choice, Outcome& outcome) {
+    if (choice.filter.exact || choice.filter.exclude) return;
+    for (auto const& name : choice.filter.names) {
+        std::vector<std::string> caught;
+        bool itself = false;
+        for (auto const* each : usable(choice.node, &choice.filter)) {
+            if (each->interface == name) itself = true;
+            if (each->interface != name && each->interface.starts_with(name)) {
+                caught.push_back(each->interface);
+            }
+        }
+        if (!itself || caught.empty()) continue;
+        outcome.findings.push_back(
+            {.severity = Severity::warning,
+             .nodes = {choice.node.name},
+             .title = fmt::format("{}={} also takes {}", choice.variable, choice.value,
+                                  fmt::join(caught, ", ")),
+             .seen = "a name stands for all that begin with it; from " + choice.origin,
+             .effect = "traffic may go over the other one",
+             .fix = fmt::format("--set nccl.{}=\"={}\"", choice.variable, choice.value),
+             .impact = 0.2});
+    }
+}
+
+void check_choice(Evidence const& evidence, Choice const& choice, Outcome& outcome) {
+    auto const all = interfaces(choice.node);
+    if (all.empty()) return;
+    auto const list = usable(choice.node, &choice.filter);
+    if (list.empty()) {
+        bool const known = std::ranges::any_of(
+            all, [&](Nic const* each) { return choice.filter.matches(each->interface); });
+        if (known && !many_nodes(evidence)) return;  // the loopback will do for one node
+        outcome.findings.push_back(wrong(
+            choice, fmt::format("{} names no interface that leads to other nodes", choice.variable),
+            known ? "it is down, without an address, or the loopback"
+                  : "there are " + names_of(usable(choice.node, nullptr))));
+        return;
+    }
+    bool const internal = std::ranges::all_of(
+        list, [](Nic const* each) { return is_host_internal(each->interface); });
+    if (internal) {
+        outcome.findings.push_back(
+            wrong(choice, fmt::format("{} names a bridge inside the host", choice.variable),
+                  names_of(list)));
+        return;
+    }
+    double const chosen = fastest(list), best = fastest(usable(choice.node, nullptr));
+    if (chosen > 0 && best >= 2 * chosen) {
+        auto finding = wrong(choice, fmt::format("{} takes a slow interface", choice.variable),
+                             fmt::format("{}, but {} has {}", names_of(list),
+                                         best_name(choice.node), rate_text(best)));
+        finding.severity = choice.carries_data ? Severity::fault : Severity::warning;
+        finding.effect = choice.carries_data
+                             ? fmt::format("gradients at 1/{:.0f} of the speed", best / chosen)
+                             : "start and control messages are slower";
+        finding.impact = choice.carries_data ? 1 - chosen / best : 0.1;
+        outcome.findings.push_back(std::move(finding));
+    }
+    check_prefix(choice, outcome);
+}
+
+void check_log(NodeEvidence const& node, Outcome& outcome) {
+    auto names = node.log.socket_interfaces;
+    if (!node.log.bootstrap_interface.empty()) names.insert(node.log.bootstrap_interface);
+    for (auto const& each : names) {
+        if (!is_host_internal(each)) continue;
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {node.name},
+             .title = fmt::format("NCCL took {}, a bridge inside the host", each),
+             .seen = "log: NET/Socket or Bootstrap : Using " + each,
+             .effect = "other nodes cannot be reached over it: hang",
+             .fix = fmt::format("--set nccl.NCCL_SOCKET_IFNAME=\"={}\"", best_name(node)),
+             .impact = 1});
+    }
+}
+
+/// Gbit/s of a node over each interface that the probe tried; medians.
+std::map<std::string, double> measured(ProbeResult const& probe, int node) {
+    std::map<std::string, std::vector<double>> samples;
+    for (auto const& each : probe.pairs) {
+        if (each.stage != ProbeStage::interface_one || each.from != node) continue;
+        if (each.interface.empty() || !(each.seconds > 0)) continue;
+        samples[each.interface].push_back(static_cast<double>(each.size_bytes) * 8e-9 /
+                                          each.seconds);
+    }
+    std::map<std::string, double> medians;
+    for (auto& [name, values] : samples) {
+        std::ranges::nth_element(values,
+                                 values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+        medians[name] = values[values.size() / 2];
+    }
+    return medians;
+}
+
+void check_probe(ProbeResult const& probe, Outcome& outcome) {
+    std::vector<std::string> used;
+    for (auto const& each : probe.scores) {
+        if (!each.interface.empty()) used.push_back(each.interface);
+    }
+    auto const usual = majority(used);
+    for (std::size_t i = 0; i < std::min(probe.scores.size(), probe.nodes.size()); ++i) {
+        auto const& score = probe.scores[i];
+        auto const rates = measured(probe, static_cast<int>(i));
+        auto const own = rates.find(score.interface);
+        auto const best =
+            std::ranges::max_element(rates, {}, [](auto const& each) { return each.second; });
+        bool const slower = own != rates.end() && best->second > 1.25 * own->second;
+        bool const odd =
+            usual && !score.interface.empty() && score.interface != *usual && score.bad;
+        if (!slower && !odd) continue;
+        std::string const better = slower ? best->first : *usual;
+        std::string const seen =
+            slower ? fmt::format("{} measured {}, {} {}", score.interface, rate_text(own->second),
+                                 best->first, rate_text(best->second))
+                   : fmt::format("the others use {}; {:.2f} of the median bandwidth", *usual,
+                                 score.of_median);
+        double const share = slower ? own->second / best->second : score.of_median;
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {probe.nodes[i]},
+             .title = fmt::format("Traffic goes over {}, the slower interface", score.interface),
+             .seen = seen,
+             .effect = fmt::format("every collective waits for it: {:.2f} of the speed", share),
+             .fix = fmt::format("--set nccl.NCCL_SOCKET_IFNAME=\"={0}\", for CPU ranks "
+                                "--set worker.env.GLOO_SOCKET_IFNAME={0}",
+                                better),
+             .impact = 1 - std::clamp(share, 0.0, 1.0)});
+    }
+}
+
+}  // namespace
+
+Outcome check_interface(Evidence const& evidence) {
+    bool const logged = any_log(evidence);
+    if (!any_machine(evidence) && !logged && !evidence.probe) return skip("no interface known");
+    Outcome outcome;
+    for (auto const& node : evidence.nodes) {
+        for (char const* variable : {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME"}) {
+            auto const* set = setting(node, variable);
+            if (set == nullptr) continue;
+            Choice choice{node,
+                          variable,
+                          set->value,
+                          set->origin,
+                          parse_filter(set->value),
+                          rdma_up(node).empty()};
+            if (choice.variable == "GLOO_SOCKET_IFNAME") choice.filter.exact = true;
+            check_choice(evidence, choice, outcome);
+        }
+        check_log(node, outcome);
+    }
+    if (evidence.probe) check_probe(*evidence.probe, outcome);
+    find_trouble(outcome, evidence, LogTrouble::no_interface,
+                 {.severity = Severity::fault,
+                  .title = "NCCL finds no interface that it may use",
+                  .effect = "the run fails when it connects",
+                  .fix = "correct or unset NCCL_SOCKET_IFNAME",
+                  .impact = 1});
+    return outcome;
+}
+
+Outcome check_mtu(Evidence const& evidence) {
+    std::map<std::string, std::vector<int>> by_name;
+    for (auto const& node : evidence.nodes) {
+        for (auto const* each : usable(node, nullptr)) {
+            if (each->mtu > 0 && !is_host_internal(each->interface)) {
+                by_name[each->interface].push_back(each->mtu);
+            }
+        }
+    }
+    if (evidence.nodes.size() < 2) return skip("one node");
+    Outcome outcome;
+    for (auto const& node : evidence.nodes) {
+        for (auto const* each : usable(node, nullptr)) {
+            if (each->mtu <= 0 || is_host_internal(each->interface)) continue;
+            auto const usual = majority(by_name[each->interface]);
+            if (!usual || *usual == each->mtu) continue;
+            outcome.findings.push_back(
+                {.severity = Severity::warning,
+                 .nodes = {node.name},
+                 .title = fmt::format("{} has an MTU of {}, most nodes {}", each->interface,
+                                      each->mtu, *usual),
+                 .seen = fmt::format("mtu {}", each->mtu),
+                 .effect = "large messages stall or are cut where a switch drops them",
+                 .fix = fmt::format("ip link set {} mtu {}", each->interface, *usual),
+                 .impact = 0.3});
+        }
+    }
+    return outcome;
+}
+
+}  // namespace osora::topology::doctor
