@@ -48,7 +48,7 @@ private:
     }
 
     Result<void> read_cpu(pugi::xml_node cpu) {
-        int const numa = cpu.attribute("numaid").as_int(-1);
+        int const numa = std::max(cpu.attribute("numaid").as_int(-1), -1);
         if (numa > 4095) return bad(cpu, fmt::format("numaid {} is none", numa));
         numa_ = numa;
         host_ = fmt::format("cpu{}", std::max(numa, 0));
