@@ -92,10 +92,6 @@ void compare_links(Collector const& at, std::pair<PcieLink const&, PcieLink cons
 
 // Cards
 
-bool is_compared(Nic const& nic) {
-    return !nic.device.empty() || !nic.address.empty() || nic.driver == "bonding";
-}
-
 std::string nic_name(Nic const& nic) {
     std::string const name = nic.device.empty() ? nic.interface : nic.device;
     return nic.port > 1 ? fmt::format("{}:{}", name, nic.port) : name;
@@ -301,25 +297,11 @@ void compare_machine(Collector const& at, Machine const& reference, Machine cons
     at.text("kernel", reference.kernel, other.kernel);
 }
 
-/// `machine` without what is its own, so that equal machines compare equal at once.
-Machine common_part(Machine machine) {
-    machine.name.clear();
-    machine.source.clear();
-    for (MachineGpu& gpu : machine.gpus) {
-        gpu.uuid.clear();
-        if (!gpu.nvl_domain.empty()) gpu.nvl_domain = "yes";
-    }
-    std::erase_if(machine.nics, [](Nic const& nic) { return !is_compared(nic); });
-    for (Nic& nic : machine.nics) {
-        nic.addresses.clear();
-        for (Gid& gid : nic.gids) {
-            gid.value = gid.value.find(":ffff:") != std::string::npos ? ":ffff:" : "";
-        }
-    }
-    return machine;
-}
-
 }  // namespace
+
+bool is_compared(Nic const& nic) {
+    return !nic.device.empty() || !nic.address.empty() || nic.driver == "bonding";
+}
 
 std::vector<Difference> diff_machines(Machine const& reference, Machine const& other) {
     std::vector<Difference> differences;
@@ -330,40 +312,6 @@ std::vector<Difference> diff_machines(Machine const& reference, Machine const& o
     compare_machine({found, ""}, reference, other);
     differences.insert(differences.end(), found.begin(), found.end());
     return differences;
-}
-
-std::vector<MachineGroup> group_machines(std::vector<Machine> const& machines) {
-    constexpr std::size_t kKindsMax = 64;
-    std::vector<MachineGroup> groups;
-    std::vector<Machine> kinds;  // by group, the common part of its first machine
-    for (std::size_t i = 0; i < machines.size(); ++i) {
-        Machine const common = common_part(machines[i]);
-        auto const same = std::ranges::find_if(kinds, [&](Machine const& kind) {
-            return kind == common ||
-                   (kinds.size() < kKindsMax && diff_machines(kind, common).empty());
-        });
-        auto const at = static_cast<std::size_t>(same - kinds.begin());
-        if (same == kinds.end()) {
-            groups.emplace_back();
-            kinds.push_back(common);
-        }
-        groups[at].members.push_back(i);
-    }
-    std::ranges::stable_sort(groups, std::greater(),
-                             [](MachineGroup const& group) { return group.members.size(); });
-    for (std::size_t i = 1; i < groups.size(); ++i) {
-        groups[i].differences =
-            diff_machines(machines[groups[0].members.front()], machines[groups[i].members.front()]);
-    }
-    // Past the limit, a machine may turn out to be equal to the reference after all.
-    for (std::size_t i = groups.size(); i-- > 1;) {
-        if (!groups[i].differences.empty()) continue;
-        auto& members = groups[0].members;
-        members.insert(members.end(), groups[i].members.begin(), groups[i].members.end());
-        std::ranges::sort(members);
-        groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    return groups;
 }
 
 }  // namespace osora::topology

@@ -22,6 +22,9 @@ struct Difference {
 };
 BOOST_DESCRIBE_STRUCT(Difference, (), (path, reference, other, effect, worse))
 
+/// RDMA devices, cards and bonds; bridges, tunnels and lo are each machine's own business.
+[[nodiscard]] bool is_compared(Nic const& nic);
+
 /// Devices are matched by PCI address, then by name (NICs) or order (GPUs): a card that is gone
 /// does not make all later ones look changed. Missing devices come first.
 [[nodiscard]] std::vector<Difference> diff_machines(Machine const& reference, Machine const& other);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kDepthMax = 64;
 constexpr std::size_t kElementsMax = 100000, kBytesMax = 64 << 20;
+constexpr double kMbitMax = 1e8;
 constexpr char const* kNvswitchClass = "0x068000";
 
 /// Where `offset` is, for people.
@@ -47,7 +48,7 @@ private:
     }
 
     Result<void> read_cpu(pugi::xml_node cpu) {
-        int const numa = cpu.attribute("numaid").as_int(-1);
+        int const numa = std::max(cpu.attribute("numaid").as_int(-1), -1);
         if (numa > 4095) return bad(cpu, fmt::format("numaid {} is none", numa));
         numa_ = numa;
         host_ = fmt::format("cpu{}", std::max(numa, 0));
@@ -150,8 +151,9 @@ private:
             std::string const name = net.attribute("name").as_string();
             double const mbit = net.attribute("speed").as_double(0);
             if (name.empty()) return bad(net, "a net without a name");
-            if (!std::isfinite(mbit) || mbit < 0) {
-                return bad(net, fmt::format("speed of {} is no number", name));
+            if (!(mbit >= 0 && mbit <= kMbitMax)) {
+                return bad(net,
+                           fmt::format("speed of {} must be in 0..{:g} Mbit/s", name, kMbitMax));
             }
             Nic nic;
             bool const rdma = net.attribute("guid") || net.attribute("gdr");

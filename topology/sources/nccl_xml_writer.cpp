@@ -106,7 +106,9 @@ private:
         auto net = holder.append_child("net");
         net.append_attribute("name") = nic.device.c_str();
         net.append_attribute("dev") = index_++;
-        net.append_attribute("speed") = static_cast<int>(nic.rate_gbit * 1000);
+        constexpr double kMbitMax = 1e8;
+        bool const known = nic.rate_gbit > 0 && nic.rate_gbit * 1000 <= kMbitMax;
+        net.append_attribute("speed") = known ? static_cast<int>(nic.rate_gbit * 1000) : 0;
         net.append_attribute("port") = nic.port;
         net.append_attribute("gdr") = 1;
     }

@@ -76,6 +76,13 @@ TEST(NcclXml, WhatIsWrittenReadsBackWithTheSamePaths) {
     }
 }
 
+TEST(NcclXml, ANegativeNumaNodeIsNotKnown) {
+    auto const machine = parse_nccl_xml(
+        "<system><cpu numaid=\"-11\"><pci busid=\"0:1:0.0\"><gpu/></pci></cpu></system>");
+    EXPECT_EQ(machine->gpus.at(0).numa, -1);
+    EXPECT_THAT(machine->numa, SizeIs(0));
+}
+
 TEST(NcclXml, ErrorsNameTheLine) {
     std::string const dgx = dgx_text();
     EXPECT_THAT(error(dgx.substr(0, dgx.size() / 2)), testing::ContainsRegex("^line [0-9]+: "));
