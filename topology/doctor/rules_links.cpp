@@ -49,7 +49,8 @@ std::vector<Link> links_of(NodeEvidence const& node) {
         if (!nic.address.empty() && nic.address == last) continue;  // two names of one card
         last = nic.address;
         bool const idle = !nic.up && nic.device.empty();
-        if (idle || nic.address.empty()) continue;
+        bool const known = nic.link.current_gt_s > 0 || nic.link.current_width > 0;
+        if (idle || !known) continue;
         links.push_back({nic.device.empty() ? nic.interface : nic.device, nic.driver, nic.address,
                          nic.link, false, nic.rate_gbit});
     }
@@ -60,6 +61,13 @@ std::vector<Link> links_of(NodeEvidence const& node) {
 bool may_be_idle(Link const& link, PcieLink const& could) {
     return link.is_gpu && link.link.current_gt_s <= 2.5 &&
            link.link.current_width >= could.max_width;
+}
+
+/// Where a tree does not say what a GPU hangs on, a slot that is slower than the card is likely.
+bool may_be_slot(Machine const& machine, Link const& link, PcieLink const& could, bool all_alike) {
+    auto const self = std::ranges::find(machine.pci, link.address, &PciDevice::address);
+    bool const known = self != machine.pci.end() && !self->parent.empty();
+    return link.is_gpu && !known && all_alike && link.link.current_width >= could.max_width;
 }
 
 std::string seen_text(PcieLink const& is, PcieLink const& could) {
@@ -91,12 +99,14 @@ void check_link(NodeEvidence const& node, Evidence const& evidence, Link const& 
     // All of them the same: that is the machine's design, or it would be a rare accident.
     bool const by_design = share.all >= 4 && share.alike == share.all;
     Severity severity = Severity::fault;
-    if (enough || may_be_idle(link, could)) severity = Severity::info;
+    bool const slot = may_be_slot(*node.machine, link, could, share.alike == share.all);
+    if (enough || slot || may_be_idle(link, could)) severity = Severity::info;
     if (by_design && severity == Severity::fault) severity = Severity::warning;
     double const lost = best > 0 && is > 0 ? 1 - is / best : 0.5;
     std::string const effect =
         enough ? fmt::format("none now: {:.0f} Gbit/s still carry its {}", is,
                              rate_text(link.needs_gbit))
+        : slot ? "none if the slot can do no more: the tree does not say"
         : may_be_idle(link, could)
             ? "none if the GPU is idle: look again while it works"
             : fmt::format("the whole job runs at {}'s speed (NCCL takes the minimum)", node.name);

@@ -110,10 +110,13 @@ Interfaces::iterator interface_of(Interfaces& interfaces, fs::path const& port, 
     return exact != interfaces.end() ? exact : std::ranges::find_if(interfaces, same_card);
 }
 
-/// Where the folder is a link, the device of `pci` is read for it.
+/// Where the folder is a link, the device of `pci` is read for it. A plain folder may not say its
+/// address, but tells of the link.
 void read_place(Nic& nic, fs::path const& device, std::map<std::string, PciDevice> const& pci) {
     std::error_code error;
-    if (nic.address.empty() || (pci.contains(nic.address) && fs::is_symlink(device, error))) return;
+    bool const plain = !fs::is_symlink(device, error) && fs::is_directory(device, error);
+    bool const known = !nic.address.empty() && (plain || !pci.contains(nic.address));
+    if (!known && !(plain && nic.address.empty())) return;
     nic.numa = numa_in(device);
     nic.link = link_in(device);
 }

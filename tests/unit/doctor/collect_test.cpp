@@ -118,6 +118,17 @@ TEST(Collect, AFolderOfNodes) {
     EXPECT_THAT(rules_above_info(evidence), testing::SizeIs(3));
 }
 
+TEST(Collect, ATreeWhoseLinksBecameFolders) {
+    tests::RecordedTree const tree(
+        "[sys/class/infiniband/mlx5_3/ports/1]\nrate = 400 Gb/sec (4X NDR)\nstate = 4: ACTIVE\n"
+        "link_layer = InfiniBand\n"
+        "[sys/class/infiniband/mlx5_3/device]\ncurrent_link_speed = 8.0 GT/s PCIe\n"
+        "current_link_width = 8\nmax_link_speed = 32.0 GT/s PCIe\nmax_link_width = 16\n");
+    auto const diagnosis = diagnose(read(tree.root()));
+    ASSERT_EQ(diagnosis.count(Severity::fault), 1);
+    EXPECT_EQ(diagnosis.findings[0].title, "mlx5_3 trained down to PCIe gen3 x8 (max gen5 x16)");
+}
+
 TEST(Collect, BadFolders) {
     tests::RecordedTree const empty;
     EXPECT_EQ(read_evidence(empty.root()).error().code, Errc::not_found);
