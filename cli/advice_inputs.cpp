@@ -138,7 +138,7 @@ Result<NcclFacts> named_facts(Context const& context, Arguments const& arguments
         add_probed_nodes(facts, *facts.probe);
     }
     if (auto const version = arguments.value("--nccl-version")) {
-        auto const code = topology::parse_nccl_version(*version);
+        auto const code = topology::nccl_version_code(*version);
         if (!code) {
             return Error{Errc::invalid_input,
                          fmt::format("--nccl-version {}: expected one like 2.21.5", *version)};

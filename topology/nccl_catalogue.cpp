@@ -71,7 +71,7 @@ std::string_view default_of(NcclVariable const& variable, int version) {
     return variable.default_value;
 }
 
-std::optional<int> parse_nccl_version(std::string_view text) {
+std::optional<int> nccl_version_code(std::string_view text) {
     constexpr int kMajorMax = 9, kPartMax = 99, kCodeMax = 99999;
     auto const first = take_number(text, kCodeMax);
     if (!first) return std::nullopt;

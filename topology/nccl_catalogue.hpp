@@ -78,6 +78,6 @@ struct NcclVariable {
 
 /// "2.21", "2.21.5", "2.21.5-1", "2.21.5+cuda12.4", "22105" -> 22105 (2.21 -> 22100); nullopt for
 /// what is no version from 2.0 on.
-[[nodiscard]] std::optional<int> parse_nccl_version(std::string_view text);
+[[nodiscard]] std::optional<int> nccl_version_code(std::string_view text);
 
 }  // namespace osora::topology

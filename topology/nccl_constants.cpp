@@ -1,8 +1,8 @@
 #include "topology/nccl_constants.hpp"
 
-#include <fmt/format.h>
+#include "topology/nccl_catalogue.hpp"
 
-#include <charconv>
+#include <fmt/format.h>
 
 namespace osora::topology {
 namespace {
@@ -64,21 +64,9 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
             Errc::invalid_input,
             fmt::format("NCCL version '{:.40}': {}; valid: 2.18 to 2.x, as 2.30.7", text, why)};
     };
-    std::string_view rest = text.starts_with('v') ? text.substr(1) : text;
-    NcclVersion version{0, 0, 0};
-    int* const parts[] = {&version.major, &version.minor, &version.patch};
-    int count = 0;
-    for (int* const part : parts) {
-        auto const [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *part);
-        if (error != std::errc() || *part < 0) return bad("not MAJOR.MINOR.PATCH");
-        rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
-        ++count;
-        if (!rest.starts_with('.') || count == 3) break;
-        rest.remove_prefix(1);
-    }
-    if (count < 2 || !(rest.empty() || rest.starts_with('-') || rest.starts_with('+'))) {
-        return bad("not MAJOR.MINOR.PATCH");
-    }
+    auto const code = nccl_version_code(text.starts_with('v') ? text.substr(1) : text);
+    if (!code) return bad("not MAJOR.MINOR.PATCH");
+    NcclVersion const version{*code / 10'000, *code / 100 % 100, *code % 100};
     if (version.major != 2 || version.minor < 18) return bad("no constants are known");
     return version;
 }

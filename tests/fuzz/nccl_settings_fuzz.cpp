@@ -81,7 +81,7 @@ TEST(Fuzz, NcclValues) {
                               !topology::check_value(variable, problem->nearest, version);
             EXPECT_TRUE(good) << variable.name << "=" << value << " -> " << problem->nearest;
         }
-        if (auto const code = topology::parse_nccl_version(value)) {
+        if (auto const code = topology::nccl_version_code(value)) {
             EXPECT_TRUE(*code >= 20000 && *code <= 99999) << value;
         }
         auto const network = topology::network_of(value);

@@ -70,14 +70,14 @@ TEST(NcclCatalogue, DefaultsOfVersions) {
 }
 
 TEST(NcclCatalogue, Versions) {
-    EXPECT_EQ(parse_nccl_version("2.21"), 22100);
-    EXPECT_EQ(parse_nccl_version("2.21.5"), 22105);
-    EXPECT_EQ(parse_nccl_version("2.21.5-1"), 22105);
-    EXPECT_EQ(parse_nccl_version("2.21.5+cuda12.4"), 22105);
-    EXPECT_EQ(parse_nccl_version("22105"), 22105);
+    EXPECT_EQ(nccl_version_code("2.21"), 22100);
+    EXPECT_EQ(nccl_version_code("2.21.5"), 22105);
+    EXPECT_EQ(nccl_version_code("2.21.5-1"), 22105);
+    EXPECT_EQ(nccl_version_code("2.21.5+cuda12.4"), 22105);
+    EXPECT_EQ(nccl_version_code("22105"), 22105);
     for (char const* bad : {"", "2", "2.", "x", "1.9", "2.x", "-2.3", "2.3.", "2.300", "999999",
                             "2.3.4.5", "2.3 4", "99999999999999999999"}) {
-        EXPECT_FALSE(parse_nccl_version(bad)) << bad;
+        EXPECT_FALSE(nccl_version_code(bad)) << bad;
     }
 }
 
