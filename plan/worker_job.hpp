@@ -5,10 +5,12 @@
 
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/rehearsal.hpp"
 
 #include <boost/describe.hpp>
 
 #include <string>
+#include <vector>
 
 namespace osora::plan {
 
@@ -20,7 +22,9 @@ struct WorkerJob {
     std::string base_dir;  // folder of the run file: relative paths of the run file start here
     RunConfig config;
     PlanDecision plan;
+    std::vector<BucketCompute> rehearsal;  // job = "rehearse": of each bucket of the run file
 };
-BOOST_DESCRIBE_STRUCT(WorkerJob, (), (version, run_uuid, run_name, run_dir, base_dir, config, plan))
+BOOST_DESCRIBE_STRUCT(WorkerJob, (),
+                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal))
 
 }  // namespace osora::plan

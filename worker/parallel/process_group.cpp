@@ -88,6 +88,12 @@ Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig
     }
 }
 
+Group make_group(c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> backend) {
+    int const rank = backend->getRank(), world_size = backend->getSize();
+    return Group(std::make_shared<Group::Impl>(Group::Impl{
+        rank, world_size, std::move(store), std::move(backend), std::chrono::minutes(1), nullptr}));
+}
+
 Result<void> Group::use_nccl(Device const& device) {
     OSORA_CHECK(device.is_gpu());
     NcclGroupConfig const config{.rank = rank(),
