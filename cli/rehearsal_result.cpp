@@ -46,16 +46,16 @@ std::string expected_line(db::analysis::RunReport const& report) {
 
 std::string trained_line(TrainedRun const& trained, double step_s) {
     std::string const run = fmt::format("{} in run {}", timed(trained.step_s), trained.number);
-    if (!trained.same_size) return run + ", of another size";
+    if (!trained.alike) return run + ", of another size or way of reducing";
     return fmt::format("{}; the rehearsal took {:.2f} of it", run, step_s / trained.step_s);
 }
 
 json::value trained_value(std::optional<TrainedRun> const& trained, double step_s) {
     if (!trained) return nullptr;
-    double const ratio = trained->same_size ? step_s / trained->step_s : db::kUnknown;
+    double const ratio = trained->alike ? step_s / trained->step_s : db::kUnknown;
     return json::object{{"run", trained->number},
                         {"step_s", protocol::to_json(trained->step_s)},
-                        {"same_size", trained->same_size},
+                        {"alike", trained->alike},
                         {"rehearsed_over_trained", protocol::to_json(ratio)}};
 }
 

@@ -18,8 +18,8 @@ constexpr std::string_view kSuffix = "-rehearsal";
 constexpr int kStepsMin = 5;
 
 struct Found {
-    OpenHistory history;
-    db::SeriesRun run;
+    db::RunHistory run;
+    bool alike = false;
 };
 
 db::Facts training_work(plan::RunConfig config) {
@@ -39,22 +39,6 @@ bool fits(db::SeriesRun const& run, db::Facts const& work, PlannedRun const& pla
            is_on_gpu(summary) == planned.header.gpu && run.work == work;
 }
 
-std::optional<Found> find_trained(Context const& context, plan::RunConfig const& config,
-                                  PlannedRun const& planned) {
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return std::nullopt;
-    auto history = open_history(*state);
-    if (history.has_error()) return std::nullopt;
-    auto const runs = db::load_series(*history->store, trained_series(config.run.name));
-    if (runs.has_error()) return std::nullopt;
-    auto const work = training_work(config);
-    auto const found = std::find_if(runs->rbegin(), runs->rend(), [&](db::SeriesRun const& run) {
-        return fits(run, work, planned);
-    });
-    if (found == runs->rend()) return std::nullopt;
-    return Found{.history = std::move(*history), .run = *found};
-}
-
 double samples_a_rank(int global_batch_size, int dp_size) {
     return static_cast<double>(global_batch_size) / std::max(1, dp_size);
 }
@@ -69,16 +53,47 @@ std::string label_of(plan::BucketPlan const& bucket) {
     return fmt::format("{}x{}x{}", bucket.height, bucket.width, bucket.num_frames);
 }
 
-bool same_size(db::RunSummary const& run, plan::RunConfig const& config,
-               plan::LayoutPlan const& chosen) {
+/// Whether both reduce as many bytes over as many ranks in the same way.
+bool is_alike(db::RunHistory const& run, plan::RunConfig const& config,
+              plan::LayoutPlan const& chosen) {
     auto const& resources = config.resources;
-    bool same = run.run.nodes == resources.nodes &&
-                run.run.ranks == resources.nodes * resources.gpus_per_node;
-    for (auto const& bucket : chosen.buckets) {
-        auto const* const then = planned_bucket(*run.plan, label_of(bucket));
-        same = same && then != nullptr && then->global_batch_size == bucket.global_batch_size;
+    auto const& record = run.summary.run;
+    bool alike = record.nodes == resources.nodes &&
+                 record.ranks == resources.nodes * resources.gpus_per_node;
+    auto const asked = db::flatten(protocol::to_json(config));
+    for (char const* key : {"debug.collectives", "parallel.overlap", "parallel.grad_bucket_mib"}) {
+        auto const then = run.config.find(key);
+        alike = alike && then != run.config.end() && then->second == asked.at(key);
     }
-    return same;
+    for (auto const& bucket : chosen.buckets) {
+        auto const* const then = planned_bucket(*run.summary.plan, label_of(bucket));
+        alike = alike && then != nullptr && then->global_batch_size == bucket.global_batch_size;
+    }
+    return alike;
+}
+
+std::optional<Found> find_trained(Context const& context, plan::RunConfig const& config,
+                                  PlannedRun const& planned) {
+    constexpr int kLookedAt = 20;
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return std::nullopt;
+    auto const history = open_history(*state);
+    if (history.has_error()) return std::nullopt;
+    auto const runs = db::load_series(*history->store, trained_series(config.run.name));
+    if (runs.has_error()) return std::nullopt;
+    auto const work = training_work(config);
+    std::optional<Found> newest;
+    int looked_at = 0;
+    for (auto each = runs->rbegin(); each != runs->rend() && looked_at < kLookedAt; ++each) {
+        if (!fits(*each, work, planned)) continue;
+        ++looked_at;
+        auto run = db::load_run(*history->store, each->summary.run.run_id);
+        if (run.has_error()) continue;
+        bool const alike = is_alike(*run, config, planned.decision.chosen);
+        if (alike) return Found{.run = std::move(*run), .alike = true};
+        if (!newest) newest = Found{.run = std::move(*run), .alike = false};
+    }
+    return newest;
 }
 
 std::optional<plan::BucketCompute> compute_of(plan::BucketPlan const& bucket,
@@ -116,14 +131,12 @@ std::optional<TrainedRun> trained_run(Context const& context, plan::RunConfig co
     auto const found = find_trained(context, config, planned);
     if (!found) return std::nullopt;
     auto const& summary = found->run.summary;
-    auto const& chosen = planned.decision.chosen;
     TrainedRun trained{.number = summary.run.number,
                        .step_s = summary.measured->step_s_median,
-                       .same_size = same_size(summary, config, chosen),
+                       .alike = found->alike,
                        .compute = {}};
-    auto const run = db::load_run(*found->history.store, summary.run.run_id);
-    if (run.has_error()) return trained;
-    auto const works = db::analysis::bucket_work(run->steps);
+    auto const works = db::analysis::bucket_work(found->run.steps);
+    auto const& chosen = planned.decision.chosen;
     for (auto const& bucket : chosen.buckets) {
         trained.compute.push_back(compute_of(bucket, chosen, summary, works));
     }

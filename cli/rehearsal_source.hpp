@@ -19,14 +19,14 @@ namespace osora::cli {
 /// A training run that a rehearsal takes its own work from, and is held against.
 struct TrainedRun {
     int number = 0;
-    double step_s = 0;       // median
-    bool same_size = false;  // ranks, nodes and batches are those of the plan
+    double step_s = 0;   // median
+    bool alike = false;  // ranks, nodes, batches and ways of reducing are the rehearsal's
     /// For each bucket of the plan; where the run had more or fewer samples a rank, forward and
     /// backward are scaled with them. nullopt: it has not trained that bucket.
     std::vector<std::optional<plan::BucketCompute>> compute;
 };
-/// The newest one that has ended, does the same work with as many threads a rank on the same kind
-/// of device; nullopt: none, or no history.
+/// The newest one that has ended and does the same work with as many threads a rank on the same
+/// kind of device, an alike one before all others; nullopt: none, or no history.
 [[nodiscard]] std::optional<TrainedRun> trained_run(Context const& context,
                                                     plan::RunConfig const& config,
                                                     PlannedRun const& planned);

@@ -5,6 +5,7 @@
 
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/probe_request.hpp"
 #include "plan/rehearsal.hpp"
 
 #include <boost/describe.hpp>
@@ -23,8 +24,10 @@ struct WorkerJob {
     RunConfig config;
     PlanDecision plan;
     std::vector<BucketCompute> rehearsal;  // job = "rehearse": of each bucket of the run file
+    ProbeRequest probe;                    // job = "probe"
 };
 BOOST_DESCRIBE_STRUCT(WorkerJob, (),
-                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal))
+                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal,
+                       probe))
 
 }  // namespace osora::plan

@@ -9,6 +9,7 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
 #include "worker/jobs/calibrate_decode.hpp"
+#include "worker/jobs/collective_probe.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/rehearse_job.hpp"
 #include "worker/jobs/train_job.hpp"
@@ -61,7 +62,8 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 /// nullptr: not one that this program does.
 Job job_of(std::string const& name) {
     if (name == "train") return run_train_job;
-    return name == "rehearse" ? run_rehearse_job : nullptr;
+    if (name == "rehearse") return run_rehearse_job;
+    return name == "probe" ? run_collective_probe : nullptr;
 }
 
 int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& self) {
@@ -71,9 +73,9 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     if (job.has_error()) return fail(agent, Error(job.error()).in(path));
     auto const run = job_of(job->config.run.job);
     if (run == nullptr) {
-        return fail(agent,
-                    {Errc::invalid_input,
-                     fmt::format("job '{}' is not one of: train, rehearse", job->config.run.job)});
+        return fail(agent, {Errc::invalid_input,
+                            fmt::format("job '{}' is not one of: train, rehearse, probe",
+                                        job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /

@@ -21,7 +21,7 @@ _osora_runs() {
     _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon history init logs plan report resume status submit validate watch --help --version"
+        _osora_words "cancel completion config daemon history init logs plan rehearse report resume status submit validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -51,6 +51,10 @@ _osora() {
     "submit:--from") _osora_runs; return ;;
     "submit:--after") _osora_runs; return ;;
     "submit:--backend") _osora_words "local ssh slurm"; return ;;
+    "rehearse:--nodes") :; return ;;
+    "rehearse:--steps") :; return ;;
+    "rehearse:--set") _osora_keys; return ;;
+    "rehearse:--backend") _osora_words "local ssh slurm"; return ;;
     "plan:--top") :; return ;;
     "plan:--calibration") _osora_files; return ;;
     "plan:--srun") _osora_files; return ;;
@@ -70,6 +74,7 @@ _osora() {
         case "$command" in
         "init") _osora_words "--from --force --json --help" ;;
         "submit") _osora_words "--set --dry-run --detach --from --after --backend --json --help" ;;
+        "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
@@ -92,6 +97,7 @@ _osora() {
     case "$command" in
     "init") _osora_files ;;
     "submit") _osora_run_files ;;
+    "rehearse") _osora_run_files ;;
     "plan") _osora_run_files ;;
     "validate") _osora_run_files ;;
     "status") _osora_runs ;;

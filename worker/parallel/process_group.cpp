@@ -65,6 +65,10 @@ c10d::Store& Group::store() const {
     return *impl_->store;
 }
 
+c10::intrusive_ptr<c10d::Store> const& Group::store_handle() const {
+    return impl_->store;
+}
+
 void allow_ranks_as_threads() {
     ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
 }

@@ -44,6 +44,7 @@ public:
     /// Makes an NCCL group of the same ranks; all of them call it.
     [[nodiscard]] Result<void> use_nccl(Device const& device);
     [[nodiscard]] c10d::Store& store() const;
+    [[nodiscard]] c10::intrusive_ptr<c10d::Store> const& store_handle() const;  // to build upon
 
 private:
     std::shared_ptr<Impl> impl_;
