@@ -4,6 +4,8 @@
 namespace osora::cli {
 
 std::vector<CommandSpec> command_table() {
+    // One a line.
+    // clang-format off
     return {
         init_command(),
         submit_command(),
@@ -27,6 +29,7 @@ std::vector<CommandSpec> command_table() {
         completion_runs_command(),
         man_command(),  // the hidden ones last
     };
+    // clang-format on
 }
 
 CommandMatch find_command(std::span<CommandSpec const> table, std::span<std::string const> words) {
