@@ -9,6 +9,7 @@ std::vector<CommandSpec> command_table() {
     return {
         init_command(),
         submit_command(),
+        rehearse_command(),
         plan_command(),
         plan_calibrate_command(),
         validate_command(),

@@ -7,6 +7,7 @@ namespace osora::cli {
 
 [[nodiscard]] CommandSpec init_command();
 [[nodiscard]] CommandSpec submit_command();
+[[nodiscard]] CommandSpec rehearse_command();
 [[nodiscard]] CommandSpec validate_command();
 [[nodiscard]] CommandSpec status_command();
 [[nodiscard]] CommandSpec watch_command();

@@ -31,20 +31,20 @@ class Follower {
 public:
     Follower(Context const& context, RunFolder const& run, FollowOptions const& options)
         : run_(run), options_(options), tail_(run.paths.journal()), signals_(SignalSource::open()) {
-        Write const write = [](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), stdout);
-            std::fflush(stdout);
+        Write const write = [stream = options.stream](std::string_view text) {
+            std::fwrite(text.data(), 1, text.size(), stream);
+            std::fflush(stream);
         };
         Expected const expected = expected_of(run);
-        in_place_ = !options.json && !options.quiet && context.terminal.interactive;
+        in_place_ = !options.json && !options.quiet && options.stream == stdout &&
+                    context.terminal.interactive;
         Write const to_stderr = [](std::string_view text) {
             std::fwrite(text.data(), 1, text.size(), stderr);
         };
         output_ = options.quiet  ? quiet_output(to_stderr)
                   : options.json ? json_output(write)
-                  : context.terminal.interactive
-                      ? terminal_output(write, expected, context.terminal, options.nodes)
-                      : pipe_output(write, expected);
+                  : in_place_    ? terminal_output(write, expected, context.terminal, options.nodes)
+                                 : pipe_output(write, expected);
     }
 
     int run() {

@@ -7,6 +7,8 @@
 #include "cli/queued_run.hpp"
 #include "cli/runs.hpp"
 
+#include <cstdio>
+
 namespace osora::cli {
 
 struct FollowOptions {
@@ -22,6 +24,7 @@ struct FollowOptions {
     bool only_watch = false;
     /// Records of the journal that are old news: a resumed run is followed from here on.
     std::uint64_t known_records = 0;
+    std::FILE* stream = stdout;
 };
 
 /// osora's exit code.

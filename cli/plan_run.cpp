@@ -72,7 +72,7 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     constexpr std::int64_t kManifestBytesMax = 256 << 20;
     constexpr std::size_t kRowsMax = 20'000;
     std::optional<plan::ClipStatistics> nothing;
-    if (config.run.job != "train" || config.data.manifest.empty()) return nothing;
+    if (config.run.job == "exec" || config.data.manifest.empty()) return nothing;
     auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax);

@@ -218,7 +218,9 @@ std::string run_report_text(RunReport const& report) {
     text += filled(layout_line(report), 0, kColumns) + filled(when_line(report), 0, kColumns);
     text += "\n";
     if (!report.state.cause.empty()) text += block("cause", report.state.cause);
-    text += speed_block(report) + loss_block(report.measured) + memory_block(report.memory_gib);
+    text += speed_block(report);
+    if (report.run.run.job != "rehearse") text += loss_block(report.measured);
+    text += memory_block(report.memory_gib);
     if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
     std::string const events = slow_block(report) + faults_block(report) +

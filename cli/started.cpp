@@ -40,14 +40,15 @@ void say_network_file_system(RunFolder const& run) {
                run.paths.dir.string(), type.has_value() ? *type : "a network file system");
 }
 
-int detach(RunFolder const& run, Controller const& controller, bool json) {
+int detach(RunFolder const& run, Controller const& controller, StartOptions const& options) {
     if (!came_up(controller, run)) {
         return fail(kExitBad, fmt::format("run {}: the controller did not start\n{}", run.number,
                                           last_words(run)));
     }
     say_network_file_system(run);
-    if (!json) {
-        fmt::print("detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+    if (!options.json) {
+        fmt::print(options.stream,
+                   "detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
     }
     return kExitOk;
@@ -83,12 +84,15 @@ int serve_and_follow(Context const& context, RunFolder const& run, StartOptions 
                                           run.number, last_words(run)));
     }
     if (options.attached) {
-        return follow(
-            context, run,
-            {.json = options.json, .quiet = options.quiet, .known_records = options.known_records});
+        return follow(context, run,
+                      {.json = options.json,
+                       .quiet = options.quiet,
+                       .known_records = options.known_records,
+                       .stream = options.stream});
     }
     if (!options.json) {
-        fmt::print("the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+        fmt::print(options.stream,
+                   "the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
     }
     return kExitOk;
@@ -108,12 +112,13 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
     auto controller =
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});
     if (controller.has_error()) return fail(kExitBad, controller.error().message);
-    if (!options.attached) return detach(run, *controller, options.json);
+    if (!options.attached) return detach(run, *controller, options);
     return follow(context, run,
                   {.json = options.json,
                    .quiet = options.quiet,
                    .controller = &*controller,
-                   .known_records = options.known_records});
+                   .known_records = options.known_records,
+                   .stream = options.stream});
 }
 
 }  // namespace osora::cli

@@ -7,6 +7,7 @@
 #include "cli/predecessor.hpp"
 
 #include <cstdint>
+#include <cstdio>
 
 namespace osora::cli {
 
@@ -17,6 +18,7 @@ struct StartOptions {
     bool resume = false;              // the run has ended and is opened again
     std::uint64_t known_records = 0;  // of its journal, not to be told again
     Predecessor after = {};           // Slurm only
+    std::FILE* stream = stdout;       // for people; JSON always goes to stdout
 };
 
 /// osora's exit code.

@@ -20,6 +20,7 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
     job.base_dir = submission.base_dir.string();
     job.config = submission.resolved.config;
     job.plan = submission.plan;
+    job.rehearsal = submission.rehearsal;
     return job;
 }
 

@@ -5,18 +5,21 @@
 #include "cli/runs.hpp"
 #include "plan/config/run_file.hpp"
 #include "plan/decision.hpp"
+#include "plan/rehearsal.hpp"
 
 #include <filesystem>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace osora::cli {
 
 struct Submission {
     plan::ResolvedConfig resolved;
     plan::PlanDecision plan;
-    std::filesystem::path base_dir;  // relative paths of the run file start here
-    std::string run_file_text;       // as the user wrote it
+    std::vector<plan::BucketCompute> rehearsal;  // job = "rehearse"
+    std::filesystem::path base_dir;              // relative paths of the run file start here
+    std::string run_file_text;                   // as the user wrote it
     bool attached = true;
     std::string user, host;
     std::map<std::string, std::string> facts;

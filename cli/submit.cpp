@@ -1,31 +1,17 @@
 // osora submit: validate, plan, make the run directory, start its controller, follow it.
-#include "base/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/facts.hpp"
-#include "cli/follow.hpp"
-#include "cli/json_output.hpp"
 #include "cli/launch.hpp"
-#include "cli/plan_run.hpp"
+#include "cli/prepared_run.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
-#include "cli/started.hpp"
-#include "cli/submission.hpp"
 #include "cli/submit_slurm.hpp"
-#include "plan/config/cross_checks.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 namespace osora::cli {
 namespace {
-
-struct Prepared {
-    Submission submission;
-    PlannedRun planned;
-    Predecessor after;
-};
 
 /// The run file to submit: RUN.toml, or that of an earlier run.
 Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
@@ -67,18 +53,9 @@ Result<Predecessor> predecessor_for(Context const& context, Arguments const& arg
     return find_predecessor(state, *wanted);
 }
 
-int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
-    if (json) {
-        print_json("validate", {{"ok", false}, {"problems", problems_json(problems)}});
-    } else {
-        fmt::print(stderr, "{}", problem_list(problems));
-    }
-    return kExitUsage;
-}
-
-void print_dry_run(Context const& context, Prepared const& prepared) {
+void print_dry_run(Context const& context, PreparedRun const& prepared, Predecessor const& after) {
     auto const& config = prepared.submission.resolved.config;
-    if (is_queued(context, config)) return print_job_dry_run(context, config, prepared.after);
+    if (is_queued(context, config)) return print_job_dry_run(context, config, after);
     int const ranks = config.resources.gpus_per_node;
     int const threads = prepared.planned.decision.chosen.threads_per_rank;
     fmt::print("ranks    {} on {}{}\n", ranks == 1 ? "0" : fmt::format("0-{}", ranks - 1),
@@ -97,90 +74,26 @@ void print_dry_run(Context const& context, Prepared const& prepared) {
     fmt::print("dry run: nothing was started\n");
 }
 
-/// The run file's text, its problems, its plan; on failure the exit code of what was printed.
-boost::system::result<Prepared, int> prepare(Context const& context, Arguments const& arguments) {
+int run(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     auto const request = request_for(context, arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
-    Prepared prepared;
-    Submission& submission = prepared.submission;
-    submission.resolved = plan::load_config(*request);
-    if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
-    auto const cluster = local_cluster(context);
-    auto const problems = plan_problems(submission.resolved, cluster);
-    if (!problems.empty()) return refuse(problems, json);
-    auto after = predecessor_for(context, arguments, submission.resolved.config);
-    if (after.has_error()) return fail(kExitUsage, after.error().message);
-    prepared.after = std::move(*after);
-    for (auto const& note : plan::without_effect(submission.resolved)) {
-        fmt::print(stderr, "note: {}\n", plan::to_text(note));
-    }
-    submission.base_dir =
-        request->base_dir.empty() ? plan::base_dir_of(request->run_file) : request->base_dir;
-    PlanInputs const inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
-    auto planned = plan_run(context, submission.resolved, inputs);
-    if (planned.has_error()) {
-        auto const& error = planned.error();
-        return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
-                    error.message);
-    }
-    if (!planned->warning.empty()) fmt::print(stderr, "note: {}\n", planned->warning);
-    prepared.planned = std::move(*planned);
-    auto text = read_file(request->run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
-    if (text.has_error()) return fail(kExitUsage, text.error().message);
-    submission.run_file_text = std::move(*text);
-    submission.plan = prepared.planned.decision;
-    submission.attached = !arguments.has("--detach");
-    submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
-    submission.host = host_name();
-    return prepared;
-}
-
-int start(Context const& context, Arguments const& arguments, Prepared prepared) {
-    bool const json = arguments.has("--json");
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
-    // Before anything is made: a run that cannot start leaves nothing behind.
-    auto const controller = controller_program(context);
-    if (controller.has_error()) return fail(kExitUsage, controller.error().message);
-    Environment environment = context.environment;
-    for (auto const& [name, value] : prepared.submission.resolved.config.worker.env) {
-        set_variable(environment, name, value);
-    }
-    if (auto const fits = check_size(environment); fits.has_error()) {
-        return fail(kExitUsage, fits.error().message);
-    }
-    auto const worker = worker_program(context);
-    bool const exec = prepared.submission.resolved.config.run.job == "exec";
-    if (worker.has_error() && !exec) return fail(kExitUsage, worker.error().message);
-    prepared.submission.facts = submission_facts(
-        context.environment, worker.has_value() ? *worker : std::filesystem::path());
-    auto const run = create_run(*state, prepared.submission);
-    if (run.has_error()) return fail(kExitBad, run.error().message);
-    prepared.planned.header.run = run->name;
-    if (json) {
-        fmt::print("{}\n", protocol::encode(prepared.planned.decision));
-    } else {
-        fmt::print("{}\n", render_plan(prepared.planned.decision, prepared.planned.header));
-        std::fflush(stdout);
-    }
-    StartOptions const options{
-        .json = json, .attached = prepared.submission.attached, .after = prepared.after};
-    auto const& config = prepared.submission.resolved.config;
-    if (is_queued(context, config)) return queue_and_follow(context, *run, config, options);
-    return start_and_follow(context, *run, options);
-}
-
-int run(Context const& context, Arguments const& arguments) {
-    auto prepared = prepare(context, arguments);
+    auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
-    if (!arguments.has("--dry-run")) return start(context, arguments, std::move(*prepared));
-    if (arguments.has("--json")) {
+    auto const& config = prepared->submission.resolved.config;
+    auto const after = predecessor_for(context, arguments, config);
+    if (after.has_error()) return fail(kExitUsage, after.error().message);
+    if (!arguments.has("--dry-run")) {
+        StartOptions const options{
+            .json = json, .attached = !arguments.has("--detach"), .after = *after};
+        return start_run(context, std::move(*prepared), options).exit_code;
+    }
+    if (json) {
         fmt::print("{}\n", protocol::encode(prepared->planned.decision));
         return kExitOk;
     }
     fmt::print("{}", render_plan(prepared->planned.decision, prepared->planned.header));
-    print_dry_run(context, *prepared);
+    print_dry_run(context, *prepared, *after);
     return kExitOk;
 }
 

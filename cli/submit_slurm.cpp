@@ -73,14 +73,15 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                            {"run_dir", run.paths.dir.string()},
                            {"slurm_job", record->job.job_id}});
     } else if (!options.quiet) {
-        fmt::print("{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
+        fmt::print(options.stream, "{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
                    record->after.empty() ? "" : ", starts after " + record->after);
-        std::fflush(stdout);
+        std::fflush(options.stream);
     }
     say_shared_folder(run.paths.dir);
     if (!options.attached) {
         if (options.json) return kExitOk;
-        fmt::print("detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+        fmt::print(options.stream,
+                   "detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
         return kExitOk;
     }
@@ -89,7 +90,8 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                   {.json = options.json,
                    .quiet = options.quiet,
                    .job = &job,
-                   .known_records = options.known_records});
+                   .known_records = options.known_records,
+                   .stream = options.stream});
 }
 
 void print_job_dry_run(Context const& context, plan::RunConfig const& config,

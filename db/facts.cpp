@@ -54,8 +54,10 @@ constexpr std::array<std::string_view, 7> kWorkKeys{
     "run.job",         "model.arch",     "data.manifest", "data.latents",
     "text.embeddings", "worker.command", "bucket["};
 
-bool is_work(std::string const& key) {
+bool is_work(std::string const& key, std::string const& value) {
     if (key.ends_with(".micro_batch_size")) return false;  // the layout's, not the work's
+    // Of rehearsals; older versions did not write it.
+    if (key.ends_with("].compute_s") && value == "auto") return false;
     return std::ranges::any_of(kWorkKeys, [&](auto prefix) { return key.starts_with(prefix); });
 }
 
@@ -104,7 +106,7 @@ std::string fingerprint_sha256(FactKind kind, Facts const& facts) {
 Facts work_of(json::value const& config) {
     Facts work;
     for (auto& [key, value] : flatten(config)) {
-        if (is_work(key)) work.emplace(key, value);
+        if (is_work(key, value)) work.emplace(key, value);
     }
     return work;
 }

@@ -20,6 +20,8 @@ struct BucketPlan {
     double gflop_per_sample = 0;  // forward and backward
     double step_time_s = 0;       // predicted
     double peak_memory_gib = 0;   // predicted, of one rank
+    double compute_s = 0;         // predicted: forward and backward of all micro-batches
+    double optimizer_s = 0;       // predicted
 };
 struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
@@ -70,7 +72,8 @@ struct PlanDecision {
 
 BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
-                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
+                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib, compute_s,
+                       optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                       (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute, activation_store,
                        precision, grad_bucket_mib, num_workers, prefetch_factor, threads_per_rank,

@@ -106,7 +106,8 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
             .cores = context.cores,
             .gpu = context.gpu,
             .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
-            .overlap = context.config.parallel.overlap};
+            .overlap = context.config.parallel.overlap,
+            .per_parameter = context.config.debug.collectives == "per_parameter"};
 }
 
 Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t bucket,

@@ -44,7 +44,9 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
              .global_batch_size = static_cast<int>(batches.sizes[i]),
              .gflop_per_sample = training_factor(false) * context.costs[i].forward_flops / 1e9,
              .step_time_s = loader.times[i].total_s(),
-             .peak_memory_gib = gib(chosen.memory.total_bytes())});
+             .peak_memory_gib = gib(chosen.memory.total_bytes()),
+             .compute_s = loader.times[i].compute_s,
+             .optimizer_s = loader.times[i].optimizer_s});
     }
     return layout;
 }

@@ -91,11 +91,15 @@ double exposed_comm_s(StepQuery const& query, Calibration const& calibration, do
     if (query.dp_size == 1) return 0;
     double const bytes = 4 * static_cast<double>(parameter_count(query.shape).parameters);
     double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
-    double const buckets = std::max(1.0, std::ceil(bytes / bucket_bytes));
+    double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
+    double const buckets =
+        query.per_parameter ? tensors : std::max(1.0, std::ceil(bytes / bucket_bytes));
     double const one = all_reduce_s(calibration.all_reduce, query.dp_size, bytes / buckets);
     double const slower = core_sharing(query);
-    double const all = slower * buckets * one;
-    if (!query.overlap || buckets < 2) return all;
+    double const barriers =
+        query.per_parameter ? 2 * all_reduce_s(calibration.all_reduce, query.dp_size, 0) : 0;
+    double const all = slower * (buckets * one + barriers);
+    if (query.per_parameter || !query.overlap || buckets < 2) return all;
     bool const spare = query.gpu || query.cores > query.dp_size * query.threads;
     double const hidden_share = spare ? kOverlapSpare : kOverlapNoSpare;
     double const window = kBackwardShare * pass_s * (buckets - 1) / buckets;

@@ -20,6 +20,7 @@ struct StepQuery {
     bool gpu = false;
     int grad_bucket_mib = 25;
     bool overlap = true;
+    bool per_parameter = false;  // debug.collectives: one blocking all_reduce a parameter
     int num_workers = 1;
     double decode_s_per_sample = 0;  // of one decoding thread
 };

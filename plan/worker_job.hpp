@@ -3,12 +3,15 @@
 // LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, OSORA_EPOCH, OSORA_AGENT_FD, OSORA_STORE_FD).
 #pragma once
 
+#include "plan/collective_request.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/rehearsal.hpp"
 
 #include <boost/describe.hpp>
 
 #include <string>
+#include <vector>
 
 namespace osora::plan {
 
@@ -20,7 +23,11 @@ struct WorkerJob {
     std::string base_dir;  // folder of the run file: relative paths of the run file start here
     RunConfig config;
     PlanDecision plan;
+    std::vector<BucketCompute> rehearsal;  // job = "rehearse": of each bucket of the run file
+    CollectiveRequest collectives;  // job = "probe": by osora-worker; none: links, by osorad prober
 };
-BOOST_DESCRIBE_STRUCT(WorkerJob, (), (version, run_uuid, run_name, run_dir, base_dir, config, plan))
+BOOST_DESCRIBE_STRUCT(WorkerJob, (),
+                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal,
+                       collectives))
 
 }  // namespace osora::plan

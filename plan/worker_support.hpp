@@ -14,7 +14,7 @@ struct WorkerSupport {
     std::vector<std::string> precisions{"fp32"};
     std::vector<std::string> recompute{"none"};
     std::vector<std::string> activation_stores{"none"};
-    std::vector<std::string> collectives{"bucketed"};
+    std::vector<std::string> collectives{"bucketed", "per_parameter"};
     std::vector<std::string> bucket_schedules{"balanced"};
     int zero_stage_max = 0;
     bool model_parallel = false;  // tp, pp, sp above 1

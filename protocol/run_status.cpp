@@ -87,6 +87,7 @@ void on(RunStatus& run, RunSubmitted const& event) {
     run.ranks_per_node = event.ranks_per_node;
     run.restarts_max = event.restarts_max;
     run.exec = event.job == "exec";
+    run.rehearsal = event.job == "rehearse";
 }
 
 void on(RunStatus& run, PlanChosen const&) {

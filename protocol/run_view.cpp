@@ -290,7 +290,8 @@ void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
     view.node_views.resize(view.status.nodes.size());
     NodeView& node = view.node_views[static_cast<std::size_t>(chunk.node)];
     node = node_view_of(chunk, node);
-    view.has_loss = view.has_loss || column(chunk, "loss") != nullptr;
+    bool const told = !view.status.rehearsal && column(chunk, "loss") != nullptr;
+    view.has_loss = view.has_loss || told;
     for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
         add_step(view, step_of(chunk, i));
         smooth(view);

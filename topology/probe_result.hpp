@@ -41,6 +41,7 @@ struct CollectiveSample {
     int ranks = 0, nodes = 0;
     std::int64_t size_bytes = 0;
     double time_us = 0;
+    std::string group = {};  // "" = all ranks; "pairs 2: 0-3" = ranks 0 and 3 of set "pairs 2"
     friend bool operator==(CollectiveSample const&, CollectiveSample const&) = default;
 };
 
@@ -107,7 +108,7 @@ BOOST_DESCRIBE_STRUCT(PairSample, (),
                       (stage, round, from, to, transport, interface, size_bytes, seconds,
                        latency_us, network))
 BOOST_DESCRIBE_STRUCT(CollectiveSample, (),
-                      (backend, collective, ranks, nodes, size_bytes, time_us))
+                      (backend, collective, ranks, nodes, size_bytes, time_us, group))
 BOOST_DESCRIBE_STRUCT(StorageSample, (), (node, path, alone, read_bytes_per_s, open_us, files))
 BOOST_DESCRIBE_STRUCT(NodeScore, (), (gbit_s, of_median, samples, bad, interface))
 BOOST_DESCRIBE_STRUCT(InterfaceScore, (), (node, interface, network, gbit_s, of_median))

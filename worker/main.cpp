@@ -9,7 +9,9 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
 #include "worker/jobs/calibrate_decode.hpp"
+#include "worker/jobs/collective_probe.hpp"
 #include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/rehearse_job.hpp"
 #include "worker/jobs/train_job.hpp"
 
 #include <fmt/format.h>
@@ -55,19 +57,30 @@ int fail(AgentLink& agent, Error const& error) {
     return code;
 }
 
+using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment const&, AgentLink&);
+
+/// nullptr: not one that this program does.
+Job job_of(std::string const& name) {
+    if (name == "train") return run_train_job;
+    if (name == "rehearse") return run_rehearse_job;
+    return name == "probe" ? run_collective_probe : nullptr;
+}
+
 int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& self) {
     auto const text = read_file(path);
     if (text.has_error()) return fail(agent, text.error());
     auto const job = protocol::decode<plan::WorkerJob>(*text);
     if (job.has_error()) return fail(agent, Error(job.error()).in(path));
-    if (job->config.run.job != "train") {
+    auto const run = job_of(job->config.run.job);
+    if (run == nullptr) {
         return fail(agent, {Errc::invalid_input,
-                            fmt::format("job '{}' is not one of: train", job->config.run.job)});
+                            fmt::format("job '{}' is not one of: train, rehearse, probe",
+                                        job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /
                     fmt::format("{}.own", self.rank));
-    auto const outcome = run_train_job(*job, self, agent);
+    auto const outcome = run(*job, self, agent);
     if (outcome.has_error()) return fail(agent, outcome.error());
     agent.send(protocol::WorkerFinished{.steps = outcome->steps, .stopped = outcome->stopped});
     return 0;

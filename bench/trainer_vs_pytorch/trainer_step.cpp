@@ -75,7 +75,7 @@ public:
         auto const parameters = model_.parameters().trainable();
         optimizer_.emplace(parameters, AdamWConfig{.lr = kLr});
         ema_.emplace(parameters, kDecay);
-        reducer_.emplace(parameters, std::move(group), kBucketMib);
+        reducer_.emplace(parameters, std::move(group), ReduceOptions{.bucket_mib = kBucketMib});
     }
 
     std::string loss(std::string const& bucket) {

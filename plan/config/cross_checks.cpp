@@ -56,7 +56,8 @@ void check_batch(ResolvedConfig& resolved) {
 void check_buckets(ResolvedConfig& resolved) {
     auto const& buckets = resolved.config.bucket;
     if (!readable(resolved, {"bucket", "run.job"})) return;
-    if (buckets.empty() && resolved.config.run.job == "train") {
+    auto const& job = resolved.config.run.job;
+    if (buckets.empty() && (job == "train" || job == "rehearse")) {
         complain(resolved, "bucket",
                  "none is given; add [[bucket]] with resolution = \"64\" and num_frames = 8");
     }
@@ -154,9 +155,10 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
     if (resources.nodes != 1 && resources.backend == "local") {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
-    if (auto const& job = probe.config.run.job; job != "train" && job != "exec" && job != "probe") {
+    auto const& job = probe.config.run.job;
+    if (job != "train" && job != "rehearse" && job != "exec" && job != "probe") {
         complain(probe, "run.job",
-                 "not available in this version; available: train, probe, exec");
+                 "not available in this version; available: train, probe, rehearse, exec");
     }
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");

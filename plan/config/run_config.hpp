@@ -3,8 +3,10 @@
 #pragma once
 
 #include "base/auto_or.hpp"
+#include "plan/config/bucket_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
+#include "plan/config/rehearse_section.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
 
@@ -47,12 +49,6 @@ struct DataSection {
     AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
     AutoOr<int> prefetch_factor;  // batches decoded ahead
     double host_memory_gib = 64;  // for the loaders of a node
-};
-struct BucketSection {
-    std::string resolution;  // "360p", "512", or N for N x N pixels
-    int num_frames = 1;
-    double keep_prob = 1.0;
-    AutoOr<int> micro_batch_size;
 };
 struct ParallelSection {
     AutoOr<int> tp_size;
@@ -119,6 +115,7 @@ struct RunConfig {
     MemorySection memory;
     OptimSection optim;
     TrainSection train;
+    RehearseSection rehearse;
     CheckpointSection checkpoint;
     std::map<std::string, std::string> nccl;
     WorkerSection worker;
@@ -139,7 +136,6 @@ BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, latents, eval_manifest, num_workers, prefetch_factor,
                        host_memory_gib))
-BOOST_DESCRIBE_STRUCT(BucketSection, (), (resolution, num_frames, keep_prob, micro_batch_size))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
@@ -152,7 +148,7 @@ BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, checkpoint, nccl, worker, faults, probe, bisect,
+                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe, bisect,
                        notify, debug))
 
 }  // namespace osora::plan

@@ -26,6 +26,7 @@ constexpr std::array kSections{
     SectionRow{"memory", "What may be traded for memory."},
     SectionRow{"optim", "Optimizer.", true},
     SectionRow{"train", "Length and seed.", true},
+    SectionRow{"rehearse", "A rehearsal: the run's collectives without its model."},
     SectionRow{"checkpoint", "What is kept to go on from.", true},
     SectionRow{"nccl", "NCCL_* variables for every rank; a value given here always wins."},
     SectionRow{"worker", "The program of a rank, and its environment."},
@@ -139,6 +140,8 @@ constexpr std::array kRows{
     SchemaRow{.section = "bucket", .key = "micro_batch_size",
               .doc = "Samples of one rank in one forward.", .unit = "samples", .min = 1,
               .max = kInt},
+    SchemaRow{.section = "bucket", .key = "compute_s",
+              .doc = "As rehearse.compute_s, of this bucket.", .unit = "s", .min = 0, .max = 1e6},
 
     SchemaRow{.section = "parallel", .key = "tp_size",
               .doc = "Ranks that share each layer (tensor parallel).", .min = 1, .max = 65536},
@@ -204,6 +207,15 @@ constexpr std::array kRows{
               .max = kInt},
     SchemaRow{.section = "train", .key = "deterministic",
               .doc = "Only kernels that give the same bits every time."},
+
+    SchemaRow{.section = "rehearse", .key = "compute_s",
+              .doc = "A rank's own work in a step; auto: as an earlier run, else as planned.",
+              .unit = "s", .min = 0, .max = 1e6},
+    SchemaRow{.section = "rehearse", .key = "data_wait_s",
+              .doc = "Time that each step waits for its batch.", .unit = "s", .min = 0,
+              .max = 1e6},
+    SchemaRow{.section = "rehearse", .key = "data_wait_rank",
+              .doc = "The one rank that waits for data; -1: all.", .min = -1, .max = kInt},
 
     SchemaRow{.section = "checkpoint", .key = "every",
               .doc = "Distance of checkpoints; 0: only at the end.", .unit = "steps", .min = 0,

@@ -1,11 +1,11 @@
 #include "worker/jobs/train_loop.hpp"
 
+#include "worker/jobs/job_parts.hpp"
+
 #include <fmt/format.h>
 #include <torch/version.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 
 namespace osora::worker {
 namespace {
@@ -16,13 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-std::int64_t resident_bytes() {
-    std::ifstream file("/proc/self/statm");
-    std::int64_t total_pages = 0, resident_pages = 0;
-    file >> total_pages >> resident_pages;
-    return resident_pages * ::sysconf(_SC_PAGESIZE);
 }
 
 StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
@@ -44,11 +37,6 @@ StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
         input.fps.push_back(input.frames == 1 || fps <= 0 ? kImageFps : fps);
     }
     return input;
-}
-
-Vote vote_of(std::optional<protocol::StopWorker> const& order) {
-    if (!order) return Vote::go_on;
-    return order->save_checkpoint ? Vote::stop_with_checkpoint : Vote::stop_without_checkpoint;
 }
 
 }  // namespace

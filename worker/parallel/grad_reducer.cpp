@@ -1,7 +1,6 @@
 #include "worker/parallel/grad_reducer.hpp"
 
 #include "base/check.hpp"
-#include "base/units.hpp"
 
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/empty.h>
@@ -20,10 +19,8 @@
 
 namespace osora::worker {
 
-// All gradients lie in one flat tensor, last parameter first. Buckets are equal pieces of it, so a
-// parameter may lie in two buckets and their number is ceil(bytes / bucket size). A bucket is
-// reduced when all its parameters are there and all buckets before it have been started: then
-// every rank starts them in the same order, whatever the order of its backward pass.
+// A bucket is reduced when all its parameters are there and all buckets before it have been
+// started: then every rank starts them in the same order, whatever the order of its backward pass.
 struct GradReducer::Impl {
     struct Slot {
         at::Tensor gradient;  // view of flat, shaped as the parameter
@@ -39,13 +36,16 @@ struct GradReducer::Impl {
     Impl(std::vector<at::Tensor> params, std::optional<Group> joined)
         : parameters(std::move(params)), group(std::move(joined)) {}
 
-    void lay_out(double bucket_mib);
+    void lay_out(ReduceOptions const& options);
     void take(std::size_t index);
     void start_full_buckets();
+    void start(std::size_t bucket);
+    void reduce_one_by_one();
     Result<ReduceStats> wait();
 
     std::vector<at::Tensor> parameters;
     std::optional<Group> group;
+    ReduceWay way = ReduceWay::overlapped;
     std::vector<Slot> slots;  // one for each parameter; empty without collectives
     std::vector<Bucket> buckets;
     std::vector<at::Tensor> pieces;  // flat, cut into buckets
@@ -69,30 +69,29 @@ private:
     std::size_t index_;
 };
 
-void GradReducer::Impl::lay_out(double bucket_mib) {
-    auto const options = parameters.front().options().requires_grad(false);
-    std::int64_t total = 0;
+void GradReducer::Impl::lay_out(ReduceOptions const& options) {
+    way = options.way;
+    std::vector<std::int64_t> items;
     for (auto const& parameter : parameters) {
         OSORA_CHECK(parameter.scalar_type() == parameters.front().scalar_type());
-        total += parameter.numel();
+        items.push_back(parameter.numel());
     }
     auto const item_bytes = static_cast<std::int64_t>(parameters.front().element_size());
-    auto const asked = static_cast<std::int64_t>(bucket_mib * static_cast<double>(kMiB));
-    std::int64_t const bucket_items = std::max<std::int64_t>(1, asked / item_bytes);
-    at::Tensor const flat = at::empty({total}, options);
-    for (std::int64_t at = 0; at < total; at += bucket_items)
-        pieces.push_back(flat.narrow(0, at, std::min(bucket_items, total - at)));
-    buckets.resize(pieces.size());
-    slots.resize(parameters.size());
+    auto const layout =
+        lay_out_buckets(items, bucket_items_of(options.bucket_mib, item_bytes), way);
+    at::Tensor const flat =
+        at::empty({layout.items()}, parameters.front().options().requires_grad(false));
     std::int64_t at = 0;
-    for (std::size_t i = parameters.size(); i-- > 0;) {
-        std::int64_t const items = parameters[i].numel();
-        OSORA_CHECK(items > 0);
-        auto const first = static_cast<std::size_t>(at / bucket_items);
-        auto const last = static_cast<std::size_t>((at + items - 1) / bucket_items);
-        slots[i] = {flat.narrow(0, at, items).view(parameters[i].sizes()), first, last, false};
-        for (std::size_t b = first; b <= last; ++b) ++buckets[b].parameters;
-        at += items;
+    for (std::int64_t const count : layout.bucket_items) {
+        pieces.push_back(flat.narrow(0, at, count));
+        at += count;
+    }
+    buckets.resize(pieces.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        auto const& slot = layout.slots[i];
+        slots.push_back({flat.narrow(0, slot.offset, items[i]).view(parameters[i].sizes()),
+                         slot.first_bucket, slot.last_bucket, false});
+        for (std::size_t b = slot.first_bucket; b <= slot.last_bucket; ++b) ++buckets[b].parameters;
     }
     for (std::size_t i = 0; i < parameters.size(); ++i)
         torch::autograd::impl::set_post_acc_grad_hooks(parameters[i],
@@ -112,24 +111,44 @@ void GradReducer::Impl::take(std::size_t index) {
     gradient = slot.gradient;
     slot.ready = true;
     for (std::size_t b = slot.first_bucket; b <= slot.last_bucket; ++b) --buckets[b].missing;
-    start_full_buckets();
+    if (way == ReduceWay::overlapped) start_full_buckets();
+}
+
+void GradReducer::Impl::start(std::size_t bucket) {
+    std::vector<at::Tensor> tensors{pieces[bucket]};
+    buckets[bucket].work = group->device_backend().allreduce(tensors);
+    started = bucket + 1;
 }
 
 void GradReducer::Impl::start_full_buckets() {
-    while (started < buckets.size() && buckets[started].missing == 0 && failure.empty()) {
-        std::vector<at::Tensor> tensors{pieces[started]};
-        try {
-            buckets[started].work = group->device_backend().allreduce(tensors);
-        } catch (std::exception const& error) {
-            failure = error.what();
-            return;
+    try {
+        while (started < buckets.size() && buckets[started].missing == 0 && failure.empty())
+            start(started);
+    } catch (std::exception const& error) {
+        failure = error.what();
+    }
+}
+
+/// The known-bad way: nothing overlaps, and every rank waits for all others twice more a step.
+void GradReducer::Impl::reduce_one_by_one() {
+    try {
+        group->device_backend().barrier()->wait();
+        for (std::size_t b = 0; b < buckets.size(); ++b) {
+            start(b);
+            buckets[b].work->wait();
         }
-        ++started;
+        group->device_backend().barrier()->wait();
+    } catch (std::exception const& error) {
+        failure = error.what();
     }
 }
 
 Result<ReduceStats> GradReducer::Impl::wait() {
     auto const begin = std::chrono::steady_clock::now();
+    if (way == ReduceWay::per_parameter)
+        reduce_one_by_one();
+    else
+        start_full_buckets();
     ReduceStats stats;
     for (std::size_t b = 0; b < started; ++b) {
         try {
@@ -150,10 +169,10 @@ Result<ReduceStats> GradReducer::Impl::wait() {
 }
 
 GradReducer::GradReducer(std::vector<at::Tensor> parameters, std::optional<Group> group,
-                         double bucket_mib)
+                         ReduceOptions const& options)
     : impl_(std::make_unique<Impl>(std::move(parameters), std::move(group))) {
-    OSORA_CHECK(!impl_->parameters.empty() && bucket_mib > 0);
-    if (impl_->group && impl_->group->world_size() > 1) impl_->lay_out(bucket_mib);
+    OSORA_CHECK(!impl_->parameters.empty() && options.bucket_mib > 0);
+    if (impl_->group && impl_->group->world_size() > 1) impl_->lay_out(options);
 }
 
 GradReducer::~GradReducer() {

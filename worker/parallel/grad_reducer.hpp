@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/parallel/bucket_layout.hpp"
 #include "worker/parallel/process_group.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -21,11 +22,17 @@ struct ReduceStats {
     std::int64_t bytes = 0;
 };
 
+struct ReduceOptions {
+    double bucket_mib = 25;
+    ReduceWay way = ReduceWay::overlapped;
+};
+
 class GradReducer {
 public:
     /// `parameters` in forward order: buckets are filled from the last one on. Without a group, or
     /// in a group of one rank, nothing is copied and no collective runs.
-    GradReducer(std::vector<at::Tensor> parameters, std::optional<Group> group, double bucket_mib);
+    GradReducer(std::vector<at::Tensor> parameters, std::optional<Group> group,
+                ReduceOptions const& options);
     ~GradReducer();
     GradReducer(GradReducer&&) noexcept;
     GradReducer& operator=(GradReducer&&) = delete;

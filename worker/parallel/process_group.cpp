@@ -65,6 +65,10 @@ c10d::Store& Group::store() const {
     return *impl_->store;
 }
 
+c10::intrusive_ptr<c10d::Store> const& Group::store_handle() const {
+    return impl_->store;
+}
+
 void allow_ranks_as_threads() {
     ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
 }
@@ -86,6 +90,12 @@ Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig
     } catch (std::exception const& error) {
         return unreachable(config, "join the group", error);
     }
+}
+
+Group make_group(c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> backend) {
+    int const rank = backend->getRank(), world_size = backend->getSize();
+    return Group(std::make_shared<Group::Impl>(Group::Impl{
+        rank, world_size, std::move(store), std::move(backend), std::chrono::minutes(1), nullptr}));
 }
 
 Result<void> Group::use_nccl(Device const& device) {

@@ -44,6 +44,7 @@ public:
     /// Makes an NCCL group of the same ranks; all of them call it.
     [[nodiscard]] Result<void> use_nccl(Device const& device);
     [[nodiscard]] c10d::Store& store() const;
+    [[nodiscard]] c10::intrusive_ptr<c10d::Store> const& store_handle() const;  // to build upon
 
 private:
     std::shared_ptr<Impl> impl_;
@@ -51,6 +52,11 @@ private:
 
 /// Joins; returns when all ranks have, or with Errc::unreachable after timeout_s.
 [[nodiscard]] Result<Group> join_gloo_group(GroupConfig const& config);
+
+/// A group over a backend of the caller's: fakes, and recorders of what a rank asks for. `store`
+/// may be null where nobody reads it.
+[[nodiscard]] Group make_group(c10::intrusive_ptr<c10d::Store> store,
+                               c10::intrusive_ptr<c10d::Backend> backend);
 
 /// Called before ranks that are threads of one process join. Switches libtorch's flight recorder
 /// off for this process: it notes the first collective of a group without a lock (2.11,

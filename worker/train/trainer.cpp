@@ -78,8 +78,9 @@ Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> 
       trainable_(model_.parameters().trainable()),
       optimizer_(trainable_, {.lr = optim_.lr}),
       ema_(trainable_, optim_.ema_decay),
-      reducer_(trainable_, std::move(group), static_cast<double>(job.plan.chosen.grad_bucket_mib)) {
-}
+      reducer_(trainable_, std::move(group),
+               {.bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
+                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {}
 
 Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> group,
                               Device device) {

@@ -1,4 +1,5 @@
 #include "db/analysis/measure.hpp"
+#include "db/analysis/bucket_compute.hpp"
 
 #include "base/robust.hpp"
 
@@ -131,6 +132,27 @@ TEST(Measure, OfNothingIsUnknown) {
     EXPECT_EQ(measured.steps, 0);
     EXPECT_TRUE(std::isnan(measured.step_s_median));
     EXPECT_TRUE(std::isnan(measured.samples_per_s));
+}
+
+// Nine steps of own work 1 s, one outlier, the warm-up far off: medians see neither.
+TEST(BucketWork, MediansOfEachBucketBehindTheWarmUp) {
+    auto steps = table(10);
+    std::vector<double> forward(10, 1.0), backward(10, 2.0), optimizer(10, 0.5);
+    forward[0] = forward[1] = 99;
+    forward[5] = 77;
+    steps.columns["forward_s"] = constant(forward);
+    steps.columns["backward_s"] = constant(backward);
+    auto works = bucket_work(steps);
+    EXPECT_TRUE(works.empty()) << "without optimizer_s nothing is known";
+    steps.columns["optimizer_s"] = constant(optimizer);
+    works = bucket_work(steps);
+    ASSERT_EQ(works.size(), 1u);
+    EXPECT_EQ(works[0].bucket, "64x64x8");
+    EXPECT_EQ(works[0].steps, 8);
+    EXPECT_EQ(works[0].forward_s, 1);
+    EXPECT_EQ(works[0].backward_s, 2);
+    EXPECT_EQ(works[0].optimizer_s, 0.5);
+    EXPECT_TRUE(bucket_work(table(0)).empty());
 }
 
 }  // namespace

@@ -99,6 +99,21 @@ TEST(StepTime, OverlapHidesAllButTheLastBucket) {
     EXPECT_NEAR(step_time(query, c).exposed_comm_s, all - 0.9 * all * 2 / 3, 1e-9);
 }
 
+// The known-bad way hides nothing and pays the latency once a tensor: 2 (n - 1) alpha each, and for
+// two barriers.
+TEST(StepTime, OneCollectiveAParameterHidesNothing) {
+    StepQuery query = tiny();
+    query.dp_size = 2;
+    query.cores = 4;
+    double const bucketed = step_time(query, ideal()).exposed_comm_s;
+    query.per_parameter = true;
+    ParameterCount const count = parameter_count(query.shape);
+    double const expected = static_cast<double>(count.tensors + 2) * 0.001 +
+                            static_cast<double>(count.parameters) * 4 * 1e-9;
+    EXPECT_NEAR(step_time(query, ideal()).exposed_comm_s, expected, 1e-9);
+    EXPECT_GT(expected, 10 * bucketed);
+}
+
 TEST(StepTime, LoaderWaitsOnlyForWhatComputeDoesNotHide) {
     StepQuery query = tiny();
     query.cores = 8;

@@ -66,7 +66,8 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(
         unsupported_with({"run.job=sample"}),
         ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
-                    "train, exec"));
+                    "train, rehearse, exec"));
+    EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}),
                 ElementsAre("--set: optim.lora_rank = 8: not available in this version"));
     auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");

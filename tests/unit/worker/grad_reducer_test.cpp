@@ -73,7 +73,7 @@ TEST_P(GradReducerRanks, MeanOverTheGlobalBatch) {
     double const bucket_mib = 0.3;
     run_ranks(GetParam(), [&](Group const& group) {
         auto model = make_model();
-        GradReducer reducer(model.parameters().trainable(), group, bucket_mib);
+        GradReducer reducer(model.parameters().trainable(), group, {.bucket_mib = bucket_mib});
         std::int64_t const local = kSamples / group.world_size();
         for (int step = 0; step < 3; ++step) {
             model.parameters().clear_gradients();
@@ -96,7 +96,7 @@ TEST(GradReducer, UnevenRanksAreWeightedBySamples) {
     auto const expected = gradients_on_one_rank();
     run_ranks(2, [&](Group const& group) {
         auto model = make_model();
-        GradReducer reducer(model.parameters().trainable(), group, 1);
+        GradReducer reducer(model.parameters().trainable(), group, {.bucket_mib = 1});
         std::int64_t const start = group.rank() == 0 ? 0 : 3;
         std::int64_t const stop = group.rank() == 0 ? 3 : 4;
         reducer.begin(static_cast<double>(stop - start) / kSamples);
@@ -110,7 +110,7 @@ TEST(GradReducer, AccumulationReducesOnce) {
     auto const expected = gradients_on_one_rank();
     run_ranks(2, [&](Group const& group) {
         auto model = make_model();
-        GradReducer reducer(model.parameters().trainable(), group, 100);
+        GradReducer reducer(model.parameters().trainable(), group, {.bucket_mib = 100});
         std::int64_t const start = 2 * group.rank();
         for (int step = 0; step < 2; ++step) {
             model.parameters().clear_gradients();
@@ -127,7 +127,8 @@ TEST(GradReducer, BucketsHoldTheGradients) {
     run_ranks(2, [&](Group const& group) {
         std::vector<at::Tensor> const parameters{at::ones({3}).set_requires_grad(true),
                                                  at::ones({2}).set_requires_grad(true)};
-        GradReducer reducer(parameters, group, 16.0 / 1048576);  // 4 numbers a bucket
+        GradReducer reducer(parameters, group,
+                            {.bucket_mib = 16.0 / 1048576});  // 4 numbers a bucket
         reducer.begin(0.5);
         // Only the first parameter is used; the second one's gradient is 0 on every rank.
         parameters[0].mul(group.rank() + 1.0).sum().backward();
@@ -141,10 +142,34 @@ TEST(GradReducer, BucketsHoldTheGradients) {
     });
 }
 
+// The known-bad way gives the same gradients, with a collective for each parameter.
+TEST(GradReducer, OneCollectiveAParameterWhenAsked) {
+    auto const expected = gradients_on_one_rank();
+    for (auto const way : {ReduceWay::per_parameter, ReduceWay::after}) {
+        run_ranks(2, [&](Group const& group) {
+            auto model = make_model();
+            GradReducer reducer(model.parameters().trainable(), group,
+                                {.bucket_mib = 1, .way = way});
+            std::int64_t const local = kSamples / 2;
+            for (int step = 0; step < 2; ++step) {
+                model.parameters().clear_gradients();
+                reducer.begin(0.5);
+                loss_of(model, group.rank() * local, (group.rank() + 1) * local).backward();
+                auto const stats = reducer.finish().value();
+                bool const each = way == ReduceWay::per_parameter;
+                EXPECT_EQ(
+                    stats.collectives,
+                    static_cast<std::int64_t>(each ? expected.size() : reducer.buckets().size()));
+                expect_equal(model, expected);
+            }
+        });
+    }
+}
+
 TEST(GradReducer, HooksEndWithTheReducer) {
     run_ranks(2, [&](Group const& group) {
         auto const parameter = at::ones({3}).set_requires_grad(true);
-        { GradReducer const reducer({parameter}, group, 1); }
+        { GradReducer const reducer({parameter}, group, {.bucket_mib = 1}); }
         parameter.sum().backward();
         EXPECT_EQ(parameter.grad().sum().item<double>(), 3);
     });
@@ -160,7 +185,7 @@ TEST(GradReducer, APeerThatIsGoneIsAnError) {
                 return;
             }
             auto const parameter = at::ones({3}).set_requires_grad(true);
-            GradReducer reducer({parameter}, group, 1);
+            GradReducer reducer({parameter}, group, {.bucket_mib = 1});
             reducer.begin(1);
             parameter.sum().backward();
             auto const failed = reducer.finish();

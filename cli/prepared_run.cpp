@@ -1,0 +1,108 @@
+// Each step prints what is wrong and gives the exit code; none of them throws away what an earlier
+// one made.
+#include "cli/prepared_run.hpp"
+
+#include "base/files.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/facts.hpp"
+#include "cli/json_output.hpp"
+#include "cli/launch.hpp"
+#include "cli/run_command.hpp"
+#include "cli/run_file_command.hpp"
+#include "cli/submit_slurm.hpp"
+#include "plan/config/cross_checks.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace osora::cli {
+namespace {
+
+int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
+    if (json) {
+        print_json("validate", {{"ok", false}, {"problems", problems_json(problems)}});
+    } else {
+        fmt::print(stderr, "{}", problem_list(problems));
+    }
+    return kExitUsage;
+}
+
+}  // namespace
+
+boost::system::result<PreparedRun, int> prepare_run(Context const& context,
+                                                    plan::ConfigRequest const& request, bool json) {
+    PreparedRun prepared;
+    Submission& submission = prepared.submission;
+    submission.resolved = plan::load_config(request);
+    if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
+    auto const cluster = local_cluster(context);
+    auto const problems = plan_problems(submission.resolved, cluster);
+    if (!problems.empty()) return refuse(problems, json);
+    for (auto const& note : plan::without_effect(submission.resolved)) {
+        fmt::print(stderr, "note: {}\n", plan::to_text(note));
+    }
+    submission.base_dir =
+        request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
+    PlanInputs const inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
+    auto planned = plan_run(context, submission.resolved, inputs);
+    if (planned.has_error()) {
+        auto const& error = planned.error();
+        return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
+                    error.message);
+    }
+    if (!planned->warning.empty()) fmt::print(stderr, "note: {}\n", planned->warning);
+    prepared.planned = std::move(*planned);
+    auto text = read_file(request.run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
+    if (text.has_error()) return fail(kExitUsage, text.error().message);
+    submission.run_file_text = std::move(*text);
+    submission.plan = prepared.planned.decision;
+    submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
+    submission.host = host_name();
+    auto const& config = submission.resolved.config;
+    if (config.run.job != "rehearse") return prepared;
+    prepared.trained = trained_run(context, config, prepared.planned);
+    using Measured = std::vector<std::optional<plan::BucketCompute>>;
+    submission.rehearsal = plan::rehearsal_compute(
+        config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
+    return prepared;
+}
+
+StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions const& options) {
+    auto const refused = [](int code, std::string const& message) {
+        return StartedRun{.exit_code = fail(code, message), .folder = {}};
+    };
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return refused(kExitUsage, state.error().message);
+    // Before anything is made: a run that cannot start leaves nothing behind.
+    auto const controller = controller_program(context);
+    if (controller.has_error()) return refused(kExitUsage, controller.error().message);
+    Environment environment = context.environment;
+    for (auto const& [name, value] : prepared.submission.resolved.config.worker.env) {
+        set_variable(environment, name, value);
+    }
+    if (auto const fits = check_size(environment); fits.has_error()) {
+        return refused(kExitUsage, fits.error().message);
+    }
+    auto const worker = worker_program(context);
+    bool const exec = prepared.submission.resolved.config.run.job == "exec";
+    if (worker.has_error() && !exec) return refused(kExitUsage, worker.error().message);
+    prepared.submission.attached = options.attached;
+    prepared.submission.facts = submission_facts(
+        context.environment, worker.has_value() ? *worker : std::filesystem::path());
+    auto run = create_run(*state, prepared.submission);
+    if (run.has_error()) return refused(kExitBad, run.error().message);
+    prepared.planned.header.run = run->name;
+    if (options.json) {
+        fmt::print("{}\n", protocol::encode(prepared.planned.decision));
+    } else {
+        fmt::print(options.stream, "{}\n",
+                   render_plan(prepared.planned.decision, prepared.planned.header));
+        std::fflush(options.stream);
+    }
+    auto const& config = prepared.submission.resolved.config;
+    int const code = is_queued(context, config) ? queue_and_follow(context, *run, config, options)
+                                                : start_and_follow(context, *run, options);
+    return {.exit_code = code, .folder = std::move(*run)};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,21 @@
+// A rank's own work in a training step, by bucket: what a rehearsal of the run puts in the place of
+// its model. Pure.
+#pragma once
+
+#include "db/run_record.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct BucketWork {
+    std::string bucket;  // "64x64x8"
+    int steps = 0;       // that count (select_steps)
+    double forward_s = kUnknown, backward_s = kUnknown, optimizer_s = kUnknown;
+};
+
+/// Medians over the steps of means over the ranks; only buckets with steps and all three figures.
+[[nodiscard]] std::vector<BucketWork> bucket_work(StepTable const& steps);
+
+}  // namespace osora::db::analysis

@@ -1,0 +1,57 @@
+// What a worker's job "probe" is to measure: collectives over the world and over groups of its
+// ranks. Travels in job.json; the answer is RUN_DIR/probe/collectives.json. Pure.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+/// Groups that are measured at the same time; a rank is in at most one of them.
+struct ProbeGroupSet {
+    std::string name;  // "pairs round 2"; of letters, digits, "-", "_", "." and blanks
+    std::vector<std::vector<int>> groups;  // ranks; at least two each
+    friend bool operator==(ProbeGroupSet const&, ProbeGroupSet const&) = default;
+};
+
+struct CollectiveRequest {
+    /// Of all_reduce, all_gather, reduce_scatter, broadcast, send_recv.
+    std::vector<std::string> collectives;
+    /// As nccl-tests counts: all_gather's is the result, reduce_scatter's the input. Rounded up to
+    /// whole numbers a rank.
+    std::vector<std::int64_t> sizes_bytes{1 << 20, 1 << 25};
+    std::vector<ProbeGroupSet> group_sets;
+    bool world = true;       // all ranks as one group, first
+    int iterations_min = 5;  // timed, behind one of warm-up
+    int iterations_max = 50;
+    double spread = 0.05;      // enough when MAD / median is below
+    double time_limit_s = 30;  // of all; what does not fit is left out, and named
+    friend bool operator==(CollectiveRequest const&, CollectiveRequest const&) = default;
+};
+
+BOOST_DESCRIBE_STRUCT(ProbeGroupSet, (), (name, groups))
+BOOST_DESCRIBE_STRUCT(CollectiveRequest, (),
+                      (collectives, sizes_bytes, group_sets, world, iterations_min, iterations_max,
+                       spread, time_limit_s))
+
+constexpr std::int64_t kProbeBytesMax = std::int64_t{8} << 30;
+
+/// invalid_input names the first thing that cannot be measured with `world_size` ranks.
+[[nodiscard]] Result<void> check_collective_request(CollectiveRequest const& request,
+                                                    int world_size);
+
+/// Median of times, and whether they are enough: iterations_min of them with a small spread, or
+/// iterations_max. `times_s` is not empty.
+struct TimesSummary {
+    double median_s = 0;
+    bool enough = false;
+};
+[[nodiscard]] TimesSummary summarise_times(std::vector<double> times_s,
+                                           CollectiveRequest const& request);
+
+}  // namespace osora::plan

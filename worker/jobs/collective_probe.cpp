@@ -1,0 +1,237 @@
+// One long-lived group; smaller ones are split from it. All ranks of a group decide alike because
+// they decide on the same numbers: the largest times and clocks of any of them.
+#include "worker/jobs/collective_probe.hpp"
+
+#include "base/files.hpp"
+#include "plan/collective_request.hpp"
+#include "protocol/json.hpp"
+#include "worker/jobs/job_parts.hpp"
+#include "worker/parallel/collective_op.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+#include <set>
+
+namespace osora::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Backend = c10::intrusive_ptr<c10d::Backend>;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Element by element, over the ranks of a Gloo backend.
+void maximum_over_ranks(c10d::Backend& backend, std::vector<double>& values) {
+    std::vector<at::Tensor> tensors{
+        at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kDouble)};
+    c10d::AllreduceOptions options;
+    options.reduceOp = c10d::ReduceOp::MAX;
+    backend.allreduce(tensors, options)->wait();
+}
+
+/// A group that this rank is in. `backend` carries what is timed, `control` what ranks agree on.
+struct Members {
+    std::string name;  // "" = world
+    std::vector<int> ranks;
+    Backend owned_backend, owned_control;  // null: the world's
+    c10d::Backend* backend = nullptr;
+    c10d::Backend* control = nullptr;
+};
+
+class Prober {
+public:
+    Prober(plan::CollectiveRequest const& request, Group const& world, Device const& device,
+           int ranks_per_node)
+        : request_(request),
+          world_(world),
+          device_(device),
+          ranks_per_node_(std::max(1, ranks_per_node)) {}
+
+    CollectiveAnswer run() {
+        if (request_.world) {
+            Members all{.name = "",
+                        .ranks = {},
+                        .owned_backend = {},
+                        .owned_control = {},
+                        .backend = &world_.device_backend(),
+                        .control = &world_.backend()};
+            for (int rank = 0; rank < world_.world_size(); ++rank) all.ranks.push_back(rank);
+            probe_set("world", {std::move(all)});
+        }
+        for (std::size_t i = 0; i < request_.group_sets.size(); ++i)
+            probe_set(request_.group_sets[i].name, split(request_.group_sets[i], i));
+        gather();
+        return world_.rank() == 0 ? std::move(answer_) : CollectiveAnswer{};
+    }
+
+private:
+    /// This rank's group of the set; none when it is in no group.
+    std::vector<Members> split(plan::ProbeGroupSet const& set, std::size_t index) {
+        for (auto const& ranks : set.groups) {
+            if (std::ranges::find(ranks, world_.rank()) == ranks.end()) continue;
+            Members mine{.name = fmt::format("{}: {}", set.name, fmt::join(ranks, "-")),
+                         .ranks = ranks,
+                         .owned_backend = {},
+                         .owned_control = split_from(world_.backend(), ranks, index, "control"),
+                         .backend = nullptr,
+                         .control = nullptr};
+            mine.control = mine.backend = mine.owned_control.get();
+            if (device_.is_gpu()) {
+                mine.owned_backend = split_from(world_.device_backend(), ranks, index, "device");
+                mine.backend = mine.owned_backend.get();
+            }
+            return {std::move(mine)};
+        }
+        return {};
+    }
+    Backend split_from(c10d::Backend& parent, std::vector<int> const& ranks, std::size_t set,
+                       char const* what) {
+        auto store = c10::make_intrusive<c10d::PrefixStore>(
+            fmt::format("probe/{}/{}/{}", set, ranks.front(), what), world_.store_handle());
+        return parent.split(std::move(store), ranks, parent.getBackendOptions());
+    }
+
+    void probe_set(std::string const& name, std::vector<Members> const& mine) {
+        for (auto const& collective : request_.collectives) {
+            for (std::int64_t const size : request_.sizes_bytes) {
+                // All groups of the set begin together, and give up together.
+                std::vector<double> passed{seconds_since(begin_)};
+                maximum_over_ranks(world_.backend(), passed);
+                if (passed[0] > request_.time_limit_s) {
+                    answer_.left_out.push_back(fmt::format("{}: {} {} B", name, collective, size));
+                } else if (!mine.empty()) {
+                    probe_one(mine.front(), collective, size);
+                }
+            }
+        }
+    }
+
+    void probe_one(Members const& group, std::string const& collective, std::int64_t size) {
+        CollectiveOp operation(collective, size, *group.backend, device_);
+        operation.run();  // connections and caches
+        std::vector<double> times;
+        plan::TimesSummary summary;
+        bool late = false;
+        while (!summary.enough && !late) {
+            group.control->barrier()->wait();
+            auto const start = Clock::now();
+            operation.run();
+            std::vector<double> figures{seconds_since(start), seconds_since(begin_)};
+            maximum_over_ranks(*group.control, figures);
+            times.push_back(figures[0]);
+            summary = plan::summarise_times(times, request_);
+            late = figures[1] > request_.time_limit_s;
+        }
+        if (group.ranks.front() != world_.rank()) return;
+        std::set<int> nodes;
+        for (int const rank : group.ranks) nodes.insert(rank / ranks_per_node_);
+        answer_.samples.push_back({.backend = device_.is_gpu() ? "nccl" : "gloo",
+                                   .collective = collective,
+                                   .ranks = static_cast<int>(group.ranks.size()),
+                                   .nodes = static_cast<int>(nodes.size()),
+                                   .size_bytes = operation.size_bytes(),
+                                   .time_us = summary.median_s * 1e6,
+                                   .group = group.name});
+    }
+
+    /// Rank 0 takes over what the first ranks of other groups have measured.
+    void gather() {
+        std::set<int> leaders;
+        for (auto const& set : request_.group_sets) {
+            for (auto const& ranks : set.groups) leaders.insert(ranks.front());
+        }
+        leaders.erase(0);
+        auto const key = [](int rank) { return fmt::format("probe/samples/{}", rank); };
+        c10d::Store& store = world_.store();
+        if (leaders.contains(world_.rank())) {
+            std::string const text = protocol::encode(answer_);
+            store.set(key(world_.rank()), std::vector<std::uint8_t>(text.begin(), text.end()));
+        }
+        for (int const rank : leaders) {
+            if (world_.rank() != 0) break;
+            auto const bytes = store.get(key(rank));
+            auto const theirs =
+                protocol::decode<CollectiveAnswer>(std::string(bytes.begin(), bytes.end()));
+            if (theirs.has_error()) continue;
+            std::ranges::copy(theirs->samples, std::back_inserter(answer_.samples));
+        }
+        // Nobody leaves while rank 0, whose store it is, still reads.
+        world_.backend().barrier()->wait();
+    }
+
+    plan::CollectiveRequest const& request_;
+    Group const& world_;
+    Device const& device_;
+    int ranks_per_node_;
+    Clock::time_point begin_ = Clock::now();
+    CollectiveAnswer answer_;
+};
+
+Result<void> check_split(plan::CollectiveRequest const& request, Device const& device,
+                         int world_size) {
+    for (auto const& set : request.group_sets) {
+        std::size_t members = 0;
+        for (auto const& ranks : set.groups) members += ranks.size();
+        if (!device.is_gpu() || members == static_cast<std::size_t>(world_size)) continue;
+        return Error{Errc::invalid_input,
+                     fmt::format("probe: {}: NCCL splits all {} ranks or none; {} are in a group",
+                                 set.name, world_size, members)};
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<CollectiveAnswer> probe_collectives(plan::CollectiveRequest const& request,
+                                           Group const& group, Device const& device,
+                                           int ranks_per_node) {
+    OSORA_TRY_VOID(plan::check_collective_request(request, group.world_size()));
+    OSORA_TRY_VOID(check_split(request, device, group.world_size()));
+    // The step boundary: what LibTorch throws becomes an Error here.
+    try {
+        return Prober(request, group, device, ranks_per_node).run();
+    } catch (std::exception const& error) {
+        std::string const text = error.what();
+        return Error{Errc::unreachable, "probe: " + text.substr(0, text.find('\n'))};
+    }
+}
+
+Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnvironment const& self,
+                                          AgentLink& agent) {
+    using protocol::Phase;
+    constexpr double kSlack_s = 60;
+    OSORA_TRY_VOID(plan::check_collective_request(job.collectives, self.world_size));
+    at::set_num_threads(1);
+    agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
+    OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
+    OSORA_TRY(auto const group, join_ranks(self, device));
+    agent.send(protocol::WorkerHello{.rank = self.rank,
+                                     .pid = static_cast<int>(::getpid()),
+                                     .start_step = 0,
+                                     .facts = process_facts(device)});
+    agent.send(protocol::PhaseChanged{.phase = Phase::first_step,
+                                      .limit_s = job.collectives.time_limit_s + kSlack_s});
+    OSORA_TRY(auto const answer,
+              probe_collectives(job.collectives, *group, device, self.local_world_size));
+    agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+    TrainOutcome const done{job.config.train.steps, false};
+    if (self.rank != 0) return done;
+    auto const folder = std::filesystem::path(job.run_dir) / "probe";
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    OSORA_TRY_VOID(write_file_atomic(folder / "collectives.json", protocol::encode(answer) + "\n"));
+    return done;
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,38 @@
+// job = "probe": times collectives over the world and over groups of it, with Gloo or NCCL. Every
+// rank takes part; rank 0 writes RUN_DIR/probe/collectives.json. Driven by main.
+#pragma once
+
+#include "base/result.hpp"
+#include "topology/probe_result.hpp"
+#include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/train_job.hpp"
+#include "worker/parallel/process_group.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+/// Content of collectives.json.
+struct CollectiveAnswer {
+    std::string schema = "osora.collectives/1";
+    std::vector<topology::CollectiveSample> samples;  // medians of times until all ranks are done
+    std::vector<std::string> left_out;                // for want of time
+};
+BOOST_DESCRIBE_STRUCT(CollectiveAnswer, (), (schema, samples, left_out))
+
+/// On every rank of `group`; the answer of rank 0 is whole, the others' is empty. Ranks stand on
+/// nodes in blocks of `ranks_per_node`. invalid_input: see check_collective_request; unreachable: a peer
+/// is gone.
+[[nodiscard]] Result<CollectiveAnswer> probe_collectives(plan::CollectiveRequest const& request,
+                                                         Group const& group, Device const& device,
+                                                         int ranks_per_node);
+
+[[nodiscard]] Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job,
+                                                        RankEnvironment const& self,
+                                                        AgentLink& agent);
+
+}  // namespace osora::worker

@@ -1,0 +1,67 @@
+// The address that peers reach a rank by is the one that its route to rank 0 starts from.
+#include "worker/jobs/job_parts.hpp"
+
+#include "base/environment.hpp"
+#include "base/version.hpp"
+#include "topology/assignment.hpp"
+#include "worker/parallel/own_address.hpp"
+
+#include <ATen/Parallel.h>
+#include <torch/version.h>
+#include <unistd.h>
+
+#include <fstream>
+
+namespace osora::worker {
+namespace {
+
+constexpr double kGroupTimeout_s = 600;  // the controller notices a hang long before
+
+}  // namespace
+
+Result<std::optional<Group>> join_ranks(RankEnvironment const& self, Device const& device) {
+    if (self.world_size == 1) return std::optional<Group>();
+    GroupConfig config;
+    config.rank = self.rank;
+    config.world_size = self.world_size;
+    config.store_host = self.master_addr;
+    config.store_port = self.master_port;
+    config.listen_fd = self.store_fd;
+    config.my_interface = self.interface;
+    OSORA_TRY(config.my_address, address_towards(self.master_addr));
+    config.timeout_s = kGroupTimeout_s;
+    OSORA_TRY(auto group, join_gloo_group(config));
+    if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));
+    return std::optional<Group>(std::move(group));
+}
+
+std::map<std::string, std::string> process_facts(Device const& device) {
+    auto facts = topology::communication_variables(current_environment());
+    facts.merge(
+        std::map<std::string, std::string>{{"osora", kVersion},
+                                           {"commit", kGitCommit},
+                                           {"torch", TORCH_VERSION},
+                                           {"threads", std::to_string(at::get_num_threads())},
+                                           {"device", device.description()}});
+    return facts;
+}
+
+std::filesystem::path cuda_module_path() {
+    std::error_code error;
+    auto const program = std::filesystem::read_symlink("/proc/self/exe", error);
+    return program.parent_path().parent_path() / "lib" / "libosora_cuda.so";
+}
+
+std::int64_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::int64_t total_pages = 0, resident_pages = 0;
+    file >> total_pages >> resident_pages;
+    return resident_pages * ::sysconf(_SC_PAGESIZE);
+}
+
+Vote vote_of(std::optional<protocol::StopWorker> const& order) {
+    if (!order) return Vote::go_on;
+    return order->save_checkpoint ? Vote::stop_with_checkpoint : Vote::stop_without_checkpoint;
+}
+
+}  // namespace osora::worker
