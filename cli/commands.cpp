@@ -10,6 +10,7 @@ std::vector<CommandSpec> command_table() {
         init_command(),
         submit_command(),
         rehearse_command(),
+        tune_command(),
         plan_command(),
         plan_calibrate_command(),
         validate_command(),

@@ -17,6 +17,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();
 [[nodiscard]] CommandSpec probe_command();
+[[nodiscard]] CommandSpec tune_command();
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();

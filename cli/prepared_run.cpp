@@ -10,6 +10,7 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/submit_slurm.hpp"
+#include "cli/tune_memory.hpp"
 #include "plan/config/cross_checks.hpp"
 
 #include <fmt/format.h>
@@ -49,6 +50,9 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
         auto const& error = planned.error();
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
                     error.message);
+    }
+    if (auto const hint = tuning_hint(context, submission.resolved.config); !hint.empty()) {
+        fmt::print(stderr, "note: {}\n", hint);
     }
     if (!planned->warning.empty()) fmt::print(stderr, "note: {}\n", planned->warning);
     prepared.planned = std::move(*planned);
@@ -94,7 +98,7 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     prepared.planned.header.run = run->name;
     if (options.json) {
         fmt::print("{}\n", protocol::encode(prepared.planned.decision));
-    } else {
+    } else if (!options.quiet) {
         fmt::print(options.stream, "{}\n",
                    render_plan(prepared.planned.decision, prepared.planned.header));
         std::fflush(options.stream);

@@ -1,11 +1,10 @@
 // osora rehearse: a run's collectives with its sizes, order and overlap, without its model.
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/history_access.hpp"
 #include "cli/prepared_run.hpp"
 #include "cli/rehearsal_result.hpp"
 #include "cli/run_file_command.hpp"
-#include "db/queries.hpp"
+#include "cli/run_measured.hpp"
 
 #include <fmt/format.h>
 
@@ -38,15 +37,6 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
         request.sets.push_back("resources.backend=" + *backend);
     }
     return request;
-}
-
-/// What the run of `folder` has left in history.
-Result<db::analysis::RunReport> report_of(Context const& context, RunFolder const& folder) {
-    OSORA_TRY(auto const state, state_dir(context.environment));
-    OSORA_TRY(auto const history, open_history(state));
-    OSORA_TRY(auto const run, db::find_run(*history.store, folder.name));
-    OSORA_TRY(auto const all, db::load_run(*history.store, run.run_id));
-    return db::analysis::run_report(all, surroundings_of(run));
 }
 
 int run(Context const& context, Arguments const& arguments) {

@@ -5,6 +5,7 @@
 //     history.db
 //     calibration.json          measured constants of this machine (osora plan calibrate)
 //     probes/HASH.json          newest topology::ProbeResult of a set of hosts
+//     tuned/HASH.json           what osora tune kept for runs of a shape
 //     runs/.lock                flock: numbers are given out under it
 //     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
 //       run.toml                as the user wrote it

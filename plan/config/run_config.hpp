@@ -148,7 +148,7 @@ BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe, bisect,
-                       notify, debug))
+                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe,
+                       bisect, notify, debug))
 
 }  // namespace osora::plan

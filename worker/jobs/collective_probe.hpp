@@ -25,8 +25,8 @@ struct CollectiveAnswer {
 BOOST_DESCRIBE_STRUCT(CollectiveAnswer, (), (schema, samples, left_out))
 
 /// On every rank of `group`; the answer of rank 0 is whole, the others' is empty. Ranks stand on
-/// nodes in blocks of `ranks_per_node`. invalid_input: see check_collective_request; unreachable: a peer
-/// is gone.
+/// nodes in blocks of `ranks_per_node`. invalid_input: see check_collective_request; unreachable: a
+/// peer is gone.
 [[nodiscard]] Result<CollectiveAnswer> probe_collectives(plan::CollectiveRequest const& request,
                                                          Group const& group, Device const& device,
                                                          int ranks_per_node);

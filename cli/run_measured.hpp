@@ -1,0 +1,13 @@
+// What a run that was just followed has left in history.
+#pragma once
+
+#include "cli/context.hpp"
+#include "cli/runs.hpp"
+#include "db/analysis/run_report.hpp"
+
+namespace osora::cli {
+
+[[nodiscard]] Result<db::analysis::RunReport> report_of(Context const& context,
+                                                        RunFolder const& folder);
+
+}  // namespace osora::cli

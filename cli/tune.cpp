@@ -1,0 +1,249 @@
+// osora tune: trials of settings in interleaved pairs; what helps beyond noise is kept and said.
+#include "base/units.hpp"
+#include "cli/advice_inputs.hpp"
+#include "cli/commands.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/json_output.hpp"
+#include "cli/prepared_run.hpp"
+#include "cli/run_file_command.hpp"
+#include "cli/run_measured.hpp"
+#include "cli/tune_memory.hpp"
+#include "cli/tune_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+namespace osora::cli {
+namespace {
+
+constexpr int kSteps = 25, kStepsMax = 100'000;
+constexpr int kTrials = 60, kTrialsMax = 10'000;
+
+struct Tuning {
+    plan::ConfigRequest request;  // of a trial, without what is tried
+    std::string name;             // of the run file
+    bool real = false;
+    bool json = false;
+    int steps = kSteps, trials = kTrials;
+    std::vector<plan::TuneCandidate> candidates;
+    TuneShape shape;
+};
+
+/// The trials' own settings come last: they win over the run file and over the user's --set.
+Result<plan::ConfigRequest> trial_request(Context const& context, Arguments const& arguments,
+                                          Tuning& tuning) {
+    auto request = config_request(context, arguments);
+    auto const resolved = plan::load_config(request);
+    if (resolved.problems.empty() && resolved.config.run.job != "train") {
+        return Error{
+            Errc::invalid_input,
+            fmt::format("run.job = \"{}\": only training runs are tuned", resolved.config.run.job)};
+    }
+    tuning.name = resolved.config.run.name;
+    if (auto const backend = arguments.value("--backend")) {
+        request.sets.push_back("resources.backend=" + *backend);
+    }
+    for (std::string const& each :
+         {fmt::format("run.job={}", tuning.real ? "train" : "rehearse"),
+          fmt::format("run.name={}-tune", tuning.name), fmt::format("train.steps={}", tuning.steps),
+          std::string("checkpoint.every=0"), std::string("checkpoint.resume=none"),
+          std::string("probe.before_start=never"), std::string("faults.max_restarts=0")}) {
+        request.sets.push_back(each);
+    }
+    return request;
+}
+
+/// What is tried: named on the command line, or all that is known.
+Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
+                                                        Arguments const& arguments,
+                                                        PreparedRun const& base) {
+    std::vector<plan::TuneCandidate> list;
+    for (auto const& text : arguments.all("--try")) {
+        OSORA_TRY(auto candidate, named_candidate(text));
+        list.push_back(std::move(candidate));
+    }
+    if (!list.empty()) return list;
+    auto const& config = base.submission.resolved.config;
+    list = own_candidates(config, base.submission.plan);
+    if (!arguments.has("--nccl") || !base.planned.header.gpu) return list;
+    auto const sources = advice_sources(context, arguments);
+    if (sources.has_error()) return Error{Errc::invalid_input, "no advice on NCCL's settings"};
+    auto advised = nccl_candidates(plan::advise_nccl(sources->inputs).candidates);
+    std::ranges::move(advised, std::back_inserter(list));
+    return list;
+}
+
+boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments const& arguments) {
+    Tuning tuning;
+    tuning.real = arguments.has("--real");
+    tuning.json = arguments.has("--json");
+    auto const steps = arguments.number("--steps", 5, kStepsMax);
+    auto const trials = arguments.number("--trials", 2, kTrialsMax);
+    if (steps.has_error()) return fail(kExitUsage, steps.error().message);
+    if (trials.has_error()) return fail(kExitUsage, trials.error().message);
+    tuning.steps = steps->value_or(kSteps);
+    tuning.trials = trials->value_or(kTrials);
+    auto request = trial_request(context, arguments, tuning);
+    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    tuning.request = std::move(*request);
+    auto const base = prepare_run(context, tuning.request, tuning.json);
+    if (base.has_error()) return base.error();
+    auto candidates = candidates_for(context, arguments, *base);
+    if (candidates.has_error()) return fail(kExitUsage, candidates.error().message);
+    tuning.candidates = std::move(*candidates);
+    if (tuning.candidates.empty()) {
+        return fail(kExitUndecided, "nothing to try: one rank has no communication");
+    }
+    tuning.shape = shape_of(base->submission.resolved.config);
+    return tuning;
+}
+
+/// Median step time of a trial; on failure the exit code of osora, and why.
+struct TrialEnd {
+    double step_s = 0;
+    int exit_code = kExitOk;
+    std::string failure = {};
+};
+
+TrialEnd run_trial(Context const& context, Tuning const& tuning, plan::TuneTrial const& trial) {
+    auto request = tuning.request;
+    auto const sets = sets_of(trial.settings);
+    request.sets.insert(request.sets.end(), sets.begin(), sets.end());
+    auto prepared = prepare_run(context, request, false);
+    if (prepared.has_error()) return {.exit_code = prepared.error(), .failure = "is not valid"};
+    StartOptions options;
+    options.quiet = true;
+    options.stream = stderr;
+    auto const started = start_run(context, std::move(*prepared), options);
+    if (started.exit_code != kExitOk) {
+        return {
+            .exit_code = started.exit_code,
+            .failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code)};
+    }
+    auto const report = report_of(context, started.folder);
+    if (report.has_error()) return {.exit_code = kExitBad, .failure = report.error().message};
+    double const step_s = report->measured.step_s_median;
+    if (!std::isfinite(step_s) || step_s <= 0) {
+        return {.exit_code = kExitUndecided,
+                .failure = fmt::format("run {} has no step that counts", started.folder.name)};
+    }
+    return {.step_s = step_s};
+}
+
+std::string settings_text(plan::TuneTrial const& trial) {
+    return trial.with_change ? trial.key + "=" + trial.value
+           : trial.settings.empty()
+               ? std::string("as it is")
+               : fmt::format("with {}", fmt::join(sets_of(trial.settings), " "));
+}
+
+std::string verdict_text(plan::TuneVerdict const& verdict) {
+    return fmt::format("{:<8} {}={}: {}", verdict.kept ? "kept" : "dropped", verdict.key,
+                       verdict.value,
+                       verdict.failure.empty() ? verdict.decision.reason : verdict.failure);
+}
+
+protocol::json::object json_of(Tuning const& tuning, plan::TuneSearch const& search) {
+    protocol::json::array verdicts;
+    for (auto const& each : search.verdicts()) {
+        verdicts.push_back(protocol::json::object{
+            {"key", each.key},
+            {"value", each.value},
+            {"kept", each.kept},
+            {"gain", each.decision.gain},
+            {"low", each.decision.low},
+            {"high", each.decision.high},
+            {"reason", each.failure.empty() ? each.decision.reason : each.failure}});
+    }
+    return {{"run", tuning.name},
+            {"rung", tuning.real ? "train" : "rehearse"},
+            {"trials", search.trials()},
+            {"kept", protocol::to_json(search.kept())},
+            {"verdicts", std::move(verdicts)}};
+}
+
+void print_answer(plan::TuneSearch const& search) {
+    fmt::print("\n");
+    for (auto const& each : search.verdicts()) fmt::print("{}\n", verdict_text(each));
+    if (search.kept().empty()) {
+        fmt::print("nothing helps beyond noise: the run file is fine as it is\n");
+    } else {
+        fmt::print("\n{}", run_file_lines(search.kept()));
+    }
+}
+
+int run(Context const& context, Arguments const& arguments) {
+    auto const tuning = tuning_of(context, arguments);
+    if (tuning.has_error()) return tuning.error();
+    plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
+    std::FILE* const progress = tuning->json ? stderr : stdout;
+    fmt::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
+               tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
+               tuning->trials, "#", "trial", "a step");
+    while (auto const trial = search.next()) {
+        auto const end = run_trial(context, *tuning, *trial);
+        fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
+                   end.failure.empty() ? format_seconds(end.step_s) : "failed");
+        std::fflush(progress);
+        if (end.exit_code == kExitInterrupted) return kExitInterrupted;
+        if (end.failure.empty()) {
+            search.add(end.step_s);
+        } else {
+            search.add_failure(end.failure);
+        }
+    }
+    if (!search.failure().empty()) {
+        return fail(kExitBad, "the run as it is does not run: " + search.failure());
+    }
+    auto const remembered = remember_tuning(context, tuning->shape, search.kept());
+    if (remembered.has_error()) fmt::print(stderr, "note: {}\n", remembered.error().message);
+    if (tuning->json) {
+        print_json("tune", json_of(*tuning, search));
+    } else {
+        print_answer(search);
+    }
+    return search.verdicts().empty() ? kExitUndecided : kExitOk;
+}
+
+}  // namespace
+
+CommandSpec tune_command() {
+    auto options = std::vector<OptionSpec>{
+        {.name = "--nccl",
+         .value = "",
+         .help = "Also NCCL's settings that osora nccl advise names as candidates."},
+        {.name = "--try",
+         .value = "SECTION.KEY=V1,V2",
+         .help = "Try these values of this key, and nothing else.",
+         .repeated = true},
+        {.name = "--real", .value = "", .help = "Train in each trial, rather than rehearse."},
+        {.name = "--steps", .value = "N", .help = "Steps of a trial (25)."},
+        {.name = "--trials", .value = "N", .help = "At most so many (60)."},
+        {.name = "--backend",
+         .value = "NAME",
+         .help = "Short for --set resources.backend=NAME.",
+         .choices = "local|ssh|slurm"},
+        set_option(),
+        json_option("Print one JSON object at the end; progress goes to stderr.")};
+    return {.name = "tune",
+            .summary = "try settings in pairs of runs, and keep what helps",
+            .details =
+                "Runs short rehearsals (or training, --real) with and without a setting, in "
+                "interleaved pairs, three to six of them, and keeps it only when it saves at "
+                "least 2 % of the step beyond the noise between trials. Tried are osora's own "
+                "communication settings, NCCL's (--nccl, on GPUs), or those of --try. Ends with "
+                "the lines for the run file; they are remembered for runs of this model and "
+                "number of nodes on this backend. Inside a Slurm job the trials run one after the "
+                "other in it; outside each one is queued.",
+            .example =
+                "salloc -N16 osora tune stage1.toml --nccl\n"
+                "osora tune stage1.toml --try parallel.grad_bucket_mib=10,50\n"
+                "osora tune stage1.toml --try worker.env.GLOO_SOCKET_IFNAME=eth1",
+            .positionals = {run_file_positional()},
+            .options = std::move(options),
+            .run = run};
+}
+
+}  // namespace osora::cli

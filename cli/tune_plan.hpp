@@ -1,0 +1,36 @@
+// What `osora tune` tries: osora's own communication knobs, NCCL's settings of class J that apply
+// to the machines, and what the user names. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/config/run_config.hpp"
+#include "plan/decision.hpp"
+#include "plan/nccl_advice.hpp"
+#include "plan/tune/tune_search.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::cli {
+
+/// Gradient buckets of a quarter and four times the plan's size, and overlap the other way; none
+/// for one rank.
+[[nodiscard]] std::vector<plan::TuneCandidate> own_candidates(plan::RunConfig const& config,
+                                                              plan::PlanDecision const& decision);
+
+/// As keys of the run file: "nccl.NCCL_MIN_CTAS".
+[[nodiscard]] std::vector<plan::TuneCandidate> nccl_candidates(
+    std::vector<plan::SettingCandidate> const& advised);
+
+/// "worker.env.GLOO_SOCKET_IFNAME=eth0,eth1": a key of the run file and values to try.
+/// invalid_input says what is missing.
+[[nodiscard]] Result<plan::TuneCandidate> named_candidate(std::string_view text);
+
+/// "--set" for each.
+[[nodiscard]] std::vector<std::string> sets_of(plan::TuneSettings const& settings);
+
+/// Lines of a run file that hold what was kept; empty for nothing.
+[[nodiscard]] std::string run_file_lines(plan::TuneSettings const& kept);
+
+}  // namespace osora::cli
