@@ -70,32 +70,6 @@ void add_node(NcclFacts& facts, fs::path const& root, std::string const& name,
     facts.machines.push_back(std::move(machine));
 }
 
-/// Nodes that only the probe knows, with the interfaces that it measured.
-void add_probed_nodes(NcclFacts& facts, topology::ProbeResult const& probe) {
-    std::set<std::string> known;
-    for (auto const& each : facts.machines) known.insert(each.name);
-    std::vector<topology::Machine> added(probe.nodes.size());
-    auto const put = [&](std::size_t node, std::string const& interface) {
-        if (node >= added.size() || interface.empty()) return;
-        auto& nics = added[node].nics;
-        bool const there =
-            std::ranges::any_of(nics, [&](auto const& nic) { return nic.interface == interface; });
-        if (there) return;
-        nics.emplace_back();
-        nics.back().interface = interface;
-        nics.back().up = true;
-    };
-    for (auto const& each : probe.pairs) {
-        if (each.from >= 0) put(static_cast<std::size_t>(each.from), each.interface);
-    }
-    for (std::size_t i = 0; i < probe.scores.size(); ++i) put(i, probe.scores[i].interface);
-    for (std::size_t i = 0; i < added.size(); ++i) {
-        added[i].name = probe.nodes[i];
-        added[i].source = plan::kProbeOnly;
-        if (known.insert(added[i].name).second) facts.machines.push_back(std::move(added[i]));
-    }
-}
-
 Result<protocol::json::object> read_object(std::string const& file) {
     constexpr std::int64_t kBytesMax = std::int64_t{512} << 20;
     OSORA_TRY(auto const text, read_file(file, kBytesMax));
@@ -135,7 +109,7 @@ Result<NcclFacts> named_facts(Context const& context, Arguments const& arguments
     }
     if (probe) {
         OSORA_TRY(facts.probe, read_probe_json(*probe));
-        add_probed_nodes(facts, *facts.probe);
+        plan::add_probed_nodes(facts, *facts.probe);
     }
     if (auto const version = arguments.value("--nccl-version")) {
         auto const code = topology::nccl_version_code(*version);

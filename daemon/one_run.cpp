@@ -108,6 +108,25 @@ void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
     backend.start.worker = options.worker_program.string();
 }
 
+/// Where nodes have several networks, what was measured decides on which ranks meet: plan and job
+/// are written again, before an agent has read them.
+Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
+                            topology::ProbeResult const& result) {
+    if (result.interfaces.empty()) return {};
+    OSORA_TRY(auto const document, read_document(options.paths.job()));
+    OSORA_TRY(auto job, protocol::from_json<plan::WorkerJob>(document));
+    auto const origins = protocol::from_json<plan::Origins>(setup.core.submission.origins);
+    auto settings = settings_after(result, job, origins.has_value() ? *origins : plan::Origins{},
+                                   options.environment);
+    job.plan.nccl_env = std::move(settings);
+    constexpr int kPrivate = 0600;
+    OSORA_TRY_VOID(write_file_atomic(options.paths.job(), protocol::encode(job) + "\n", kPrivate));
+    OSORA_TRY_VOID(
+        write_file_atomic(options.paths.plan(), protocol::encode(job.plan) + "\n", kPrivate));
+    setup.core.plan = protocol::to_json(job.plan);
+    return {};
+}
+
 /// A run that begins on several nodes has its links measured first.
 void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env, Logger& log) {
     plan::RunConfig& config = setup.backend.config;
@@ -134,7 +153,11 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env,
     notice.severity = well ? "info" : "warning";
     notice.detail = probe_sentence(probed);
     setup.notices.push_back(std::move(notice));
-    if (probed.result) setup.core.probe = protocol::to_json(*probed.result);
+    if (probed.result) {
+        setup.core.probe = protocol::to_json(*probed.result);
+        auto const applied = apply_settings(setup, options, *probed.result);
+        if (applied.has_error()) log.warning("settings stay", {{"why", applied.error().message}});
+    }
     auto& excluded = config.faults.exclude_nodes;
     excluded.insert(excluded.end(), probed.exclude.begin(), probed.exclude.end());
 }

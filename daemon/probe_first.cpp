@@ -6,7 +6,8 @@
 #include "base/units.hpp"
 #include "db/sha256.hpp"
 #include "plan/config/ssh_hosts.hpp"
-#include "plan/worker_job.hpp"
+#include "plan/nccl_env.hpp"
+#include "topology/assignment.hpp"
 #include "topology/probe_request.hpp"
 
 #include <fmt/format.h>
@@ -66,7 +67,6 @@ Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) 
     topology::ProbeRequest request;
     request.token = make_token();
     request.seed = static_cast<std::uint64_t>(before.wall_us);
-    request.networks = false;
     request.limit_s = kLimit_s;
     auto const write = [](fs::path const& path, auto const& what) {
         return write_file_atomic(path, protocol::encode(what) + "\n", kPrivate);
@@ -178,6 +178,21 @@ ProbedFirst probe_first(ProbeFirst const& before) {
         probed.exclude = nodes_to_leave_out(*probed.result, before.config.resources.spares);
     }
     return probed;
+}
+
+std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& result,
+                                              plan::WorkerJob const& job,
+                                              plan::Origins const& origins,
+                                              Environment const& environment) {
+    plan::NcclFacts facts;
+    facts.probe = result;
+    plan::add_probed_nodes(facts, result);
+    // Whether ranks have GPUs is known to the plan: it has settings of NCCL for them.
+    bool const gpu = std::ranges::any_of(
+        job.plan.nccl_env, [](plan::NcclSetting const& each) { return each.name == "NCCL_DEBUG"; });
+    auto const variables = topology::communication_variables(environment);
+    return plan::nccl_settings(
+        plan::advice_inputs(job.config, origins, variables, std::move(facts), gpu));
 }
 
 std::string probe_sentence(ProbedFirst const& probed) {

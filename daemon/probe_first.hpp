@@ -4,7 +4,9 @@
 #pragma once
 
 #include "daemon/one_run.hpp"
+#include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
+#include "plan/worker_job.hpp"
 #include "topology/probe_result.hpp"
 
 #include <functional>
@@ -51,6 +53,12 @@ struct ProbedFirst {
 /// The slow nodes, worst first, as many as `spares`. Pure.
 [[nodiscard]] std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
                                                           int spares);
+
+/// The settings of collectives that follow from what was measured, over those of the plan. Only
+[[nodiscard]] std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& result,
+                                                            plan::WorkerJob const& job,
+                                                            plan::Origins const& origins,
+                                                            Environment const& environment);
 
 /// "16 nodes in 9.01 s: all within 4 % of 46.1 Gbit/s a pair; n11 is slow and left out". Pure.
 [[nodiscard]] std::string probe_sentence(ProbedFirst const& probed);

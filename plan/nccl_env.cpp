@@ -32,6 +32,31 @@ std::string origin_text(Origin const& origin) {
     return "default";
 }
 
+void add_probed_nodes(NcclFacts& facts, topology::ProbeResult const& probe) {
+    std::set<std::string> known;
+    for (auto const& each : facts.machines) known.insert(each.name);
+    std::vector<topology::Machine> added(probe.nodes.size());
+    auto const put = [&](std::size_t node, std::string const& interface) {
+        if (node >= added.size() || interface.empty()) return;
+        auto& nics = added[node].nics;
+        bool const there =
+            std::ranges::any_of(nics, [&](auto const& nic) { return nic.interface == interface; });
+        if (there) return;
+        nics.emplace_back();
+        nics.back().interface = interface;
+        nics.back().up = true;
+    };
+    for (auto const& each : probe.pairs) {
+        if (each.from >= 0) put(static_cast<std::size_t>(each.from), each.interface);
+    }
+    for (std::size_t i = 0; i < probe.scores.size(); ++i) put(i, probe.scores[i].interface);
+    for (std::size_t i = 0; i < added.size(); ++i) {
+        added[i].name = probe.nodes[i];
+        added[i].source = kProbeOnly;
+        if (known.insert(added[i].name).second) facts.machines.push_back(std::move(added[i]));
+    }
+}
+
 AdviceInputs advice_inputs(RunConfig const& config, Origins const& origins,
                            std::map<std::string, std::string> const& environment, NcclFacts facts,
                            bool gpu) {

@@ -25,6 +25,9 @@ struct NcclFacts {
     std::string tuner_plugin;
 };
 
+/// Nodes that only the probe knows, with the interfaces that it measured.
+void add_probed_nodes(NcclFacts& facts, topology::ProbeResult const& probe);
+
 /// [nccl] and [worker] env of a run file, the variables of `environment` (where `facts` do not say
 /// what is inherited) and the facts, as advise_nccl() takes them.
 [[nodiscard]] AdviceInputs advice_inputs(RunConfig const& config, Origins const& origins,

@@ -1,0 +1,185 @@
+# bash completion for osora; made by `osora completion bash`.
+_osora_words() {
+    COMPREPLY=($(compgen -W "$1" -- "$current"))
+}
+_osora_files() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -f -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_run_files() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -f -X '!*.toml' -- "$current") $(compgen -d -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_folders() {
+    local IFS=$'\n'
+    COMPREPLY=($(compgen -d -- "$current"))
+    compopt -o filenames 2>/dev/null
+}
+_osora_runs() {
+    _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
+}
+_osora_keys() {
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    compopt -o nospace 2>/dev/null
+}
+_osora() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command= first= word= i=
+    COMPREPLY=()
+    # Bash cuts --set a.b=c at the '='; the part before it is what matters.
+    for ((i = 1; i < COMP_CWORD; ++i)); do
+        word=${COMP_WORDS[i]}
+        [[ $word == -* ]] && break
+        if [[ -z $first ]]; then
+            first=$word command=$word
+        else
+            case "$first $word" in
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            esac
+            break
+        fi
+    done
+    if [[ -z $command ]]; then
+        _osora_words "cancel completion config daemon doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        return
+    fi
+    case "$command:$previous" in
+    "init:--from") _osora_runs; return ;;
+    "submit:--set") _osora_keys; return ;;
+    "submit:--from") _osora_runs; return ;;
+    "submit:--after") _osora_runs; return ;;
+    "submit:--backend") _osora_words "local ssh slurm"; return ;;
+    "rehearse:--nodes") :; return ;;
+    "rehearse:--steps") :; return ;;
+    "rehearse:--set") _osora_keys; return ;;
+    "rehearse:--backend") _osora_words "local ssh slurm"; return ;;
+    "tune:--try") :; return ;;
+    "tune:--steps") :; return ;;
+    "tune:--trials") :; return ;;
+    "tune:--backend") _osora_words "local ssh slurm"; return ;;
+    "tune:--set") _osora_keys; return ;;
+    "plan:--top") :; return ;;
+    "plan:--calibration") _osora_files; return ;;
+    "plan:--srun") _osora_files; return ;;
+    "plan:--set") _osora_keys; return ;;
+    "plan calibrate:--manifest") _osora_files; return ;;
+    "validate:--set") _osora_keys; return ;;
+    "probe:--nodes") :; return ;;
+    "probe:--backend") _osora_words "local ssh slurm"; return ;;
+    "probe:--rounds") :; return ;;
+    "probe:--seconds") :; return ;;
+    "probe:--streams") :; return ;;
+    "probe:--seed") :; return ;;
+    "probe:--storage") _osora_files; return ;;
+    "probe:--set") _osora_keys; return ;;
+    "status:--ended") :; return ;;
+    "logs:--rank") :; return ;;
+    "logs:--epoch") :; return ;;
+    "nccl fit:--samples") _osora_files; return ;;
+    "nccl fit:--predict") :; return ;;
+    "nccl fit:--collective") :; return ;;
+    "nccl fit:--ranks") :; return ;;
+    "nccl fit:--nodes") :; return ;;
+    "nccl model:--graphs") _osora_files; return ;;
+    "nccl model:--topo") :; return ;;
+    "nccl model:--nccl-version") :; return ;;
+    "nccl model:--tuner") _osora_files; return ;;
+    "nccl predict:--collective") :; return ;;
+    "nccl predict:--ranks") :; return ;;
+    "nccl predict:--nodes") :; return ;;
+    "nccl predict:--size") :; return ;;
+    "nccl predict:--samples") _osora_files; return ;;
+    "nccl predict:--graphs") _osora_files; return ;;
+    "nccl predict:--topo") :; return ;;
+    "nccl predict:--nccl-version") :; return ;;
+    "doctor:--run") _osora_runs; return ;;
+    "doctor:--root") _osora_folders; return ;;
+    "doctor:--probe") _osora_files; return ;;
+    "topology import:--output") _osora_files; return ;;
+    "nccl env:--run") _osora_runs; return ;;
+    "nccl env:--root") _osora_folders; return ;;
+    "nccl env:--topology") _osora_files; return ;;
+    "nccl env:--probe") _osora_files; return ;;
+    "nccl env:--backend") _osora_words "gloo nccl"; return ;;
+    "nccl env:--nccl-version") :; return ;;
+    "nccl env:--tuner") _osora_files; return ;;
+    "nccl env:--set") _osora_keys; return ;;
+    "nccl advise:--root") _osora_folders; return ;;
+    "nccl advise:--topology") _osora_files; return ;;
+    "nccl advise:--probe") _osora_files; return ;;
+    "nccl advise:--backend") _osora_words "gloo nccl"; return ;;
+    "nccl advise:--nccl-version") :; return ;;
+    "nccl advise:--tuner") _osora_files; return ;;
+    "nccl advise:--set") _osora_keys; return ;;
+    "report:--series") _osora_runs; return ;;
+    "report:--format") _osora_words "text json csv md"; return ;;
+    "history:--limit") :; return ;;
+    "history:--format") _osora_words "text json csv md"; return ;;
+    "config show:--set") _osora_keys; return ;;
+    esac
+    if [[ $current == -* ]]; then
+        case "$command" in
+        "init") _osora_words "--from --force --json --help" ;;
+        "submit") _osora_words "--set --dry-run --detach --from --after --backend --json --help" ;;
+        "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
+        "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
+        "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
+        "plan calibrate") _osora_words "--manifest --json --help" ;;
+        "validate") _osora_words "--set --json --help" ;;
+        "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --storage --set --json --help" ;;
+        "status") _osora_words "--ended --json --help" ;;
+        "watch") _osora_words "--json --help" ;;
+        "logs") _osora_words "--rank --epoch --follow --json --help" ;;
+        "cancel") _osora_words "--now --json --help" ;;
+        "resume") _osora_words "--detach --json --help" ;;
+        "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
+        "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
+        "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
+        "doctor") _osora_words "--run --root --probe --json --help" ;;
+        "topology show") _osora_words "--json --help" ;;
+        "topology diff") _osora_words "--json --help" ;;
+        "topology import") _osora_words "--output --json --help" ;;
+        "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
+        "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
+        "report") _osora_words "--series --format --json --help" ;;
+        "history") _osora_words "--limit --format --json --help" ;;
+        "history rebuild") _osora_words "--json --help" ;;
+        "daemon start") _osora_words "--json --help" ;;
+        "daemon status") _osora_words "--json --help" ;;
+        "daemon stop") _osora_words "--json --help" ;;
+        "config show") _osora_words "--origin --set --json --help" ;;
+        "completion") _osora_words "--json --help" ;;
+        esac
+        return
+    fi
+    case "$command" in
+    "init") _osora_files ;;
+    "submit") _osora_run_files ;;
+    "rehearse") _osora_run_files ;;
+    "tune") _osora_run_files ;;
+    "plan") _osora_run_files ;;
+    "validate") _osora_run_files ;;
+    "probe") _osora_run_files ;;
+    "status") _osora_runs ;;
+    "watch") _osora_runs ;;
+    "logs") _osora_runs ;;
+    "cancel") _osora_runs ;;
+    "resume") _osora_runs ;;
+    "topology show") _osora_files ;;
+    "topology diff") _osora_files ;;
+    "topology import") _osora_files ;;
+    "nccl env") _osora_run_files ;;
+    "nccl advise") _osora_run_files ;;
+    "report") _osora_runs ;;
+    "history") _osora_runs ;;
+    "config show") _osora_run_files ;;
+    "completion") _osora_words "bash" ;;
+    "config") _osora_words "show" ;;
+    "daemon") _osora_words "start status stop" ;;
+    "nccl") _osora_words "advise env fit model predict" ;;
+    "topology") _osora_words "diff import show" ;;
+    esac
+}
+complete -F _osora osora
