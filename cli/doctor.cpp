@@ -14,6 +14,10 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <optional>
+#include <vector>
+
 namespace osora::cli {
 namespace {
 
@@ -68,6 +72,35 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
     return proven;
 }
 
+/// The newest measurement that is kept (STATE/probes) and not older than a day; empty: none.
+fs::path newest_probe(fs::path const& state) {
+    constexpr auto kAgeMax = std::chrono::hours(24);
+    std::error_code error;
+    fs::path newest;
+    fs::file_time_type written = fs::file_time_type::clock::now() - kAgeMax;
+    for (auto const& entry : fs::directory_iterator(state / "probes", error)) {
+        auto const when = entry.last_write_time(error);
+        if (error || when <= written || entry.path().extension() != ".json") continue;
+        written = when;
+        newest = entry.path();
+    }
+    return newest;
+}
+
+/// Where the measurement stands that belongs to what is looked at; empty: nowhere.
+fs::path probe_beside(fs::path const& state, std::optional<std::string> const& root,
+                      std::optional<RunFolder> const& run) {
+    std::vector<fs::path> places;
+    if (root) places.push_back(fs::path(*root) / "probe.json");
+    if (run) places = {run->paths.probe(), run->paths.probe_run().probe()};
+    if (!root && !run) places.push_back(newest_probe(state));
+    std::error_code error;
+    for (auto const& place : places) {
+        if (!place.empty() && fs::exists(place, error)) return place;
+    }
+    return {};
+}
+
 Result<doctor::Evidence> collect(Context const& context, Arguments const& arguments) {
     doctor::Evidence evidence;
     auto const root = arguments.value("--root");
@@ -78,9 +111,10 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
     } else {
         evidence.proven = proven_versions(state);
     }
+    std::optional<RunFolder> folder;
     if (run) {
-        OSORA_TRY(auto const folder, find_run(state, *run));
-        OSORA_TRY_VOID(add_run_evidence(folder, evidence));
+        OSORA_TRY(folder, find_run(state, *run));
+        OSORA_TRY_VOID(add_run_evidence(*folder, evidence));
     }
     if (!root) {
         auto here = doctor::read_this_node(variables_of(context.environment));
@@ -97,12 +131,8 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
     }
     if (auto const file = arguments.value("--probe")) {
         OSORA_TRY(evidence.probe, read_probe(*file));
-    } else if (root) {
-        std::error_code error;
-        fs::path const beside = fs::path(*root) / "probe.json";
-        if (fs::exists(beside, error)) {
-            OSORA_TRY(evidence.probe, read_probe(beside));
-        }
+    } else if (auto const beside = probe_beside(state, root, folder); !beside.empty()) {
+        OSORA_TRY(evidence.probe, read_probe(beside));
     }
     return evidence;
 }
@@ -150,33 +180,36 @@ int run_doctor(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec doctor_command() {
-    return {.name = "doctor",
-            .summary = "what is wrong with this machine, a cluster or a run",
-            .details =
-                "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
-                "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
-                "Without options it looks at this machine. "
-                "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
-                "a fault; warnings alone give 0; 3 when there was nothing to look at.",
-            .example =
-                "osora doctor\nosora doctor --root /srv/recorded --probe probe.json\n"
-                "osora doctor --run 42",
-            .positionals = {},
-            .options = {{.name = "--run",
-                         .value = "RUN",
-                         .help = "Also a run: its facts, health and NCCL's lines in its logs.",
-                         .complete = Complete::run},
-                        {.name = "--root",
-                         .value = "DIR",
-                         .help = "Recorded machines instead of this one: a tree with proc/, sys/ "
-                                 "and etc/, or a folder with one for each node.",
-                         .complete = Complete::folder},
-                        {.name = "--probe",
-                         .value = "FILE",
-                         .help = "A probe's result; without it DIR/probe.json where there is one.",
-                         .complete = Complete::file},
-                        json_option()},
-            .run = run_doctor};
+    return {
+        .name = "doctor",
+        .summary = "what is wrong with this machine, a cluster or a run",
+        .details =
+            "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
+            "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
+            "Without options it looks at this machine. "
+            "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
+            "a fault; warnings alone give 0; 3 when there was nothing to look at.",
+        .example =
+            "osora doctor\nosora doctor --root /srv/recorded --probe probe.json\n"
+            "osora doctor --run 42",
+        .positionals = {},
+        .options =
+            {{.name = "--run",
+              .value = "RUN",
+              .help = "Also a run: its facts, health and NCCL's lines in its logs.",
+              .complete = Complete::run},
+             {.name = "--root",
+              .value = "DIR",
+              .help = "Recorded machines instead of this one: a tree with proc/, sys/ "
+                      "and etc/, or a folder with one for each node.",
+              .complete = Complete::folder},
+             {.name = "--probe",
+              .value = "FILE",
+              .help =
+                  "A probe's result; without it that of DIR, of the run, or the newest of today.",
+              .complete = Complete::file},
+             json_option()},
+        .run = run_doctor};
 }
 
 }  // namespace osora::cli

@@ -238,8 +238,8 @@ CommandSpec tune_command() {
                 "number of nodes on this backend. Inside a Slurm job the trials run one after the "
                 "other in it; outside each one is queued.",
             .example =
-                "salloc -N16 osora tune stage1.toml --nccl\n"
                 "osora tune stage1.toml --try parallel.grad_bucket_mib=10,50\n"
+                "salloc -N16 osora tune stage1.toml --nccl\n"
                 "osora tune stage1.toml --try worker.env.GLOO_SOCKET_IFNAME=eth1",
             .positionals = {run_file_positional()},
             .options = std::move(options),

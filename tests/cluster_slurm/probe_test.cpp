@@ -20,8 +20,8 @@ protected:
     static void SetUpTestSuite() {
         open({.nodes = 16,
               .leaf_size = 4,
-              .rate = "160mbit",
-              .trunk_rate = "640mbit",
+              .rate = "64mbit",
+              .trunk_rate = "256mbit",
               .sshd = false});
     }
 
@@ -39,12 +39,12 @@ TEST_F(Probe, SaysThatAllIsWell) {
     EXPECT_THAT(result.findings, IsEmpty());
     EXPECT_THAT(result.nodes, SizeIs(16));
     EXPECT_EQ(result.leaves[5], "leaf1");
-    EXPECT_NEAR(result.median_gbit_s, 0.160, 0.032);
+    EXPECT_NEAR(result.median_gbit_s, 0.064, 0.013);
     EXPECT_THAT(osora({"history"}).out, HasSubstr("probe-0001"));
 }
 
 TEST_F(Probe, NamesANodeWhoseLinkHasAThird) {
-    bed().control({"shape", "n11", "53mbit"});
+    bed().control({"shape", "n11", "21mbit"});
     auto const result = probe(1);
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
     EXPECT_EQ(result.findings[0].kind, "slow_node");
@@ -53,7 +53,7 @@ TEST_F(Probe, NamesANodeWhoseLinkHasAThird) {
 }
 
 TEST_F(Probe, NamesALeafWhoseUplinkHasAThird) {
-    bed().control({"shape", "leaf2", "213mbit"});
+    bed().control({"shape", "leaf2", "85mbit"});
     auto const result = probe(1);
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
     EXPECT_EQ(result.findings[0].where, "uplink of leaf2");
@@ -64,7 +64,7 @@ TEST_F(Probe, ComesBeforeARunAndLeavesASlowNodeOut) {
     std::ofstream(folder_ / "run.toml") << "[run]\nname = \"demo\"\njob = \"exec\"\n"
                                            "[resources]\nbackend = \"slurm\"\nnodes = 4\n"
                                            "spares = 1\n[worker]\ncommand = [\"true\"]\n";
-    bed().control({"shape", "n1", "53mbit"});
+    bed().control({"shape", "n1", "21mbit"});
     auto const first = osora({"submit", "run.toml"});
     EXPECT_EQ(first.code, 0) << first.out << first.err;
     EXPECT_THAT(first.out, HasSubstr("\nprobe    5 nodes in "));

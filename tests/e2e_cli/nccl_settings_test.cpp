@@ -12,9 +12,9 @@ namespace {
 
 using testing::HasSubstr;
 
-class Nccl : public Cli {};
+class NcclSettings : public Cli {};
 
-TEST_F(Nccl, TheRanksOfARunSayWhatTheySee) {
+TEST_F(NcclSettings, TheRanksOfARunSayWhatTheySee) {
     write_run_file(10, "[nccl]\nNCCL_IB_TC = \"106\"\n");
     environment_.push_back("NCCL_ALGO=Tree");
     ASSERT_EQ(osora({"submit", "run.toml"}).code, 0);
@@ -34,7 +34,7 @@ TEST_F(Nccl, TheRanksOfARunSayWhatTheySee) {
     EXPECT_EQ(seen["TORCH_FR_BUFFER_SIZE"], "2000 osora 0-1");
 }
 
-TEST_F(Nccl, AWrongInterfaceOnOneNode) {
+TEST_F(NcclSettings, AWrongInterfaceOnOneNode) {
     std::string pairs;
     for (int node = 0; node < 4; ++node) {
         for (int card = 0; card < 2; ++card) {

@@ -171,11 +171,17 @@ void check_log(NodeEvidence const& node, Outcome& outcome) {
     }
 }
 
+/// Whether it tells of one interface alone: pairs on the network that ranks meet on, too.
+bool tells_of_interface(topology::PairSample const& sample) {
+    return sample.stage == ProbeStage::interface_one ||
+           (sample.stage == ProbeStage::matching && sample.network.empty());
+}
+
 /// Gbit/s of a node over each interface that the probe tried; medians.
 std::map<std::string, double> measured(ProbeResult const& probe, int node) {
     std::map<std::string, std::vector<double>> samples;
     for (auto const& each : probe.pairs) {
-        if (each.stage != ProbeStage::interface_one || each.from != node) continue;
+        if (!tells_of_interface(each) || each.from != node) continue;
         if (each.interface.empty() || !(each.seconds > 0)) continue;
         samples[each.interface].push_back(static_cast<double>(each.size_bytes) * 8e-9 /
                                           each.seconds);

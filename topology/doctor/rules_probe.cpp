@@ -40,6 +40,11 @@ std::vector<double> rates_of(ProbeResult const& probe, ProbeStage stage,
     return rates;
 }
 
+/// Share of the speed that is gone at `ratio` of it; a ratio that is none is all of it.
+double lost(double ratio) {
+    return std::isfinite(ratio) ? std::clamp(1 - ratio, 0.0, 1.0) : 1.0;
+}
+
 std::string title_of(ProbeFinding const& finding) {
     if (finding.kind == "slow_node") return "The node's links are slow";
     if (finding.kind == "slow_link") return fmt::format("The link {} is slow", finding.where);
@@ -70,7 +75,7 @@ Outcome check_pairs(Evidence const& evidence) {
                            : "a run on it fails",
              .fix = link ? "check the path between them, or exclude one of them"
                          : fmt::format("exclude it {}", kExclude),
-             .impact = std::clamp(1 - each.ratio, 0.0, 1.0)});
+             .impact = lost(each.ratio)});
     }
     for (std::size_t i = 0; i < std::min(probe.scores.size(), probe.nodes.size()); ++i) {
         auto const& score = probe.scores[i];
@@ -84,7 +89,7 @@ Outcome check_pairs(Evidence const& evidence) {
                                  rate_text(probe.median_gbit_s), score.samples),
              .effect = fmt::format("rings through it run at {:.2f} of the speed", score.of_median),
              .fix = fmt::format("exclude it {}", kExclude),
-             .impact = std::clamp(1 - score.of_median, 0.0, 1.0)});
+             .impact = lost(score.of_median)});
     }
     return outcome;
 }
@@ -101,7 +106,7 @@ Outcome check_oversubscribed(Evidence const& evidence) {
              .effect = fmt::format("collectives over leaves run at {:.2f} of the speed", ratio),
              .fix = "place the job under fewer leaves (--switches=1 or --segment), check uplinks "
                     "and ECMP hashing",
-             .impact = std::clamp(1 - ratio, 0.0, 1.0)});
+             .impact = lost(ratio)});
     };
     for (auto const& each : probe.findings) {
         if (each.kind == "oversubscribed") add(each.where, each.ratio, each.evidence);

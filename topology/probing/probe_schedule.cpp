@@ -13,6 +13,7 @@ namespace osora::topology {
 namespace {
 
 constexpr int kRetestsMax = 3, kNetworkRounds = 2;
+constexpr double kClearAbove = 0.94;  // of the median, after a retest
 
 std::vector<PairTask> tasks_of(Matching const& pairs, std::string const& network = {}) {
     std::vector<PairTask> tasks;
@@ -161,10 +162,11 @@ std::optional<ProbeRound> ProbeSchedule::retest() {
         round.pairs.push_back({a, b});
     }
     for (int const suspect : found.suspects) {
-        if (!pairing.is_free(suspect) || retested_.contains(suspect)) continue;
+        auto const& score = found.scores[static_cast<std::size_t>(suspect)];
+        bool const clear = retests_ > 1 && !score.bad && score.of_median > kClearAbove;
+        if (clear || !pairing.is_free(suspect)) continue;
         if (auto const partner = pairing.partner_for(suspect)) {
             round.pairs.push_back({suspect, *partner});
-            retested_.insert(suspect);
         }
     }
     return usable(std::move(round));

@@ -66,7 +66,7 @@ private:
     std::size_t at_ = 0, networks_at_ = 0;
     int retests_ = 0, number_ = 0;
     std::vector<PairSample> samples_;
-    std::set<int> lost_, retested_;
+    std::set<int> lost_;
 };
 
 }  // namespace osora::topology

@@ -119,6 +119,54 @@ TEST_F(ProbeFirstTest, a_probe_that_fails_keeps_nobody_from_starting) {
                 HasSubstr("links were not measured: the probe ended with 1"));
 }
 
+/// Three nodes that meet on eth0, and do four times as much over eth1.
+topology::ProbeResult two_networks() {
+    topology::ProbeResult result;
+    result.nodes = {"n1", "n2", "n3"};
+    result.scores.resize(3);
+    for (int node = 0; node < 3; ++node) {
+        result.scores[static_cast<std::size_t>(node)].interface = "eth0";
+        for (auto const* card : {"eth0", "eth1"}) {
+            bool const second = std::string(card) == "eth1";
+            result.interfaces.push_back({.node = node,
+                                         .interface = card,
+                                         .network = second ? "10.1.0.0/16" : "",
+                                         .gbit_s = second ? 4.0 : 1.0,
+                                         .of_median = 1});
+            topology::PairSample sample;
+            sample.stage =
+                second ? topology::ProbeStage::interface_one : topology::ProbeStage::matching;
+            sample.from = node;
+            sample.to = (node + 1) % 3;
+            sample.transport = "tcp";
+            sample.interface = card;
+            sample.network = second ? "10.1.0.0/16" : "";
+            sample.size_bytes = second ? 500'000'000 : 125'000'000;
+            sample.seconds = 1;
+            result.pairs.push_back(sample);
+        }
+    }
+    return result;
+}
+
+std::string value_of(std::vector<plan::NcclSetting> const& settings, std::string const& name) {
+    for (auto const& each : settings) {
+        if (each.name == name) return each.value + " " + each.origin;
+    }
+    return "";
+}
+
+TEST_F(ProbeFirstTest, ranks_meet_on_the_faster_network_unless_the_user_says_where) {
+    plan::WorkerJob job;
+    job.config = before_.config;
+    Environment const stale{"GLOO_SOCKET_IFNAME=eth0", "HOME=/root"};
+    EXPECT_EQ(value_of(settings_after(two_networks(), job, {}, stale), "GLOO_SOCKET_IFNAME"),
+              "eth1 probe");
+    job.config.worker.env["GLOO_SOCKET_IFNAME"] = "eth0";
+    EXPECT_EQ(value_of(settings_after(two_networks(), job, {}, stale), "GLOO_SOCKET_IFNAME"),
+              "eth0 run file");
+}
+
 TEST_F(ProbeFirstTest, the_probes_own_run_is_one_rank_a_node) {
     before_.config.resources.gpus_per_node = 8;
     before_.config.worker.command = {"./train"};

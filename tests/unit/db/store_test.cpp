@@ -176,7 +176,7 @@ TEST_F(StoreTest, AFullDiskIsSaidAndMadeUpForLater) {
     auto const run = write_run(state_.path(), "tiny-0001", bytes);
     pid_t const child = in_child([&] {
         signal(SIGXFSZ, SIG_IGN);
-        rlimit const limit{150'000, 150'000};
+        rlimit const limit{200'000, 200'000};
         setrlimit(RLIMIT_FSIZE, &limit);
         auto const store = Store::open(file());
         if (store.has_error()) return 1;

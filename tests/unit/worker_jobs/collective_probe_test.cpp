@@ -65,7 +65,9 @@ TEST(CollectiveProbe, APeerThatIsGoneIsAnError) {
         2,
         [](Group const& group) {
             if (group.rank() == 1) return;
-            auto const failed = probe_collectives({}, group, Device(), 1);
+            plan::CollectiveRequest request;
+            request.collectives = {"all_reduce"};
+            auto const failed = probe_collectives(request, group, Device(), 1);
             ASSERT_TRUE(failed.has_error());
             EXPECT_EQ(failed.error().code, Errc::unreachable);
         },
