@@ -1,0 +1,50 @@
+// osora tune as a user types it; the mock worker's step time is the setting that is tried.
+#include "protocol/json.hpp"
+#include "tests/e2e_cli/cli_fixture.hpp"
+
+namespace osora::e2e_cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Tune : public Cli {};
+
+TEST_F(Tune, KeepsWhatHelpsAndRemembersIt) {
+    write_run_file(40, "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.02\" }\n");
+    std::string const tried = "worker.env.OSORA_MOCK_STEP_S=0.04,0.01";
+    auto const ended = osora({"tune", "run.toml", "--steps", "5", "--try", tried});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("dropped  worker.env.OSORA_MOCK_STEP_S=0.04: costs "));
+    EXPECT_THAT(ended.out, HasSubstr("kept     worker.env.OSORA_MOCK_STEP_S=0.01: saves "));
+    EXPECT_THAT(ended.out, HasSubstr("\n[worker.env]\nOSORA_MOCK_STEP_S = \"0.01\"\n"));
+    auto const hint = osora({"submit", "run.toml", "--dry-run"});
+    EXPECT_THAT(hint.err, HasSubstr("osora tune kept worker.env.OSORA_MOCK_STEP_S=0.01"));
+    EXPECT_THAT(osora({"history"}).out, HasSubstr("demo-tune-0001"));
+}
+
+TEST_F(Tune, OneJsonObjectForScripts) {
+    write_run_file(40);
+    auto const ended = osora({"tune", "run.toml", "--steps", "5", "--trials", "2", "--json",
+                              "--try", "parallel.grad_bucket_mib=10"});
+    EXPECT_EQ(ended.code, 3) << "two trials judge nothing; " << ended.err;
+    auto const answer = protocol::parse_json(ended.out);
+    ASSERT_TRUE(answer.has_value()) << ended.out;
+    EXPECT_EQ(answer->at("schema"), "osora.tune/1");
+    EXPECT_EQ(answer->at("trials"), 2);
+    EXPECT_TRUE(answer->at("kept").as_object().empty());
+}
+
+TEST_F(Tune, SaysWhatItCannotTry) {
+    write_run_file(40);
+    auto const unclear = osora({"tune", "run.toml", "--try", "grad_bucket_mib"});
+    EXPECT_EQ(unclear.code, 2);
+    EXPECT_THAT(unclear.err, HasSubstr("--try grad_bucket_mib: no value"));
+    auto const unknown = osora({"tune", "run.toml", "--steps", "5", "--try", "parallel.nope=1"});
+    EXPECT_EQ(unknown.code, 0) << unknown.err;
+    EXPECT_THAT(unknown.out, HasSubstr("dropped  parallel.nope=1: is not valid"));
+    EXPECT_EQ(osora({"tune", "nothing.toml"}).code, 2);
+}
+
+}  // namespace
+}  // namespace osora::e2e_cli
