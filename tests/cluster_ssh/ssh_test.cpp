@@ -102,6 +102,21 @@ TEST_F(SshRun, ACancelledRunIsGoneAfterItsStep) {
     EXPECT_THAT(events<protocol::CheckpointCompleted>(), Not(SizeIs(0)));
 }
 
+TEST_F(SshRun, CanBeCancelledWhileItsLinksAreProbed) {
+    write_run_file("hosts = [\"n0\", \"n1\", \"n2\"]", 3);
+    auto const begun =
+        osora({"submit", "run.toml", "--detach", "--set", "probe.before_start=always"});
+    ASSERT_EQ(begun.code, 0) << begun.out << begun.err;
+    ASSERT_TRUE(eventually([this] { return fs::exists(run_dir() / "probe/journal"); }));
+    EXPECT_FALSE(fs::exists(run_dir() / "control.sock"));
+    EXPECT_EQ(osora({"cancel", "1"}).code, 0);
+    auto const ended = [this] { return !events<protocol::RunEnded>().empty(); };
+    ASSERT_TRUE(eventually(ended)) << logs();
+    EXPECT_EQ(events<protocol::RunEnded>()[0].verdict, protocol::Verdict::cancelled);
+    EXPECT_THAT(events<protocol::RankStarted>(), SizeIs(0));
+    EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
     auto const home = folder_ / "home";
     fs::create_directories(home);
