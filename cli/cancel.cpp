@@ -11,6 +11,7 @@
 #include "cli/run_file_command.hpp"
 
 #include "base/file_lock.hpp"
+#include "base/host_name.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>

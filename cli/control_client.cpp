@@ -105,12 +105,8 @@ bool has_controller(protocol::RunPaths const& paths) {
 Result<void> send_command(protocol::RunPaths const& paths, protocol::ToController const& command) {
     auto sent = send_over_socket(paths, command);
     auto const* const stop = std::get_if<protocol::ControlStop>(&command);
-    // A run whose links are being probed has no controller yet: the probe's is told, and the run's
-    // finds the wish when it starts.
-    if (stop != nullptr && sent.has_error() &&
-        send_over_socket(paths.probe_run(), command).has_value()) {
-        return leave_request(paths, *stop);
-    }
+    // A run whose links are being probed has no controller yet; that of the probe tells it.
+    if (sent.has_error() && send_over_socket(paths.probe_run(), command).has_value()) return {};
     bool const elsewhere = sent.has_error() && sent.error().code == Errc::unreachable &&
                            ::access(paths.slurm_job().c_str(), F_OK) == 0;
     return stop != nullptr && elsewhere ? leave_request(paths, *stop) : sent;

@@ -1,6 +1,7 @@
 // One loop over three sources: signals, the controller's end, the journal.
 #include "cli/follow.hpp"
 
+#include "base/host_name.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_output.hpp"

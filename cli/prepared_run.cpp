@@ -3,6 +3,7 @@
 #include "cli/prepared_run.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/facts.hpp"
 #include "cli/json_output.hpp"
@@ -10,7 +11,6 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/submit_slurm.hpp"
-#include "cli/tune_memory.hpp"
 #include "plan/config/cross_checks.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     auto const problems = plan_problems(submission.resolved, cluster);
     if (!problems.empty()) return refuse(problems, json);
     for (auto const& note : plan::without_effect(submission.resolved)) {
-        fmt::print(stderr, "note: {}\n", plan::to_text(note));
+        prepared.notes.push_back(plan::to_text(note));
     }
     submission.base_dir =
         request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
@@ -51,14 +51,13 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
                     error.message);
     }
-    if (auto const hint = tuning_hint(context, submission.resolved.config); !hint.empty()) {
-        fmt::print(stderr, "note: {}\n", hint);
-    }
-    if (!planned->warning.empty()) fmt::print(stderr, "note: {}\n", planned->warning);
+    if (!planned->warning.empty()) prepared.notes.push_back(planned->warning);
     prepared.planned = std::move(*planned);
-    auto text = read_file(request.run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
-    if (text.has_error()) return fail(kExitUsage, text.error().message);
-    submission.run_file_text = std::move(*text);
+    if (!request.run_file.empty()) {
+        auto text = read_file(request.run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
+        if (text.has_error()) return fail(kExitUsage, text.error().message);
+        submission.run_file_text = std::move(*text);
+    }
     submission.plan = prepared.planned.decision;
     submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
     submission.host = host_name();
@@ -69,6 +68,10 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     submission.rehearsal = plan::rehearsal_compute(
         config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
     return prepared;
+}
+
+void print_notes(PreparedRun const& prepared) {
+    for (auto const& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
 }
 
 StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions const& options) {
@@ -88,8 +91,9 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
         return refused(kExitUsage, fits.error().message);
     }
     auto const worker = worker_program(context);
-    bool const exec = prepared.submission.resolved.config.run.job == "exec";
-    if (worker.has_error() && !exec) return refused(kExitUsage, worker.error().message);
+    auto const& job = prepared.submission.resolved.config.run.job;
+    bool const without_worker = job == "exec" || job == "probe";
+    if (worker.has_error() && !without_worker) return refused(kExitUsage, worker.error().message);
     prepared.submission.attached = options.attached;
     prepared.submission.facts = submission_facts(
         context.environment, worker.has_value() ? *worker : std::filesystem::path());

@@ -1,4 +1,4 @@
-// From a run file to a run that goes: what `osora submit` and `osora rehearse` share. Checks,
+// From a run file to a run that goes: what all commands share that start one. Checks,
 // plans, makes the run directory, starts the controller or queues the job, follows.
 #pragma once
 
@@ -11,6 +11,8 @@
 #include <boost/system/result.hpp>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace osora::cli {
 
@@ -18,12 +20,16 @@ struct PreparedRun {
     Submission submission;
     PlannedRun planned;
     std::optional<TrainedRun> trained;  // job = "rehearse": what it is held against
+    std::vector<std::string> notes;     // for people: keys without effect, a calibration not used
 };
 
-/// The run file's text, its problems, its plan; on failure the exit code of what was printed.
-/// `json`: problems as JSON.
+/// The run file's text (without a run file: of --set alone), its problems, its plan; on failure the
+/// exit code of what was printed. `json`: problems as JSON.
 [[nodiscard]] boost::system::result<PreparedRun, int> prepare_run(
     Context const& context, plan::ConfigRequest const& request, bool json);
+
+/// "note: ..." on stderr, a line each.
+void print_notes(PreparedRun const& prepared);
 
 struct StartedRun {
     int exit_code = 0;  // of osora

@@ -3,20 +3,13 @@
 #include "base/ids.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
-#include "cli/facts.hpp"
 #include "cli/json_output.hpp"
-#include "cli/plan_run.hpp"
+#include "cli/prepared_run.hpp"
 #include "cli/probe_text.hpp"
-#include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/slurm_job.hpp"
-#include "cli/started.hpp"
-#include "cli/submission.hpp"
-#include "cli/submit_slurm.hpp"
-#include "topology/probe_request.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <random>
@@ -31,6 +24,7 @@ constexpr int kNodesMax = 100'000;
 /// What is asked of the machines, over what a run file says of them.
 Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
+    if (request.run_file.empty()) request.base_dir = std::filesystem::current_path();
     std::vector<std::string> sets{"run.job=probe",      "run.name=probe",
                                   "worker.command=[]",  "resources.gpus_per_node=1",
                                   "resources.spares=0", "faults.max_restarts=0"};
@@ -82,43 +76,6 @@ Result<topology::ProbeRequest> measurements_of(Arguments const& arguments) {
     return request;
 }
 
-struct Prepared {
-    Submission submission;
-    topology::ProbeRequest request;
-};
-
-/// The run and what it measures; on failure the exit code of what was printed.
-boost::system::result<Prepared, int> prepare(Context const& context, Arguments const& arguments) {
-    Prepared prepared;
-    auto const request = request_for(context, arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
-    auto measurements = measurements_of(arguments);
-    if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
-    prepared.request = std::move(*measurements);
-    Submission& submission = prepared.submission;
-    submission.resolved = plan::load_config(*request);
-    auto const cluster = local_cluster(context);
-    auto problems = submission.resolved.problems;
-    if (problems.empty()) problems = plan_problems(submission.resolved, cluster);
-    if (!problems.empty()) {
-        fmt::print(stderr, "{}", problem_list(problems));
-        return kExitUsage;
-    }
-    submission.base_dir = request->run_file.empty() ? std::filesystem::current_path()
-                                                    : plan::base_dir_of(request->run_file);
-    auto planned =
-        plan_run(context, submission.resolved,
-                 {.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}});
-    if (planned.has_error()) {
-        return fail(exit_code_for(planned.error().code), planned.error().message);
-    }
-    submission.plan = std::move(planned->decision);
-    submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
-    submission.host = host_name();
-    submission.facts = submission_facts(context.environment, {});
-    return prepared;
-}
-
 Result<topology::ProbeResult> read_result(RunFolder const& run) {
     OSORA_TRY(auto const text, read_file(run.paths.probe()));
     auto result = protocol::decode<topology::ProbeResult>(text);
@@ -148,29 +105,25 @@ int show(Context const& context, RunFolder const& run, topology::ProbeResult con
 int run(Context const& context, Arguments const& arguments) {
     auto const begin = Clock::now();
     bool const json = arguments.has("--json");
-    auto prepared = prepare(context, arguments);
+    auto const request = request_for(context, arguments);
+    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    auto measurements = measurements_of(arguments);
+    if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
+    auto prepared = prepare_run(context, *request, false);
     if (prepared.has_error()) return prepared.error();
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const controller = controller_program(context);
-    if (controller.has_error()) return fail(kExitUsage, controller.error().message);
-    auto const folder = create_run(*state, prepared->submission);
-    if (folder.has_error()) return fail(kExitBad, folder.error().message);
-    auto const written = write_file_atomic(folder->paths.probe_request(),
-                                           protocol::encode(prepared->request) + "\n", 0600);
-    if (written.has_error()) return fail(kExitBad, written.error().message);
+    prepared->submission.probe = std::move(*measurements);
     StartOptions const options{.quiet = true};
-    auto const& config = prepared->submission.resolved.config;
-    int const ended = is_queued(context, config)
-                          ? queue_and_follow(context, *folder, config, options)
-                          : start_and_follow(context, *folder, options);
-    auto const result = read_result(*folder);
+    auto const started = start_run(context, std::move(*prepared), options);
+    if (started.folder.number == 0) return started.exit_code;
+    auto const result = read_result(started.folder);
     if (result.has_error()) {
-        return ended != kExitOk ? ended : fail(kExitBad, result.error().message);
+        return started.exit_code != kExitOk ? started.exit_code
+                                            : fail(kExitBad, result.error().message);
     }
     double const took_s = std::chrono::duration<double>(Clock::now() - begin).count();
-    int const answer = show(context, *folder, *result, json ? std::nullopt : std::optional(took_s));
-    return ended == kExitInterrupted ? ended : answer;
+    int const answer =
+        show(context, started.folder, *result, json ? std::nullopt : std::optional(took_s));
+    return started.exit_code == kExitInterrupted ? kExitInterrupted : answer;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 #include "topology/probing/probe_analysis.hpp"
+#include "topology/probing/probe_summary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,36 +22,6 @@ using topology::ProbeResult;
 
 constexpr int kNameColumns = 9;
 constexpr std::size_t kNodesInMatrix = 64;
-
-std::string plural(std::size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
-/// The largest distance of a good node's rate from the median, in percent.
-int spread_percent(ProbeResult const& result) {
-    double spread = 0;
-    for (NodeScore const& each : result.scores) {
-        if (each.samples > 0 && !each.bad) {
-            spread = std::max(spread, std::abs(1 - each.of_median));
-        }
-    }
-    return static_cast<int>(std::ceil(spread * 100 - 1e-9));
-}
-
-std::string answer(ProbeResult const& result, ProbeText const& how) {
-    std::string text = plural(result.nodes.size(), "node");
-    if (how.age_s > 0) {
-        text += fmt::format(", measured {} ago", format_seconds(how.age_s));
-    } else if (how.seconds > 0) {
-        text += " in " + format_seconds(how.seconds);
-    }
-    if (result.pairs.empty()) return text + ": no pair to measure";
-    auto const good = std::ranges::count_if(
-        result.scores, [](NodeScore const& each) { return each.samples > 0 && !each.bad; });
-    bool const all = good == static_cast<std::ptrdiff_t>(result.nodes.size());
-    return text + fmt::format(": {} within {} % of {} a pair", all ? "all" : std::to_string(good),
-                              spread_percent(result), format_gbit_per_s(result.median_gbit_s));
-}
 
 std::string line(std::string_view name, std::string_view text, int columns) {
     std::string const body = filled(text, kNameColumns, columns);
@@ -141,7 +112,8 @@ bool has_fault(ProbeResult const& result) {
 }
 
 std::string render_probe(ProbeResult const& result, ProbeText const& how) {
-    std::string text = line("probe", answer(result, how), how.columns);
+    std::string text =
+        line("probe", topology::probe_summary(result, how.seconds, how.age_s), how.columns);
     for (auto const& finding : result.findings) text += fault_line(finding, how.columns);
     if (!result.storage.empty()) text += line("storage", storage_line(result), how.columns);
     for (auto const& warning : result.warnings) text += line("note", warning, how.columns);

@@ -45,6 +45,7 @@ int run(Context const& context, Arguments const& arguments) {
     if (request.has_error()) return fail(kExitUsage, request.error().message);
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
+    print_notes(*prepared);
     RehearsalResult result{
         .report = {}, .compute = prepared->submission.rehearsal, .trained = prepared->trained};
     // With --json the run is followed on stderr, so that stdout is one object.

@@ -2,13 +2,12 @@
 #include "cli/run_command.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "cli/control_client.hpp"
 #include "cli/journal_tail.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <array>
 
 namespace osora::cli {
 
@@ -32,12 +31,6 @@ Expected expected_of(RunFolder const& run) {
     if (text.has_error()) return {};
     auto const plan = protocol::parse_json(*text);
     return plan.has_value() ? expected_of(*plan) : Expected{};
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
 }
 
 bool seems_alive(KnownRun const& run) {

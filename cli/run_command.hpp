@@ -20,9 +20,6 @@ struct KnownRun {
 /// What its plan.json promised; zeros when that cannot be read.
 [[nodiscard]] Expected expected_of(RunFolder const& run);
 
-/// This machine, as controllers call theirs.
-[[nodiscard]] std::string host_name();
-
 /// Whether the run has a controller, as far as can be seen from here: on this machine it listens;
 /// of another one only the journal tells.
 [[nodiscard]] bool seems_alive(KnownRun const& run);

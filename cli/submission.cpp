@@ -32,6 +32,10 @@ Result<void> write_files(Submission const& submission, RunFolder const& run) {
         write_file_atomic(run.paths.plan(), protocol::encode(submission.plan) + "\n", kPrivate));
     OSORA_TRY_VOID(write_file_atomic(
         run.paths.job(), protocol::encode(job_of(submission, run, uuid)) + "\n", kPrivate));
+    if (submission.probe) {
+        OSORA_TRY_VOID(write_file_atomic(run.paths.probe_request(),
+                                         protocol::encode(*submission.probe) + "\n", kPrivate));
+    }
     // Last: with it the directory is a run.
     return write_file_atomic(run.paths.submission(), protocol::encode(event) + "\n", kPrivate);
 }

@@ -6,9 +6,11 @@
 #include "plan/config/run_file.hpp"
 #include "plan/decision.hpp"
 #include "plan/rehearsal.hpp"
+#include "topology/probe_request.hpp"
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,9 +19,10 @@ namespace osora::cli {
 struct Submission {
     plan::ResolvedConfig resolved;
     plan::PlanDecision plan;
-    std::vector<plan::BucketCompute> rehearsal;  // job = "rehearse"
-    std::filesystem::path base_dir;              // relative paths of the run file start here
-    std::string run_file_text;                   // as the user wrote it
+    std::vector<plan::BucketCompute> rehearsal;   // job = "rehearse"
+    std::optional<topology::ProbeRequest> probe;  // job = "probe"
+    std::filesystem::path base_dir;               // relative paths of the run file start here
+    std::string run_file_text;                    // as the user wrote it
     bool attached = true;
     std::string user, host;
     std::map<std::string, std::string> facts;

@@ -1,4 +1,5 @@
 // osora submit: validate, plan, make the run directory, start its controller, follow it.
+#include "base/host_name.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/launch.hpp"
@@ -6,6 +7,7 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/submit_slurm.hpp"
+#include "cli/tune_memory.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -81,6 +83,10 @@ int run(Context const& context, Arguments const& arguments) {
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
     auto const& config = prepared->submission.resolved.config;
+    if (auto hint = tuning_hint(context, config); !hint.empty()) {
+        prepared->notes.push_back(std::move(hint));
+    }
+    print_notes(*prepared);
     auto const after = predecessor_for(context, arguments, config);
     if (after.has_error()) return fail(kExitUsage, after.error().message);
     if (!arguments.has("--dry-run")) {

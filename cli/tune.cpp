@@ -67,7 +67,13 @@ Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
     if (!list.empty()) return list;
     auto const& config = base.submission.resolved.config;
     list = own_candidates(config, base.submission.plan);
-    if (!arguments.has("--nccl") || !base.planned.header.gpu) return list;
+    if (!arguments.has("--nccl")) return list;
+    if (!base.planned.header.gpu) {
+        fmt::print(stderr,
+                   "note: --nccl: no GPU is seen here, so none of NCCL's settings is tried; start "
+                   "osora tune where the ranks run, or name them: --try worker.env.NCCL_...\n");
+        return list;
+    }
     auto const sources = advice_sources(context, arguments);
     if (sources.has_error()) return Error{Errc::invalid_input, "no advice on NCCL's settings"};
     auto advised = nccl_candidates(plan::advise_nccl(sources->inputs).candidates);
@@ -90,6 +96,7 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     tuning.request = std::move(*request);
     auto const base = prepare_run(context, tuning.request, tuning.json);
     if (base.has_error()) return base.error();
+    print_notes(*base);  // those of the trials would be the same
     auto candidates = candidates_for(context, arguments, *base);
     if (candidates.has_error()) return fail(kExitUsage, candidates.error().message);
     tuning.candidates = std::move(*candidates);
@@ -164,11 +171,12 @@ protocol::json::object json_of(Tuning const& tuning, plan::TuneSearch const& sea
             {"verdicts", std::move(verdicts)}};
 }
 
-void print_answer(plan::TuneSearch const& search) {
+void print_answer(plan::TuneSearch const& search, bool stopped) {
     fmt::print("\n");
     for (auto const& each : search.verdicts()) fmt::print("{}\n", verdict_text(each));
+    if (stopped) fmt::print("stopped: what was not judged is open, and nothing is remembered\n");
     if (search.kept().empty()) {
-        fmt::print("nothing helps beyond noise: the run file is fine as it is\n");
+        if (!stopped) fmt::print("nothing helps beyond noise: the run file is fine as it is\n");
     } else {
         fmt::print("\n{}", run_file_lines(search.kept()));
     }
@@ -187,7 +195,15 @@ int run(Context const& context, Arguments const& arguments) {
         fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
-        if (end.exit_code == kExitInterrupted) return kExitInterrupted;
+        if (end.exit_code == kExitInterrupted) {
+            // A setting that was kept so far is not remembered: later ones may change the verdict.
+            if (tuning->json) {
+                print_json("tune", json_of(*tuning, search));
+            } else {
+                print_answer(search, true);
+            }
+            return kExitInterrupted;
+        }
         if (end.failure.empty()) {
             search.add(end.step_s);
         } else {
@@ -202,7 +218,7 @@ int run(Context const& context, Arguments const& arguments) {
     if (tuning->json) {
         print_json("tune", json_of(*tuning, search));
     } else {
-        print_answer(search);
+        print_answer(search, false);
     }
     return search.verdicts().empty() ? kExitUndecided : kExitOk;
 }

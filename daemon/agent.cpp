@@ -2,6 +2,7 @@
 #include "daemon/agent.hpp"
 
 #include "base/descendants.hpp"
+#include "base/host_name.hpp"
 #include "daemon/controller_link.hpp"
 #include "daemon/file_spill.hpp"
 #include "daemon/health_sampler.hpp"
@@ -16,7 +17,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 
-#include <array>
 #include <csignal>
 #include <deque>
 
@@ -24,12 +24,6 @@ namespace osora::daemon {
 namespace {
 
 constexpr int kExitInternal = 70;
-
-std::string host_name() {
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    return host.data();
-}
 
 AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
@@ -56,11 +50,6 @@ AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
     return options;
 }
 
-/// As the scheduler calls this node, and so plans.
-std::string node_name(AgentSetup const& setup) {
-    return variable_or(setup.environment, "SLURMD_NODENAME", host_name());
-}
-
 WorkersOptions workers_options(AgentSetup const& setup) {
     return {.run_dir = setup.start.run_dir,
             .worker_program = setup.worker_program,
@@ -68,7 +57,7 @@ WorkersOptions workers_options(AgentSetup const& setup) {
             .node = setup.start.node,
             .exec = setup.start.exec,
             .environment = setup.environment,
-            .host = node_name(setup)};
+            .host = node_name(setup.environment)};
 }
 
 class Agent {
@@ -266,7 +255,7 @@ int run_agent(AgentSetup setup, Env& env, Logger& log) {
     std::signal(SIGHUP, SIG_IGN);
     become_subreaper();
     if (!setup.profile_folder.empty()) {
-        leave_profile(setup.profile_folder, setup.start.run_dir, node_name(setup), log);
+        leave_profile(setup.profile_folder, setup.start.run_dir, node_name(setup.environment), log);
     }
     Agent agent(setup, env, log);
     return agent.run();

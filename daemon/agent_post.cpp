@@ -3,6 +3,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "daemon/controller_file.hpp"
 #include "protocol/run_directory.hpp"
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -29,12 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kWayLimitMs = 3000;
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
 
 struct FreeAddress {
     void operator()(addrinfo* list) const { ::freeaddrinfo(list); }

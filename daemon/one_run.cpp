@@ -2,16 +2,16 @@
 #include "daemon/one_run.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
+#include "daemon/stop_request.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <array>
 
 namespace osora::daemon {
 namespace {
@@ -35,12 +35,6 @@ Result<protocol::RunSubmitted> read_submission(protocol::RunPaths const& paths) 
                      path.string() + ": needs run_uuid, nodes >= 1 and ranks_per_node >= 1"};
     }
     return submission;
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
 }
 
 Result<plan::RunConfig> config_of(protocol::RunSubmitted const& submission) {
@@ -147,6 +141,12 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env,
             return run_one(std::move(probe), env, log);
         }};
     auto const probed = probe_first(before);
+    if (probed.stopped) {
+        // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants the run to end.
+        auto const asked =
+            write_stop_request(options.paths, {.reason = "stopped while its links were probed"});
+        if (asked.has_error()) log.error("no wish to stop", {{"why", asked.error().message}});
+    }
     protocol::RunNotice notice;
     notice.kind = "probe";
     bool const well = probed.result && probed.result->findings.empty();
@@ -168,10 +168,9 @@ void keep_result(plan::RunConfig const& config, OneRunOptions const& options, Lo
     auto const text = read_file(options.paths.probe(), kFileBytesMax);
     if (text.has_error()) return;
     auto const result = protocol::decode<topology::ProbeResult>(*text);
-    auto const hosts = candidate_hosts(config, options.environment);
-    if (result.has_error() || hosts.empty()) return;
+    if (result.has_error()) return;
     auto const state = options.paths.dir.parent_path().parent_path();
-    auto const kept = keep_probe(state, hosts, *result);
+    auto const kept = keep_probe(state, candidate_hosts(config, options.environment), *result);
     if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
 }
 
@@ -209,7 +208,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.ingest = options.ingest;
     plan::RunConfig const of_run = setup.backend.config;
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
-    keep_result(of_run, options, log);
+    if (exit_code == 0) keep_result(of_run, options, log);
     return exit_code;
 }
 

@@ -3,19 +3,18 @@
 #include "base/files.hpp"
 #include "base/host_list.hpp"
 #include "base/ids.hpp"
-#include "base/units.hpp"
 #include "db/sha256.hpp"
 #include "plan/config/ssh_hosts.hpp"
 #include "plan/nccl_env.hpp"
 #include "topology/assignment.hpp"
 #include "topology/probe_request.hpp"
+#include "topology/probing/probe_summary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace osora::daemon {
 namespace {
@@ -23,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPrivate = 0600;
+constexpr int kStopped = 130;
 constexpr double kLimit_s = 60;
 constexpr std::int64_t kProbeBytesMax = 256 << 20;
 
@@ -88,6 +88,7 @@ Result<topology::ProbeResult> read_result(fs::path const& path) {
 Result<topology::ProbeResult> measure(ProbeFirst const& before, int nodes) {
     OSORA_TRY(auto const paths, write_probe_run(before, nodes));
     OSORA_TRY(int const exit_code, before.run(paths));
+    if (exit_code == kStopped) return Error{Errc::cancelled, "the probe was stopped"};
     auto result = read_result(paths.probe());
     if (result.has_error() && exit_code != 0) {
         return Error{Errc::io, fmt::format("the probe ended with {} ({})", exit_code,
@@ -132,17 +133,20 @@ Result<topology::ProbeResult> read_kept_probe(fs::path const& state,
 
 Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
                         topology::ProbeResult const& result) {
+    if (hosts.empty() || !topology::is_complete(result)) return {};
     auto const path = kept_path(state, std::move(hosts));
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
     return write_file_atomic(path, protocol::encode(result) + "\n", kPrivate);
 }
 
-std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result, int spares) {
+std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
+                                            std::vector<std::string> const& hosts, int spares) {
     std::vector<std::string> names;
     for (auto const& finding : result.findings) {  // worst first
-        bool const node = finding.kind == "slow_node" && finding.nodes.size() == 1;
-        if (node && static_cast<int>(names.size()) < spares) names.push_back(finding.nodes[0]);
+        if (static_cast<int>(names.size()) >= spares) break;
+        if (finding.kind != "slow_node" || finding.nodes.size() != 1) continue;
+        if (std::ranges::count(hosts, finding.nodes[0]) > 0) names.push_back(finding.nodes[0]);
     }
     return names;
 }
@@ -167,6 +171,7 @@ ProbedFirst probe_first(ProbeFirst const& before) {
         auto const took = std::chrono::steady_clock::now() - begin;
         probed.took_s = std::chrono::duration<double>(took).count();
         if (measured.has_error()) {
+            probed.stopped = measured.error().code == Errc::cancelled;
             probed.failure = measured.error().message;
             return probed;
         }
@@ -175,7 +180,7 @@ ProbedFirst probe_first(ProbeFirst const& before) {
         (void)keep_probe(state, hosts, *probed.result);
     }
     if (before.config.probe.exclude) {
-        probed.exclude = nodes_to_leave_out(*probed.result, before.config.resources.spares);
+        probed.exclude = nodes_to_leave_out(*probed.result, hosts, before.config.resources.spares);
     }
     return probed;
 }
@@ -198,17 +203,7 @@ std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& resul
 std::string probe_sentence(ProbedFirst const& probed) {
     if (!probed.result) return "links were not measured: " + probed.failure;
     auto const& result = *probed.result;
-    double spread = 0;
-    for (auto const& each : result.scores) {
-        if (each.samples > 0 && !each.bad) spread = std::max(spread, std::abs(1 - each.of_median));
-    }
-    auto text = probed.age_s > 0 ? fmt::format("{} nodes, measured {} ago", result.nodes.size(),
-                                               format_seconds(probed.age_s))
-                                 : fmt::format("{} nodes in {}", result.nodes.size(),
-                                               format_seconds(probed.took_s));
-    bool const slow = std::ranges::any_of(result.scores, &topology::NodeScore::bad);
-    text += fmt::format(": {} within {:.0f} % of {} a pair", slow ? "the others" : "all",
-                        std::ceil(spread * 100), format_gbit_per_s(result.median_gbit_s));
+    auto text = topology::probe_summary(result, probed.took_s, probed.age_s);
     for (auto const& finding : result.findings) {
         text += fmt::format("; {}: {}", finding.where, finding.evidence);
     }

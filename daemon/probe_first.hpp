@@ -30,6 +30,7 @@ struct ProbedFirst {
     std::optional<topology::ProbeResult> result;
     double age_s = 0;  // 0: measured now
     double took_s = 0;
+    bool stopped = false;              // somebody wants no run any more
     std::string failure;               // why there is no result
     std::vector<std::string> exclude;  // slow nodes that spares can stand in for
 };
@@ -43,24 +44,27 @@ struct ProbedFirst {
 [[nodiscard]] std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
                                                        Environment const& environment);
 
-/// STATE/probes/HASH.json: the newest measurement of exactly these hosts.
+/// STATE/probes/HASH.json: the newest whole measurement of exactly these hosts.
 [[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
                                                             std::vector<std::string> hosts);
+/// A measurement that is not of all nodes is not kept, nor one of hosts that are not known.
 [[nodiscard]] Result<void> keep_probe(std::filesystem::path const& state,
                                       std::vector<std::string> hosts,
                                       topology::ProbeResult const& result);
 
-/// The slow nodes, worst first, as many as `spares`. Pure.
+/// The slow nodes, worst first, as many as `spares`; only those that `hosts` names, as no other
+/// name keeps a node out. Pure.
 [[nodiscard]] std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
+                                                          std::vector<std::string> const& hosts,
                                                           int spares);
 
-/// The settings of collectives that follow from what was measured, over those of the plan. Only
+/// The settings of collectives that follow from what was measured, over those of the plan. Pure.
 [[nodiscard]] std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& result,
                                                             plan::WorkerJob const& job,
                                                             plan::Origins const& origins,
                                                             Environment const& environment);
 
-/// "16 nodes in 9.01 s: all within 4 % of 46.1 Gbit/s a pair; n11 is slow and left out". Pure.
+/// "16 nodes in 9.01 s: 15 within 4 % of 46.1 Gbit/s a pair; n11: ...; left out: n11". Pure.
 [[nodiscard]] std::string probe_sentence(ProbedFirst const& probed);
 
 }  // namespace osora::daemon

@@ -2,13 +2,13 @@
 #include "daemon/run_lock.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 
 namespace osora::daemon {
@@ -35,9 +35,7 @@ Result<RunLock> RunLock::take(protocol::RunPaths const& paths) {
         return Error{Errc::busy, fmt::format("{}: this run already has a controller: {}",
                                              paths.dir.string(), holder_of(path))};
     }
-    std::array<char, 256> host{};
-    ::gethostname(host.data(), host.size() - 1);
-    std::string const holder = fmt::format("{} {}\n", ::getpid(), host.data());
+    std::string const holder = fmt::format("{} {}\n", ::getpid(), host_name());
     // For people only: a full disk must not stop the run here.
     if (::ftruncate(file.get(), 0) == 0) {
         [[maybe_unused]] auto const wrote = ::write(file.get(), holder.data(), holder.size());

@@ -1,6 +1,7 @@
 #include "daemon/prober/prober.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "base/parent_signal.hpp"
 #include "base/version.hpp"
 #include "daemon/prober/leader_loop.hpp"
@@ -45,12 +46,6 @@ int integer_or(Environment const& environment, std::string_view name, int otherw
     int value = otherwise;
     std::from_chars(text.data(), text.data() + text.size(), value);
     return value;
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
 }
 
 template <class T>
@@ -139,7 +134,7 @@ private:
     ProberHello hello(topology::StreamListener const& listener, Environment const& environment) {
         ProberHello hello{.token = request_.token,
                           .rank = place_.rank,
-                          .host = host_name(),
+                          .host = node_name(environment),
                           .leaf = topology::leaf_of_address(
                               variable_or(environment, "SLURM_TOPOLOGY_ADDR", ""),
                               variable_or(environment, "SLURM_TOPOLOGY_ADDR_PATTERN", "")),

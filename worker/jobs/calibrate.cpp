@@ -1,5 +1,6 @@
 #include "worker/jobs/calibrate.hpp"
 
+#include "base/host_name.hpp"
 #include "worker/model/stdit3.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/rectified_flow.hpp"
@@ -46,12 +47,6 @@ std::string processor_name() {
         }
     }
     return "unknown";
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
 }
 
 plan::MatmulRate matmul_rate(int threads, int size) {

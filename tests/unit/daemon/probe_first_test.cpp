@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 class ProbeFirstTest : public testing::Test {
 protected:
@@ -26,8 +27,9 @@ protected:
         before_.submission.run_name = "demo-0001";
         before_.run = [this](protocol::RunPaths const& paths) -> Result<int> {
             ++runs_;
-            if (fails_) return 1;
+            if (exit_code_ != 0) return exit_code_;
             auto result = measured();
+            if (lost_) result.findings.push_back({.kind = "node_lost", .nodes = {"n3"}});
             result.wall_us = kNow;
             OSORA_TRY_VOID(write_file_atomic(paths.probe(), protocol::encode(result)));
             return 0;
@@ -41,6 +43,7 @@ protected:
         result.median_gbit_s = 10;
         result.scores.resize(3);
         result.scores[1].bad = true;
+        result.pairs.resize(1);
         result.findings = {{.kind = "slow_node",
                             .nodes = {"n2"},
                             .where = "n2",
@@ -54,7 +57,8 @@ protected:
     fs::path state_ = fs::temp_directory_path() / ("probe-first-" + std::to_string(::getpid()));
     ProbeFirst before_;
     int runs_ = 0;
-    bool fails_ = false;
+    int exit_code_ = 0;
+    bool lost_ = false;
 };
 
 TEST_F(ProbeFirstTest, is_for_runs_on_several_machines) {
@@ -111,10 +115,43 @@ TEST_F(ProbeFirstTest, a_slow_node_is_left_out_while_there_are_spares) {
     EXPECT_THAT(probe_first(before_).exclude, IsEmpty());
 }
 
+TEST_F(ProbeFirstTest, only_names_that_the_scheduler_knows_are_left_out) {
+    before_.config.resources.backend = "ssh";
+    before_.config.ssh.hosts = {"10.0.0.1", "10.0.0.2", "10.0.0.3"};
+    before_.config.resources.nodes = 2;
+    before_.config.resources.spares = 1;
+    auto const probed = probe_first(before_);
+    EXPECT_THAT(probed.exclude, IsEmpty()) << "n2 is none of [ssh].hosts";
+    EXPECT_THAT(probe_sentence(probed), Not(HasSubstr("left out")));
+}
+
+TEST_F(ProbeFirstTest, a_measurement_that_lost_a_node_is_not_kept) {
+    lost_ = true;
+    EXPECT_TRUE(probe_first(before_).result.has_value());
+    EXPECT_TRUE(probe_first(before_).result.has_value());
+    EXPECT_EQ(runs_, 2);
+}
+
+TEST_F(ProbeFirstTest, hosts_that_are_not_known_share_no_measurement) {
+    before_.environment = {};
+    (void)probe_first(before_);
+    (void)probe_first(before_);
+    EXPECT_EQ(runs_, 2);
+    EXPECT_FALSE(fs::exists(state_ / "probes"));
+}
+
+TEST_F(ProbeFirstTest, who_stops_the_probe_stops_the_run) {
+    exit_code_ = 130;
+    auto const probed = probe_first(before_);
+    EXPECT_TRUE(probed.stopped);
+    EXPECT_FALSE(probed.result.has_value());
+}
+
 TEST_F(ProbeFirstTest, a_probe_that_fails_keeps_nobody_from_starting) {
-    fails_ = true;
+    exit_code_ = 1;
     auto const probed = probe_first(before_);
     EXPECT_FALSE(probed.result.has_value());
+    EXPECT_FALSE(probed.stopped);
     EXPECT_THAT(probe_sentence(probed),
                 HasSubstr("links were not measured: the probe ended with 1"));
 }

@@ -1,0 +1,40 @@
+#include "topology/probing/probe_summary.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace osora::topology {
+
+std::string probe_summary(ProbeResult const& result, double took_s, double age_s) {
+    std::string text =
+        fmt::format("{} node{}", result.nodes.size(), result.nodes.size() == 1 ? "" : "s");
+    if (age_s > 0) {
+        text += fmt::format(", measured {} ago", format_seconds(age_s));
+    } else if (took_s > 0) {
+        text += " in " + format_seconds(took_s);
+    }
+    if (result.pairs.empty()) return text + ": no pair to measure";
+    double spread = 0;
+    std::size_t good = 0;
+    for (NodeScore const& each : result.scores) {
+        if (each.samples == 0 || each.bad) continue;
+        spread = std::max(spread, std::abs(1 - each.of_median));
+        ++good;
+    }
+    return text + fmt::format(": {} within {:.0f} % of {} a pair",
+                              good == result.nodes.size() ? "all" : std::to_string(good),
+                              std::max(0.0, std::ceil(spread * 100 - 1e-9)),
+                              format_gbit_per_s(result.median_gbit_s));
+}
+
+bool is_complete(ProbeResult const& result) {
+    return !result.pairs.empty() && std::ranges::none_of(result.findings, [](auto const& each) {
+        return each.kind == "node_lost";
+    });
+}
+
+}  // namespace osora::topology
