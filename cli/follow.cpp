@@ -113,7 +113,8 @@ private:
                                      run_.number));
             left_ = true;
         } else if (interrupts_ == 1) {
-            output_->say(view_.status.exec
+            output_->say(options_.quiet ? "stopping (Ctrl-C again: now)"
+                         : view_.status.exec
                              ? "stopping: the ranks got SIGTERM (Ctrl-C again: now)"
                              : "stopping after this step, with a checkpoint (Ctrl-C again: now)");
         } else if (interrupts_ == 2) {

@@ -3,6 +3,7 @@
 
 #include "base/files.hpp"
 #include "base/units.hpp"
+#include "cli/measured_network.hpp"
 #include "cli/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 namespace osora::cli {
 namespace {
@@ -132,6 +134,11 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     request.cluster = inputs.cluster;
     bool const local = resolved.config.resources.backend == "local";
     request.nccl.inherited = {{"", inherited_here(context, local)}};
+    auto const now = std::chrono::system_clock::now().time_since_epoch();
+    request.network =
+        measured_network(context, resolved.config, planned.header.gpu,
+                         std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+    request.own_work = inputs.own_work;
     OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
     if (inputs.calibration) {
         OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));

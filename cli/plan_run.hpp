@@ -1,5 +1,6 @@
 // From a resolved run file to its plan on this machine: what `osora plan`, `osora submit` and
-// `osora validate` share. Reads this machine's facts and calibration, nothing else.
+// `osora validate` share. Reads this machine's facts and calibration, and what probes have
+// measured.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,6 +8,7 @@
 #include "cli/plan_text.hpp"
 #include "plan/config/run_file.hpp"
 #include "plan/decision.hpp"
+#include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
 
 #include <filesystem>
@@ -34,6 +36,7 @@ struct PlanInputs {
     topology::Cluster cluster;
     std::filesystem::path base_dir;                    // where data.manifest starts
     std::optional<std::filesystem::path> calibration;  // another file than the state folder's
+    std::vector<plan::BucketCompute> own_work = {};    // of a rehearsal: what it is told to take
 };
 /// The plan of a run file without problems.
 [[nodiscard]] Result<PlannedRun> plan_run(Context const& context,

@@ -44,7 +44,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     }
     submission.base_dir =
         request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
-    PlanInputs const inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
+    PlanInputs inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
     auto planned = plan_run(context, submission.resolved, inputs);
     if (planned.has_error()) {
         auto const& error = planned.error();
@@ -67,6 +67,12 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     using Measured = std::vector<std::optional<plan::BucketCompute>>;
     submission.rehearsal = plan::rehearsal_compute(
         config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
+    // What is expected of it follows from the own work that it was given.
+    inputs.own_work = submission.rehearsal;
+    if (auto again = plan_run(context, submission.resolved, inputs); again.has_value()) {
+        submission.plan.predicted = again->decision.predicted;
+        prepared.planned.decision.predicted = again->decision.predicted;
+    }
     return prepared;
 }
 
@@ -92,7 +98,8 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     }
     auto const worker = worker_program(context);
     auto const& job = prepared.submission.resolved.config.run.job;
-    bool const without_worker = job == "exec" || job == "probe";
+    bool const without_worker =
+        job == "exec" || (job == "probe" && prepared.submission.collectives.collectives.empty());
     if (worker.has_error() && !without_worker) return refused(kExitUsage, worker.error().message);
     prepared.submission.attached = options.attached;
     prepared.submission.facts = submission_facts(

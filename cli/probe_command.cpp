@@ -8,10 +8,13 @@
 #include "cli/probe_text.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/slurm_job.hpp"
+#include "cli/topology_source.hpp"
+#include "plan/collective_request.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 #include <random>
 
 namespace osora::cli {
@@ -25,9 +28,10 @@ constexpr int kNodesMax = 100'000;
 Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     if (request.run_file.empty()) request.base_dir = std::filesystem::current_path();
-    std::vector<std::string> sets{"run.job=probe",      "run.name=probe",
-                                  "worker.command=[]",  "resources.gpus_per_node=1",
+    std::vector<std::string> sets{"run.job=probe", "run.name=probe", "worker.command=[]",
                                   "resources.spares=0", "faults.max_restarts=0"};
+    sets.emplace_back(arguments.has("--collectives") ? "probe.before_start=always"
+                                                     : "resources.gpus_per_node=1");
     bool const in_job = is_in_job(context.environment);
     if (auto const backend = arguments.value("--backend")) {
         sets.push_back("resources.backend=" + *backend);
@@ -46,20 +50,37 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
     return request;
 }
 
-Result<double> seconds_of(Arguments const& arguments, std::string_view option, double otherwise) {
+struct SecondsRange {
+    double otherwise = 0, min = 0, max = 0;
+};
+Result<double> seconds_of(Arguments const& arguments, std::string_view option,
+                          SecondsRange const& range) {
     auto const text = arguments.value(option);
-    if (!text) return otherwise;
-    constexpr double kMin = 0.05, kMax = 60;
+    if (!text) return range.otherwise;
     char* end = nullptr;
     double const value = std::strtod(text->c_str(), &end);
-    if (text->empty() || *end != '\0' || !(value >= kMin && value <= kMax)) {
+    if (text->empty() || *end != '\0' || !(value >= range.min && value <= range.max)) {
         return Error{Errc::invalid_input, fmt::format("{} {}: a number of seconds from {} to {}",
-                                                      option, *text, kMin, kMax)};
+                                                      option, *text, range.min, range.max)};
     }
     return value;
 }
 
-Result<topology::ProbeRequest> measurements_of(Arguments const& arguments) {
+/// Leaves by host name, as the topology that --topology names tells them.
+Result<std::map<std::string, std::string>> leaves_of(Context const& context,
+                                                     std::string const& source) {
+    OSORA_TRY(auto const cluster, load_topology(context, source));
+    std::map<std::string, std::string> leaves;
+    for (auto const& each : cluster.fabric.switches) {
+        for (auto const& node : each.nodes) leaves.emplace(node, each.name);
+    }
+    if (leaves.empty()) {
+        return Error{Errc::not_found, fmt::format("--topology {}: no switch has nodes", source)};
+    }
+    return leaves;
+}
+
+Result<topology::ProbeRequest> measurements_of(Context const& context, Arguments const& arguments) {
     topology::ProbeRequest request;
     OSORA_TRY(auto const matchings, arguments.number("--rounds", 1, kNodesMax));
     OSORA_TRY(auto const streams, arguments.number("--streams", 1, 64));
@@ -68,11 +89,32 @@ Result<topology::ProbeRequest> measurements_of(Arguments const& arguments) {
     request.streams = streams.value_or(request.streams);
     request.seed = seed ? static_cast<std::uint64_t>(*seed) : std::random_device{}();
     request.all_pairs = arguments.has("--all-pairs");
-    OSORA_TRY(request.window_s, seconds_of(arguments, "--seconds", request.window_s));
+    OSORA_TRY(request.window_s,
+              seconds_of(arguments, "--seconds",
+                         {.otherwise = request.window_s, .min = 0.05, .max = 60}));
+    if (auto const source = arguments.value("--topology")) {
+        OSORA_TRY(request.leaves, leaves_of(context, *source));
+    }
     for (auto const& path : arguments.all("--storage")) {
         request.storage_paths.push_back(std::filesystem::absolute(path).string());
     }
     request.token = make_token();
+    return request;
+}
+
+/// Empty without --collectives.
+Result<plan::CollectiveRequest> collectives_of(Arguments const& arguments,
+                                               plan::RunConfig const& config) {
+    plan::CollectiveRequest request;
+    OSORA_TRY(double const limit_s,
+              seconds_of(arguments, "--limit", {.otherwise = 40, .min = 1, .max = 3600}));
+    if (!arguments.has("--collectives")) return request;
+    auto const& resources = config.resources;
+    request = plan::job_shaped_request(resources.nodes, resources.gpus_per_node);
+    request.time_limit_s = limit_s;
+    auto const valid =
+        plan::check_collective_request(request, resources.nodes * resources.gpus_per_node);
+    if (valid.has_error()) return Error(valid.error()).in("--collectives");
     return request;
 }
 
@@ -85,9 +127,9 @@ Result<topology::ProbeResult> read_result(RunFolder const& run) {
 
 int show(Context const& context, RunFolder const& run, topology::ProbeResult const& result,
          std::optional<double> took_s) {
-    int const exit_code = result.pairs.empty() && result.storage.empty() ? kExitUndecided
-                          : has_fault(result)                            ? kExitBad
-                                                                         : kExitOk;
+    bool const nothing =
+        result.pairs.empty() && result.storage.empty() && result.collectives.empty();
+    int const exit_code = nothing ? kExitUndecided : has_fault(result) ? kExitBad : kExitOk;
     if (!took_s) {
         auto members = protocol::object_to_json(result);
         members["run"] = run.number;
@@ -107,11 +149,14 @@ int run(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     auto const request = request_for(context, arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
-    auto measurements = measurements_of(arguments);
+    auto measurements = measurements_of(context, arguments);
     if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
     auto prepared = prepare_run(context, *request, false);
     if (prepared.has_error()) return prepared.error();
     prepared->submission.probe = std::move(*measurements);
+    auto collectives = collectives_of(arguments, prepared->submission.resolved.config);
+    if (collectives.has_error()) return fail(kExitUsage, collectives.error().message);
+    prepared->submission.collectives = std::move(*collectives);
     StartOptions const options{.quiet = true};
     auto const started = start_run(context, std::move(*prepared), options);
     if (started.folder.number == 0) return started.exit_code;
@@ -137,13 +182,16 @@ CommandSpec probe_command() {
             "disjoint pairs: five random ones, then pairs of leaf switches with one and with all "
             "their nodes, then what was slow once more, then further networks. A node, an uplink "
             "or a pair that is slow is named, with the figures that show it. --storage reads "
-            "files, by one node alone and by all at once.\n\n"
+            "files, by one node alone and by all at once. --collectives also times the "
+            "collectives of training with Gloo or NCCL, over all ranks and over groups of 2, 4, "
+            "8, ... nodes: what plans and rehearsals on these nodes are predicted from.\n\n"
             "Nodes are those of the run file's [resources], [slurm] and [ssh], of this job inside "
             "one, or --nodes. Every sample is kept in the history. The exit code is 1 when "
             "something is slow or lost.",
         .example =
             "osora probe stage1.toml\n"
             "osora probe --backend slurm --nodes 16 --storage /data/clips\n"
+            "osora probe stage1.toml --collectives\n"
             "salloc -N16 osora probe --json",
         .positionals = {run_file_positional(false)},
         .options = {{.name = "--nodes", .value = "N", .help = "So many nodes."},
@@ -158,6 +206,18 @@ CommandSpec probe_command() {
                     {.name = "--seconds", .value = "S", .help = "Of a transfer that count (0.4)."},
                     {.name = "--streams", .value = "N", .help = "TCP streams of a pair (4)."},
                     {.name = "--seed", .value = "N", .help = "Repeats the pairs of a probe."},
+                    {.name = "--topology",
+                     .value = "SOURCE",
+                     .help = "Leaves of the nodes where Slurm does not tell them: as osora "
+                             "topology show takes it.",
+                     .complete = Complete::file},
+                    {.name = "--collectives",
+                     .value = "",
+                     .help = "Also times of collectives, with resources.gpus_per_node ranks a "
+                             "node."},
+                    {.name = "--limit",
+                     .value = "S",
+                     .help = "For all collectives (40); sizes that do not fit are left out."},
                     {.name = "--storage",
                      .value = "PATH",
                      .help = "Read these files, or those below this folder.",

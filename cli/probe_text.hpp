@@ -8,9 +8,7 @@
 namespace osora::cli {
 
 struct ProbeText {
-    double seconds = 0;  // that the probe took; 0: from a cache
-    double age_s = 0;    // of a result that was measured before; 0: now
-    bool matrix = true;  // the picture
+    double seconds = 0;  // that the probe took
     int columns = 80;
 };
 

@@ -21,6 +21,7 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
     job.config = submission.resolved.config;
     job.plan = submission.plan;
     job.rehearsal = submission.rehearsal;
+    job.collectives = submission.collectives;
     return job;
 }
 

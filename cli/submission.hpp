@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 #include "cli/runs.hpp"
+#include "plan/collective_request.hpp"
 #include "plan/config/run_file.hpp"
 #include "plan/decision.hpp"
 #include "plan/rehearsal.hpp"
@@ -21,6 +22,7 @@ struct Submission {
     plan::PlanDecision plan;
     std::vector<plan::BucketCompute> rehearsal;   // job = "rehearse"
     std::optional<topology::ProbeRequest> probe;  // job = "probe"
+    plan::CollectiveRequest collectives;          // the same; empty: links only
     std::filesystem::path base_dir;               // relative paths of the run file start here
     std::string run_file_text;                    // as the user wrote it
     bool attached = true;

@@ -122,9 +122,10 @@ Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options
 }
 
 /// A run that begins on several nodes has its links measured first.
-void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env, Logger& log) {
+void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link_probe, Env& env,
+                 Logger& log) {
     plan::RunConfig& config = setup.backend.config;
-    if (!setup.replayed.empty() || !wants_probe(config)) return;
+    if (!setup.replayed.empty() || !wants_probe(config, link_probe)) return;
     ProbeFirst const before{
         .paths = options.paths,
         .submission = setup.core.submission,
@@ -163,15 +164,12 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, Env& env,
 }
 
 /// What a probe of its own measured serves the runs that follow.
-void keep_result(plan::RunConfig const& config, OneRunOptions const& options, Logger& log) {
-    if (config.run.job != "probe" || !options.ingest) return;
-    auto const text = read_file(options.paths.probe(), kFileBytesMax);
-    if (text.has_error()) return;
-    auto const result = protocol::decode<topology::ProbeResult>(*text);
-    if (result.has_error()) return;
+Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& options) {
+    OSORA_TRY(auto const text, read_file(options.paths.probe(), kFileBytesMax));
+    OSORA_TRY(auto result, protocol::decode<topology::ProbeResult>(text));
+    result.backend = config.resources.backend;
     auto const state = options.paths.dir.parent_path().parent_path();
-    auto const kept = keep_probe(state, candidate_hosts(config, options.environment), *result);
-    if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
+    return keep_probe(state, candidate_hosts(config, options.environment), result);
 }
 
 }  // namespace
@@ -200,7 +198,13 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);
     setup.open_to_others = options.open_to_others;
-    probe_links(setup, options, env, log);
+    bool link_probe = false;
+    if (config.run.job == "probe") {
+        OSORA_TRY(auto const document, read_document(options.paths.job()));
+        OSORA_TRY(auto const job, protocol::from_json<plan::WorkerJob>(document));
+        link_probe = plan::is_link_probe(job);
+    }
+    probe_links(setup, options, link_probe, env, log);
     take_over(setup, options.paths);
     set_up_backend(setup, options);
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
@@ -208,7 +212,10 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.ingest = options.ingest;
     plan::RunConfig const of_run = setup.backend.config;
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
-    if (exit_code == 0) keep_result(of_run, options, log);
+    if (exit_code == 0 && of_run.run.job == "probe" && options.ingest) {
+        auto const kept = keep_result(of_run, options);
+        if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
+    }
     return exit_code;
 }
 

@@ -37,6 +37,23 @@ fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
     return state / "probes" / (name.substr(0, kNameDigits) + ".json");
 }
 
+/// The user's, where he asked for one, else what is measured before any run.
+Result<topology::ProbeRequest> request_of(ProbeFirst const& before) {
+    std::error_code error;
+    auto const path = before.paths.probe_request();
+    if (fs::exists(path, error)) {
+        OSORA_TRY(auto const text, read_file(path, kProbeBytesMax));
+        auto asked = protocol::decode<topology::ProbeRequest>(text);
+        if (asked.has_error()) return std::move(asked).error().in(path.string());
+        return asked;
+    }
+    topology::ProbeRequest request;
+    request.token = make_token();
+    request.seed = static_cast<std::uint64_t>(before.wall_us);
+    request.limit_s = kLimit_s;
+    return request;
+}
+
 /// The files of the probe's own run directory, below that of the run.
 Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) {
     auto const paths = before.paths.probe_run();
@@ -64,10 +81,7 @@ Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) 
     submission.ranks_per_node = 1;
     submission.restarts_max = submission.steps = 0;
     submission.config = protocol::to_json(job.config);
-    topology::ProbeRequest request;
-    request.token = make_token();
-    request.seed = static_cast<std::uint64_t>(before.wall_us);
-    request.limit_s = kLimit_s;
+    OSORA_TRY(auto const request, request_of(before));
     auto const write = [](fs::path const& path, auto const& what) {
         return write_file_atomic(path, protocol::encode(what) + "\n", kPrivate);
     };
@@ -99,9 +113,9 @@ Result<topology::ProbeResult> measure(ProbeFirst const& before, int nodes) {
 
 }  // namespace
 
-bool wants_probe(plan::RunConfig const& config) {
+bool wants_probe(plan::RunConfig const& config, bool link_probe) {
     return config.resources.nodes > 1 && config.probe.before_start != "never" &&
-           config.resources.backend != "local" && config.run.job != "probe";
+           config.resources.backend != "local" && !link_probe;
 }
 
 std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
@@ -135,9 +149,14 @@ Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
                         topology::ProbeResult const& result) {
     if (hosts.empty() || !topology::is_complete(result)) return {};
     auto const path = kept_path(state, std::move(hosts));
+    auto kept = result;
+    if (auto before = read_result(path); before.has_value() && kept.collectives.empty()) {
+        kept.collectives = std::move(before->collectives);
+        kept.collectives_wall_us = before->collectives_wall_us;
+    }
     std::error_code error;
     fs::create_directories(path.parent_path(), error);
-    return write_file_atomic(path, protocol::encode(result) + "\n", kPrivate);
+    return write_file_atomic(path, protocol::encode(kept) + "\n", kPrivate);
 }
 
 std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
@@ -176,6 +195,7 @@ ProbedFirst probe_first(ProbeFirst const& before) {
             return probed;
         }
         probed.result = std::move(*measured);
+        probed.result->backend = before.config.resources.backend;
         // What is not kept is measured again.
         (void)keep_probe(state, hosts, *probed.result);
     }

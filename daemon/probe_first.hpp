@@ -35,8 +35,9 @@ struct ProbedFirst {
     std::vector<std::string> exclude;  // slow nodes that spares can stand in for
 };
 
-/// Whether a run of this configuration is probed at all: several nodes, and not switched off.
-[[nodiscard]] bool wants_probe(plan::RunConfig const& config);
+/// Whether links are measured before a run: on several nodes, not switched off, and not what it
+/// does itself.
+[[nodiscard]] bool wants_probe(plan::RunConfig const& config, bool link_probe);
 
 [[nodiscard]] ProbedFirst probe_first(ProbeFirst const& before);
 
@@ -47,7 +48,8 @@ struct ProbedFirst {
 /// STATE/probes/HASH.json: the newest whole measurement of exactly these hosts.
 [[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
                                                             std::vector<std::string> hosts);
-/// A measurement that is not of all nodes is not kept, nor one of hosts that are not known.
+/// A measurement that is not of all nodes is not kept, nor one of hosts that are not known. Times
+/// of collectives stay until there are newer ones.
 [[nodiscard]] Result<void> keep_probe(std::filesystem::path const& state,
                                       std::vector<std::string> hosts,
                                       topology::ProbeResult const& result);

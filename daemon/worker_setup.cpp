@@ -100,7 +100,7 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
     set_flight_recorder(setup.environment, job, place.launch.epoch);
     set_osora_variables(setup.environment, job, place);
     OSORA_TRY_VOID(check_size(setup.environment));
-    if (job.config.run.job == "probe" && job.collectives.collectives.empty()) {
+    if (plan::is_link_probe(job)) {
         // An agent's own program: needs no LibTorch, and is there where the agent is.
         setup.program = "/proc/self/exe";
         setup.arguments = {"prober", job.run_dir};

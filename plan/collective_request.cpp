@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <string_view>
 
@@ -77,6 +78,31 @@ Result<void> check_collective_request(CollectiveRequest const& request, int worl
     if (!(request.time_limit_s > 0 && std::isfinite(request.time_limit_s)))
         return bad("time_limit_s: must be above 0");
     return {};
+}
+
+CollectiveRequest job_shaped_request(int nodes, int ranks_per_node) {
+    constexpr std::int64_t kKib = 1 << 10, kMib = 1 << 20;
+    CollectiveRequest request;
+    request.collectives = {"all_reduce", "all_gather", "reduce_scatter"};
+    request.sizes_bytes = {64 * kKib, kMib, 4 * kMib, 32 * kMib, 256 * kMib, 1024 * kMib};
+    auto const add_groups = [&](int of_nodes) {
+        ProbeGroupSet set{.name = fmt::format("{} node{}", of_nodes, of_nodes == 1 ? "" : "s"),
+                          .groups = {}};
+        for (int first = 0; first < nodes; first += of_nodes) {
+            int const end = std::min(nodes, first + of_nodes);
+            std::vector<int> ranks(static_cast<std::size_t>((end - first) * ranks_per_node));
+            std::iota(ranks.begin(), ranks.end(), first * ranks_per_node);
+            if (ranks.size() > 1 || set.groups.empty()) {
+                set.groups.push_back(std::move(ranks));
+            } else {
+                set.groups.back().push_back(ranks.front());  // nobody is alone
+            }
+        }
+        if (set.groups.size() > 1) request.group_sets.push_back(std::move(set));
+    };
+    if (ranks_per_node > 1 && nodes > 1) add_groups(1);
+    for (int of_nodes = 2; of_nodes < nodes; of_nodes *= 2) add_groups(of_nodes);
+    return request;
 }
 
 TimesSummary summarise_times(std::vector<double> times_s, CollectiveRequest const& request) {

@@ -1,5 +1,5 @@
 // What a worker's job "probe" is to measure: collectives over the world and over groups of its
-// ranks. Travels in job.json; the answer is RUN_DIR/probe/collectives.json. Pure.
+// ranks. Travels in job.json; the answer is RUN_DIR/probe.json. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -44,6 +44,12 @@ constexpr std::int64_t kProbeBytesMax = std::int64_t{8} << 30;
 /// invalid_input names the first thing that cannot be measured with `world_size` ranks.
 [[nodiscard]] Result<void> check_collective_request(CollectiveRequest const& request,
                                                     int world_size);
+
+/// What is measured before runs of `nodes` x `ranks_per_node` ranks are planned: the collectives of
+/// data parallelism over all ranks, over the ranks of each node, and over groups of 2, 4, 8, ...
+/// neighbouring nodes, all groups of a size at once. Each rank is in a group of every set, as NCCL
+/// wants.
+[[nodiscard]] CollectiveRequest job_shaped_request(int nodes, int ranks_per_node);
 
 /// Median of times, and whether they are enough: iterations_min of them with a small spread, or
 /// iterations_max. `times_s` is not empty.

@@ -102,6 +102,7 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
     return {.shape = context.shape,
             .bucket = context.keys[bucket],
             .dp_size = context.ranks,
+            .network = context.network ? &*context.network : nullptr,
             .threads = threads,
             .cores = context.cores,
             .gpu = context.gpu,

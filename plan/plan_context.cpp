@@ -95,6 +95,13 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
             facts > 0 ? static_cast<double>(facts) : request.config.memory.gpu_memory_gib * kGiB;
         context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
     }
+    int const nodes = request.config.resources.nodes;
+    if (request.network) {
+        context.network = AllReduceCurve::from_probe(
+            request.network->result, {.ranks = context.ranks, .nodes = nodes}, context.gpu);
+        if (context.network) context.network_source = request.network->source;
+    }
+    context.network_known = nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;
     context.clips = shares_by_keep_prob(request.config, context.shape);

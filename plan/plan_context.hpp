@@ -3,12 +3,15 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/memory.hpp"
 #include "plan/model_cost.hpp"
 #include "plan/planner.hpp"
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace osora::plan {
@@ -25,8 +28,11 @@ struct PlanContext {
     int ranks = 1;                     // on all nodes
     int cores = 1;                     // of all nodes
     bool gpu = false;
-    std::int64_t host_bytes = 0;  // of the node that a plan may fill; 0: unknown
-    std::int64_t gpu_bytes = 0;   // of one GPU that a plan may fill; 0: no GPU
+    std::optional<AllReduceCurve> network;  // of these ranks, where a probe says it
+    std::string network_source;             // for people; empty: one node, or not measured
+    bool network_known = true;              // one node counts as known
+    std::int64_t host_bytes = 0;            // of the node that a plan may fill; 0: unknown
+    std::int64_t gpu_bytes = 0;             // of one GPU that a plan may fill; 0: no GPU
 
     /// "64 x 8", as a user names a bucket.
     [[nodiscard]] std::string bucket_name(std::size_t bucket) const;

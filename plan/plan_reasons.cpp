@@ -134,6 +134,14 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                         "version's worker",
                         WorkerSupport{}.precisions.front(), context.config.optim.precision));
     }
+    if (context.network) {
+        reasons.push_back(fmt::format("all_reduce as measured on {}: {}", context.network_source,
+                                      context.network->method()));
+    } else if (!context.network_known) {
+        reasons.push_back(
+            "the network is not measured, all_reduce counts as on one node: run osora probe "
+            "--collectives");
+    }
     reasons.push_back(calibration_reason(context.calibration));
     return reasons;
 }

@@ -19,6 +19,9 @@
 namespace osora::plan {
 namespace {
 
+/// A rank that spins or sleeps for a given time ends it when it should.
+constexpr double kOwnWorkError = 0.02;
+
 double gib(std::int64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(kGiB);
 }
@@ -51,8 +54,25 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     return layout;
 }
 
+/// Own work as it is given, the collectives of these ranks beside it, and nobody waits for data.
+std::vector<StepTime> times_of_work(PlanContext const& context, Candidate const& candidate,
+                                    std::vector<BucketCompute> const& own_work) {
+    std::vector<StepTime> times;
+    for (std::size_t i = 0; i < candidate.buckets.size() && i < own_work.size(); ++i) {
+        StepQuery query = step_query(context, i, candidate.threads);
+        query.grad_bucket_mib = candidate.grad_bucket_mib;
+        double const backward_s =
+            own_work[i].backward_s / std::max(1, candidate.buckets[i].grad_accum_steps);
+        times.push_back({.compute_s = own_work[i].forward_s + own_work[i].backward_s,
+                         .optimizer_s = own_work[i].optimizer_s,
+                         .exposed_comm_s = exposed_comm_s(query, context.calibration, backward_s)});
+    }
+    return times;
+}
+
 Prediction prediction_of(PlanContext const& context, GlobalBatches const& batches,
-                         Candidate const& candidate, LoaderChoice const& loader) {
+                         Candidate const& candidate, LoaderChoice const& loader,
+                         bool own_work = false) {
     auto const shares = step_shares(context, batches.sizes);
     Prediction expected;
     double samples = 0;
@@ -70,7 +90,12 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
         expected.peak_bucket = context.bucket_name(i);
     }
     bool const shares_cores = core_sharing(step_query(context, 0, candidate.threads)) > 1;
-    expected.step_time_error = step_time_error(context.calibration, shares_cores);
+    double const own_error =
+        own_work ? kOwnWorkError
+                 : step_time_error(context.calibration, shares_cores, context.network_known);
+    double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
+    expected.step_time_error = (1 - comm_share) * own_error +
+                               comm_share * (context.network ? context.network->error() : 0);
     expected.peak_memory_gib = gib(peak.total_bytes());
     expected.host_memory_gib =
         gib(node_memory(peak, loader.memory, context.ranks, context.gpu).total_bytes());
@@ -114,7 +139,10 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     OSORA_TRY(LoaderChoice const loader, choose_loader(context, batches.sizes, best));
     PlanDecision decision;
     decision.chosen = layout_of(context, batches, best, loader);
-    decision.predicted = prediction_of(context, batches, best, loader);
+    LoaderChoice timed = loader;
+    bool const own_work = request.own_work.size() == best.buckets.size();
+    if (own_work) timed.times = times_of_work(context, best, request.own_work);
+    decision.predicted = prediction_of(context, batches, best, timed, own_work);
     bool const adapted = decision.chosen.precision != request.config.optim.precision;
     ChosenParts const parts{context, batches, best, loader, adapted};
     decision.rejected = rejected_layouts(parts, decision.chosen);

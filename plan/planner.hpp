@@ -9,6 +9,7 @@
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
 #include "plan/nccl_env.hpp"
+#include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
 
 #include <cstdint>
@@ -19,6 +20,12 @@
 
 namespace osora::plan {
 
+/// What a probe measured of the nodes of a run, or of nodes like them.
+struct MeasuredNetwork {
+    topology::ProbeResult result;
+    std::string source;  // for people: "n[0-15], 2 h 00 min ago"
+};
+
 struct PlanRequest {
     RunConfig config;
     Origins origins;            // where values come from, for [nccl] and unwritten defaults
@@ -28,6 +35,9 @@ struct PlanRequest {
                                                      // keep_prob
     std::map<std::string, std::string> environment;  // only what collectives read is looked at
     NcclFacts nccl;                                  // for settings of NCCL and Gloo
+    std::optional<MeasuredNetwork> network;          // for the times of collectives
+    /// Own work of a step by bucket, instead of what the formulas say (a rehearsal's); empty: none.
+    std::vector<BucketCompute> own_work;
 };
 
 /// A value of the run file always wins. One that is impossible is invalid_input or not_divisible

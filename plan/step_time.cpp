@@ -49,6 +49,18 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+/// One all_reduce, and how much of that time it needs a processor for: all of it between the ranks
+/// of a node; over a network what the same bytes would take on one.
+struct ReduceTime {
+    double seconds = 0, processor_share = 1;
+};
+ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, double bytes) {
+    double const local = all_reduce_s(calibration.all_reduce, query.dp_size, bytes);
+    if (query.network == nullptr) return {core_sharing(query) * local, 1};
+    double const seconds = query.network->seconds(bytes);
+    return {seconds, std::min(1.0, local / seconds)};
+}
+
 /// The formula of pass_time_s before it is scaled.
 double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     SampleCost const sample = sample_cost(query.shape, query.bucket);
@@ -85,27 +97,6 @@ double optimizer_s(StepQuery const& query, Calibration const& calibration) {
     double const launches = 3 * static_cast<double>(count.tensors);
     return bytes / (calibration.memory_bandwidth_gbps * 1e9) +
            launches * calibration.launch_floor_us * 1e-6;
-}
-
-double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double pass_s) {
-    if (query.dp_size == 1) return 0;
-    double const bytes = 4 * static_cast<double>(parameter_count(query.shape).parameters);
-    double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
-    double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
-    double const buckets =
-        query.per_parameter ? tensors : std::max(1.0, std::ceil(bytes / bucket_bytes));
-    double const one = all_reduce_s(calibration.all_reduce, query.dp_size, bytes / buckets);
-    double const slower = core_sharing(query);
-    double const barriers =
-        query.per_parameter ? 2 * all_reduce_s(calibration.all_reduce, query.dp_size, 0) : 0;
-    double const all = slower * (buckets * one + barriers);
-    if (query.per_parameter || !query.overlap || buckets < 2) return all;
-    bool const spare = query.gpu || query.cores > query.dp_size * query.threads;
-    double const hidden_share = spare ? kOverlapSpare : kOverlapNoSpare;
-    double const window = kBackwardShare * pass_s * (buckets - 1) / buckets;
-    // The last bucket is full only when backward ends.
-    double const early = all - slower * one;
-    return all - std::min(hidden_share * early, window);
 }
 
 double loader_wait_s(StepQuery const& query, StepTime const& time) {
@@ -150,6 +141,27 @@ double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {
     return 2.0 * (ranks - 1) * (alpha + bytes / ranks * per_byte);
 }
 
+double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double backward_s) {
+    if (query.dp_size == 1) return 0;
+    double const bytes = 4 * static_cast<double>(parameter_count(query.shape).parameters);
+    double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
+    double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
+    double const buckets =
+        query.per_parameter ? tensors : std::max(1.0, std::ceil(bytes / bucket_bytes));
+    auto const reduce = [&](double size) { return reduce_time(query, calibration, size); };
+    ReduceTime const one = reduce(bytes / buckets);
+    double const barriers = query.per_parameter ? 2 * reduce(0).seconds : 0;
+    double const all = buckets * one.seconds + barriers;
+    if (query.per_parameter || !query.overlap || buckets < 2) return all;
+    bool const spare = query.gpu || query.cores > query.dp_size * query.threads;
+    double const hidden_share =
+        1 - one.processor_share * (1 - (spare ? kOverlapSpare : kOverlapNoSpare));
+    double const window = backward_s * (buckets - 1) / buckets;
+    // The last bucket is full only when backward ends.
+    double const early = all - one.seconds;
+    return all - std::min(hidden_share * early, window);
+}
+
 double core_sharing(StepQuery const& query) {
     if (query.gpu) return 1;
     return std::max(1.0, static_cast<double>(query.dp_size) * query.threads / query.cores);
@@ -178,15 +190,15 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
     StepTime time;
     time.compute_s = query.grad_accum_steps * pass_s;
     time.optimizer_s = slower * optimizer_s(query, calibration);
-    time.exposed_comm_s = exposed_comm_s(query, calibration, pass_s);
+    time.exposed_comm_s = exposed_comm_s(query, calibration, kBackwardShare * pass_s);
     time.loader_s = loader_wait_s(query, time);
     return time;
 }
 
-double step_time_error(Calibration const& calibration, bool shares_cores) {
-    double const base = !calibration.measured             ? 0.60
-                        : calibration.model_steps.empty() ? 0.30
-                                                          : 0.15;
+double step_time_error(Calibration const& calibration, bool shares_cores, bool network_known) {
+    double const base = !calibration.measured || !network_known ? 0.60
+                        : calibration.model_steps.empty()       ? 0.30
+                                                                : 0.15;
     return shares_cores ? base + 0.10 : base;
 }
 

@@ -3,6 +3,7 @@
 // by the calibration's real model steps, when it has some.
 #pragma once
 
+#include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
 #include "plan/model_description.hpp"
@@ -14,7 +15,9 @@ struct StepQuery {
     BucketKey bucket;
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
-    int dp_size = 1;  // ranks, all on one node
+    int dp_size = 1;  // ranks
+    /// Of these ranks on their nodes; none: they are on one node, or nobody measured it.
+    AllReduceCurve const* network = nullptr;
     int threads = 1;  // of a CPU rank
     int cores = 1;    // of the node
     bool gpu = false;
@@ -35,6 +38,11 @@ struct StepTime {
 };
 [[nodiscard]] StepTime step_time(StepQuery const& query, Calibration const& calibration);
 
+/// Part of the all_reduce of all gradients that the last micro-batch's backward of `backward_s`
+/// does not hide.
+[[nodiscard]] double exposed_comm_s(StepQuery const& query, Calibration const& calibration,
+                                    double backward_s);
+
 /// Forward and backward of one micro-batch on cores of its own.
 [[nodiscard]] double pass_time_s(StepQuery const& query, Calibration const& calibration);
 /// Measured over predicted of the calibration's model steps (their median, those with this thread
@@ -48,7 +56,9 @@ struct StepTime {
 /// >= 1: how much slower a CPU rank computes because ranks * threads exceed the cores.
 [[nodiscard]] double core_sharing(StepQuery const& query);
 
-/// Relative half width of the predicted step time.
-[[nodiscard]] double step_time_error(Calibration const& calibration, bool shares_cores);
+/// Relative half width of the predicted step time. `network_known`: the ranks are on one node, or a
+/// probe measured what is between them.
+[[nodiscard]] double step_time_error(Calibration const& calibration, bool shares_cores,
+                                     bool network_known = true);
 
 }  // namespace osora::plan

@@ -30,4 +30,9 @@ BOOST_DESCRIBE_STRUCT(WorkerJob, (),
                       (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal,
                        collectives))
 
+/// Whether the agents' own probers do the job, not osora-worker.
+[[nodiscard]] inline bool is_link_probe(WorkerJob const& job) {
+    return job.config.run.job == "probe" && job.collectives.collectives.empty();
+}
+
 }  // namespace osora::plan

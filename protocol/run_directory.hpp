@@ -23,7 +23,7 @@
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
 //       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
 //       probe/                  the probe before the start: a run directory of its own
-//       probe.json              topology::ProbeResult, from the prober that leads
+//       probe.json              topology::ProbeResult, from rank 0 of a probe
 //       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
 #pragma once
 

@@ -45,6 +45,12 @@ struct CollectiveSample {
     friend bool operator==(CollectiveSample const&, CollectiveSample const&) = default;
 };
 
+/// What the workers of a probe measured.
+struct CollectiveTimes {
+    std::vector<CollectiveSample> samples;  // medians of times until all ranks are done
+    std::vector<std::string> left_out;      // sizes, for want of time or of memory
+};
+
 /// Reading the data path.
 struct StorageSample {
     int node = 0;       // index into ProbeResult::nodes
@@ -90,10 +96,12 @@ struct ProbeFinding {
 struct ProbeResult {
     std::int64_t wall_us = 0;  // when it ended, since 1970 UTC
     std::string source;        // run uuid of the probe
+    std::string backend = {};  // of that run: "ssh", "slurm", "local"
     std::vector<std::string> nodes;
     std::vector<std::string> leaves;  // by node; "" = not known
     std::vector<PairSample> pairs;
     std::vector<CollectiveSample> collectives;
+    std::int64_t collectives_wall_us = 0;  // when those were measured
     std::vector<StorageSample> storage;
     std::vector<NodeScore> scores;  // by node
     double median_gbit_s = 0;       // fleet
@@ -109,12 +117,14 @@ BOOST_DESCRIBE_STRUCT(PairSample, (),
                        latency_us, network))
 BOOST_DESCRIBE_STRUCT(CollectiveSample, (),
                       (backend, collective, ranks, nodes, size_bytes, time_us, group))
+BOOST_DESCRIBE_STRUCT(CollectiveTimes, (), (samples, left_out))
 BOOST_DESCRIBE_STRUCT(StorageSample, (), (node, path, alone, read_bytes_per_s, open_us, files))
 BOOST_DESCRIBE_STRUCT(NodeScore, (), (gbit_s, of_median, samples, bad, interface))
 BOOST_DESCRIBE_STRUCT(InterfaceScore, (), (node, interface, network, gbit_s, of_median))
 BOOST_DESCRIBE_STRUCT(ProbeFinding, (), (kind, nodes, where, ratio, evidence))
 BOOST_DESCRIBE_STRUCT(ProbeResult, (),
-                      (wall_us, source, nodes, leaves, pairs, collectives, storage, scores,
-                       median_gbit_s, findings, interfaces, memory_copy_bytes_per_s, warnings))
+                      (wall_us, source, backend, nodes, leaves, pairs, collectives,
+                       collectives_wall_us, storage, scores, median_gbit_s, findings, interfaces,
+                       memory_copy_bytes_per_s, warnings))
 
 }  // namespace osora::topology

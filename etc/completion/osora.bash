@@ -72,6 +72,8 @@ _osora() {
     "probe:--seconds") :; return ;;
     "probe:--streams") :; return ;;
     "probe:--seed") :; return ;;
+    "probe:--topology") _osora_files; return ;;
+    "probe:--limit") :; return ;;
     "probe:--storage") _osora_files; return ;;
     "probe:--set") _osora_keys; return ;;
     "status:--ended") :; return ;;
@@ -128,7 +130,7 @@ _osora() {
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
-        "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --storage --set --json --help" ;;
+        "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --topology --collectives --limit --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;

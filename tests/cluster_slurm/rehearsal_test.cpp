@@ -71,5 +71,47 @@ TEST_F(ClusterRehearsal, AlsoInTheKnownBadWay) {
     EXPECT_NEAR(ratio("per_parameter"), 1, 0.10);
 }
 
+/// One probe of sixteen nodes tells what rehearsals on fewer of them take.
+class PredictedRehearsal : public SlurmTest {
+protected:
+    static void SetUpTestSuite() { open({.nodes = 16, .leaf_size = 16, .rate = "100mbit"}); }
+    void SetUp() override {
+        SlurmTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        set_variable(bed().environment(), "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker");
+        write(16);
+    }
+    void write(int nodes) {
+        write_run_file({.nodes = nodes,
+                        .ranks = 1,
+                        .steps = 30,
+                        .more = "[parallel]\ngrad_bucket_mib = 1\n[rehearse]\ncompute_s = 0.05\n",
+                        .extra = "cpus_per_worker = 1\n"});
+    }
+    /// The middle one of three, predicted over measured.
+    double ratio(int nodes) {
+        std::array<double, 3> ratios{};
+        write(nodes);
+        for (double& each : ratios) {
+            auto const rehearsed =
+                osora({"rehearse", "run.toml", "--set", "data.manifest=", "--json"}, 240);
+            EXPECT_EQ(rehearsed.code, 0) << rehearsed.out << rehearsed.err;
+            auto const answer = protocol::parse_json(rehearsed.out);
+            if (!answer.has_value()) return 0;
+            each = answer->at("predicted").at("step_s").to_number<double>() /
+                   answer->at("step_s").to_number<double>();
+        }
+        std::ranges::sort(ratios);
+        RecordProperty(fmt::format("nodes_{}", nodes), fmt::format("{:.3f}", ratios[1]));
+        return ratios[1];
+    }
+};
+
+TEST_F(PredictedRehearsal, TakesAsLongAsTheProbeSays) {
+    auto const probed = osora({"probe", "run.toml", "--collectives"}, 240);
+    ASSERT_EQ(probed.code, 0) << probed.out << probed.err;
+    for (int const nodes : {2, 4, 8, 16}) EXPECT_NEAR(ratio(nodes), 1, 0.15) << nodes << " nodes";
+}
+
 }  // namespace
 }  // namespace osora::cluster

@@ -1,9 +1,12 @@
 // The trainer itself on several machines: each rank is reached by its own node's address.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
+#include "protocol/json.hpp"
+
 #include <fmt/format.h>
 
 #include <fstream>
+#include <set>
 
 namespace osora::cluster {
 namespace {
@@ -13,7 +16,7 @@ using testing::SizeIs;
 
 class ClusterTraining : public SlurmTest {
 protected:
-    static void SetUpTestSuite() { open({.nodes = 3}); }
+    static void SetUpTestSuite() { open({.nodes = 4}); }
     void SetUp() override {
         SlurmTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
@@ -41,6 +44,31 @@ TEST_F(ClusterTraining, ThreeNodesFindEachOther) {
     EXPECT_THAT(events<protocol::RankStarted>(), SizeIs(3));
     EXPECT_THAT(events<protocol::MetricChunk>(), testing::Not(SizeIs(0)));
     EXPECT_TRUE(nothing_left());
+}
+
+/// Times of collectives are measured once; plans of like nodes are made from them.
+TEST_F(ClusterTraining, ProbeOfCollectivesServesThePlan) {
+    write_run_file({.nodes = 4, .ranks = 1, .steps = 6, .extra = "cpus_per_worker = 1\n"});
+    auto const probed = osora(
+        {"probe", "run.toml", "--nodes", "4", "--collectives", "--limit", "8", "--json"}, 120);
+    ASSERT_EQ(probed.code, 0) << probed.out << probed.err;
+    auto const answer = protocol::parse_json(probed.out);
+    ASSERT_TRUE(answer.has_value()) << probed.out;
+    EXPECT_THAT(answer->at("pairs").as_array(), testing::Not(testing::SizeIs(0)));
+    std::set<std::int64_t> nodes;
+    for (auto const& each : answer->at("collectives").as_array()) {
+        EXPECT_EQ(each.at("backend"), "gloo");
+        EXPECT_GT(each.at("time_us").to_number<double>(), 0);
+        nodes.insert(each.at("nodes").as_int64());
+    }
+    EXPECT_EQ(nodes, (std::set<std::int64_t>{2, 4}));
+    auto const parts = run("probe-0001").events<protocol::ProbePart>();
+    ASSERT_THAT(parts, SizeIs(2)) << "links, then collectives";
+    EXPECT_EQ(parts[1].part.at("collectives").as_array().size(),
+              answer->at("collectives").as_array().size());
+    auto const plan = osora({"plan", "run.toml", "--explain"});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, testing::HasSubstr("all_reduce as measured on 4 nodes"));
 }
 
 }  // namespace

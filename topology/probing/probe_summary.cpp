@@ -37,4 +37,20 @@ bool is_complete(ProbeResult const& result) {
     });
 }
 
+ProbeResult with_collectives(std::optional<ProbeResult> links, CollectiveTimes times,
+                             std::int64_t wall_us) {
+    ProbeResult result = links ? std::move(*links) : ProbeResult{};
+    result.wall_us = std::max(result.wall_us, wall_us);
+    result.collectives = std::move(times.samples);
+    result.collectives_wall_us = wall_us;
+    if (!times.left_out.empty()) {
+        result.warnings.push_back(fmt::format(
+            "{} of {} measurements of collectives left out, for want of time or memory: the first "
+            "is {}",
+            times.left_out.size(), times.left_out.size() + result.collectives.size(),
+            times.left_out.front()));
+    }
+    return result;
+}
+
 }  // namespace osora::topology

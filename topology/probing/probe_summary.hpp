@@ -1,8 +1,10 @@
-// What a probe measured, in one line for people, and what may be kept of it. Pure.
+// What a probe measured, in one line for people, what may be kept of it, and what is put together.
+// Pure.
 #pragma once
 
 #include "topology/probe_result.hpp"
 
+#include <optional>
 #include <string>
 
 namespace osora::topology {
@@ -13,5 +15,10 @@ namespace osora::topology {
 
 /// Whether every node was measured: what is kept says nothing of a node that was lost.
 [[nodiscard]] bool is_complete(ProbeResult const& result);
+
+/// What the workers of a probe measured, beside what is known of their links; without the latter
+/// the answer has no nodes. What was left out is a warning.
+[[nodiscard]] ProbeResult with_collectives(std::optional<ProbeResult> links, CollectiveTimes times,
+                                           std::int64_t wall_us);
 
 }  // namespace osora::topology

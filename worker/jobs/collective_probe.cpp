@@ -5,6 +5,8 @@
 #include "base/files.hpp"
 #include "plan/collective_request.hpp"
 #include "protocol/json.hpp"
+#include "protocol/run_directory.hpp"
+#include "topology/probing/probe_summary.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/parallel/collective_op.hpp"
 
@@ -17,8 +19,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
-#include <filesystem>
 #include <set>
 
 namespace osora::worker {
@@ -26,6 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Backend = c10::intrusive_ptr<c10d::Backend>;
+
+constexpr std::int64_t kCpuBytesMax = 256 << 20;  // a CPU rank shares its memory with the others
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -49,16 +53,49 @@ struct Members {
     c10d::Backend* control = nullptr;
 };
 
+/// A collective over the groups of a set, size after size.
+struct Case {
+    std::string const& collective;
+    double deadline_s = 0;  // since the probe began; 0: not begun
+    double soon_s = 0;      // a size that scatters leaves half of the time to those after it
+    struct Measured {
+        double bytes = 0, seconds = 0;
+    };
+    std::vector<Measured> measured = {};  // the last two
+
+    /// Of all iterations of that size: along the line through the last two; with one alone, which
+    /// may be mostly latency, along the root.
+    [[nodiscard]] double expected_s(std::int64_t size,
+                                    plan::CollectiveRequest const& request) const {
+        if (measured.empty()) return 0;
+        auto const& last = measured.back();
+        auto const bytes = static_cast<double>(size);
+        double once = last.seconds * std::sqrt(std::max(1.0, bytes / last.bytes));
+        if (auto const& first = measured.front(); first.bytes < last.bytes) {
+            double const slope = (last.seconds - first.seconds) / (last.bytes - first.bytes);
+            once = last.seconds + std::max(0.0, slope) * (bytes - last.bytes);
+        }
+        return once * (request.iterations_min + 1);
+    }
+    void add(std::int64_t size, double seconds) {
+        if (measured.size() == 2) measured.erase(measured.begin());
+        measured.push_back({static_cast<double>(size), seconds});
+    }
+};
+
 class Prober {
 public:
     Prober(plan::CollectiveRequest const& request, Group const& world, Device const& device,
-           int ranks_per_node)
+           int ranks_per_node, std::function<bool()> stopped)
         : request_(request),
           world_(world),
           device_(device),
-          ranks_per_node_(std::max(1, ranks_per_node)) {}
+          ranks_per_node_(std::max(1, ranks_per_node)),
+          stopped_(std::move(stopped)),
+          cases_left_(static_cast<int>((request.group_sets.size() + (request.world ? 1 : 0)) *
+                                       request.collectives.size())) {}
 
-    CollectiveAnswer run() {
+    topology::CollectiveTimes run() {
         if (request_.world) {
             Members all{.name = "",
                         .ranks = {},
@@ -72,7 +109,7 @@ public:
         for (std::size_t i = 0; i < request_.group_sets.size(); ++i)
             probe_set(request_.group_sets[i].name, split(request_.group_sets[i], i));
         gather();
-        return world_.rank() == 0 ? std::move(answer_) : CollectiveAnswer{};
+        return world_.rank() == 0 ? std::move(answer_) : topology::CollectiveTimes{};
     }
 
 private:
@@ -102,23 +139,36 @@ private:
         return parent.split(std::move(store), ranks, parent.getBackendOptions());
     }
 
+    /// Each collective of each set gets an equal share of the time that is left; sizes that would
+    /// not fit into it are left out, so that slow links are measured with small ones.
     void probe_set(std::string const& name, std::vector<Members> const& mine) {
         for (auto const& collective : request_.collectives) {
+            Case now{.collective = collective};
             for (std::int64_t const size : request_.sizes_bytes) {
                 // All groups of the set begin together, and give up together.
-                std::vector<double> passed{seconds_since(begin_)};
-                maximum_over_ranks(world_.backend(), passed);
-                if (passed[0] > request_.time_limit_s) {
+                std::vector<double> figures{seconds_since(begin_), now.expected_s(size, request_),
+                                            stopped_() ? 1.0 : 0.0};
+                maximum_over_ranks(world_.backend(), figures);
+                if (figures[2] > 0) return;  // what is measured is the answer
+                if (now.deadline_s == 0) now.deadline_s = next_deadline(figures[0]);
+                now.soon_s = (figures[0] + now.deadline_s) / 2;
+                bool const memory = !device_.is_gpu() && size > kCpuBytesMax;
+                if (memory || figures[0] + figures[1] > now.deadline_s) {
                     answer_.left_out.push_back(fmt::format("{}: {} {} B", name, collective, size));
                 } else if (!mine.empty()) {
-                    probe_one(mine.front(), collective, size);
+                    probe_one(mine.front(), now, size);
                 }
             }
         }
     }
 
-    void probe_one(Members const& group, std::string const& collective, std::int64_t size) {
-        CollectiveOp operation(collective, size, *group.backend, device_);
+    double next_deadline(double now_s) {
+        double const left = std::max(0.0, request_.time_limit_s - now_s);
+        return now_s + left / std::max(1, cases_left_--);
+    }
+
+    void probe_one(Members const& group, Case& now, std::int64_t size) {
+        CollectiveOp operation(now.collective, size, *group.backend, device_);
         operation.run();  // connections and caches
         std::vector<double> times;
         plan::TimesSummary summary;
@@ -127,17 +177,20 @@ private:
             group.control->barrier()->wait();
             auto const start = Clock::now();
             operation.run();
-            std::vector<double> figures{seconds_since(start), seconds_since(begin_)};
+            std::vector<double> figures{seconds_since(start), seconds_since(begin_),
+                                        stopped_() ? 1.0 : 0.0};
             maximum_over_ranks(*group.control, figures);
             times.push_back(figures[0]);
             summary = plan::summarise_times(times, request_);
-            late = figures[1] > request_.time_limit_s;
+            bool const few = static_cast<int>(times.size()) < request_.iterations_min;
+            late = figures[2] > 0 || figures[1] > (few ? now.deadline_s : now.soon_s);
         }
+        now.add(operation.size_bytes(), summary.median_s);
         if (group.ranks.front() != world_.rank()) return;
         std::set<int> nodes;
         for (int const rank : group.ranks) nodes.insert(rank / ranks_per_node_);
         answer_.samples.push_back({.backend = device_.is_gpu() ? "nccl" : "gloo",
-                                   .collective = collective,
+                                   .collective = now.collective,
                                    .ranks = static_cast<int>(group.ranks.size()),
                                    .nodes = static_cast<int>(nodes.size()),
                                    .size_bytes = operation.size_bytes(),
@@ -161,8 +214,8 @@ private:
         for (int const rank : leaders) {
             if (world_.rank() != 0) break;
             auto const bytes = store.get(key(rank));
-            auto const theirs =
-                protocol::decode<CollectiveAnswer>(std::string(bytes.begin(), bytes.end()));
+            auto const theirs = protocol::decode<topology::CollectiveTimes>(
+                std::string(bytes.begin(), bytes.end()));
             if (theirs.has_error()) continue;
             std::ranges::copy(theirs->samples, std::back_inserter(answer_.samples));
         }
@@ -174,8 +227,10 @@ private:
     Group const& world_;
     Device const& device_;
     int ranks_per_node_;
+    std::function<bool()> stopped_;
+    int cases_left_;
     Clock::time_point begin_ = Clock::now();
-    CollectiveAnswer answer_;
+    topology::CollectiveTimes answer_;
 };
 
 Result<void> check_split(plan::CollectiveRequest const& request, Device const& device,
@@ -191,16 +246,30 @@ Result<void> check_split(plan::CollectiveRequest const& request, Device const& d
     return {};
 }
 
+/// What the probe before the start measured; nullopt: there was none.
+std::optional<topology::ProbeResult> links_of(protocol::RunPaths const& paths) {
+    auto const text = read_file(paths.probe_run().probe());
+    if (text.has_error()) return {};
+    auto links = protocol::decode<topology::ProbeResult>(*text);
+    return links.has_value() ? std::optional(std::move(*links)) : std::nullopt;
+}
+
+std::int64_t wall_us() {
+    auto const now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
 }  // namespace
 
-Result<CollectiveAnswer> probe_collectives(plan::CollectiveRequest const& request,
-                                           Group const& group, Device const& device,
-                                           int ranks_per_node) {
+Result<topology::CollectiveTimes> probe_collectives(plan::CollectiveRequest const& request,
+                                                    Group const& group, Device const& device,
+                                                    int ranks_per_node,
+                                                    std::function<bool()> stopped) {
     OSORA_TRY_VOID(plan::check_collective_request(request, group.world_size()));
     OSORA_TRY_VOID(check_split(request, device, group.world_size()));
     // The step boundary: what LibTorch throws becomes an Error here.
     try {
-        return Prober(request, group, device, ranks_per_node).run();
+        return Prober(request, group, device, ranks_per_node, std::move(stopped)).run();
     } catch (std::exception const& error) {
         std::string const text = error.what();
         return Error{Errc::unreachable, "probe: " + text.substr(0, text.find('\n'))};
@@ -223,14 +292,18 @@ Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnviro
     agent.send(protocol::PhaseChanged{.phase = Phase::first_step,
                                       .limit_s = job.collectives.time_limit_s + kSlack_s});
     OSORA_TRY(auto const answer,
-              probe_collectives(job.collectives, *group, device, self.local_world_size));
+              probe_collectives(job.collectives, *group, device, self.local_world_size,
+                                [&] { return agent.stop_order().has_value(); }));
     agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
     TrainOutcome const done{job.config.train.steps, false};
     if (self.rank != 0) return done;
-    auto const folder = std::filesystem::path(job.run_dir) / "probe";
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    OSORA_TRY_VOID(write_file_atomic(folder / "collectives.json", protocol::encode(answer) + "\n"));
+    // For the history, and for whoever asked.
+    agent.send(protocol::ProbeMeasured{
+        protocol::json::object{{"collectives", protocol::to_json(answer.samples)}}});
+    protocol::RunPaths const paths{job.run_dir};
+    auto result = topology::with_collectives(links_of(paths), answer, wall_us());
+    result.source = job.run_uuid;
+    OSORA_TRY_VOID(write_file_atomic(paths.probe(), protocol::encode(result) + "\n"));
     return done;
 }
 

@@ -1,5 +1,5 @@
 // job = "probe": times collectives over the world and over groups of it, with Gloo or NCCL. Every
-// rank takes part; rank 0 writes RUN_DIR/probe/collectives.json. Driven by main.
+// rank takes part; rank 0 writes RUN_DIR/probe.json. Driven by main.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,27 +9,16 @@
 #include "worker/jobs/train_job.hpp"
 #include "worker/parallel/process_group.hpp"
 
-#include <boost/describe.hpp>
-
-#include <string>
-#include <vector>
+#include <functional>
 
 namespace osora::worker {
 
-/// Content of collectives.json.
-struct CollectiveAnswer {
-    std::string schema = "osora.collectives/1";
-    std::vector<topology::CollectiveSample> samples;  // medians of times until all ranks are done
-    std::vector<std::string> left_out;                // for want of time
-};
-BOOST_DESCRIBE_STRUCT(CollectiveAnswer, (), (schema, samples, left_out))
-
 /// On every rank of `group`; the answer of rank 0 is whole, the others' is empty. Ranks stand on
-/// nodes in blocks of `ranks_per_node`. invalid_input: see check_collective_request; unreachable: a
-/// peer is gone.
-[[nodiscard]] Result<CollectiveAnswer> probe_collectives(plan::CollectiveRequest const& request,
-                                                         Group const& group, Device const& device,
-                                                         int ranks_per_node);
+/// nodes in blocks of `ranks_per_node`. Once `stopped` says so on any rank, what is measured is the
+/// answer. invalid_input: see check_collective_request; unreachable: a peer is gone.
+[[nodiscard]] Result<topology::CollectiveTimes> probe_collectives(
+    plan::CollectiveRequest const& request, Group const& group, Device const& device,
+    int ranks_per_node, std::function<bool()> stopped);
 
 [[nodiscard]] Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job,
                                                         RankEnvironment const& self,

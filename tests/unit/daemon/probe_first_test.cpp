@@ -1,5 +1,6 @@
 #include "daemon/probe_first.hpp"
 #include "base/files.hpp"
+#include "topology/probe_request.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +30,9 @@ protected:
             ++runs_;
             if (exit_code_ != 0) return exit_code_;
             auto result = measured();
-            if (lost_) result.findings.push_back({.kind = "node_lost", .nodes = {"n3"}});
+            if (lost_)
+                result.findings.push_back(
+                    {.kind = "node_lost", .nodes = {"n3"}, .where = {}, .evidence = {}});
             result.wall_us = kNow;
             OSORA_TRY_VOID(write_file_atomic(paths.probe(), protocol::encode(result)));
             return 0;
@@ -64,14 +67,15 @@ protected:
 TEST_F(ProbeFirstTest, is_for_runs_on_several_machines) {
     plan::RunConfig config;
     config.resources.backend = "slurm";
-    EXPECT_FALSE(wants_probe(config));
+    EXPECT_FALSE(wants_probe(config, false));
     config.resources.nodes = 2;
-    EXPECT_TRUE(wants_probe(config));
+    EXPECT_TRUE(wants_probe(config, false));
     config.probe.before_start = "never";
-    EXPECT_FALSE(wants_probe(config));
+    EXPECT_FALSE(wants_probe(config, false));
     config.probe.before_start = "always";
-    config.run.job = "probe";
-    EXPECT_FALSE(wants_probe(config));
+    EXPECT_FALSE(wants_probe(config, true));  // it is one
+    config.run.job = "probe";                 // of collectives
+    EXPECT_TRUE(wants_probe(config, false));
 }
 
 TEST_F(ProbeFirstTest, measures_once_and_remembers_for_these_nodes) {
@@ -220,6 +224,33 @@ TEST_F(ProbeFirstTest, the_probes_own_run_is_one_rank_a_node) {
     EXPECT_NE(submitted->run_uuid, before_.submission.run_uuid);
     auto const mode = fs::status(before_.paths.probe_run().probe_request()).permissions();
     EXPECT_EQ(mode & (fs::perms::group_all | fs::perms::others_all), fs::perms::none);
+}
+
+TEST_F(ProbeFirstTest, times_of_collectives_stay_until_there_are_newer_ones) {
+    auto timed = measured();
+    timed.collectives.push_back({.backend = "gloo", .collective = "all_reduce"});
+    timed.collectives_wall_us = kNow;
+    ASSERT_TRUE(keep_probe(state_, {"n1", "n2", "n3"}, timed).has_value());
+    ASSERT_TRUE(keep_probe(state_, {"n1", "n2", "n3"}, measured()).has_value());
+    auto const kept = read_kept_probe(state_, {"n3", "n2", "n1"});
+    ASSERT_TRUE(kept.has_value());
+    EXPECT_EQ(kept->collectives.size(), 1u);
+    EXPECT_EQ(kept->collectives_wall_us, kNow);
+}
+
+TEST_F(ProbeFirstTest, the_user_says_what_is_measured_before_collectives) {
+    topology::ProbeRequest asked;
+    asked.matchings = 2;
+    asked.token = "t";
+    auto const path = before_.paths.probe_request();
+    ASSERT_TRUE(write_file_atomic(path, protocol::encode(asked)).has_value());
+    ASSERT_TRUE(probe_first(before_).result.has_value());
+    auto const text = read_file(before_.paths.probe_run().probe_request());
+    ASSERT_TRUE(text.has_value());
+    EXPECT_EQ(protocol::decode<topology::ProbeRequest>(*text)->matchings, 2);
+    ASSERT_TRUE(write_file_atomic(path, "{").has_value());
+    before_.config.probe.before_start = "always";
+    EXPECT_THAT(probe_first(before_).failure, HasSubstr("probe-request.json"));
 }
 
 }  // namespace

@@ -116,5 +116,29 @@ TEST(RehearsalCompute, TheRunFileWinsThenHistoryThenThePlan) {
     EXPECT_EQ(computes[1].source, "run file");
 }
 
+TEST(JobShapedRequest, HasGroupsOfNeighboursWithEveryRankInOne) {
+    for (int nodes = 1; nodes <= 17; ++nodes) {
+        for (int ranks : {1, 2, 8}) {
+            if (nodes * ranks < 2) continue;
+            auto const request = job_shaped_request(nodes, ranks);
+            EXPECT_TRUE(check_collective_request(request, nodes * ranks).has_value());
+            for (auto const& set : request.group_sets) {
+                std::size_t members = 0;
+                for (auto const& group : set.groups) members += group.size();
+                EXPECT_EQ(members, static_cast<std::size_t>(nodes * ranks)) << set.name;
+            }
+        }
+    }
+    auto const request = job_shaped_request(5, 2);
+    ASSERT_EQ(request.group_sets.size(), 3u);
+    EXPECT_EQ(request.group_sets[0].name, "1 node");
+    EXPECT_EQ(request.group_sets[1].groups,
+              (std::vector<std::vector<int>>{{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}}));
+    EXPECT_EQ(job_shaped_request(5, 1).group_sets[0].groups,
+              (std::vector<std::vector<int>>{{0, 1}, {2, 3, 4}}));
+    EXPECT_TRUE(job_shaped_request(1, 8).group_sets.empty());
+    EXPECT_TRUE(job_shaped_request(3, 1).group_sets.empty()) << "one group of three is all of them";
+}
+
 }  // namespace
 }  // namespace osora::plan

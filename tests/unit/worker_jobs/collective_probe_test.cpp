@@ -10,11 +10,13 @@
 namespace osora::worker {
 namespace {
 
-CollectiveAnswer probe(int ranks, plan::CollectiveRequest const& request, int ranks_per_node = 1) {
-    CollectiveAnswer answer;
+topology::CollectiveTimes probe(int ranks, plan::CollectiveRequest const& request,
+                                int ranks_per_node = 1) {
+    topology::CollectiveTimes answer;
     std::mutex writing;
     run_ranks(ranks, [&](Group const& group) {
-        auto const mine = probe_collectives(request, group, Device(), ranks_per_node);
+        auto const mine =
+            probe_collectives(request, group, Device(), ranks_per_node, [] { return false; });
         ASSERT_TRUE(mine.has_value()) << mine.error().message;
         std::scoped_lock const lock(writing);
         if (group.rank() == 0)
@@ -67,7 +69,8 @@ TEST(CollectiveProbe, APeerThatIsGoneIsAnError) {
             if (group.rank() == 1) return;
             plan::CollectiveRequest request;
             request.collectives = {"all_reduce"};
-            auto const failed = probe_collectives(request, group, Device(), 1);
+            auto const failed =
+                probe_collectives(request, group, Device(), 1, [] { return false; });
             ASSERT_TRUE(failed.has_error());
             EXPECT_EQ(failed.error().code, Errc::unreachable);
         },
