@@ -42,8 +42,9 @@ std::string format_seconds(double seconds) {
 
 std::string format_gbit_per_s(double gbit_s) {
     constexpr double kMbitPerGbit = 1000;
-    return gbit_s < 1 ? fmt::format("{:.3g} Mbit/s", gbit_s * kMbitPerGbit)
-                      : fmt::format("{:.3g} Gbit/s", gbit_s);
+    if (gbit_s < 1) return fmt::format("{:.3g} Mbit/s", gbit_s * kMbitPerGbit);
+    return gbit_s < 1000 ? fmt::format("{:.3g} Gbit/s", gbit_s)
+                         : fmt::format("{:.0f} Gbit/s", gbit_s);
 }
 
 std::string format_count(std::int64_t value) {

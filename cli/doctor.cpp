@@ -1,4 +1,5 @@
 // osora doctor: what is wrong with this machine, with recorded machines, or with a run.
+#include "cli/advice_inputs.hpp"
 #include "cli/commands.hpp"
 #include "cli/doctor_run.hpp"
 #include "cli/doctor_text.hpp"
@@ -32,15 +33,6 @@ std::map<std::string, std::string> variables_of(Environment const& environment) 
         variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
     }
     return variables;
-}
-
-Result<topology::ProbeResult> read_probe(fs::path const& file) {
-    constexpr std::int64_t kBytesMax = std::int64_t{256} << 20;
-    auto const text = read_file(file, kBytesMax);
-    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
-    auto probe = protocol::decode<topology::ProbeResult>(*text);
-    if (probe.has_error()) return std::move(probe).error().in(file.string());
-    return probe;
 }
 
 /// Versions of runs that ended well here. A history that cannot be read proves nothing.
@@ -130,9 +122,9 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
         }
     }
     if (auto const file = arguments.value("--probe")) {
-        OSORA_TRY(evidence.probe, read_probe(*file));
+        OSORA_TRY(evidence.probe, read_probe_json(*file));
     } else if (auto const beside = probe_beside(state, root, folder); !beside.empty()) {
-        OSORA_TRY(evidence.probe, read_probe(beside));
+        OSORA_TRY(evidence.probe, read_probe_json(beside));
     }
     return evidence;
 }

@@ -114,6 +114,10 @@ Result<plan::CollectiveRequest> collectives_of(Arguments const& arguments,
     request.time_limit_s = limit_s;
     auto const valid =
         plan::check_collective_request(request, resources.nodes * resources.gpus_per_node);
+    if (resources.nodes * resources.gpus_per_node < 2) {
+        return Error{Errc::invalid_input,
+                     "--collectives: one rank has none; give --nodes or resources.gpus_per_node"};
+    }
     if (valid.has_error()) return Error(valid.error()).in("--collectives");
     return request;
 }

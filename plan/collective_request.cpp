@@ -1,6 +1,7 @@
 #include "plan/collective_request.hpp"
 
 #include "base/check.hpp"
+#include "base/robust.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -44,12 +45,6 @@ Result<void> check_set(ProbeGroupSet const& set, int world_size) {
         }
     }
     return {};
-}
-
-double median(std::vector<double>& values) {
-    std::ranges::sort(values);
-    std::size_t const middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 }  // namespace

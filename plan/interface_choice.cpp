@@ -2,6 +2,7 @@
 // name.
 #include "plan/interface_choice.hpp"
 
+#include "base/robust.hpp"
 #include "plan/few_names.hpp"
 #include "topology/ip_network.hpp"
 
@@ -51,13 +52,6 @@ bool is_virtual(Nic const& nic) {
     // A veth is real inside a container or a test bed, where it is the only kind there is.
     return std::ranges::any_of(kNames, starts) ||
            std::ranges::find(kDrivers, nic.driver) != kDrivers.end();
-}
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
 }
 
 bool is_positive(double value) {
@@ -158,7 +152,8 @@ std::vector<Network> networks_of_all(std::vector<Options> const& nodes, bool by_
             if (option.measured_gbit) measured.push_back(*option.measured_gbit);
         }
         network.rate_gbit = median(rates);
-        if (2 * measured.size() >= nodes.size()) network.measured_gbit = median(measured);
+        if (!measured.empty() && 2 * measured.size() >= nodes.size())
+            network.measured_gbit = median(measured);
         network.name = nodes.front()[network.options.front()].name;
         networks.push_back(std::move(network));
     }
@@ -205,6 +200,7 @@ void warn_of_slow(InterfaceChoice& choice) {
     for (auto const& each : choice.nodes) {
         if (each.measured) speeds.push_back(each.gbit_s);
     }
+    if (speeds.empty()) return;
     double const middle = median(std::move(speeds));
     std::vector<std::string> slow;
     for (auto const& each : choice.nodes) {

@@ -2,6 +2,7 @@
 #include "plan/step_time.hpp"
 
 #include "base/check.hpp"
+#include "base/robust.hpp"
 #include "base/units.hpp"
 #include "plan/model_cost.hpp"
 
@@ -41,12 +42,6 @@ double rate_at(std::vector<SizeRate> rows, int size) {
         return rows[i - 1].gflops * std::pow(rows[i].gflops / rows[i - 1].gflops, share);
     }
     return rows.back().gflops;
-}
-
-double median(std::vector<double> values) {
-    std::ranges::sort(values);
-    std::size_t const middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 /// One all_reduce, and how much of that time it needs a processor for: all of it between the ranks

@@ -27,9 +27,6 @@ std::string gt_s(double value) {
 std::string lanes(double value) {
     return fmt::format("x{:g}", value);
 }
-std::string gbit(double value) {
-    return fmt::format("{:g} Gbit/s", value);
-}
 std::string plain(double value) {
     return fmt::format("{:g}", value);
 }
@@ -99,7 +96,7 @@ std::string nic_name(Nic const& nic) {
 
 std::string nic_summary(Nic const& nic) {
     std::string text = boost::describe::enum_to_string(nic.kind, "card");
-    if (nic.rate_gbit > 0) text = gbit(nic.rate_gbit) + " " + text;
+    if (nic.rate_gbit > 0) text = format_gbit_per_s(nic.rate_gbit) + " " + text;
     return nic.address.empty() ? text : text + " at " + nic.address;
 }
 
@@ -168,7 +165,7 @@ void compare_nic(Collector const& at, Nic const& reference, Nic const& other) {
             boost::describe::enum_to_string(other.kind, ""), "nodes may not reach each other");
     at.flag("up", reference.up, other.up,
             std::string("a port that is down is left out: ") + kAllSlow);
-    at.number("rate_gbit", {reference.rate_gbit, other.rate_gbit}, gbit, kAllSlow);
+    at.number("rate_gbit", {reference.rate_gbit, other.rate_gbit}, format_gbit_per_s, kAllSlow);
     compare_links(at, {reference.link, other.link}, other.rate_gbit, false);
     at.numa(reference.numa, other.numa);
     at.number("mtu", {reference.mtu, other.mtu}, plain,

@@ -111,10 +111,6 @@ std::string pcie_text(double gt_s, int width) {
                      : fmt::format("gen{}", generation);
 }
 
-std::string rate_text(double gbit) {
-    return fmt::format("{:.4g} Gbit/s", gbit);
-}
-
 bool NameFilter::matches(std::string_view name) const {
     bool const found = std::ranges::any_of(names, [&](std::string const& each) {
         return exact ? name == each : name.starts_with(each);
@@ -135,13 +131,6 @@ NameFilter parse_filter(std::string_view text) {
         text.remove_prefix(std::min(end + 1, text.size()));
     }
     return filter;
-}
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::ranges::nth_element(values, middle);
-    return *middle;
 }
 
 void find_trouble(Outcome& outcome, Evidence const& evidence, LogTrouble trouble,

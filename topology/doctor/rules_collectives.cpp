@@ -1,6 +1,8 @@
 // Rules about collectives that were measured: rows 20 and 30.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/robust.hpp"
+
 #include "base/units.hpp"
 
 #include <fmt/format.h>
@@ -85,8 +87,8 @@ Outcome check_busbw(Evidence const& evidence) {
         outcome.findings.push_back(
             {.severity = Severity::info,
              .title = "busbw of all_reduce over two nodes is above what the wires carry",
-             .seen = fmt::format("{} at {}, NICs {}", rate_text(busbw),
-                                 format_bytes(each.size_bytes), rate_text(wire)),
+             .seen = fmt::format("{} at {}, NICs {}", format_gbit_per_s(busbw),
+                                 format_bytes(each.size_bytes), format_gbit_per_s(wire)),
              .effect = "none: Tree and NVLSTree send half as much over the network as busbw counts",
              .fix = "judge the network with NCCL_ALGO=RING"});
         break;

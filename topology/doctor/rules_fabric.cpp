@@ -1,6 +1,8 @@
 // Rules about which network NCCL takes, and whether RDMA works: rows 1, 6, 8, 13, 23.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/units.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ std::string rdma_text(NodeEvidence const& node) {
     auto const nics = compute_nics(node);
     std::string text = fmt::format("{} RDMA port{} up ({}", nics.size(),
                                    nics.size() == 1 ? "" : "s", nics.front()->device);
-    if (nics.front()->rate_gbit > 0) text += ", " + rate_text(nics.front()->rate_gbit);
+    if (nics.front()->rate_gbit > 0) text += ", " + format_gbit_per_s(nics.front()->rate_gbit);
     return text + ")";
 }
 

@@ -1,6 +1,9 @@
 // Rules about the interfaces that TCP goes over: rows 2 and 22, and their MTU.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/robust.hpp"
+#include "base/units.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -52,9 +55,9 @@ double fastest(std::vector<Nic const*> const& list) {
 std::string names_of(std::vector<Nic const*> const& list) {
     std::vector<std::string> names;
     for (auto const* each : list) {
-        names.push_back(each->rate_gbit > 0
-                            ? fmt::format("{} ({})", each->interface, rate_text(each->rate_gbit))
-                            : each->interface);
+        names.push_back(each->rate_gbit > 0 ? fmt::format("{} ({})", each->interface,
+                                                          format_gbit_per_s(each->rate_gbit))
+                                            : each->interface);
     }
     return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -144,7 +147,7 @@ void check_choice(Evidence const& evidence, Choice const& choice, Outcome& outco
     if (chosen > 0 && best >= 2 * chosen) {
         auto finding = wrong(choice, fmt::format("{} takes a slow interface", choice.variable),
                              fmt::format("{}, but {} has {}", names_of(list),
-                                         best_name(choice.node), rate_text(best)));
+                                         best_name(choice.node), format_gbit_per_s(best)));
         finding.severity = choice.carries_data ? Severity::fault : Severity::warning;
         finding.effect = choice.carries_data
                              ? fmt::format("gradients at 1/{:.0f} of the speed", best / chosen)
@@ -187,11 +190,7 @@ std::map<std::string, double> measured(ProbeResult const& probe, int node) {
                                           each.seconds);
     }
     std::map<std::string, double> medians;
-    for (auto& [name, values] : samples) {
-        std::ranges::nth_element(values,
-                                 values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-        medians[name] = values[values.size() / 2];
-    }
+    for (auto& [name, values] : samples) medians[name] = median(std::move(values));
     return medians;
 }
 
@@ -213,8 +212,9 @@ void check_probe(ProbeResult const& probe, Outcome& outcome) {
         if (!slower && !odd) continue;
         std::string const better = slower ? best->first : *usual;
         std::string const seen =
-            slower ? fmt::format("{} measured {}, {} {}", score.interface, rate_text(own->second),
-                                 best->first, rate_text(best->second))
+            slower ? fmt::format("{} measured {}, {} {}", score.interface,
+                                 format_gbit_per_s(own->second), best->first,
+                                 format_gbit_per_s(best->second))
                    : fmt::format("the others use {}; {:.2f} of the median bandwidth", *usual,
                                  score.of_median);
         double const share = slower ? own->second / best->second : score.of_median;

@@ -42,16 +42,10 @@ namespace osora::topology::doctor {
 /// "; pair bandwidth 0.31 of the median" for a node that is slower than most, else "".
 [[nodiscard]] std::string bandwidth_note(Evidence const& evidence, std::string const& node);
 
-/// 0 of none.
-[[nodiscard]] double median(std::vector<double> values);
-
 /// Gbit/s that a PCIe link carries, after its encoding.
 [[nodiscard]] double pcie_gbit(double gt_s, int width);
 /// "gen3 x8"
 [[nodiscard]] std::string pcie_text(double gt_s, int width);
-/// "400 Gbit/s"
-[[nodiscard]] std::string rate_text(double gbit);
-
 /// A pattern as NCCL reads it for interfaces and HCAs: "^" all but, "=" whole names, commas.
 struct NameFilter {
     bool exclude = false, exact = false;

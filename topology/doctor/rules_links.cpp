@@ -2,6 +2,8 @@
 // could do, not what it does, so only this rule sees it.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/units.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -105,7 +107,7 @@ void check_link(NodeEvidence const& node, Evidence const& evidence, Link const& 
     double const lost = best > 0 && is > 0 ? 1 - is / best : 0.5;
     std::string const effect =
         enough ? fmt::format("none now: {:.0f} Gbit/s still carry its {}", is,
-                             rate_text(link.needs_gbit))
+                             format_gbit_per_s(link.needs_gbit))
         : slot ? "none if the slot can do no more: the tree does not say"
         : may_be_idle(link, could)
             ? "none if the GPU is idle: look again while it works"

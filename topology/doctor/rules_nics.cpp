@@ -2,6 +2,8 @@
 // 10, 11.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/units.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -59,7 +61,7 @@ std::map<std::string, double> usual_nics(Evidence const& evidence) {
 std::string state_of(NodeEvidence const& node, std::string const& device) {
     auto const* nic = nic_named(node, device);
     if (nic == nullptr) return device + " is not there";
-    return nic->up ? fmt::format("{} runs at {}", device, rate_text(nic->rate_gbit))
+    return nic->up ? fmt::format("{} runs at {}", device, format_gbit_per_s(nic->rate_gbit))
                    : device + " is down";
 }
 
@@ -208,7 +210,7 @@ Selected select(NodeEvidence const& node, NameFilter const& filter) {
             ++selected.compute_taken;
         } else if (each->rate_gbit > 0) {
             selected.slow.push_back(
-                fmt::format("{} ({})", each->device, rate_text(each->rate_gbit)));
+                fmt::format("{} ({})", each->device, format_gbit_per_s(each->rate_gbit)));
         }
         bool const named = std::ranges::find(filter.names, each->device) != filter.names.end();
         if (!filter.exclude && !filter.exact && !named) selected.caught.push_back(each->device);

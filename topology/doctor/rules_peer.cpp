@@ -1,6 +1,8 @@
 // Rules about GPUs among themselves and their health: rows 24, 25, 26, throttling and clocks.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/robust.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -238,21 +240,19 @@ Outcome check_clocks(Evidence const& evidence) {
         }
     }
     if (clocks.size() < 3) return skip("no clocks of working GPUs");
-    auto const middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
-    std::ranges::nth_element(clocks, middle);
-    double const median = *middle;
+    double const usual = median(clocks);
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
         for (auto const& gpu : node.gpus) {
-            if (!works(gpu) || gpu.sm_mhz >= 0.85 * median) continue;
+            if (!works(gpu) || gpu.sm_mhz >= 0.85 * usual) continue;
             outcome.findings.push_back(
                 {.severity = Severity::warning,
                  .nodes = {node.name},
                  .title = fmt::format("GPU {} runs at a lower clock than the others", gpu.gpu),
-                 .seen = fmt::format("SM {:.0f} MHz, median {:.0f}", gpu.sm_mhz, median),
+                 .seen = fmt::format("SM {:.0f} MHz, median {:.0f}", gpu.sm_mhz, usual),
                  .effect = "every step waits for its rank",
                  .fix = "nvidia-smi -q -d CLOCK,PERFORMANCE; nvidia-smi -rgc takes a lock away",
-                 .impact = 1 - gpu.sm_mhz / median});
+                 .impact = 1 - gpu.sm_mhz / usual});
         }
     }
     return outcome;

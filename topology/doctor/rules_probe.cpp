@@ -1,6 +1,10 @@
 // Rules about what was measured: rows 8, 15, 20, 27, 30, pair bandwidth and storage.
 #include "topology/doctor/rules_internal.hpp"
 
+#include "base/robust.hpp"
+#include "base/units.hpp"
+#include "topology/collective.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -36,6 +40,24 @@ std::vector<double> rates_of(ProbeResult const& probe, ProbeStage stage,
     for (auto const& each : probe.pairs) {
         double const rate = counts(each) && each.size_bytes == largest ? gbit(each) : 0;
         if (rate > 0) rates.push_back(rate);
+    }
+    return rates;
+}
+
+/// Of a rank, over two nodes: of pairs, else of all_reduce over the ranks of two nodes, whose busbw
+/// is what the cards of a node carry together.
+std::vector<double> nccl_rates(ProbeResult const& probe) {
+    auto rates = rates_of(probe, ProbeStage::matching, "nccl");
+    std::int64_t largest = 0;
+    for (auto const& each : probe.collectives) {
+        bool const fits = each.backend == "nccl" && each.collective == "all_reduce" &&
+                          each.nodes == 2 && each.ranks > 1 && each.time_us > 0;
+        if (!rates.empty() && largest == 0) break;
+        if (!fits || each.size_bytes < largest) continue;
+        if (each.size_bytes > largest) rates.clear();
+        largest = each.size_bytes;
+        double const algbw = static_cast<double>(each.size_bytes) * 8e-3 / each.time_us;
+        rates.push_back(algbw * bus_factor(Collective::all_reduce, each.ranks) * 2 / each.ranks);
     }
     return rates;
 }
@@ -85,8 +107,8 @@ Outcome check_pairs(Evidence const& evidence) {
              .nodes = {probe.nodes[i]},
              .title = "The node's links are slow",
              .seen = fmt::format("pair bandwidth {:.2f} of the median ({} against {}, {} samples)",
-                                 score.of_median, rate_text(score.gbit_s),
-                                 rate_text(probe.median_gbit_s), score.samples),
+                                 score.of_median, format_gbit_per_s(score.gbit_s),
+                                 format_gbit_per_s(probe.median_gbit_s), score.samples),
              .effect = fmt::format("rings through it run at {:.2f} of the speed", score.of_median),
              .fix = fmt::format("exclude it {}", kExclude),
              .impact = lost(score.of_median)});
@@ -113,12 +135,13 @@ Outcome check_oversubscribed(Evidence const& evidence) {
     }
     double const one = median(rates_of(probe, ProbeStage::leaf_one, ""));
     double const all = median(rates_of(probe, ProbeStage::leaf_all, ""));
-    if (one <= 0 || all <= 0) {
+    if (!(one > 0 && all > 0)) {
         return outcome.findings.empty() ? skip("no probe between leaves") : outcome;
     }
     if (outcome.findings.empty() && all < 0.9 * one) {
         add("the leaves", all / one,
-            fmt::format("one pair {}, all pairs at once {} each", rate_text(one), rate_text(all)));
+            fmt::format("one pair {}, all pairs at once {} each", format_gbit_per_s(one),
+                        format_gbit_per_s(all)));
     }
     return outcome;
 }
@@ -150,8 +173,8 @@ Outcome check_two_modes(Evidence const& evidence) {
     outcome.findings.push_back(
         {.severity = Severity::warning,
          .title = "Pairs are either fast or slow, and no node is to blame",
-         .seen = fmt::format("{} samples near {}, {} near {}", cut, rate_text(low),
-                             rates.size() - cut, rate_text(high)),
+         .seen = fmt::format("{} samples near {}, {} near {}", cut, format_gbit_per_s(low),
+                             rates.size() - cut, format_gbit_per_s(high)),
          .effect =
              fmt::format("flows collide on one path: rings run at {:.2f} of the speed", low / high),
          .fix = roce ? "more queue pairs: --set nccl.NCCL_IB_QPS_PER_CONNECTION=4 (A/B it), or "
@@ -164,15 +187,15 @@ Outcome check_two_modes(Evidence const& evidence) {
 
 Outcome check_nccl_against_wire(Evidence const& evidence) {
     if (!evidence.probe) return skip("no probe");
-    auto const nccl = rates_of(*evidence.probe, ProbeStage::matching, "nccl");
-    if (nccl.empty()) return skip("no pairs measured with NCCL");
+    auto const nccl = nccl_rates(*evidence.probe);
+    if (nccl.empty()) return skip("no pairs of nodes measured with NCCL");
     double wire = median(rates_of(*evidence.probe, ProbeStage::matching, "tcp"));
     std::string what = "TCP between the same nodes";
     for (auto const& node : evidence.nodes) {
         double sum = 0;
         for (auto const* each : compute_nics(node)) sum += each->rate_gbit;
         auto const nics = static_cast<double>(std::max<std::size_t>(compute_nics(node).size(), 1));
-        if (sum / nics > wire) {
+        if (!(sum / nics <= wire) && sum > 0) {
             wire = sum / nics;
             what = "one NIC";
         }
@@ -180,11 +203,12 @@ Outcome check_nccl_against_wire(Evidence const& evidence) {
     Outcome outcome;
     double const rate = median(nccl);
     bool const bad = std::ranges::any_of(evidence.probe->scores, &NodeScore::bad);
-    if (wire <= 0 || rate >= 0.5 * wire || bad) return outcome;
+    if (!(rate < 0.5 * wire) || bad) return outcome;
     outcome.findings.push_back(
         {.severity = Severity::warning,
          .title = "The NIC is fine, NCCL between pairs is slow",
-         .seen = fmt::format("NCCL {}, {} {}", rate_text(rate), what, rate_text(wire)),
+         .seen =
+             fmt::format("NCCL {}, {} {}", format_gbit_per_s(rate), what, format_gbit_per_s(wire)),
          .effect = "a cost for each chunk: 13 GB/s instead of 87 were seen on 800 Gbit/s",
          .fix = "try --set nccl.NCCL_P2P_NET_CHUNKSIZE=1048576 (osora tune --nccl); look for "
                 "missing GDRDMA",

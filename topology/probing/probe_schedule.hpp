@@ -51,8 +51,6 @@ public:
 
     [[nodiscard]] std::vector<PairSample> const& samples() const { return samples_; }
     [[nodiscard]] std::set<int> const& lost() const { return lost_; }
-    /// Rounds that are certain to come, for a progress line; retests may add three.
-    [[nodiscard]] int rounds_planned() const { return static_cast<int>(planned_.size()); }
 
 private:
     void plan_matchings();

@@ -17,7 +17,9 @@ std::string probe_summary(ProbeResult const& result, double took_s, double age_s
     } else if (took_s > 0) {
         text += " in " + format_seconds(took_s);
     }
-    if (result.pairs.empty()) return text + ": no pair to measure";
+    if (result.pairs.empty()) {
+        return text + (result.collectives.empty() ? ": no pair to measure" : ": collectives alone");
+    }
     double spread = 0;
     std::size_t good = 0;
     for (NodeScore const& each : result.scores) {

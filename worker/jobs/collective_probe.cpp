@@ -3,6 +3,7 @@
 #include "worker/jobs/collective_probe.hpp"
 
 #include "base/files.hpp"
+#include "base/host_name.hpp"
 #include "plan/collective_request.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
@@ -303,6 +304,9 @@ Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnviro
     protocol::RunPaths const paths{job.run_dir};
     auto result = topology::with_collectives(links_of(paths), answer, wall_us());
     result.source = job.run_uuid;
+    if (result.nodes.empty() && self.world_size == self.local_world_size) {
+        result.nodes = {host_name()};
+    }
     OSORA_TRY_VOID(write_file_atomic(paths.probe(), protocol::encode(result) + "\n"));
     return done;
 }

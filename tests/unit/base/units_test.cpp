@@ -5,6 +5,12 @@
 namespace osora {
 namespace {
 
+TEST(Units, RatesOfLinks) {
+    EXPECT_EQ(format_gbit_per_s(0.0625), "62.5 Mbit/s");
+    EXPECT_EQ(format_gbit_per_s(46.12), "46.1 Gbit/s");
+    EXPECT_EQ(format_gbit_per_s(3200), "3200 Gbit/s");
+}
+
 TEST(Units, BytesHaveThreeDigitsAndBinaryPrefixes) {
     EXPECT_EQ(format_bytes(0), "0 B");
     EXPECT_EQ(format_bytes(1023), "1023 B");

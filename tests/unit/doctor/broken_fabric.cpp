@@ -241,6 +241,17 @@ std::vector<BrokenCase> const kMeasurements{
              for (auto& each : e.probe->pairs) each.transport = "nccl";
          },
      .probed = true},
+    {.rule = "nccl-below-wire",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "all",
+     .says = "NCCL 125 Gbit/s, one NIC 400 Gbit/s",
+     .damage =
+         [](Evidence& e) {
+             // algbw 533 Gbit/s, busbw 1000: of two nodes with eight NICs each.
+             e.probe->collectives = {{"nccl", "all_reduce", 16, 2, 1 << 30, 16'106}};
+         },
+     .probed = true},
     {.rule = "size-dip",
      .severity = kWarning,
      .kind = "cpu",
