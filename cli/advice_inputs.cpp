@@ -72,9 +72,8 @@ void add_node(NcclFacts& facts, fs::path const& root, std::string const& name,
 
 Result<protocol::json::object> read_object(std::string const& file) {
     constexpr std::int64_t kBytesMax = std::int64_t{512} << 20;
-    auto const text = read_file(file, kBytesMax);
-    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
-    auto value = protocol::parse_json(*text);
+    OSORA_TRY(auto const text, read_file(file, kBytesMax));
+    auto value = protocol::parse_json(text);
     if (value.has_error()) return std::move(value.error()).in(file);
     if (!value->is_object()) {
         return Error{Errc::invalid_input, file + ": expected an object: {...}"};

@@ -121,10 +121,12 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
             evidence.nodes.push_back(std::move(here));
         }
     }
-    if (auto const file = arguments.value("--probe")) {
-        OSORA_TRY(evidence.probe, read_probe_json(*file));
-    } else if (auto const beside = probe_beside(state, root, folder); !beside.empty()) {
-        OSORA_TRY(evidence.probe, read_probe_json(beside));
+    auto const named = arguments.value("--probe");
+    auto const file = named ? *named : probe_beside(state, root, folder).string();
+    if (named || !file.empty()) {
+        auto probe = read_probe_json(file);
+        if (probe.has_error()) return Error{Errc::invalid_input, probe.error().message};
+        evidence.probe = std::move(*probe);
     }
     return evidence;
 }
