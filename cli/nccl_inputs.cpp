@@ -5,10 +5,13 @@
 #include "cli/context.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/text_table.hpp"
+#include "protocol/json.hpp"
 #include "topology/nccl_graphs.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 namespace osora::cli {
@@ -24,11 +27,26 @@ Result<std::string> text_of(std::string const& file) {
     return text;
 }
 
+/// Of a probe's answer: NCCL's, where it has some, else Gloo's.
+Result<std::vector<topology::SampleGroup>> samples_of_probe(std::string const& text) {
+    OSORA_TRY(auto probe, protocol::decode<topology::ProbeResult>(text));
+    auto& samples = probe.collectives;
+    auto const is_nccl = [](auto const& each) { return each.backend == "nccl"; };
+    if (std::ranges::any_of(samples, is_nccl)) std::erase_if(samples, std::not_fn(is_nccl));
+    if (samples.empty()) {
+        return Error{Errc::not_found,
+                     "no times of collectives: osora probe --collectives measures them"};
+    }
+    return topology::group_samples(samples);
+}
+
 }  // namespace
 
 Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file) {
     OSORA_TRY(std::string const text, text_of(file));
-    auto groups = topology::parse_samples(text);
+    auto const first = text.find_first_not_of(" \t\r\n");
+    bool const json = first != std::string::npos && text[first] == '{';
+    auto groups = json ? samples_of_probe(text) : topology::parse_samples(text);
     if (groups.has_error()) return std::move(groups).error().in(file);
     if (groups->empty()) return Error{Errc::not_found, file + ": no samples, only a header"};
     return groups;
@@ -85,7 +103,9 @@ std::string group_title(topology::Collective collective, topology::GroupShape co
 OptionSpec samples_option() {
     return {.name = "--samples",
             .value = "FILE",
-            .help = "CSV: collective, ranks, nodes, size_bytes, time_us.",
+            .help =
+                "CSV: collective, ranks, nodes, size_bytes, time_us; or what osora probe "
+                "--collectives --json wrote.",
             .complete = Complete::file};
 }
 

@@ -50,6 +50,23 @@ TEST_F(Nccl, FitGivesTheLawAndTheTimes) {
     EXPECT_NEAR(predictions[1].at("time_us").to_number<double>(), 306, 1e-3);
 }
 
+TEST_F(Nccl, FitTakesAProbesAnswer) {
+    write("p.json", R"({"nodes": ["a", "b"], "collectives": [
+        {"backend": "gloo", "collective": "all_reduce", "ranks": 2, "nodes": 2,
+         "size_bytes": 1048576, "time_us": 10},
+        {"backend": "nccl", "collective": "all_reduce", "ranks": 2, "nodes": 2,
+         "size_bytes": 1048576, "time_us": 58},
+        {"backend": "nccl", "collective": "all_reduce", "ranks": 2, "nodes": 2,
+         "size_bytes": 33554432, "time_us": 306}]})");
+    auto const fits = rows({"nccl", "fit", "--samples", "p.json", "--json"});
+    ASSERT_EQ(fits.size(), 1u);
+    EXPECT_NEAR(fits[0].at("a_us").to_number<double>(), 50, 1e-6);
+    write("links.json", R"({"nodes": ["a", "b"]})");
+    expect({"nccl", "fit", "--samples", "links.json"}, 3, "osora probe --collectives");
+    write("cut.json", R"({"nodes": ["a", )");
+    expect({"nccl", "fit", "--samples", "cut.json"}, 2, "cut.json");
+}
+
 TEST_F(Nccl, FitTakesAllGroupsOrTheOneNamed) {
     write("s.csv", kHeader + kLine + "AllGather,16,2,1048576,90\nAllGather,16,2,33554432,400\n");
     EXPECT_EQ(rows({"nccl", "fit", "--samples", "s.csv", "--json"}).size(), 2u);
