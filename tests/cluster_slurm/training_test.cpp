@@ -49,12 +49,18 @@ TEST_F(ClusterTraining, ThreeNodesFindEachOther) {
 /// Times of collectives are measured once; plans of like nodes are made from them.
 TEST_F(ClusterTraining, ProbeOfCollectivesServesThePlan) {
     write_run_file({.nodes = 4, .ranks = 1, .steps = 6, .extra = "cpus_per_worker = 1\n"});
-    auto const probed = osora(
-        {"probe", "run.toml", "--nodes", "4", "--collectives", "--limit", "8", "--json"}, 120);
+    std::ofstream(folder_ / "rack.conf") << "SwitchName=east Nodes=n[0-1]\n"
+                                            "SwitchName=west Nodes=n[2-3]\n"
+                                            "SwitchName=top Switches=east,west\n";
+    auto const probed = osora({"probe", "run.toml", "--nodes", "4", "--collectives", "--limit", "8",
+                               "--topology", "rack.conf", "--json"},
+                              120);
     ASSERT_EQ(probed.code, 0) << probed.out << probed.err;
     auto const answer = protocol::parse_json(probed.out);
     ASSERT_TRUE(answer.has_value()) << probed.out;
     EXPECT_THAT(answer->at("pairs").as_array(), testing::Not(testing::SizeIs(0)));
+    EXPECT_EQ(answer->at("leaves").at(0), "east");
+    EXPECT_EQ(answer->at("leaves").at(3), "west");
     std::set<std::int64_t> nodes;
     for (auto const& each : answer->at("collectives").as_array()) {
         EXPECT_EQ(each.at("backend"), "gloo");
