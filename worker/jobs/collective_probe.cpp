@@ -45,6 +45,13 @@ void maximum_over_ranks(c10d::Backend& backend, std::vector<double>& values) {
     backend.allreduce(tensors, options)->wait();
 }
 
+/// "0-3", "0-1-2", "0-1-...-63": groups of a large job stay one line.
+std::string names_of(std::vector<int> const& ranks) {
+    constexpr std::size_t kAllShown = 8;
+    if (ranks.size() <= kAllShown) return fmt::format("{}", fmt::join(ranks, "-"));
+    return fmt::format("{}-{}-...-{}", ranks[0], ranks[1], ranks.back());
+}
+
 /// A group that this rank is in. `backend` carries what is timed, `control` what ranks agree on.
 struct Members {
     std::string name;  // "" = world
@@ -118,7 +125,7 @@ private:
     std::vector<Members> split(plan::ProbeGroupSet const& set, std::size_t index) {
         for (auto const& ranks : set.groups) {
             if (std::ranges::find(ranks, world_.rank()) == ranks.end()) continue;
-            Members mine{.name = fmt::format("{}: {}", set.name, fmt::join(ranks, "-")),
+            Members mine{.name = set.name + ": " + names_of(ranks),
                          .ranks = ranks,
                          .owned_backend = {},
                          .owned_control = split_from(world_.backend(), ranks, index, "control"),
