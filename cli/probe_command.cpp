@@ -122,10 +122,15 @@ Result<plan::CollectiveRequest> collectives_of(Arguments const& arguments,
     return request;
 }
 
+/// Of the workers or the probers; of a probe that was stopped before its collectives, the links.
 Result<topology::ProbeResult> read_result(RunFolder const& run) {
-    OSORA_TRY(auto const text, read_file(run.paths.probe()));
+    std::error_code ignored;
+    auto const whole = run.paths.probe(), links = run.paths.probe_run().probe();
+    bool const stopped = !std::filesystem::exists(whole, ignored);
+    auto const& path = stopped && std::filesystem::exists(links, ignored) ? links : whole;
+    OSORA_TRY(auto const text, read_file(path));
     auto result = protocol::decode<topology::ProbeResult>(text);
-    if (result.has_error()) return std::move(result).error().in(run.paths.probe().string());
+    if (result.has_error()) return std::move(result).error().in(path.string());
     return result;
 }
 

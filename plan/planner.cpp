@@ -91,8 +91,9 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
     }
     bool const shares_cores = core_sharing(step_query(context, 0, candidate.threads)) > 1;
     double const own_error =
-        own_work ? kOwnWorkError
-                 : step_time_error(context.calibration, shares_cores, context.network_known);
+        own_work && context.network_known
+            ? kOwnWorkError
+            : step_time_error(context.calibration, shares_cores, context.network_known);
     double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
     expected.step_time_error = (1 - comm_share) * own_error +
                                comm_share * (context.network ? context.network->error() : 0);

@@ -1,0 +1,94 @@
+// What a plan takes for the time of communication between nodes.
+#include "plan/planner.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+PlanRequest request() {
+    PlanRequest r;
+    r.config.data.manifest = "clips.csv";
+    r.config.bucket = {{"48", 4, 0.6, {}}, {"32", 8, 0.6, {}}, {"32", 1, 1.0, {}}};
+    r.cluster.nodes = {{"box", 2, std::int64_t{8} << 30, {}}};
+    r.calibration = nominal_cpu();
+    return r;
+}
+
+PlanDecision plan_of(PlanRequest const& r) {
+    auto decision = make_plan(r);
+    EXPECT_TRUE(decision.has_value()) << (decision ? "" : decision.error().message);
+    return decision ? *decision : PlanDecision{};
+}
+
+PlanRequest on_nodes(int nodes) {
+    auto r = request();
+    r.config.resources.nodes = nodes;
+    r.config.resources.backend = "slurm";
+    return r;
+}
+
+topology::ProbeResult links_of(int nodes, double gbit_s) {
+    topology::ProbeResult probe;
+    probe.pairs.resize(1);
+    probe.pairs[0].latency_us = 100;
+    for (int node = 0; node < nodes; ++node) {
+        probe.nodes.push_back("n" + std::to_string(node));
+        probe.scores.push_back({.gbit_s = gbit_s, .of_median = 1, .samples = 5, .interface = {}});
+    }
+    return probe;
+}
+
+TEST(Planner, SaysThatANetworkIsNotMeasured) {
+    auto const plan = plan_of(on_nodes(4));
+    EXPECT_THAT(plan.reasons, Contains(HasSubstr("osora probe --collectives")));
+    EXPECT_DOUBLE_EQ(plan.predicted.step_time_error, 0.6);
+    auto one_node = request();
+    one_node.config.resources.gpus_per_node = 4;
+    for (auto const& reason : plan_of(one_node).reasons) {
+        EXPECT_THAT(reason, testing::Not(HasSubstr("osora probe")));
+    }
+}
+
+TEST(Planner, TakesAllReduceFromWhatAProbeMeasured) {
+    auto r = on_nodes(4);
+    r.config.parallel.overlap = false;
+    std::vector<double> exposed;
+    for (double const gbit : {0.1, 0.2}) {
+        r.network = MeasuredNetwork{links_of(4, gbit), "4 nodes, 2 h ago"};
+        auto const plan = plan_of(r);
+        exposed.push_back(plan.predicted.exposed_comm_s);
+        EXPECT_THAT(plan.reasons, Contains("all_reduce as measured on 4 nodes, 2 h ago: ring over "
+                                           "measured links"));
+        EXPECT_LT(plan.predicted.step_time_error, 0.6);
+    }
+    // Of 4 nodes each sends 1.5 times the gradients: 2.85 MiB of stdit3-tiny.
+    EXPECT_NEAR(exposed[0], 1.5 * 2.85 * (1 << 20) * 8 / 0.1e9, 0.02);
+    EXPECT_NEAR(exposed[0] / exposed[1], 2, 0.05);
+}
+
+TEST(Planner, ARehearsalIsExpectedToTakeTheWorkThatItIsGiven) {
+    auto r = on_nodes(4);
+    r.network = MeasuredNetwork{links_of(4, 0.1), "4 nodes, now"};
+    auto const trained = plan_of(r);
+    BucketCompute const work{
+        .forward_s = 1, .backward_s = 0.001, .optimizer_s = 0.5, .source = "test"};
+    r.own_work.assign(r.config.bucket.size(), work);
+    auto const rehearsed = plan_of(r);
+    EXPECT_DOUBLE_EQ(rehearsed.predicted.compute_s, 1.501);
+    EXPECT_DOUBLE_EQ(rehearsed.predicted.loader_s, 0);
+    EXPECT_DOUBLE_EQ(rehearsed.predicted.step_time_s, 1.501 + rehearsed.predicted.exposed_comm_s);
+    EXPECT_GT(rehearsed.predicted.exposed_comm_s, trained.predicted.exposed_comm_s)
+        << "a millisecond of backward hides less";
+    EXPECT_LT(rehearsed.predicted.step_time_error, 0.1);
+    r.network.reset();
+    EXPECT_DOUBLE_EQ(plan_of(r).predicted.step_time_error, 0.6);
+    EXPECT_EQ(rehearsed.chosen.grad_bucket_mib, trained.chosen.grad_bucket_mib);
+}
+
+}  // namespace
+}  // namespace osora::plan
