@@ -16,7 +16,7 @@ using testing::SizeIs;
 
 class ClusterTraining : public SlurmTest {
 protected:
-    static void SetUpTestSuite() { open({.nodes = 4}); }
+    static void SetUpTestSuite() { open({.nodes = 4, .rate = "200mbit"}); }
     void SetUp() override {
         SlurmTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;

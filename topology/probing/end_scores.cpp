@@ -13,6 +13,8 @@ namespace osora::topology {
 namespace {
 
 constexpr int kPassesMax = 6;
+/// A single transfer has no second one that agrees with it.
+constexpr double kAloneFactor = 2.5;
 constexpr double kErrorsAllowed = 4.5;         // standard errors of a median; 1e-5 of good ends
 constexpr double kDeviationsPerMad = 1.4826;   // of normal noise
 constexpr double kMedianInefficiency = 1.253;  // standard error of a median / of a mean
@@ -103,7 +105,8 @@ void judge(EndScore& end, std::vector<OfEnd> const& values, EndScores const& sco
     end.of_median = scores.median > 0 ? median(used) / scores.median : 0;
     double const error =
         kMedianInefficiency * scores.noise / std::sqrt(std::max(1.0, double(used.size())));
-    end.threshold = 1 - std::max(least_drop, kErrorsAllowed * error);
+    double const least = end.samples < 2 ? kAloneFactor * least_drop : least_drop;
+    end.threshold = 1 - std::max(least, kErrorsAllowed * error);
 }
 
 }  // namespace

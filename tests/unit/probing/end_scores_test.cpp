@@ -64,5 +64,14 @@ TEST(EndScores, with_much_noise_a_small_drop_is_not_called_bad) {
     EXPECT_FALSE(score_ends(8, values).ends[0].bad);
 }
 
+TEST(EndScores, OneTransferAloneAccusesOnlyWhatIsFarOff) {
+    auto const near =
+        score_ends(4, {{.a = 0, .b = 1, .value = 100}, {.a = 2, .b = 3, .value = 85}});
+    for (auto const& each : near.ends) EXPECT_FALSE(each.bad);
+    auto const far = score_ends(4, {{.a = 0, .b = 1, .value = 100}, {.a = 2, .b = 3, .value = 30}});
+    EXPECT_TRUE(far.ends[2].bad);
+    EXPECT_FALSE(far.ends[0].bad);
+}
+
 }  // namespace
 }  // namespace osora::topology
