@@ -6,6 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/measured_network.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/queries.hpp"
 #include "topology/doctor/collect.hpp"
@@ -67,16 +68,10 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
 /// The newest measurement that is kept (STATE/probes) and not older than a day; empty: none.
 fs::path newest_probe(fs::path const& state) {
     constexpr auto kAgeMax = std::chrono::hours(24);
-    std::error_code error;
-    fs::path newest;
-    fs::file_time_type written = fs::file_time_type::clock::now() - kAgeMax;
-    for (auto const& entry : fs::directory_iterator(state / "probes", error)) {
-        auto const when = entry.last_write_time(error);
-        if (error || when <= written || entry.path().extension() != ".json") continue;
-        written = when;
-        newest = entry.path();
-    }
-    return newest;
+    auto const files = kept_probes(state);
+    bool const fresh =
+        !files.empty() && files.front().written > fs::file_time_type::clock::now() - kAgeMax;
+    return fresh ? files.front().path : fs::path();
 }
 
 /// Where the measurement stands that belongs to what is looked at; empty: nowhere.

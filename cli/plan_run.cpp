@@ -1,6 +1,7 @@
 // Gathers the planner's request.
 #include "cli/plan_run.hpp"
 
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/units.hpp"
 #include "cli/measured_network.hpp"
@@ -15,7 +16,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace osora::cli {
 namespace {
@@ -134,10 +134,8 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     request.cluster = inputs.cluster;
     bool const local = resolved.config.resources.backend == "local";
     request.nccl.inherited = {{"", inherited_here(context, local)}};
-    auto const now = std::chrono::system_clock::now().time_since_epoch();
     request.network =
-        measured_network(context, resolved.config, planned.header.gpu,
-                         std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+        measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
     request.own_work = inputs.own_work;
     OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
     if (inputs.calibration) {

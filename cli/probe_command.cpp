@@ -10,6 +10,7 @@
 #include "cli/slurm_job.hpp"
 #include "cli/topology_source.hpp"
 #include "plan/collective_request.hpp"
+#include "protocol/json_file.hpp"
 
 #include <fmt/format.h>
 
@@ -128,10 +129,7 @@ Result<topology::ProbeResult> read_result(RunFolder const& run) {
     auto const whole = run.paths.probe(), links = run.paths.probe_run().probe();
     bool const stopped = !std::filesystem::exists(whole, ignored);
     auto const& path = stopped && std::filesystem::exists(links, ignored) ? links : whole;
-    OSORA_TRY(auto const text, read_file(path));
-    auto result = protocol::decode<topology::ProbeResult>(text);
-    if (result.has_error()) return std::move(result).error().in(path.string());
-    return result;
+    return protocol::read_json_file<topology::ProbeResult>(path);
 }
 
 int show(Context const& context, RunFolder const& run, topology::ProbeResult const& result,

@@ -8,6 +8,8 @@
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
 #include "daemon/stop_request.hpp"
+#include "plan/config/candidate_hosts.hpp"
+#include "protocol/json_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -165,11 +167,10 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
 
 /// What a probe of its own measured serves the runs that follow.
 Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& options) {
-    OSORA_TRY(auto const text, read_file(options.paths.probe(), kFileBytesMax));
-    OSORA_TRY(auto result, protocol::decode<topology::ProbeResult>(text));
+    OSORA_TRY(auto result, protocol::read_json_file<topology::ProbeResult>(options.paths.probe()));
     result.backend = config.resources.backend;
     auto const state = options.paths.dir.parent_path().parent_path();
-    return keep_probe(state, candidate_hosts(config, options.environment), result);
+    return keep_probe(state, plan::candidate_hosts(config, options.environment), result);
 }
 
 }  // namespace
@@ -200,8 +201,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.open_to_others = options.open_to_others;
     bool link_probe = false;
     if (config.run.job == "probe") {
-        OSORA_TRY(auto const document, read_document(options.paths.job()));
-        OSORA_TRY(auto const job, protocol::from_json<plan::WorkerJob>(document));
+        OSORA_TRY(auto const job, protocol::read_json_file<plan::WorkerJob>(options.paths.job()));
         link_probe = plan::is_link_probe(job);
     }
     probe_links(setup, options, link_probe, env, log);

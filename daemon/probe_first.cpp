@@ -1,11 +1,11 @@
 #include "daemon/probe_first.hpp"
 
 #include "base/files.hpp"
-#include "base/host_list.hpp"
 #include "base/ids.hpp"
 #include "db/sha256.hpp"
-#include "plan/config/ssh_hosts.hpp"
+#include "plan/config/candidate_hosts.hpp"
 #include "plan/nccl_env.hpp"
+#include "protocol/json_file.hpp"
 #include "topology/assignment.hpp"
 #include "topology/probe_request.hpp"
 #include "topology/probing/probe_summary.hpp"
@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 constexpr int kPrivate = 0600;
 constexpr int kStopped = 130;
 constexpr double kLimit_s = 60;
-constexpr std::int64_t kProbeBytesMax = 256 << 20;
 
 fs::path state_of(protocol::RunPaths const& paths) {
     return paths.dir.parent_path().parent_path();
@@ -41,12 +40,7 @@ fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
 Result<topology::ProbeRequest> request_of(ProbeFirst const& before) {
     std::error_code error;
     auto const path = before.paths.probe_request();
-    if (fs::exists(path, error)) {
-        OSORA_TRY(auto const text, read_file(path, kProbeBytesMax));
-        auto asked = protocol::decode<topology::ProbeRequest>(text);
-        if (asked.has_error()) return std::move(asked).error().in(path.string());
-        return asked;
-    }
+    if (fs::exists(path, error)) return protocol::read_json_file<topology::ProbeRequest>(path);
     topology::ProbeRequest request;
     request.token = make_token();
     request.seed = static_cast<std::uint64_t>(before.wall_us);
@@ -92,18 +86,11 @@ Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) 
     return paths;
 }
 
-Result<topology::ProbeResult> read_result(fs::path const& path) {
-    OSORA_TRY(auto const text, read_file(path, kProbeBytesMax));
-    auto result = protocol::decode<topology::ProbeResult>(text);
-    if (result.has_error()) return std::move(result).error().in(path.string());
-    return result;
-}
-
 Result<topology::ProbeResult> measure(ProbeFirst const& before, int nodes) {
     OSORA_TRY(auto const paths, write_probe_run(before, nodes));
     OSORA_TRY(int const exit_code, before.run(paths));
     if (exit_code == kStopped) return Error{Errc::cancelled, "the probe was stopped"};
-    auto result = read_result(paths.probe());
+    auto result = protocol::read_json_file<topology::ProbeResult>(paths.probe());
     if (result.has_error() && exit_code != 0) {
         return Error{Errc::io, fmt::format("the probe ended with {} ({})", exit_code,
                                            paths.controller_log().string())};
@@ -118,31 +105,9 @@ bool wants_probe(plan::RunConfig const& config, bool link_probe) {
            config.resources.backend != "local" && !link_probe;
 }
 
-std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
-                                         Environment const& environment) {
-    std::vector<std::string> hosts;
-    if (config.resources.backend == "slurm") {
-        auto const list = variable_or(environment, "SLURM_JOB_NODELIST",
-                                      variable_or(environment, "SLURM_NODELIST", ""));
-        auto names = expand_host_list(list);
-        if (names.has_value()) hosts = std::move(*names);
-    } else if (config.resources.backend == "ssh") {
-        for (auto const& each : plan::parse_host_list(config.ssh.hosts).hosts) {
-            hosts.push_back(each.host);
-        }
-    }
-    std::erase_if(hosts, [&](std::string const& host) {
-        return std::ranges::count(config.faults.exclude_nodes, host) > 0;
-    });
-    auto const most =
-        static_cast<std::size_t>(config.resources.nodes) + std::size_t(config.resources.spares);
-    if (hosts.size() > most) hosts.resize(most);
-    return hosts;
-}
-
 Result<topology::ProbeResult> read_kept_probe(fs::path const& state,
                                               std::vector<std::string> hosts) {
-    return read_result(kept_path(state, std::move(hosts)));
+    return protocol::read_json_file<topology::ProbeResult>(kept_path(state, std::move(hosts)));
 }
 
 Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
@@ -150,7 +115,8 @@ Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
     if (hosts.empty() || !topology::is_complete(result)) return {};
     auto const path = kept_path(state, std::move(hosts));
     auto kept = result;
-    if (auto before = read_result(path); before.has_value() && kept.collectives.empty()) {
+    if (auto before = protocol::read_json_file<topology::ProbeResult>(path);
+        before.has_value() && kept.collectives.empty()) {
         kept.collectives = std::move(before->collectives);
         kept.collectives_wall_us = before->collectives_wall_us;
     }
@@ -172,7 +138,7 @@ std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
 
 ProbedFirst probe_first(ProbeFirst const& before) {
     ProbedFirst probed;
-    auto const hosts = candidate_hosts(before.config, before.environment);
+    auto const hosts = plan::candidate_hosts(before.config, before.environment);
     auto const state = state_of(before.paths);
     if (before.config.probe.before_start == "auto" && !hosts.empty()) {
         auto kept = read_kept_probe(state, hosts);

@@ -41,10 +41,6 @@ struct ProbedFirst {
 
 [[nodiscard]] ProbedFirst probe_first(ProbeFirst const& before);
 
-/// The hosts that a run of this configuration may use: of its job, or of [ssh]. Empty: not known.
-[[nodiscard]] std::vector<std::string> candidate_hosts(plan::RunConfig const& config,
-                                                       Environment const& environment);
-
 /// STATE/probes/HASH.json: the newest whole measurement of exactly these hosts.
 [[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
                                                             std::vector<std::string> hosts);

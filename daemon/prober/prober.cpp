@@ -1,5 +1,6 @@
 #include "daemon/prober/prober.hpp"
 
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/parent_signal.hpp"
@@ -7,6 +8,7 @@
 #include "daemon/prober/leader_loop.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/agent_link.hpp"
+#include "protocol/json_file.hpp"
 #include "protocol/run_directory.hpp"
 #include "topology/probe/socket_address.hpp"
 #include "topology/probe/storage_read.hpp"
@@ -48,23 +50,15 @@ int integer_or(Environment const& environment, std::string_view name, int otherw
     return value;
 }
 
-template <class T>
-Result<T> read_json_file(std::filesystem::path const& path) {
-    constexpr std::int64_t kBytesMax = 64 << 20;
-    OSORA_TRY(auto const text, read_file(path, kBytesMax));
-    auto read = protocol::decode<T>(text);
-    if (read.has_error()) return std::move(read).error().in(path.string());
-    return read;
-}
-
 class Prober {
 public:
     Prober(std::filesystem::path run_dir, Place place, protocol::AgentLink& agent)
         : paths_{std::move(run_dir)}, place_(std::move(place)), agent_(agent) {}
 
     Result<void> run(Environment const& environment) {
-        OSORA_TRY(auto const job, read_json_file<plan::WorkerJob>(paths_.job()));
-        OSORA_TRY(request_, read_json_file<topology::ProbeRequest>(paths_.probe_request()));
+        OSORA_TRY(auto const job, protocol::read_json_file<plan::WorkerJob>(paths_.job()));
+        OSORA_TRY(request_,
+                  protocol::read_json_file<topology::ProbeRequest>(paths_.probe_request()));
         uuid_ = job.run_uuid;
         OSORA_TRY_VOID(announce());
         OSORA_TRY(auto listener, topology::StreamListener::open());
@@ -106,8 +100,7 @@ private:
         (void)tell(protocol::ProbeMeasured{protocol::to_json(part)});
     }
     void keep(topology::ProbeResult result) {
-        auto const now = std::chrono::system_clock::now().time_since_epoch();
-        result.wall_us = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+        result.wall_us = RealEnv().wall_us();
         result.source = uuid_;
         auto const text = protocol::encode(result) + "\n";
         auto const written = write_file_atomic(paths_.probe(), text, 0600);

@@ -2,7 +2,6 @@
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
-
 #include "base/units.hpp"
 
 #include <fmt/format.h>

@@ -2,10 +2,11 @@
 // they decide on the same numbers: the largest times and clocks of any of them.
 #include "worker/jobs/collective_probe.hpp"
 
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "plan/collective_request.hpp"
-#include "protocol/json.hpp"
+#include "protocol/json_file.hpp"
 #include "protocol/run_directory.hpp"
 #include "topology/probing/probe_summary.hpp"
 #include "worker/jobs/job_parts.hpp"
@@ -114,7 +115,7 @@ public:
             for (int rank = 0; rank < world_.world_size(); ++rank) all.ranks.push_back(rank);
             probe_set("world", {std::move(all)});
         }
-        for (std::size_t i = 0; i < request_.group_sets.size(); ++i)
+        for (std::size_t i = 0; i < request_.group_sets.size() && !ended_; ++i)
             probe_set(request_.group_sets[i].name, split(request_.group_sets[i], i));
         gather();
         return world_.rank() == 0 ? std::move(answer_) : topology::CollectiveTimes{};
@@ -157,7 +158,8 @@ private:
                 std::vector<double> figures{seconds_since(begin_), now.expected_s(size, request_),
                                             stopped_() ? 1.0 : 0.0};
                 maximum_over_ranks(world_.backend(), figures);
-                if (figures[2] > 0) return;  // what is measured is the answer
+                ended_ = figures[2] > 0;
+                if (ended_) return;  // what is measured is the answer
                 if (now.deadline_s == 0) now.deadline_s = next_deadline(figures[0]);
                 now.soon_s = (figures[0] + now.deadline_s) / 2;
                 bool const memory = !device_.is_gpu() && size > kCpuBytesMax;
@@ -237,6 +239,7 @@ private:
     int ranks_per_node_;
     std::function<bool()> stopped_;
     int cases_left_;
+    bool ended_ = false;  // all ranks know it
     Clock::time_point begin_ = Clock::now();
     topology::CollectiveTimes answer_;
 };
@@ -252,19 +255,6 @@ Result<void> check_split(plan::CollectiveRequest const& request, Device const& d
                                  set.name, world_size, members)};
     }
     return {};
-}
-
-/// What the probe before the start measured; nullopt: there was none.
-std::optional<topology::ProbeResult> links_of(protocol::RunPaths const& paths) {
-    auto const text = read_file(paths.probe_run().probe());
-    if (text.has_error()) return {};
-    auto links = protocol::decode<topology::ProbeResult>(*text);
-    return links.has_value() ? std::optional(std::move(*links)) : std::nullopt;
-}
-
-std::int64_t wall_us() {
-    auto const now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 }  // namespace
@@ -309,7 +299,11 @@ Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnviro
     agent.send(protocol::ProbeMeasured{
         protocol::json::object{{"collectives", protocol::to_json(answer.samples)}}});
     protocol::RunPaths const paths{job.run_dir};
-    auto result = topology::with_collectives(links_of(paths), answer, wall_us());
+    auto links = protocol::read_json_file<topology::ProbeResult>(paths.probe_run().probe());
+    // Without a probe before the start there are only the collectives.
+    auto result = topology::with_collectives(
+        links.has_value() ? std::optional(std::move(*links)) : std::nullopt, answer,
+        RealEnv().wall_us());
     result.source = job.run_uuid;
     if (result.nodes.empty() && self.world_size == self.local_world_size) {
         result.nodes = {host_name()};

@@ -1,5 +1,5 @@
 // What a plan takes for the time of communication between nodes.
-#include "plan/planner.hpp"
+#include "tests/unit/plan/requests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,23 +10,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-PlanRequest request() {
-    PlanRequest r;
-    r.config.data.manifest = "clips.csv";
-    r.config.bucket = {{"48", 4, 0.6, {}}, {"32", 8, 0.6, {}}, {"32", 1, 1.0, {}}};
-    r.cluster.nodes = {{"box", 2, std::int64_t{8} << 30, {}}};
-    r.calibration = nominal_cpu();
-    return r;
-}
-
-PlanDecision plan_of(PlanRequest const& r) {
-    auto decision = make_plan(r);
-    EXPECT_TRUE(decision.has_value()) << (decision ? "" : decision.error().message);
-    return decision ? *decision : PlanDecision{};
-}
-
 PlanRequest on_nodes(int nodes) {
-    auto r = request();
+    auto r = request(1);
     r.config.resources.nodes = nodes;
     r.config.resources.backend = "slurm";
     return r;
@@ -47,9 +32,7 @@ TEST(Planner, SaysThatANetworkIsNotMeasured) {
     auto const plan = plan_of(on_nodes(4));
     EXPECT_THAT(plan.reasons, Contains(HasSubstr("osora probe --collectives")));
     EXPECT_DOUBLE_EQ(plan.predicted.step_time_error, 0.6);
-    auto one_node = request();
-    one_node.config.resources.gpus_per_node = 4;
-    for (auto const& reason : plan_of(one_node).reasons) {
+    for (auto const& reason : plan_of(request(4)).reasons) {
         EXPECT_THAT(reason, testing::Not(HasSubstr("osora probe")));
     }
 }

@@ -3,6 +3,7 @@
 #include "base/units.hpp"
 #include "plan/buckets/cost.hpp"
 #include "plan/layout_search.hpp"
+#include "tests/unit/plan/requests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,22 +17,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
-
-PlanRequest request(int ranks) {
-    PlanRequest r;
-    r.config.resources.gpus_per_node = ranks;
-    r.config.data.manifest = "clips.csv";
-    r.config.bucket = {{"48", 4, 0.6, {}}, {"32", 8, 0.6, {}}, {"32", 1, 1.0, {}}};
-    r.cluster.nodes = {{"box", 2, std::int64_t{8} << 30, {}}};
-    r.calibration = nominal_cpu();
-    return r;
-}
-
-PlanDecision plan_of(PlanRequest const& r) {
-    auto decision = make_plan(r);
-    EXPECT_TRUE(decision.has_value()) << (decision ? "" : decision.error().message);
-    return decision ? *decision : PlanDecision{};
-}
 
 Error error_of(PlanRequest const& r) {
     auto const decision = make_plan(r);

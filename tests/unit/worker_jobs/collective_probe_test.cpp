@@ -62,6 +62,27 @@ TEST(CollectiveProbe, WhatDoesNotFitIntoTheTimeIsNamed) {
     EXPECT_EQ(answer.samples.size() + answer.left_out.size(), 3u);
 }
 
+TEST(CollectiveProbe, OneRankThatIsToldToStopEndsItForAll) {
+    plan::CollectiveRequest request;
+    request.collectives = {"all_reduce", "broadcast"};
+    request.sizes_bytes = {1024, 4096};
+    std::mutex writing;
+    std::vector<topology::CollectiveTimes> answers;
+    run_ranks(3, [&](Group const& group) {
+        int asked = 0;
+        // Rank 1 is told during the first size.
+        auto const stopped = [&] { return group.rank() == 1 && ++asked > 2; };
+        auto const mine = probe_collectives(request, group, Device(), 1, stopped);
+        ASSERT_TRUE(mine.has_value()) << mine.error().message;
+        std::scoped_lock const lock(writing);
+        if (group.rank() == 0) answers.push_back(*mine);
+    });
+    ASSERT_EQ(answers.size(), 1u);
+    ASSERT_EQ(answers[0].samples.size(), 1u) << "what was measured by then";
+    EXPECT_EQ(answers[0].samples[0].size_bytes, 1024);
+    EXPECT_TRUE(answers[0].left_out.empty());
+}
+
 TEST(CollectiveProbe, APeerThatIsGoneIsAnError) {
     run_ranks(
         2,
