@@ -125,7 +125,8 @@ std::string waterfall_text(Waterfall const& w, TimeUnit const& unit) {
                           text_cell("")});
     std::string text = "\n" + draw_text(table);
     std::vector<std::string> notes{"means of all steps behind the warm-up"};
-    if (w.standardised) notes.emplace_back("with A's mix of buckets");
+    auto const mix = std::ranges::find(w.rows, "bucket_mix", &WaterfallRow::key);
+    if (w.standardised && is_shown(*mix, w)) notes.emplace_back("with A's mix of buckets");
     if (w.work_s != 0) notes.emplace_back("at B's samples of a rank");
     std::string line;
     for (auto const& note : notes) line += (line.empty() ? "" : ", ") + note;

@@ -4,6 +4,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/stragglers.hpp"
 #include "db/facts.hpp"
+#include "protocol/bucket_label.hpp"
 #include "protocol/run_events.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +44,7 @@ std::string other_work(std::vector<RunHistory> const& a, std::vector<RunHistory>
         }
     }
     auto const buckets_a = buckets_of(a), buckets_b = buckets_of(b);
-    auto const mixed = [](std::string const& label) { return is_mixed(label); };
+    auto const mixed = [](std::string const& label) { return protocol::is_mixed_bucket(label); };
     bool const any_mixed =
         std::ranges::any_of(buckets_a, mixed) || std::ranges::any_of(buckets_b, mixed);
     bool const shared = std::ranges::any_of(

@@ -1,6 +1,7 @@
 #include "db/analysis/attribution/step_parts.hpp"
 
 #include "db/analysis/measure.hpp"
+#include "protocol/bucket_label.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +39,8 @@ void split_wait(StepTable const& steps, std::size_t index, double wait_s, StepPa
     double const by_data = std::min(by_ranks, skew(figure_of(steps, "data_wait_s", index)));
     auto const& bucket = steps.buckets[static_cast<std::size_t>(steps.bucket[index])];
     put(Part::wait_data, by_data);
-    put(is_mixed(bucket) ? Part::imbalance : Part::slower_rank, by_ranks - by_data);
+    put(protocol::is_mixed_bucket(bucket) ? Part::imbalance : Part::slower_rank,
+        by_ranks - by_data);
     put(Part::wait_network, wait_s - by_ranks);
 }
 
@@ -67,10 +69,6 @@ StepParts parts_of(StepTable const& steps, std::size_t index) {
 }
 
 }  // namespace
-
-bool is_mixed(std::string_view bucket) {
-    return bucket.find('+') != bucket.npos;
-}
 
 std::vector<StepParts> step_parts(StepTable const& steps) {
     std::vector<StepParts> found;

@@ -11,7 +11,6 @@
 #include "db/run_record.hpp"
 
 #include <array>
-#include <string_view>
 #include <vector>
 
 namespace osora::db::analysis {
@@ -38,9 +37,6 @@ struct StepParts {
 
     [[nodiscard]] double operator[](Part part) const { return s[static_cast<std::size_t>(part)]; }
 };
-
-/// A step whose ranks train different buckets is labelled with all of them: "64x64x1+64x64x8".
-[[nodiscard]] bool is_mixed(std::string_view bucket);
 
 /// Of the steps that count (select_steps); steps without a time are left out.
 [[nodiscard]] std::vector<StepParts> step_parts(StepTable const& steps);

@@ -44,6 +44,13 @@ TEST(CompareRuns, SlowerFasterOrTheSame) {
     MadeRun few;
     few.steps = 5;
     EXPECT_EQ(verdict({}, few), SpeedVerdict::undecided);
+    MadeRun stalled;
+    stalled.rank_step = [](int step, int) {
+        RankStep each;
+        each.other_s = step == 70 ? 60 : 0.05;
+        return each;
+    };
+    EXPECT_EQ(verdict({}, stalled), SpeedVerdict::same) << "one step of a hundred";
 }
 
 TEST(CompareRuns, PopEfficienciesMultiply) {
