@@ -158,10 +158,11 @@ std::string whatif_text(WhatIf const& found, std::string const& file) {
     auto const table = table_of(found);
     if (!table.rows.empty()) text += "\n" + draw_text(table) + "\n";
     std::string shares;
-    if (found.pp_size > 1) {
+    bool const known = !std::isnan(found.of_worst_workers.removed);
+    if (known && found.pp_size > 1) {
         shares = fmt::format("last stage (M_S) {}", percent(found.of_last_stage.removed));
     }
-    if (found.workers.size() > 1) {
+    if (known && found.workers.size() > 1) {
         shares += fmt::format("{}worst {} of {} workers (M_W) {}", shares.empty() ? "" : " · ",
                               found.worst_workers, found.workers.size(),
                               percent(found.of_worst_workers.removed));

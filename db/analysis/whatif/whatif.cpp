@@ -14,6 +14,7 @@ namespace osora::db::whatif {
 namespace {
 
 constexpr int kWorstPercent = 3;
+constexpr int kNamed = 5;          // workers in held_by
 constexpr double kNothing = 1e-9;  // of the ideal step: below it there is no part to speak of
 
 bool keep_all(OpSlot const&, int) {
@@ -107,10 +108,14 @@ void name_holder(WhatIf& into) {
     into.holder = Holder::spread;
     if (into.workers.size() > 1 && into.of_worst_workers.removed >= kHolds) {
         into.holder = Holder::worker;
-        for (int i = 0; i < into.worst_workers; ++i) {
+        int const named = std::min(into.worst_workers, kNamed);
+        for (int i = 0; i < named; ++i) {
             auto const& worker = into.workers[static_cast<std::size_t>(i)];
             into.held_by += fmt::format("{}dp rank {} of stage {}", i > 0 ? ", " : "",
                                         worker.dp_rank, worker.stage);
+        }
+        if (named < into.worst_workers) {
+            into.held_by += fmt::format(" and {} more", into.worst_workers - named);
         }
         return;
     }
