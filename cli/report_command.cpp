@@ -3,6 +3,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/report_render.hpp"
+#include "cli/report_whatif.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/queries.hpp"
 
@@ -34,6 +35,10 @@ int report_series(db::Store& store, std::string const& name, ReportFormat format
 int run(Context const& context, Arguments const& arguments) {
     auto const wanted = arguments.value("RUN");
     auto const series = arguments.value("--series");
+    if (arguments.has("--whatif") || arguments.has("--meta")) {
+        if (!wanted && !series && !arguments.has("--format")) return report_whatif(arguments);
+        return fail(kExitUsage, "--whatif reports a trace alone, as text or with --json");
+    }
     if (wanted.has_value() == series.has_value()) {
         return fail(kExitUsage, "name one run, or one series with --series");
     }
@@ -60,8 +65,14 @@ CommandSpec report_command() {
                 "do the same work, by number of ranks; runs that do other work are left out and "
                 "named. Step times are medians with the median absolute deviation, behind the "
                 "first 20 steps of each launch (a fifth of a short one). Exit code 3 when nothing "
-                "was measured.",
-            .example = "osora report 42\nosora report --series stdit3-stage1 --format md",
+                "was measured.\n\n"
+                "With --whatif and --meta: how much of a traced job's step is straggling, and "
+                "which worker, stage or type of op holds it. The trace is replayed with each op "
+                "as long as is typical of its type (ByteDance's what-if analysis, OSDI'25). It "
+                "has the columns step,dp_rank,stage,op,seq_id,model_chunk,mb_id,start_us,dur_us.",
+            .example =
+                "osora report 42\nosora report --series stdit3-stage1 --format md\n"
+                "osora report --whatif ops.csv.gz --meta meta.yaml",
             .positionals = {{.name = "RUN",
                              .help = "Number, name, first characters of the uuid, or a series for "
                                      "its newest run.",
@@ -71,6 +82,14 @@ CommandSpec report_command() {
                          .value = "NAME",
                          .help = "The scaling table of the runs with this run.name.",
                          .complete = Complete::run},
+                        {.name = "--whatif",
+                         .value = "OPS.csv.gz",
+                         .help = "What-if analysis of this trace (CSV, or CSV packed by gzip).",
+                         .complete = Complete::file},
+                        {.name = "--meta",
+                         .value = "META.yaml",
+                         .help = "The traced job's sizes: dp_size, pp_size, tp_size, vpp_size.",
+                         .complete = Complete::file},
                         format_option(),
                         json_option("The same as --format json.")},
             .run = run};

@@ -170,6 +170,8 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
         history.events = load_events(connection, run_id);
         history.config = load_facts(connection, run->fingerprint[0]);
         history.software = load_facts(connection, run->fingerprint[1]);
+        history.env = load_facts(connection, run->fingerprint[2]);
+        history.hardware = load_facts(connection, run->fingerprint[3]);
         history.runs_in_series = static_cast<int>(
             select_integer(connection, "SELECT count(*) FROM run WHERE series_id=?1",
                            run->series_id)

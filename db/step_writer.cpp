@@ -2,6 +2,8 @@
 // looked up first.
 #include "db/step_writer.hpp"
 
+#include "protocol/bucket_label.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,6 +102,7 @@ StepWriter::Row StepWriter::add_step(protocol::MetricChunk const& chunk, std::si
         execute(connection_,
                 "UPDATE step SET ranks=ranks+?3,samples=samples+?4 WHERE run_id=?1 AND step=?2",
                 run_id_, step, chunk.ranks, chunk.samples[index]);
+        merge_bucket_of(step, chunk.bucket[index]);
         return Row::merged;
     }
     execute(connection_,
@@ -111,6 +114,19 @@ StepWriter::Row StepWriter::add_step(protocol::MetricChunk const& chunk, std::si
             "metric_id FROM metric)",
             run_id_, step);
     return Row::fresh;
+}
+
+void StepWriter::merge_bucket_of(int step, std::string const& bucket) {
+    auto& row = db::bind(
+        connection_.prepared("SELECT bucket FROM step WHERE run_id=?1 AND step=?2 AND bucket<>?3"),
+        run_id_, step, bucket);
+    bool const differs = row.executeStep();
+    std::string label = differs ? row.getColumn(0).getString() : bucket;
+    row.reset();
+    if (!differs) return;
+    protocol::merge_bucket(label, bucket);
+    execute(connection_, "UPDATE step SET bucket=?3 WHERE run_id=?1 AND step=?2", run_id_, step,
+            label);
 }
 
 void StepWriter::add_values(protocol::MetricChunk const& chunk, std::size_t index, Row row) {

@@ -30,6 +30,8 @@ private:
     enum class Row { fresh, merged, stale };
 
     [[nodiscard]] Row add_step(protocol::MetricChunk const& chunk, std::size_t index);
+    /// Ranks of other nodes may train another bucket in the same step.
+    void merge_bucket_of(int step, std::string const& bucket);
     void add_values(protocol::MetricChunk const& chunk, std::size_t index, Row row);
     [[nodiscard]] std::int64_t metric_id(std::string const& name);
     Position& position(int node);

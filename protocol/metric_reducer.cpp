@@ -1,5 +1,7 @@
 #include "protocol/metric_reducer.hpp"
 
+#include "protocol/bucket_label.hpp"
+
 #include "protocol/step_figures.hpp"
 
 #include <algorithm>
@@ -42,6 +44,7 @@ void MetricReducer::add(int rank, StepMetrics const& metrics) {
     bool const first = row.ranks++ == 0;
     row.samples += metrics.samples;
     if (first) row.bucket = metrics.bucket;
+    merge_bucket(row.bucket, metrics.bucket);
     std::size_t column = 0;
     for_each_figure(metrics, [&](char const*, double value) {
         if (first) {

@@ -25,7 +25,7 @@ struct RunHistory {
     std::vector<EventRecord> events;  // in the order of the journal
     StepTable steps;
     std::vector<RankBlock> arrivals;  // arrival_s of each rank
-    Facts config, software;
+    Facts config, software, env, hardware;
     int runs_in_series = 1;  // of the same work, this one included
 };
 

@@ -2,6 +2,7 @@
 #include "db/analysis/run_report.hpp"
 
 #include "base/robust.hpp"
+#include "db/analysis/stragglers.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
@@ -59,22 +60,6 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size
     std::erase_if(rows, [](PhaseRow const& row) { return std::isnan(row.mean_s); });
     for (auto& row : rows) row.share = row.mean_s / step.mean_s;
     return rows;
-}
-
-/// From times of arrival of the used steps.
-std::optional<protocol::Straggler> straggler_of(StepTable const& steps,
-                                                std::vector<std::size_t> const& used) {
-    auto const arrival = steps.columns.find("arrival_s");
-    auto const time = steps.columns.find("step_time_s");
-    if (arrival == steps.columns.end() || time == steps.columns.end()) return std::nullopt;
-    std::vector<protocol::ArrivalRow> rows;
-    for (auto const i : used) {
-        auto const& each = arrival->second;
-        rows.push_back({{each.mean[i], each.max[i], each.argmax[i], steps.ranks[i]},
-                        steps.ranks[i],
-                        time->second.max[i]});
-    }
-    return protocol::find_straggler(rows);
 }
 
 std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {

@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "cancel completion config daemon diff doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -116,6 +116,8 @@ _osora() {
     "nccl advise:--tuner") _osora_files; return ;;
     "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
+    "report:--whatif") _osora_files; return ;;
+    "report:--meta") _osora_files; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
@@ -145,7 +147,8 @@ _osora() {
         "topology import") _osora_words "--output --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
-        "report") _osora_words "--series --format --json --help" ;;
+        "report") _osora_words "--series --whatif --meta --format --json --help" ;;
+        "diff") _osora_words "--json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
@@ -175,6 +178,7 @@ _osora() {
     "nccl env") _osora_run_files ;;
     "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
+    "diff") _osora_runs ;;
     "history") _osora_runs ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;

@@ -58,6 +58,19 @@ TEST_F(Ingest, ReadsOnlyWhatIsNew) {
     EXPECT_EQ(ingest().changed, 0);
 }
 
+TEST_F(Ingest, NodesThatTrainDifferentBucketsAreBothNamed) {
+    auto records = RunMaker(1).make({.nodes = 2, .steps = 9});
+    for (auto& record : records) {
+        auto* chunk = std::get_if<protocol::MetricChunk>(&record.event);
+        if (chunk == nullptr || chunk->node != 1) continue;
+        for (auto& bucket : chunk->bucket) bucket = "8x8x1";
+    }
+    write("tiny-0001", journal_bytes(records));
+    ingest();
+    EXPECT_EQ(one("SELECT group_concat(DISTINCT bucket) FROM (SELECT bucket FROM step ORDER BY 1)"),
+              "64x64x1+8x8x1,64x64x8+8x8x1");
+}
+
 TEST_F(Ingest, KeepsWhatStandsInFrontOfDamage) {
     auto records = RunMaker(1).make({.steps = 40});
     auto bytes = journal_bytes(records);

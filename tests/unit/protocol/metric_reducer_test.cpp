@@ -1,7 +1,10 @@
 #include "protocol/metric_reducer.hpp"
 
+#include "protocol/bucket_label.hpp"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -42,6 +45,27 @@ TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     EXPECT_EQ(chunk->columns.size(), 13u);
     EXPECT_FALSE(reducer.take().has_value());
     EXPECT_TRUE(reducer.take(true).has_value()) << "the part of step 11 at the end";
+}
+
+TEST(MetricReducer, RanksWithDifferentBucketsAreToldInAnyOrder) {
+    for (bool const reversed : {false, true}) {
+        MetricReducer reducer(0, 0, 0, 3);
+        for (int i = 0; i < 3; ++i) {
+            int const rank = reversed ? 2 - i : i;
+            auto metrics = step(0, 1);
+            metrics.bucket = rank == 1 ? "8x8x9" : "8x8x1";
+            reducer.add(rank, metrics);
+        }
+        EXPECT_EQ(reducer.take()->bucket, std::vector<std::string>{"8x8x1+8x8x9"});
+    }
+    std::string label;
+    merge_bucket(label, "8x8x1");
+    merge_bucket(label, "");
+    EXPECT_EQ(label, "8x8x1");
+    EXPECT_FALSE(is_mixed_bucket(label));
+    for (int i = 0; i < 40; ++i) merge_bucket(label, std::to_string(i) + "+8x8x1");
+    EXPECT_EQ(std::ranges::count(label, '+'), 15);
+    EXPECT_TRUE(is_mixed_bucket(label));
 }
 
 TEST(MetricReducer, StrangersRepeatsAndLateStepsAreIgnored) {

@@ -1,0 +1,112 @@
+// What belongs to a launch is told by the key alone, or is the run's own name in a value: a value
+// never decides that it does not matter.
+#include "db/analysis/attribution/differences.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+namespace osora::db::analysis {
+namespace {
+
+/// What a launch is called, where it was typed, how it meets its peers and where it logs.
+constexpr std::array<std::string_view, 14> kOfLaunch{
+    "run.name",          "train.steps",         "resources.time_limit", "checkpoint.keep",
+    "checkpoint.resume", "faults.max_restarts", "faults.step_timeout",  "host.name",
+    "preflight",         "MASTER_ADDR",         "MASTER_PORT",          "NCCL_COMM_ID",
+    "NCCL_DEBUG_FILE",   "TORCHELASTIC_RUN_ID"};
+/// Who is told, what may be tried, when links are measured, debug dumps.
+constexpr std::array<std::string_view, 4> kOfLaunchPrefixes{"notify.", "bisect.", "probe.",
+                                                            "TORCH_NCCL_DEBUG_INFO_"};
+
+/// `text` with every `from` as `to`.
+std::string replaced(std::string text, std::string const& from, std::string_view to) {
+    if (from.empty()) return text;
+    for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+        text.replace(at, from.size(), to);
+    }
+    return text;
+}
+
+/// Its own folder, name and uuid in a value are the same thing for every run.
+std::string without_own_names(std::string text, RunRecord const& run) {
+    text = replaced(std::move(text), run.run_dir, "RUN_DIR");
+    text = replaced(std::move(text), run.name, "RUN");
+    return replaced(std::move(text), run.uuid, "UUID");
+}
+
+/// Keys of either set with values that differ.
+void add_facts(std::string const& kind, Facts const& a, Facts const& b,
+               std::vector<Difference>& into) {
+    std::set<std::string> keys;
+    for (auto const& [key, value] : a) keys.insert(key);
+    for (auto const& [key, value] : b) keys.insert(key);
+    auto const value_of = [](Facts const& facts, std::string const& key) {
+        auto const found = facts.find(key);
+        return found == facts.end() ? std::string() : found->second;
+    };
+    for (auto const& key : keys) {
+        if (is_of_launch(key)) continue;
+        auto left = value_of(a, key), right = value_of(b, key);
+        if (left != right) into.push_back({kind, key, std::move(left), std::move(right)});
+    }
+}
+
+/// What the plan chose, as facts.
+Facts plan_facts(std::optional<PlanRecord> const& plan) {
+    if (!plan) return {};
+    Facts facts{{"tp_size", std::to_string(plan->tp_size)},
+                {"pp_size", std::to_string(plan->pp_size)},
+                {"sp_size", std::to_string(plan->sp_size)},
+                {"dp_size", std::to_string(plan->dp_size)},
+                {"zero_stage", std::to_string(plan->zero_stage)},
+                {"recompute", plan->recompute},
+                {"activation_store", plan->activation_store},
+                {"num_workers", std::to_string(plan->num_workers)},
+                {"threads_per_rank", std::to_string(plan->threads_per_rank)}};
+    for (auto const& bucket : plan->buckets) {
+        facts["bucket " + bucket.label()] =
+            fmt::format("micro-batch {} x {}", bucket.micro_batch_size, bucket.grad_accum_steps);
+    }
+    return facts;
+}
+
+Facts node_facts(RunSummary const& run) {
+    std::set<std::string> hosts;
+    for (auto const& node : run.nodes) hosts.insert(node.hostname);
+    return {{"nodes", std::to_string(run.run.nodes)},
+            {"ranks", std::to_string(run.run.ranks)},
+            {"hosts", fmt::format("{}", fmt::join(hosts, " "))},
+            {"device", run.device}};
+}
+
+}  // namespace
+
+bool is_of_launch(std::string_view key) {
+    if (std::ranges::find(kOfLaunch, key) != kOfLaunch.end()) return true;
+    return std::ranges::any_of(kOfLaunchPrefixes,
+                               [&](auto prefix) { return key.starts_with(prefix); });
+}
+
+std::vector<Difference> differences(RunHistory const& a, RunHistory const& b) {
+    std::vector<Difference> found;
+    auto const own = [](RunHistory const& run, Facts facts) {
+        for (auto& [key, value] : facts) {
+            value = without_own_names(std::move(value), run.summary.run);
+        }
+        return facts;
+    };
+    add_facts("config", own(a, a.config), own(b, b.config), found);
+    add_facts("plan", plan_facts(a.summary.plan), plan_facts(b.summary.plan), found);
+    add_facts("software", own(a, a.software), own(b, b.software), found);
+    add_facts("env", own(a, a.env), own(b, b.env), found);
+    add_facts("hardware", own(a, a.hardware), own(b, b.hardware), found);
+    add_facts("nodes", node_facts(a.summary), node_facts(b.summary), found);
+    return found;
+}
+
+}  // namespace osora::db::analysis

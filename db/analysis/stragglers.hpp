@@ -1,0 +1,16 @@
+// The rank that holds the others up in a run, from its recorded times of arrival. Pure.
+#pragma once
+
+#include "db/run_record.hpp"
+#include "protocol/straggler.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace osora::db::analysis {
+
+/// Over the steps `used` (indices); nullopt: no rank does, or nothing is known.
+[[nodiscard]] std::optional<protocol::Straggler> straggler_of(StepTable const& steps,
+                                                              std::vector<std::size_t> const& used);
+
+}  // namespace osora::db::analysis

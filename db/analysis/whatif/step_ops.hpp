@@ -1,0 +1,42 @@
+// The ops of one training step as a worker of each stage does them, with the times that every step
+// and data-parallel rank took for them. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "db/analysis/whatif/op_trace.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::db::whatif {
+
+/// An op of the pattern: each kept step has it once on every dp rank.
+struct OpSlot {
+    int stage = 0;
+    OpKind kind = OpKind::gc;
+    int seq_id = 0;
+    int model_chunk = -1;
+    // On dp rank 0 of the first kept step, whose order is the order of all.
+    double start_s = 0, end_s = 0;
+};
+
+struct StepOps {
+    std::vector<OpSlot> slots;  // by stage, kind, seq_id
+    std::vector<std::int64_t> steps;
+    int dp_size = 1, pp_size = 1;  // as in the trace
+    /// [slot][step][dp rank], one behind the other.
+    std::vector<double> start_s, duration_s;
+    std::vector<std::int64_t> steps_left_out;  // other ops than most steps have, or twice the same
+
+    /// Steps times dp ranks: the distance from a slot's values to those of the next.
+    [[nodiscard]] std::size_t lanes() const {
+        return steps.size() * static_cast<std::size_t>(dp_size);
+    }
+};
+
+/// The pattern is the set of ops that most steps have on all dp ranks. invalid_input: no step has
+/// the same ops on all of them, or a stage without compute.
+[[nodiscard]] Result<StepOps> collect_steps(OpTrace trace);
+
+}  // namespace osora::db::whatif
