@@ -206,38 +206,50 @@ std::vector<int> weak_points(Values values, OtavaOptions const& options) {
     return points;
 }
 
+/// The figures of points[i] with its neighbours as they are now; nothing behind the last point.
+void refresh(Values values, std::vector<ChangePoint>& points, std::size_t i) {
+    if (i >= points.size()) return;
+    int const start = i == 0 ? 0 : points[i - 1].index;
+    int const stop = i + 1 < points.size() ? points[i + 1].index : static_cast<int>(values.size());
+    points[i] = compared(values, start, points[i].index, stop);
+}
+
+/// The point that goes next; end: all stay. Comparisons with NaN are false, as Otava's are: a NaN
+/// in front is the weakest.
+std::vector<ChangePoint>::iterator weakest(std::vector<ChangePoint>& points,
+                                           OtavaOptions const& options) {
+    auto found = points.begin();
+    for (auto each = points.begin(); each != points.end(); ++each) {
+        if (each->p > found->p) found = each;
+    }
+    if (found == points.end() || !(found->p < options.max_p)) return found;
+    found = points.begin();
+    for (auto each = points.begin(); each != points.end(); ++each) {
+        if (magnitude(*each) < magnitude(*found)) found = each;
+    }
+    return magnitude(*found) > options.min_magnitude ? points.end() : found;
+}
+
 }  // namespace
 
 std::vector<ChangePoint> otava_change_points(Values values, OtavaOptions const& options) {
     OSORA_CHECK_LE(2, options.window);
-    int const count = static_cast<int>(values.size());
     std::vector<ChangePoint> points;
-    auto const refresh = [&](std::size_t i) {
-        if (i >= points.size()) return;
-        int const start = i == 0 ? 0 : points[i - 1].index;
-        int const stop = i + 1 < points.size() ? points[i + 1].index : count;
-        points[i] = compared(values, start, points[i].index, stop);
-    };
-    for (int const index : weak_points(values, options)) points.push_back({.index = index});
-    for (std::size_t i = 0; i < points.size(); ++i) refresh(i);
-    while (!points.empty()) {
-        // Comparisons with NaN are false, as Otava's are: a NaN in front is the weakest.
-        auto weakest = points.begin();
-        for (auto each = points.begin(); each != points.end(); ++each) {
-            if (each->p > weakest->p) weakest = each;
-        }
-        if (weakest->p < options.max_p) {
-            weakest = points.begin();
-            for (auto each = points.begin(); each != points.end(); ++each) {
-                if (magnitude(*each) < magnitude(*weakest)) weakest = each;
-            }
-            if (magnitude(*weakest) > options.min_magnitude) return points;
-        }
-        auto const at = static_cast<std::size_t>(weakest - points.begin());
-        points.erase(weakest);
-        refresh(at);
-        refresh(at + 1);
+    for (int const index : weak_points(values, options)) {
+        ChangePoint point;
+        point.index = index;
+        points.push_back(point);
     }
+    for (std::size_t i = 0; i < points.size(); ++i) refresh(values, points, i);
+    for (auto next = weakest(points, options); next != points.end();
+         next = weakest(points, options)) {
+        auto const at = static_cast<std::size_t>(next - points.begin());
+        points.erase(next);
+        // The point in front keeps the figures that it had with the one that went: so does Otava's.
+        refresh(values, points, at);
+        refresh(values, points, at + 1);
+    }
+    for (std::size_t i = 0; i < points.size(); ++i) refresh(values, points, i);
     return points;
 }
 

@@ -18,8 +18,8 @@ struct OtavaOptions {
     double min_magnitude = 0;  // larger of |after/before - 1| and |before/after - 1|
 };
 
-/// Values are finite. Levels are means; p is of the t test between the segments, NaN between equal
-/// constants; [lo, hi] is the index alone.
+/// Values are finite. Levels are means; p is of the t test between the segments as they are in the
+/// end, which Otava does not always show; NaN between equal constants; [lo, hi] is the index alone.
 [[nodiscard]] std::vector<ChangePoint> otava_change_points(std::span<double const> values,
                                                            OtavaOptions const& options = {});
 

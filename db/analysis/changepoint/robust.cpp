@@ -16,7 +16,7 @@ using Values = std::vector<double>;
 
 constexpr double kMadToDeviation = 1.4826;
 constexpr double kClip = 3;  // noises
-constexpr double kPenalty = 3, kSmallSample = 8;
+constexpr double kPenalty = 3.25, kSmallSample = 8;
 constexpr double kCorrelationMax = 0.9;
 constexpr int kPasses = 3;
 constexpr double kClippedShareMax = 0.15;  // more: the values' spread is wider than their noise
@@ -124,31 +124,35 @@ std::vector<int> fit(Scaled& series, RobustOptions const& options) {
     return cuts;
 }
 
-ChangePoint change_between(std::span<double const> values, Segment const& left,
-                           Segment const& right) {
-    return {.index = right.start,
-            .before = median(slice(values, left)),
-            .after = median(slice(values, right))};
+/// The change at cuts[i].
+ChangePoint change_at(std::span<double const> values, std::vector<int> const& cuts, std::size_t i) {
+    int const start = i == 0 ? 0 : cuts[i - 1];
+    int const stop = i + 1 < cuts.size() ? cuts[i + 1] : static_cast<int>(values.size());
+    ChangePoint point;
+    point.index = cuts[i];
+    point.before = median(slice(values, {start, cuts[i]}));
+    point.after = median(slice(values, {cuts[i], stop}));
+    return point;
 }
 
-std::vector<ChangePoint> changes(std::span<double const> values, std::vector<int> const& cuts) {
-    auto const parts = segments_between(cuts, static_cast<int>(values.size()));
+/// The changes at the cuts, without those below the least effect: the smallest goes first, and its
+/// neighbours are looked at anew.
+std::vector<ChangePoint> large_changes(std::span<double const> values, std::vector<int> cuts,
+                                       double min_effect) {
     std::vector<ChangePoint> points;
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-        points.push_back(change_between(values, parts[i - 1], parts[i]));
-    }
-    return points;
-}
-
-std::vector<int> merged(std::span<double const> values, std::vector<int> cuts, double min_effect) {
-    while (!cuts.empty()) {
-        auto const points = changes(values, cuts);
+    for (std::size_t i = 0; i < cuts.size(); ++i) points.push_back(change_at(values, cuts, i));
+    while (!points.empty()) {
         auto const smallest = std::ranges::min_element(
             points, {}, [](ChangePoint const& point) { return std::abs(point.effect()); });
         if (std::abs(smallest->effect()) >= min_effect) break;
-        cuts.erase(cuts.begin() + (smallest - points.begin()));
+        auto const at = smallest - points.begin();
+        cuts.erase(cuts.begin() + at);
+        points.erase(smallest);
+        auto const i = static_cast<std::size_t>(at);
+        if (i > 0) points[i - 1] = change_at(values, cuts, i - 1);
+        if (i < cuts.size()) points[i] = change_at(values, cuts, i);
     }
-    return cuts;
+    return points;
 }
 
 /// The places whose cost, with both levels as they are, is near that of the best.
@@ -198,9 +202,10 @@ Robust robust_change_points(std::span<double const> values, RobustOptions const&
             result.modes->high = std::exp(result.modes->high);
         }
     }
-    auto const cuts = merged(values, fit(series, options), options.min_effect);
+    result.points = large_changes(values, fit(series, options), options.min_effect);
+    std::vector<int> cuts;
+    for (auto const& point : result.points) cuts.push_back(point.index);
     auto const parts = segments_between(cuts, static_cast<int>(values.size()));
-    result.points = changes(values, cuts);
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         locate(series, parts[i], parts[i + 1], result.points[i]);
         result.points[i].p = p_between(series, parts[i], parts[i + 1]);

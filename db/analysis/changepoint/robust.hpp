@@ -4,8 +4,8 @@
 //
 // Values are taken as logarithms when all are positive. Noise is the median absolute deviation,
 // first of differences, then of what the levels leave; partition() places the levels, clipping at 3
-// noises; its penalty for a change is 3 ln n (1 + 8/n) noises^2, times (1 + r)/(1 - r) for noise of
-// autocorrelation r. How often that is right: docs/rfc/011-detection.md.
+// noises; its penalty for a change is 3.25 ln n (1 + 8/n) noises^2, times (1 + r)/(1 - r) for noise
+// of autocorrelation r. How often that is right: docs/rfc/011-detection.md.
 #pragma once
 
 #include "db/analysis/changepoint/change_point.hpp"
@@ -33,7 +33,8 @@ struct Robust {
     /// values, else that of Student's t of their medians; both are too small (significance.hpp) and
     /// decide nothing. [lo, hi] holds the change in about 95 of 100 cases.
     std::vector<ChangePoint> points;
-    double noise = kNotKnown;        // standard deviation within a level, as a share of it
+    double noise = kNotKnown;        // standard deviation within a level, as a share of it; with
+                                     // two modes half of their distance
     double correlation = kNotKnown;  // of neighbours within a level, at least 0
     std::optional<Modes> modes;      // values jump between them: changes of level are less sure
 };

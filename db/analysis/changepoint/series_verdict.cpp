@@ -73,7 +73,10 @@ SeriesVerdict series_verdict(std::span<double const> values, Robust const& robus
         return {SeriesState::undecided, fmt::format("{} values, {} are needed", count, needed), {}};
     }
     if (robust.points.empty()) {
-        return {SeriesState::steady, fmt::format("one level over {} values", count), {}};
+        return {SeriesState::steady,
+                fmt::format("{} over {} values",
+                            robust.modes ? "two speeds that take turns" : "one level", count),
+                {}};
     }
     return is_worse(robust.points.back(), direction) ? after_worse(values, robust, direction)
                                                      : after_better(robust, direction);

@@ -143,6 +143,13 @@ TEST(Mozilla, FindsWhatItsOwnTestsExpect) {
     EXPECT_THAT(indices(mozilla_change_points(step(8, 8), options)), ElementsAre(8));
 }
 
+// t is above the threshold at several values beside a step; its largest is the change.
+TEST(Mozilla, OnlyTheLargestTIsAChange) {
+    auto values = step(30, 30);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += 0.02 * static_cast<double>(i % 3);
+    EXPECT_THAT(indices(mozilla_change_points(values)), ElementsAre(30));
+}
+
 TEST(Mozilla, NeedsItsWindows) {
     EXPECT_THAT(mozilla_change_points({}), IsEmpty());
     EXPECT_THAT(mozilla_change_points(std::vector<double>(100, 0.1)), IsEmpty());
