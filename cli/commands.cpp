@@ -30,6 +30,7 @@ std::vector<CommandSpec> command_table() {
         nccl_env_command(),
         nccl_advise_command(),
         report_command(),
+        detect_command(),
         history_command(),
         history_rebuild_command(),
         daemon_start_command(),

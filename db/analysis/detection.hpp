@@ -41,6 +41,7 @@ struct Detection {
 [[nodiscard]] Detection detect(RunGroup group, DetectionOptions const& options = {});
 
 enum class Finding { undecided, good, bad };
+BOOST_DESCRIBE_ENUM(Finding, undecided, good, bad)
 /// bad: the newest level is a regression, or two runs in a row say so. undecided: too few runs, or
 /// one suspect that was not repeated yet.
 [[nodiscard]] Finding finding_of(Detection const& detection);

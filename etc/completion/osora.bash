@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "cancel completion config daemon detect doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -117,6 +117,12 @@ _osora() {
     "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
+    "detect:--csv") _osora_files; return ;;
+    "detect:--column") :; return ;;
+    "detect:--min-effect") :; return ;;
+    "detect:--method") _osora_words "robust otava mozilla"; return ;;
+    "detect:--window") :; return ;;
+    "detect:--p-value") :; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
     "config show:--set") _osora_keys; return ;;
@@ -146,6 +152,7 @@ _osora() {
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --format --json --help" ;;
+        "detect") _osora_words "--csv --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
@@ -175,6 +182,7 @@ _osora() {
     "nccl env") _osora_run_files ;;
     "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
+    "detect") _osora_runs ;;
     "history") _osora_runs ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
