@@ -108,6 +108,7 @@ CsvDetection detected(std::vector<double> values, Settings const& settings) {
 }
 
 Result<std::vector<double>> values_of(std::string const& file, Arguments const& arguments) {
+    if (file.empty()) return Error{Errc::invalid_input, "--csv: the name of a file is empty"};
     bool const standard_input = file == "-";
     std::string const name = standard_input ? "standard input" : file;
     auto const text = read_file(standard_input ? "/dev/stdin" : file, kFileBytesMax);

@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kValuesMax = 100'000;
 constexpr double kValueMax = 1e100;  // sums of squares stay finite
 constexpr std::size_t kNamesShown = 12;
+constexpr int kNamesColumns = 120;
 
 std::string trimmed(std::string text) {
     boost::algorithm::trim(text);
@@ -62,9 +63,9 @@ bool looks_like_name(std::string const& field) {
 std::string names_text(std::vector<std::string> const& names) {
     auto const count = std::min(names.size(), kNamesShown);
     std::string const more = names.size() > count ? ", ..." : "";
-    return printable(fmt::format(
-        "{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), ", "),
-        more));
+    auto const last = names.begin() + static_cast<std::ptrdiff_t>(count);
+    std::string const list = fmt::format("{}{}", fmt::join(names.begin(), last, ", "), more);
+    return clipped(printable(list), kNamesColumns);
 }
 
 Result<std::size_t> column_index(std::vector<std::string> const& first,

@@ -75,6 +75,7 @@ TEST_F(Detect, BadInputIsSaidWithItsPlace) {
     expect({"detect", "--csv", "two.csv", "--column", "S"}, 2, "did you mean s?");
     expect({"detect", "--csv", "none.csv"}, 2, "none.csv: open: No such file");
     expect({"detect", "--csv", "."}, 2, "read: Is a directory");
+    expect({"detect", "--csv", ""}, 2, "--csv: the name of a file is empty");
     EXPECT_EQ(osora({"detect", "--csv", "empty.csv"}).code, 3);
     expect({"detect", "--csv", "bad.csv", "--window", "9"}, 2, "--window goes with --method otava");
     expect({"detect", "--csv", "bad.csv", "--method", "otava", "--window", "1"}, 2,

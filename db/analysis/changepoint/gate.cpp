@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 #include <vector>
 
 namespace osora::db::analysis::changepoint {
@@ -66,10 +67,12 @@ GateDecision judged(Level const& level, double attempt, GateOptions const& optio
     bool const far = decision.z > options.z_limit;
     bool const large = decision.effect >= options.min_effect;
     decision.value = far && large ? GateState::suspect : GateState::clear;
+    std::string_view const side = attempt >= decision.level ? "over" : "under";
     decision.reason =
-        fmt::format("{:.1f} % {} the median of {} runs, {:.1f} times their noise",
-                    std::abs(100 * change.effect()), attempt >= decision.level ? "over" : "under",
-                    level.runs, std::abs(decision.z));
+        std::isfinite(decision.effect)
+            ? fmt::format("{:.1f} % {} the median of {} runs, {:.1f} times their noise",
+                          std::abs(100 * decision.effect), side, level.runs, std::abs(decision.z))
+            : fmt::format("{} the median of {} runs, which is 0", side, level.runs);
     return decision;
 }
 

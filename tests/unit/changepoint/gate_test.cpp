@@ -65,6 +65,7 @@ TEST(Gate, DirectionAndSign) {
     EXPECT_EQ(state(kBefore, {11}, rate), GateState::clear);
     Values const zeros(6, 0);
     EXPECT_EQ(state(zeros, {1}), GateState::suspect);
+    EXPECT_EQ(gate(zeros, Values{1}).reason, "over the median of 6 runs, which is 0");
     EXPECT_EQ(state(zeros, {0}), GateState::clear);
     EXPECT_EQ(state(Values(6, -10), {-8}), GateState::suspect);
 }
