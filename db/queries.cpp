@@ -181,6 +181,13 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
     });
 }
 
+Result<std::vector<std::string>> series_names(Store& store) {
+    auto& connection = store.connection();
+    return guarded(connection, "read history", [&]() -> Result<std::vector<std::string>> {
+        return column_of(connection, "SELECT DISTINCT name FROM series ORDER BY name");
+    });
+}
+
 Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name) {
     auto& connection = store.connection();
     return guarded(connection, "read history", [&]() -> Result<std::vector<SeriesRun>> {

@@ -26,6 +26,9 @@ using analysis::SeriesRun;
 
 [[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
 
+/// config.run.name of every run, each once, sorted.
+[[nodiscard]] Result<std::vector<std::string>> series_names(Store& store);
+
 /// All runs with this config.run.name, oldest first; not_found names the nearest.
 [[nodiscard]] Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name);
 

@@ -1,8 +1,8 @@
 // The work of the newest run with enough steps is the one that is compared.
 #include "db/analysis/series_report.hpp"
 
-#include "db/analysis/cores.hpp"
 #include "base/robust.hpp"
+#include "db/analysis/cores.hpp"
 #include "db/analysis/scaling_loss.hpp"
 #include "db/facts.hpp"
 
@@ -12,23 +12,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 
 namespace osora::db::analysis {
 namespace {
 
 using Members = std::vector<SeriesRun const*>;
-
-bool has_enough(SeriesRun const& run) {
-    return run.summary.measured && run.summary.measured->steps_used >= kStepsNeeded;
-}
-
-std::vector<int> global_batches(RunSummary const& run) {
-    std::vector<int> batches;
-    if (!run.plan) return batches;
-    for (auto const& bucket : run.plan->buckets) batches.push_back(bucket.global_batch_size);
-    return batches;
-}
 
 std::vector<int> rank_batches(ScalingRow const& row) {
     std::vector<int> batches;
@@ -38,7 +26,8 @@ std::vector<int> rank_batches(ScalingRow const& row) {
 
 /// Splits runs into those that can be compared and those that cannot.
 Members comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
-    auto const newest = std::find_if(runs.rbegin(), runs.rend(), has_enough);
+    auto const newest = std::find_if(runs.rbegin(), runs.rend(),
+                                     [](auto const& run) { return has_enough_steps(run.summary); });
     if (newest != runs.rend()) report.work = newest->work;
     Members members;
     for (auto const& run : runs) {
@@ -47,7 +36,7 @@ Members comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
             report.left_out.push_back(
                 {record.number, record.name,
                  "other work: " + describe_difference(run.work, report.work)});
-        } else if (!has_enough(run)) {
+        } else if (!has_enough_steps(run.summary)) {
             int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
             report.left_out.push_back(
                 {record.number, record.name,
@@ -69,10 +58,11 @@ std::vector<double> over(Members const& members, F figure) {
 ScalingRow row_of(Members const& members) {
     auto const& first = members.front()->summary;
     ScalingRow row;
-    row.ranks = first.run.ranks;
-    row.nodes = first.run.nodes;
-    row.threads_per_rank = first.plan ? first.plan->threads_per_rank : 0;
-    row.global_batch = global_batches(first);
+    RunSize size = size_of(first);
+    row.ranks = size.ranks;
+    row.nodes = size.nodes;
+    row.threads_per_rank = size.threads_per_rank;
+    row.global_batch = std::move(size.global_batch);
     for (auto const* run : members) row.runs.push_back(run->summary.run.number);
     auto const times = over(members, [](auto& run) { return run.measured->step_s_median; });
     auto const between = median_and_mad(times);
@@ -95,13 +85,8 @@ ScalingRow row_of(Members const& members) {
 
 /// Rows by size, with the runs of each beside them.
 std::vector<Members> sizes_of(Members const& members) {
-    std::map<std::tuple<int, int, int, std::vector<int>>, Members> sizes;
-    for (auto const* run : members) {
-        auto const& summary = run->summary;
-        int const threads = summary.plan ? summary.plan->threads_per_rank : 0;
-        sizes[{summary.run.ranks, summary.run.nodes, threads, global_batches(summary)}].push_back(
-            run);
-    }
+    std::map<RunSize, Members> sizes;
+    for (auto const* run : members) sizes[size_of(run->summary)].push_back(run);
     std::vector<Members> rows;
     for (auto& [size, runs] : sizes) rows.push_back(std::move(runs));
     return rows;

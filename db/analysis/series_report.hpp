@@ -4,14 +4,13 @@
 
 #include "db/analysis/history.hpp"
 #include "db/analysis/measure.hpp"
+#include "db/analysis/run_size.hpp"
 
 #include <string>
 #include <vector>
 
 namespace osora::db::analysis {
 
-/// Fewer steps behind the warm-up than this say nothing about a run.
-constexpr int kStepsNeeded = 10;
 /// Below this efficiency a row is marked and its largest loss named.
 constexpr double kEfficiencyLow = 0.8;
 

@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon diff doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "cancel completion config daemon detect doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -116,11 +116,22 @@ _osora() {
     "nccl advise:--tuner") _osora_files; return ;;
     "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
-    "report:--whatif") _osora_files; return ;;
-    "report:--meta") _osora_files; return ;;
     "report:--format") _osora_words "text json csv md"; return ;;
+    "detect:--csv") _osora_files; return ;;
+    "detect:--column") :; return ;;
+    "detect:--min-effect") :; return ;;
+    "detect:--method") _osora_words "robust otava mozilla"; return ;;
+    "detect:--window") :; return ;;
+    "detect:--p-value") :; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
+    "history sql:--limit") :; return ;;
+    "history sql:--time-limit") :; return ;;
+    "history sql:--format") _osora_words "text json csv md"; return ;;
+    "history export:--to") _osora_files; return ;;
+    "history vacuum:--keep-days") :; return ;;
+    "history vacuum:--matrix-days") :; return ;;
+    "history vacuum:--matrix-mib") :; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
@@ -147,9 +158,14 @@ _osora() {
         "topology import") _osora_words "--output --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
-        "report") _osora_words "--series --whatif --meta --format --json --help" ;;
-        "diff") _osora_words "--json --help" ;;
+        "report") _osora_words "--series --format --json --help" ;;
+        "detect") _osora_words "--csv --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
+        "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
+        "history export") _osora_words "--to --all --json --help" ;;
+        "history import") _osora_words "--json --help" ;;
+        "history vacuum") _osora_words "--keep-days --matrix-days --matrix-mib --journals --dry-run --json --help" ;;
+        "history check") _osora_words "--json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
         "daemon status") _osora_words "--json --help" ;;
@@ -178,8 +194,11 @@ _osora() {
     "nccl env") _osora_run_files ;;
     "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
-    "diff") _osora_runs ;;
+    "detect") _osora_runs ;;
     "history") _osora_runs ;;
+    "history sql") : ;;
+    "history export") _osora_runs ;;
+    "history import") _osora_files ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;

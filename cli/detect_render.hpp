@@ -1,0 +1,39 @@
+// Private to osora detect: its answers as text for 80 columns and as JSON. Pure.
+#pragma once
+
+#include "db/analysis/detection.hpp"
+#include "protocol/json.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// The answer for the values of a CSV file.
+struct CsvDetection {
+    std::string method;  // "robust", "otava", "mozilla": who found the points
+    db::analysis::changepoint::Direction direction{};
+    std::vector<double> values;
+    db::analysis::changepoint::Robust answer;
+    db::analysis::changepoint::SeriesVerdict verdict;
+    db::analysis::changepoint::GateDecision newest;
+    std::vector<int> otava, mozilla;  // what the references find, for comparison
+};
+[[nodiscard]] std::string detect_text(CsvDetection const& detection);
+[[nodiscard]] protocol::json::object detect_json(CsvDetection const& detection);
+
+/// The groups of one series that have enough runs, newest first, and those that have not.
+struct SeriesDetection {
+    std::string name;
+    std::vector<db::analysis::Detection> groups;
+    std::vector<db::analysis::RunGroup> too_few;
+};
+[[nodiscard]] std::string detect_text(SeriesDetection const& series);
+/// All series: a line for each group of runs.
+[[nodiscard]] std::string detect_text(std::vector<SeriesDetection> const& all);
+[[nodiscard]] protocol::json::object detect_json(std::vector<SeriesDetection> const& all);
+
+/// bad when any group is; else undecided when any is, or there is none.
+[[nodiscard]] db::analysis::Finding finding_of(std::vector<SeriesDetection> const& all);
+
+}  // namespace osora::cli

@@ -1,0 +1,39 @@
+// What the change points of a series come to: is it slower than it was, and does that last? Pure.
+#pragma once
+
+#include "db/analysis/changepoint/robust.hpp"
+
+#include <boost/describe/enum.hpp>
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace osora::db::analysis::changepoint {
+
+enum class SeriesState {
+    undecided,  // too few values
+    steady,
+    regressed,  // the newest level is worse than the one before it
+    fixed,      // it was, and the level before is back
+    improved    // the newest level is better than the one before it
+};
+BOOST_DESCRIBE_ENUM(SeriesState, undecided, steady, regressed, fixed, improved)
+
+struct SeriesVerdict {
+    SeriesState value = SeriesState::undecided;
+    std::string reason;
+    std::optional<std::size_t> point;  // into Robust::points: where that came, or what was fixed
+};
+
+/// Values this many in a row within one noise of the level before say that a regression went away.
+constexpr int kBackAgain = 3;
+
+/// `robust` is the answer for `values`.
+[[nodiscard]] SeriesVerdict series_verdict(std::span<double const> values, Robust const& robust,
+                                           Direction direction = Direction::higher_is_worse,
+                                           RobustOptions const& options = {});
+
+[[nodiscard]] bool is_worse(ChangePoint const& point, Direction direction);
+
+}  // namespace osora::db::analysis::changepoint

@@ -1,0 +1,55 @@
+// What `osora detect` says of a series of runs, as a value: runs that can be compared, in groups,
+// and for each group its levels, the state it is in, and the word on its newest run. Pure.
+#pragma once
+
+#include "db/analysis/changepoint/gate.hpp"
+#include "db/analysis/changepoint/series_verdict.hpp"
+#include "db/analysis/history.hpp"
+#include "db/analysis/run_size.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct DetectionOptions {
+    changepoint::RobustOptions robust;
+    changepoint::GateOptions gate;
+};
+
+/// Runs of the same work and size, oldest first.
+struct RunGroup {
+    RunSize size;
+    Facts work;
+    std::vector<int> numbers;
+    std::vector<std::string> names;
+    /// Seconds a step, one a run: medians of the buckets, weighted with the steps that all runs of
+    /// the group took of each, so that a run's own mix does not show.
+    std::vector<double> step_s;
+};
+
+/// Runs with enough steps; the group of the newest run comes first.
+[[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);
+
+struct Detection {
+    RunGroup group;
+    changepoint::Robust robust;
+    changepoint::SeriesVerdict verdict;
+    changepoint::GateDecision newest;
+};
+
+[[nodiscard]] Detection detect(RunGroup group, DetectionOptions const& options = {});
+
+enum class Finding { undecided, good, bad };
+BOOST_DESCRIBE_ENUM(Finding, undecided, good, bad)
+/// bad: the newest level is a regression, or two runs in a row say so. undecided: too few runs, or
+/// one suspect that was not repeated yet.
+[[nodiscard]] Finding finding_of(Detection const& detection);
+
+/// The runs to compare: the last of the level before and the newest that is slow; 0, 0: none.
+struct RunPair {
+    int good = 0, bad = 0;
+};
+[[nodiscard]] RunPair runs_to_compare(Detection const& detection);
+
+}  // namespace osora::db::analysis
