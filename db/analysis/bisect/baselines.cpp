@@ -1,0 +1,106 @@
+#include "db/analysis/bisect/baselines.hpp"
+
+#include "base/units.hpp"
+
+#include <fmt/format.h>
+#include <boost/math/distributions/students_t.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace osora::db::analysis {
+namespace {
+
+constexpr double kGapSigmas = 3;
+constexpr double kChance = 0.001;  // of a gap as large between equals
+constexpr double kPlainGap = 10;   // sigma
+constexpr int kExtension = 4;      // times baseline_trials, when it stays doubtful
+
+struct Gap {
+    Baselines levels;
+    Noise noise;
+    double error_s = 0, needed_s = 0;
+    bool is_real = false;
+};
+
+Gap read_gap(TrialRunner const& trials, Hybrid const& good, Hybrid const& bad) {
+    Gap gap;
+    auto& levels = gap.levels;
+    gap.noise = trials.noise();
+    levels.good = trials.level(good);
+    levels.bad = trials.level(bad);
+    levels.gap_s = levels.bad.value_s - levels.good.value_s;
+    levels.d = levels.gap_s / gap.noise.sigma_s;
+    gap.error_s = std::hypot(levels.good.error_s, levels.bad.error_s);
+    gap.needed_s =
+        std::max(trials.options().min_effect * levels.good.value_s, kGapSigmas * gap.noise.sigma_s);
+    boost::math::students_t const distribution(std::max(1.0, gap.noise.freedom));
+    double const chance = boost::math::quantile(boost::math::complement(distribution, kChance));
+    gap.is_real = levels.gap_s > chance * gap.error_s;
+    return gap;
+}
+
+bool agree(std::vector<double> const& samples, double sigma_s) {
+    auto const [least, most] = std::ranges::minmax(samples);
+    return most - least < 4 * sigma_s;
+}
+
+Baselines without_search(Gap const& gap, double min_effect) {
+    auto levels = gap.levels;
+    double const effect = levels.gap_s / levels.good.value_s;
+    auto const text = fmt::format("good takes {}, bad {}: {:+.1f} %, {:.1f} sigma",
+                                  format_seconds(levels.good.value_s),
+                                  format_seconds(levels.bad.value_s), 100 * effect, levels.d);
+    if (gap.is_real && effect >= min_effect) {
+        levels.verdict = BisectVerdict::below_resolution;
+        levels.reason = text + fmt::format("; parts of less than {:.0f} sigma cannot be told apart",
+                                           kGapSigmas);
+    } else {
+        levels.verdict = BisectVerdict::not_reproducible;
+        levels.reason =
+            text + (effect < min_effect ? fmt::format("; less than {:.1f} %", 100 * min_effect)
+                                        : std::string("; that may be chance"));
+    }
+    return levels;
+}
+
+}  // namespace
+
+Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms) {
+    auto const& options = trials.options();
+    Hybrid const good(atoms, false), bad(atoms, true);
+    for (int count = 0;; ++count) {
+        if (count >= 2) {
+            auto gap = read_gap(trials, good, bad);
+            double const sigma = gap.noise.sigma_s;
+            bool const is_plain = std::isfinite(options.sigma_s) && gap.levels.d >= kPlainGap &&
+                                  agree(trials.samples(good), sigma) &&
+                                  agree(trials.samples(bad), sigma);
+            bool const is_full = count >= options.baseline_trials;
+            bool const is_above = gap.levels.gap_s >= gap.needed_s && gap.is_real;
+            if (is_above && (is_full || (is_plain && count + 1 >= options.baseline_trials))) {
+                return gap.levels;
+            }
+            bool const is_below = gap.levels.gap_s + 2 * gap.error_s < gap.needed_s &&
+                                  (gap.is_real || gap.levels.gap_s < 2 * gap.error_s);
+            if ((is_full && is_below) || count >= kExtension * options.baseline_trials) {
+                return without_search(gap, options.min_effect);
+            }
+        }
+        // A drift in time favours neither.
+        std::array<Hybrid const*, 2> pair{&good, &bad};
+        if (count % 2 == 1) std::swap(pair[0], pair[1]);
+        for (auto const* each : pair) {
+            OSORA_TRY(bool const starts, trials.run(*each, TrialPhase::baseline));
+            if (!starts) {
+                return Error{Errc::cancelled,
+                             fmt::format("the {} run does not start, without a change",
+                                         each == &good ? "good" : "bad")};
+            }
+            trials.decide(each == &good ? "good" : "bad");
+        }
+    }
+}
+
+}  // namespace osora::db::analysis

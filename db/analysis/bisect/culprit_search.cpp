@@ -1,0 +1,149 @@
+#include "db/analysis/bisect/culprit_search.hpp"
+
+#include <algorithm>
+
+namespace osora::db::analysis {
+namespace {
+
+bool is_in(Hybrid const& hybrid, int atom) {
+    return hybrid[static_cast<std::size_t>(atom)];
+}
+
+/// Atoms that `top` has and `here` has not, most suspicious first.
+std::vector<int> between(Suspects const& suspects, Hybrid const& here, Hybrid const& top) {
+    std::vector<int> atoms;
+    for (int const atom : suspects.order) {
+        if (is_in(top, atom) && !is_in(here, atom)) atoms.push_back(atom);
+    }
+    return atoms;
+}
+
+/// On the way from a hybrid to a slower one.
+struct Climb {
+    Hybrid here;
+    Level level;                  // of here
+    std::vector<int> candidates;  // flipped in turn from here on
+    Level high;                   // with all of them flipped
+    bool is_whole = true;         // candidates are all up to the top, not only those before a rise
+};
+
+Path path_of(Suspects const& suspects, Climb const& now) {
+    Path path{now.here, {}, {}};
+    for (int const atom : now.candidates) {
+        path.steps.push_back({atom});
+        path.weights.push_back(suspects.weights[static_cast<std::size_t>(atom)]);
+    }
+    return path;
+}
+
+/// True: what was found is as slow as the top.
+Result<bool> step_up(Search search, Rise const& rise, Climb& now) {
+    now.here = flip(now.here, {rise.group}, true);
+    search.phase = TrialPhase::sufficiency;
+    OSORA_TRY(auto const place, place_of(search, now.here, now.level, now.high));
+    if (place == Place::high && now.is_whole) return true;
+    if (place == Place::low || place == Place::does_not_start) {
+        // Nothing without atoms before it on the path: the path up to it has its partners.
+        now.candidates = rise.earlier;
+        now.high = rise.after;
+        now.is_whole = false;
+    } else {
+        now.level = search.trials.level(now.here);
+        now.is_whole = true;
+        now.candidates.clear();
+    }
+    return false;
+}
+
+/// Finds what lifts `base` to `top`, both with a known level, and adds it to `found`.
+Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const& top, Climb now,
+                   Groups& found) {
+    auto& trials = search.trials;
+    while (true) {
+        if (now.is_whole) {
+            now.candidates = between(suspects, now.here, top);
+            now.high = trials.level(top);
+        }
+        OSORA_TRY(auto const rise, find_rise(search, path_of(suspects, now), now.level, now.high));
+        if (!rise) {
+            if (now.is_whole) break;
+            now.is_whole = true;  // no partner before it: look everywhere
+            continue;
+        }
+        found.push_back(rise->group);
+        OSORA_TRY(bool const is_done, step_up(search, *rise, now));
+        if (is_done) break;
+    }
+    return boost::system::in_place_value;
+}
+
+}  // namespace
+
+Hybrid flip(Hybrid hybrid, Groups const& groups, bool value) {
+    for (auto const& group : groups) {
+        for (int const atom : group) hybrid[static_cast<std::size_t>(atom)] = value;
+    }
+    return hybrid;
+}
+
+Result<void> find_sufficient(Search const& search, Suspects const& suspects, Groups& found) {
+    auto& trials = search.trials;
+    Hybrid const good(suspects.order.size(), false), bad(suspects.order.size(), true);
+    Climb start;
+    start.here = flip(good, found, true);
+    if (!found.empty()) {
+        Search again = search;
+        again.phase = TrialPhase::sufficiency;
+        OSORA_TRY(auto const place,
+                  place_of(again, start.here, trials.level(good), trials.level(bad)));
+        if (place == Place::high || place == Place::does_not_start) {
+            return boost::system::in_place_value;
+        }
+    }
+    start.level = trials.level(start.here);
+    return climb(search, suspects, bad, start, found);
+}
+
+Result<void> find_redundant(Search const& search, Suspects const& suspects, Groups& found) {
+    auto& trials = search.trials;
+    Hybrid const good(suspects.order.size(), false), bad(suspects.order.size(), true);
+    Search check = search;
+    check.phase = TrialPhase::necessity;
+    for (std::size_t before = 0; before < found.size();) {
+        before = found.size();
+        Hybrid const rest = flip(bad, found, false);
+        Level const low = trials.level(good);
+        OSORA_TRY(auto const place, place_of(check, rest, low, trials.level(bad)));
+        if (place == Place::low || place == Place::does_not_start) break;
+        Climb start;
+        start.here = good;
+        start.level = low;
+        OSORA_TRY_VOID(climb(search, suspects, rest, start, found));
+    }
+    return boost::system::in_place_value;
+}
+
+Result<void> drop_innocent(Search search, std::size_t atoms, Groups& found) {
+    auto& trials = search.trials;
+    search.phase = TrialPhase::minimality;
+    Hybrid const good(atoms, false), bad(atoms, true);
+    for (std::size_t i = 0; i < found.size() && found.size() > 1;) {
+        Groups others = found;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+        Level const low = trials.level(good), high = trials.level(bad);
+        OSORA_TRY(auto const added, place_of(search, flip(good, others, true), low, high));
+        bool is_needed = added != Place::high;
+        if (!is_needed) {
+            OSORA_TRY(auto const left, place_of(search, flip(bad, others, false), low, high));
+            is_needed = left != Place::low;
+        }
+        if (is_needed) {
+            i += 1;
+        } else {
+            found = std::move(others);
+        }
+    }
+    return boost::system::in_place_value;
+}
+
+}  // namespace osora::db::analysis
