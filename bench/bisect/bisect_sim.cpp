@@ -26,7 +26,7 @@ constexpr int kHistoryRuns = 20;
 struct Options {
     std::string cause = "single", sigma = "history";
     SimulatedPair pair;
-    int repeats = 300, trials_max = 120;
+    int repeats = 300, trials_max = 120, show = -1;
     bool as_json = false;
 };
 
@@ -43,6 +43,33 @@ std::vector<int> found_by(db::analysis::BisectResult const& result) {
     }
     std::ranges::sort(found);
     return found;
+}
+
+std::string names_of(std::vector<bool> const& flipped) {
+    std::string text;
+    int const count = static_cast<int>(std::ranges::count(flipped, true));
+    bool const is_most = 2 * count > static_cast<int>(flipped.size());
+    for (std::size_t i = 0; i < flipped.size(); ++i) {
+        if (flipped[i] != is_most) text += fmt::format(" {}", i);
+    }
+    return is_most ? "all" + (text.empty() ? "" : " but" + text) : text;
+}
+
+void show(db::analysis::BisectResult const& result, SimulatedRuns const& runs) {
+    for (auto const& [trial, outcome, decision] : result.trials) {
+        auto const phase = boost::describe::enum_to_string(trial.phase, "?");
+        double const sigmas = (outcome.value_s - kSimulatedGoodS) / kSimulatedSigmaS;
+        fmt::print("{:3} {:12} {:7.1f} sigma  {:16} {}\n", trial.seq, phase, sigmas, decision,
+                   names_of(trial.flipped));
+    }
+    fmt::print("{}: found", boost::describe::enum_to_string(result.verdict, "?"));
+    for (int const each : found_by(result)) fmt::print(" {}", each);
+    fmt::print("; culprits");
+    for (int const each : runs.culprits()) fmt::print(" {}", each);
+    fmt::print("; p {:.4f}, added {:.2f}, removed {:.2f} of a gap of {:.2f} s\n", result.proof.p,
+               result.proof.added.value_s, result.proof.removed.value_s,
+               result.bad_s - result.good_s);
+    for (auto const& reason : result.reasons) fmt::print("{}\n", reason);
 }
 
 void search_once(Options const& options, int repeat, Tally& tally) {
@@ -62,10 +89,12 @@ void search_once(Options const& options, int repeat, Tally& tally) {
             outcome.value_s = runs.run_s(trial.flipped);
             return Result<db::analysis::TrialOutcome>(outcome);
         }).value();
+    if (options.show == repeat) show(result, runs);
     bool const is_exact = found_by(result) == runs.culprits();
     bool const is_proved = result.verdict == BisectVerdict::proved;
     tally.trials.push_back(static_cast<double>(result.trials.size()));
     tally.verdicts[result.verdict] += 1;
+    if (getenv("FAILS") && !(is_exact && is_proved)) fmt::print(stderr, "{} ", repeat);
     tally.exact += is_exact;
     tally.proved += is_exact && is_proved;
     if (!is_proved) return;
@@ -120,6 +149,7 @@ int run(Options options) {
     Tally tally;
     for (int i = 0; i < options.repeats; ++i) search_once(options, i, tally);
     auto const figures = report(options, tally);
+    if (options.show >= 0) return 0;
     if (options.as_json) {
         fmt::print("{}\n", json::serialize(figures));
         return 0;
@@ -159,6 +189,7 @@ int main(int argc, char** argv) {
     app.add_option("--trials-max", options.trials_max, "limit of one search")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
+    app.add_option("--show", options.show, "print the trials of this repeat, from 0");
     app.add_flag("--json", options.as_json, "one JSON object");
     CLI11_PARSE(app, argc, argv);
     return osora::bench::run(options);

@@ -41,11 +41,6 @@ Gap read_gap(TrialRunner const& trials, Hybrid const& good, Hybrid const& bad) {
     return gap;
 }
 
-bool agree(std::vector<double> const& samples, double sigma_s) {
-    auto const [least, most] = std::ranges::minmax(samples);
-    return most - least < 4 * sigma_s;
-}
-
 Baselines without_search(Gap const& gap, double min_effect) {
     auto levels = gap.levels;
     double const effect = levels.gap_s / levels.good.value_s;
@@ -65,41 +60,42 @@ Baselines without_search(Gap const& gap, double min_effect) {
     return levels;
 }
 
+/// One more trial of good and one of bad, in an order that lets a drift in time favour neither.
+Result<void> run_pair(TrialRunner& trials, int count, Hybrid const& good, Hybrid const& bad) {
+    std::array<Hybrid const*, 2> pair{&good, &bad};
+    if (count % 2 == 1) std::swap(pair[0], pair[1]);
+    for (auto const* each : pair) {
+        OSORA_TRY(bool const starts, trials.run(*each, TrialPhase::baseline));
+        std::string_view const name = each == &good ? "good" : "bad";
+        if (!starts) {
+            return Error{Errc::cancelled, fmt::format("the {} run does not start as it was", name)};
+        }
+        trials.decide(std::string(name));
+    }
+    return boost::system::in_place_value;
+}
+
 }  // namespace
 
 Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms) {
     auto const& options = trials.options();
     Hybrid const good(atoms, false), bad(atoms, true);
-    for (int count = 0;; ++count) {
-        if (count >= 2) {
-            auto gap = read_gap(trials, good, bad);
-            double const sigma = gap.noise.sigma_s;
-            bool const is_plain = std::isfinite(options.sigma_s) && gap.levels.d >= kPlainGap &&
-                                  agree(trials.samples(good), sigma) &&
-                                  agree(trials.samples(bad), sigma);
-            bool const is_full = count >= options.baseline_trials;
-            bool const is_above = gap.levels.gap_s >= gap.needed_s && gap.is_real;
-            if (is_above && (is_full || (is_plain && count + 1 >= options.baseline_trials))) {
-                return gap.levels;
-            }
-            bool const is_below = gap.levels.gap_s + 2 * gap.error_s < gap.needed_s &&
-                                  (gap.is_real || gap.levels.gap_s < 2 * gap.error_s);
-            if ((is_full && is_below) || count >= kExtension * options.baseline_trials) {
-                return without_search(gap, options.min_effect);
-            }
-        }
-        // A drift in time favours neither.
-        std::array<Hybrid const*, 2> pair{&good, &bad};
-        if (count % 2 == 1) std::swap(pair[0], pair[1]);
-        for (auto const* each : pair) {
-            OSORA_TRY(bool const starts, trials.run(*each, TrialPhase::baseline));
-            if (!starts) {
-                return Error{Errc::cancelled,
-                             fmt::format("the {} run does not start, without a change",
-                                         each == &good ? "good" : "bad")};
-            }
-            trials.decide(each == &good ? "good" : "bad");
-        }
+    OSORA_TRY_VOID(run_pair(trials, 0, good, bad));
+    for (int count = 1;; ++count) {
+        OSORA_TRY_VOID(run_pair(trials, count, good, bad));
+        auto const gap = read_gap(trials, good, bad);
+        auto const& levels = gap.levels;
+        int const missing = options.baseline_trials - trials.count(good);
+        bool const are_steady = is_steady(trials.samples(good), gap.noise.sigma_s) &&
+                               is_steady(trials.samples(bad), gap.noise.sigma_s);
+        bool const is_plain = std::isfinite(options.sigma_s) && levels.d >= kPlainGap;
+        bool const is_above = levels.gap_s >= gap.needed_s && gap.is_real && are_steady;
+        if (is_above && (missing <= 0 || (is_plain && missing == 1))) return levels;
+        bool const is_below = levels.gap_s + 2 * gap.error_s < gap.needed_s &&
+                              (gap.is_real || levels.gap_s < 2 * gap.error_s);
+        bool const is_late = trials.count(good) >= kExtension * options.baseline_trials;
+        if (is_late && levels.gap_s >= gap.needed_s && gap.is_real) return levels;
+        if ((missing <= 0 && is_below) || is_late) return without_search(gap, options.min_effect);
     }
 }
 

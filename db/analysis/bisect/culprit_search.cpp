@@ -5,6 +5,9 @@
 namespace osora::db::analysis {
 namespace {
 
+// What is left of the gap is measured against at least as many trials.
+constexpr int kTopTrials = 3;
+
 bool is_in(Hybrid const& hybrid, int atom) {
     return hybrid[static_cast<std::size_t>(atom)];
 }
@@ -37,22 +40,28 @@ Path path_of(Suspects const& suspects, Climb const& now) {
 }
 
 /// True: what was found is as slow as the top.
-Result<bool> step_up(Search search, Rise const& rise, Climb& now) {
+Result<bool> step_up(Search search, Rise const& rise, Hybrid const& top, Climb& now) {
     now.here = flip(now.here, {rise.group}, true);
     search.phase = TrialPhase::sufficiency;
     OSORA_TRY(auto const place, place_of(search, now.here, now.level, now.high));
-    if (place == Place::high && now.is_whole) return true;
     if (place == Place::low || place == Place::does_not_start) {
         // Nothing without atoms before it on the path: the path up to it has its partners.
         now.candidates = rise.earlier;
         now.high = rise.after;
         now.is_whole = false;
-    } else {
-        now.level = search.trials.level(now.here);
-        now.is_whole = true;
-        now.candidates.clear();
+        return false;
     }
-    return false;
+    OSORA_TRY(auto const in_whole, place_of(search, now.here, now.level, search.trials.level(top)));
+    if (in_whole == Place::high) return true;
+    while (search.trials.count(top) < kTopTrials) {
+        OSORA_TRY(bool const starts, search.trials.run(top, search.phase));
+        if (!starts) break;
+        search.trials.decide("repeat");
+    }
+    OSORA_TRY(bool const is_part, is_apart(search, now.here, top));
+    now.level = search.trials.level(now.here);
+    now.is_whole = true;
+    return !is_part;
 }
 
 /// Finds what lifts `base` to `top`, both with a known level, and adds it to `found`.
@@ -71,10 +80,30 @@ Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const&
             continue;
         }
         found.push_back(rise->group);
-        OSORA_TRY(bool const is_done, step_up(search, *rise, now));
+        OSORA_TRY(bool const is_done, step_up(search, *rise, top, now));
         if (is_done) break;
     }
     return boost::system::in_place_value;
+}
+
+/// Levels of good + found and bad - found, where they are apart from the other baseline.
+struct Ends {
+    Level with, without;
+};
+
+Ends ends_of(Search const& search, Level const& low, Level const& high, Groups const& found) {
+    auto& trials = search.trials;
+    std::size_t const atoms = trials.records().front().trial.flipped.size();
+    Ends ends{high, low};
+    Hybrid const with = flip(Hybrid(atoms, false), found, true);
+    Hybrid const without = flip(Hybrid(atoms, true), found, false);
+    double const middle = (low.value_s + high.value_s) / 2;
+    if (trials.count(with) > 0 && trials.level(with).value_s > middle)
+        ends.with = trials.level(with);
+    if (trials.count(without) > 0 && trials.level(without).value_s < middle) {
+        ends.without = trials.level(without);
+    }
+    return ends;
 }
 
 }  // namespace
@@ -115,9 +144,11 @@ Result<void> find_redundant(Search const& search, Suspects const& suspects, Grou
         Level const low = trials.level(good);
         OSORA_TRY(auto const place, place_of(check, rest, low, trials.level(bad)));
         if (place == Place::low || place == Place::does_not_start) break;
+        OSORA_TRY(bool const is_slow, is_apart(check, good, rest));
+        if (!is_slow) break;
         Climb start;
         start.here = good;
-        start.level = low;
+        start.level = trials.level(good);
         OSORA_TRY_VOID(climb(search, suspects, rest, start, found));
     }
     return boost::system::in_place_value;
@@ -131,10 +162,12 @@ Result<void> drop_innocent(Search search, std::size_t atoms, Groups& found) {
         Groups others = found;
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
         Level const low = trials.level(good), high = trials.level(bad);
-        OSORA_TRY(auto const added, place_of(search, flip(good, others, true), low, high));
+        Ends const ends = ends_of(search, low, high, found);
+        OSORA_TRY(auto const added, place_of(search, flip(good, others, true), low, ends.with));
         bool is_needed = added != Place::high;
         if (!is_needed) {
-            OSORA_TRY(auto const left, place_of(search, flip(bad, others, false), low, high));
+            OSORA_TRY(auto const left,
+                      place_of(search, flip(bad, others, false), ends.without, high));
             is_needed = left != Place::low;
         }
         if (is_needed) {

@@ -104,6 +104,16 @@ bool is_odd(double sample, Level const& low, Level const& high, double sigma_s) 
     return far(low) && far(high);
 }
 
+bool is_steady(std::span<double const> samples, double sigma_s) {
+    double const limit = kOddSigmas * sigma_s;
+    if (samples.size() < 2) return true;
+    if (samples.size() == 2) return std::abs(samples[0] - samples[1]) < limit;
+    double const middle = median({samples.begin(), samples.end()});
+    auto const near = std::ranges::count_if(
+        samples, [&](double each) { return std::abs(each - middle) < limit; });
+    return 2 * near >= std::ssize(samples) + 2;
+}
+
 double resolution_s(double gap_s, double sigma_s, int trials) {
     return std::max(kPartOfGap * gap_s, 2.5 * sigma_s * std::sqrt(2.0 / trials));
 }

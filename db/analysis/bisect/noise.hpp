@@ -41,6 +41,10 @@ struct Belief {
 /// than that from both.
 [[nodiscard]] bool is_odd(double sample, Level const& low, Level const& high, double sigma_s);
 
+/// True when the samples near the median outnumber the others by two (two samples: when they are
+/// near each other): one odd run of three may be the exception, or the first of the many.
+[[nodiscard]] bool is_steady(std::span<double const> samples, double sigma_s);
+
 /// Smallest part of the gap that is told from nothing: `kPartOfGap` of it or what `trials` of
 /// either side resolve.
 [[nodiscard]] double resolution_s(double gap_s, double sigma_s, int trials);

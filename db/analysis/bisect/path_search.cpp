@@ -11,6 +11,7 @@ namespace {
 constexpr double kWrongHalf = 0.01;  // chance of the wrong half that ends the sampling
 constexpr double kSurePlace = 0.95;
 constexpr int kTrialsMax = 6;
+constexpr double kApartErrors = 3;
 
 struct Ends {
     Level low, high;
@@ -150,6 +151,25 @@ Result<Place> place_of(Search const& search, Hybrid const& hybrid, Level const& 
     return odds->high > odds->low ? Place::high : Place::low;
 }
 
+Result<bool> is_apart(Search const& search, Hybrid const& faster, Hybrid const& slower) {
+    auto& trials = search.trials;
+    while (true) {
+        auto const low = trials.level(faster), high = trials.level(slower);
+        double const gap = high.value_s - low.value_s;
+        double const error = std::hypot(low.error_s, high.error_s);
+        double const needed = resolution_s(search.gap_s, trials.noise().sigma_s, kTrialsMax / 2);
+        auto const& fewer = trials.count(slower) < trials.count(faster) ? slower : faster;
+        double const sigma = trials.noise().sigma_s;
+        bool const is_sure = std::abs(gap - needed / 2) > kApartErrors * error &&
+                             is_steady(trials.samples(faster), sigma) &&
+                             is_steady(trials.samples(slower), sigma);
+        if (is_sure || trials.count(fewer) >= kTrialsMax) return gap >= needed;
+        OSORA_TRY(bool const starts, trials.run(fewer, search.phase));
+        if (!starts) return gap >= needed;
+        trials.decide("repeat");
+    }
+}
+
 Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level const& low,
                                       Level const& high) {
     if (path.steps.empty()) return std::nullopt;
@@ -170,6 +190,9 @@ Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level con
         auto const& step = path.steps[static_cast<std::size_t>(i)];
         into.insert(into.end(), step.begin(), step.end());
     }
+    OSORA_TRY(bool const is_real,
+              is_apart(search, path.hybrid(segment.first), path.hybrid(segment.last)));
+    if (!is_real) return std::nullopt;
     if (!path.is_ordered) {
         OSORA_TRY_VOID(narrow(search, path.hybrid(segment.first), segment, rise.group));
     }

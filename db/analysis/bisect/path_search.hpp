@@ -17,6 +17,11 @@ struct Search {
     TrialPhase phase = TrialPhase::search;
 };
 
+/// Whether `slower` is slower than `faster` by more than the resolution. Both are tried again until
+/// that is sure, as a level that is off by chance would send the search after a gap that is none.
+[[nodiscard]] Result<bool> is_apart(Search const& search, Hybrid const& faster,
+                                    Hybrid const& slower);
+
 /// Each step flips a group of atoms: of more than one where hybrids between do not start.
 struct Path {
     Hybrid base;
