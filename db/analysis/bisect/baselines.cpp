@@ -87,11 +87,11 @@ Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms) {
         auto const& levels = gap.levels;
         int const missing = options.baseline_trials - trials.count(good);
         bool const are_steady = is_steady(trials.samples(good), gap.noise.sigma_s) &&
-                               is_steady(trials.samples(bad), gap.noise.sigma_s);
+                                is_steady(trials.samples(bad), gap.noise.sigma_s);
         bool const is_plain = std::isfinite(options.sigma_s) && levels.d >= kPlainGap;
         bool const is_above = levels.gap_s >= gap.needed_s && gap.is_real && are_steady;
         if (is_above && (missing <= 0 || (is_plain && missing == 1))) return levels;
-        bool const is_below = levels.gap_s + 2 * gap.error_s < gap.needed_s &&
+        bool const is_below = are_steady && levels.gap_s + 2 * gap.error_s < gap.needed_s &&
                               (gap.is_real || levels.gap_s < 2 * gap.error_s);
         bool const is_late = trials.count(good) >= kExtension * options.baseline_trials;
         if (is_late && levels.gap_s >= gap.needed_s && gap.is_real) return levels;

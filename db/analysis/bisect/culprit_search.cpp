@@ -7,6 +7,9 @@ namespace {
 
 // What is left of the gap is measured against at least as many trials.
 constexpr int kTopTrials = 3;
+// What a single odd run would explain as well is believed from as many on.
+constexpr int kDoubtTrials = 2;
+constexpr int kAgainMax = 3;
 
 bool is_in(Hybrid const& hybrid, int atom) {
     return hybrid[static_cast<std::size_t>(atom)];
@@ -39,35 +42,46 @@ Path path_of(Suspects const& suspects, Climb const& now) {
     return path;
 }
 
-/// True: what was found is as slow as the top.
-Result<bool> step_up(Search search, Rise const& rise, Hybrid const& top, Climb& now) {
+enum class Step { up, again, done };
+
+/// The rise was one odd run, or partners have to be looked for among the atoms before it.
+Result<Step> without_effect(Search const& search, Rise const& rise, Climb& now, Groups& found) {
+    Hybrid const faster = flip(now.here, {rise.earlier}, true);
+    OSORA_TRY(bool const is_real,
+              is_apart(search, faster, flip(faster, {rise.group}, true), kDoubtTrials));
+    if (!is_real) return Step::again;
+    found.push_back(rise.group);
     now.here = flip(now.here, {rise.group}, true);
+    now.candidates = rise.earlier;
+    now.high = rise.after;
+    now.is_whole = false;
+    return Step::up;
+}
+
+/// What the found atoms do without those before them on the path.
+Result<Step> step_up(Search search, Rise const& rise, Hybrid const& top, Climb& now,
+                     Groups& found) {
     search.phase = TrialPhase::sufficiency;
-    OSORA_TRY(auto const place, place_of(search, now.here, now.level, now.high));
+    Hybrid const next = flip(now.here, {rise.group}, true);
+    OSORA_TRY(auto const place, place_of(search, next, now.level, now.high));
     if (place == Place::low || place == Place::does_not_start) {
-        // Nothing without atoms before it on the path: the path up to it has its partners.
-        now.candidates = rise.earlier;
-        now.high = rise.after;
-        now.is_whole = false;
-        return false;
+        return without_effect(search, rise, now, found);
     }
-    OSORA_TRY(auto const in_whole, place_of(search, now.here, now.level, search.trials.level(top)));
-    if (in_whole == Place::high) return true;
-    while (search.trials.count(top) < kTopTrials) {
-        OSORA_TRY(bool const starts, search.trials.run(top, search.phase));
-        if (!starts) break;
-        search.trials.decide("repeat");
-    }
-    OSORA_TRY(bool const is_part, is_apart(search, now.here, top));
-    now.level = search.trials.level(now.here);
+    found.push_back(rise.group);
+    now.here = next;
+    OSORA_TRY(auto const in_whole, place_of(search, next, now.level, search.trials.level(top)));
+    if (in_whole == Place::high) return Step::done;
+    OSORA_TRY(bool const is_part, is_apart(search, next, top, kTopTrials));
+    now.level = search.trials.level(next);
     now.is_whole = true;
-    return !is_part;
+    return is_part ? Step::up : Step::done;
 }
 
 /// Finds what lifts `base` to `top`, both with a known level, and adds it to `found`.
 Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const& top, Climb now,
                    Groups& found) {
     auto& trials = search.trials;
+    int again = 0;
     while (true) {
         if (now.is_whole) {
             now.candidates = between(suspects, now.here, top);
@@ -79,9 +93,8 @@ Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const&
             now.is_whole = true;  // no partner before it: look everywhere
             continue;
         }
-        found.push_back(rise->group);
-        OSORA_TRY(bool const is_done, step_up(search, *rise, top, now));
-        if (is_done) break;
+        OSORA_TRY(auto const step, step_up(search, *rise, top, now, found));
+        if (step == Step::done || (step == Step::again && ++again > kAgainMax)) break;
     }
     return boost::system::in_place_value;
 }
@@ -144,7 +157,7 @@ Result<void> find_redundant(Search const& search, Suspects const& suspects, Grou
         Level const low = trials.level(good);
         OSORA_TRY(auto const place, place_of(check, rest, low, trials.level(bad)));
         if (place == Place::low || place == Place::does_not_start) break;
-        OSORA_TRY(bool const is_slow, is_apart(check, good, rest));
+        OSORA_TRY(bool const is_slow, is_apart(check, good, rest, kDoubtTrials));
         if (!is_slow) break;
         Climb start;
         start.here = good;

@@ -151,13 +151,19 @@ Result<Place> place_of(Search const& search, Hybrid const& hybrid, Level const& 
     return odds->high > odds->low ? Place::high : Place::low;
 }
 
-Result<bool> is_apart(Search const& search, Hybrid const& faster, Hybrid const& slower) {
+Result<bool> is_apart(Search const& search, Hybrid const& faster, Hybrid const& slower,
+                      int samples_min) {
     auto& trials = search.trials;
+    while (trials.count(slower) < samples_min) {
+        OSORA_TRY(bool const starts, trials.run(slower, search.phase));
+        if (!starts) return false;
+        trials.decide("repeat");
+    }
     while (true) {
         auto const low = trials.level(faster), high = trials.level(slower);
         double const gap = high.value_s - low.value_s;
         double const error = std::hypot(low.error_s, high.error_s);
-        double const needed = resolution_s(search.gap_s, trials.noise().sigma_s, kTrialsMax / 2);
+        double const needed = resolution_s(search.gap_s, trials.noise().sigma_s, kTrialsMax);
         auto const& fewer = trials.count(slower) < trials.count(faster) ? slower : faster;
         double const sigma = trials.noise().sigma_s;
         bool const is_sure = std::abs(gap - needed / 2) > kApartErrors * error &&
@@ -176,7 +182,8 @@ Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level con
     Segment segment{0, static_cast<int>(path.steps.size()), low, high};
     while (true) {
         double const gap = segment.after.value_s - segment.before.value_s;
-        if (gap < resolution_s(search.gap_s, search.trials.noise().sigma_s, 3)) return std::nullopt;
+        if (gap < resolution_s(search.gap_s, search.trials.noise().sigma_s, kTrialsMax))
+            return std::nullopt;
         if (segment.last - segment.first < 2) break;
         OSORA_TRY(bool const has_moved, halve(search, path, segment));
         if (has_moved) continue;

@@ -18,9 +18,10 @@ struct Search {
 };
 
 /// Whether `slower` is slower than `faster` by more than the resolution. Both are tried again until
-/// that is sure, as a level that is off by chance would send the search after a gap that is none.
+/// that is sure, as a level that is off by chance would send the search after a gap that is none;
+/// `slower` at least `samples_min` times in all.
 [[nodiscard]] Result<bool> is_apart(Search const& search, Hybrid const& faster,
-                                    Hybrid const& slower);
+                                    Hybrid const& slower, int samples_min = 1);
 
 /// Each step flips a group of atoms: of more than one where hybrids between do not start.
 struct Path {
