@@ -94,7 +94,6 @@ void search_once(Options const& options, int repeat, Tally& tally) {
     bool const is_proved = result.verdict == BisectVerdict::proved;
     tally.trials.push_back(static_cast<double>(result.trials.size()));
     tally.verdicts[result.verdict] += 1;
-    if (getenv("FAILS") && !(is_exact && is_proved)) fmt::print(stderr, "{} ", repeat);
     tally.exact += is_exact;
     tally.proved += is_exact && is_proved;
     if (!is_proved) return;

@@ -66,14 +66,14 @@ BisectVerdict verdict_of(Proof const& proof, double gap_s, bool is_stopped) {
 }  // namespace
 
 bool is_complete(Proof const& proof) {
-    return proof.sufficient && proof.necessary && proof.p <= kProvedP;
+    return proof.sufficient && proof.necessary && proof.p <= proved_p(proof);
 }
 
 bool is_main_part(Proof const& proof, double gap_s) {
     auto const is_main = [&](Effect const& effect) {
         return effect.value_s >= gap_s / 2 && effect.low_s > 0;
     };
-    return proof.p <= kProvedP && is_main(proof.added) && is_main(proof.removed);
+    return proof.p <= proved_p(proof) && is_main(proof.added) && is_main(proof.removed);
 }
 
 void conclude(TrialRunner const& trials, std::size_t atoms, Groups const& found,

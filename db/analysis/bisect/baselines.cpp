@@ -13,15 +13,17 @@ namespace osora::db::analysis {
 namespace {
 
 constexpr double kGapSigmas = 3;
-constexpr double kChance = 0.001;  // of a gap as large between equals
-constexpr double kPlainGap = 10;   // sigma
-constexpr int kExtension = 4;      // times baseline_trials, when it stays doubtful
+// Of a gap as large between equals: to search it, and to call it real but too small.
+constexpr double kSearchChance = 0.0003, kRealChance = 0.002;
+constexpr double kSureErrors = 2.5;  // standard errors below what is needed
+constexpr double kPlainGap = 10;     // sigma
+constexpr int kExtension = 4;        // times baseline_trials, when it stays doubtful
 
 struct Gap {
     Baselines levels;
     Noise noise;
     double error_s = 0, needed_s = 0;
-    bool is_real = false;
+    bool is_real = false, is_certain = false;
 };
 
 Gap read_gap(TrialRunner const& trials, Hybrid const& good, Hybrid const& bad) {
@@ -36,8 +38,12 @@ Gap read_gap(TrialRunner const& trials, Hybrid const& good, Hybrid const& bad) {
     gap.needed_s =
         std::max(trials.options().min_effect * levels.good.value_s, kGapSigmas * gap.noise.sigma_s);
     boost::math::students_t const distribution(std::max(1.0, gap.noise.freedom));
-    double const chance = boost::math::quantile(boost::math::complement(distribution, kChance));
-    gap.is_real = levels.gap_s > chance * gap.error_s;
+    auto const exceeds = [&](double chance) {
+        auto const errors = boost::math::quantile(boost::math::complement(distribution, chance));
+        return levels.gap_s > errors * gap.error_s;
+    };
+    gap.is_real = exceeds(kRealChance);
+    gap.is_certain = exceeds(kSearchChance);
     return gap;
 }
 
@@ -89,12 +95,13 @@ Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms) {
         bool const are_steady = is_steady(trials.samples(good), gap.noise.sigma_s) &&
                                 is_steady(trials.samples(bad), gap.noise.sigma_s);
         bool const is_plain = std::isfinite(options.sigma_s) && levels.d >= kPlainGap;
-        bool const is_above = levels.gap_s >= gap.needed_s && gap.is_real && are_steady;
+        bool const is_above = levels.gap_s >= gap.needed_s && gap.is_certain && are_steady;
         if (is_above && (missing <= 0 || (is_plain && missing == 1))) return levels;
-        bool const is_below = are_steady && levels.gap_s + 2 * gap.error_s < gap.needed_s &&
-                              (gap.is_real || levels.gap_s < 2 * gap.error_s);
+        bool const is_below = are_steady &&
+                              levels.gap_s + kSureErrors * gap.error_s < gap.needed_s &&
+                              (gap.is_real || levels.gap_s < kSureErrors * gap.error_s);
         bool const is_late = trials.count(good) >= kExtension * options.baseline_trials;
-        if (is_late && levels.gap_s >= gap.needed_s && gap.is_real) return levels;
+        if (is_late && levels.gap_s >= gap.needed_s && gap.is_certain) return levels;
         if ((missing <= 0 && is_below) || is_late) return without_search(gap, options.min_effect);
     }
 }

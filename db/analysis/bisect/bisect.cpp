@@ -81,7 +81,7 @@ private:
         OSORA_TRY_VOID(proof.run());
         result_.proof = proof.evaluate(++looks_);
         bool const is_short = result_.proof.blocks <= kShortProof;
-        bool const is_near = result_.proof.p <= kProvedP && is_main_part(result_.proof, gap_s_);
+        bool const is_near = is_main_part(result_.proof, gap_s_);
         if (is_complete(result_.proof) || !is_short || !is_near)
             return boost::system::in_place_value;
         proof.extend();  // one odd run of three moves a median

@@ -14,7 +14,8 @@ namespace osora::db::analysis {
 namespace {
 
 constexpr int kBlocksMin = 3, kBlocksMax = 12;
-constexpr int kDirectBlocksMin = 5;  // 2^-5 < kProvedP, with one pair a block
+constexpr int kDirectBlocksMin = 5;  // 2^-5 < 0.05, with one pair a block
+constexpr int kManyBlocks = 6;
 constexpr double kToleranceSigmas = 3;
 constexpr double kMovedSigmas = 5;
 
@@ -33,6 +34,10 @@ int blocks_needed(double d) {
     return std::clamp(static_cast<int>(std::ceil(139 / (d * d))), kBlocksMin, kBlocksMax);
 }
 
+double proved_p(Proof const& proof) {
+    return proof.blocks < kManyBlocks ? 0.05 : 0.01;
+}
+
 BlockProof::BlockProof(TrialRunner& trials, Comparison comparison, double gap_s)
     : trials_(trials),
       hybrids_{std::move(comparison.good), std::move(comparison.more), std::move(comparison.less),
@@ -44,10 +49,12 @@ BlockProof::BlockProof(TrialRunner& trials, Comparison comparison, double gap_s)
     bool const has_one_pair = is_direct_ || trials.does_not_start(hybrids_[kMore]) ||
                               trials.does_not_start(hybrids_[kLess]);
     if (has_one_pair) blocks_ = std::max(blocks_, kDirectBlocksMin);
-    for (std::size_t const side : {kMore, kLess}) {
+    if (d >= kReuseFrom) return;
+    for (std::size_t side = 0; side < kSides; ++side) {
         bool const is_baseline =
             hybrids_[side] == hybrids_[kBad] || hybrids_[side] == hybrids_[kGood];
-        if (d < kReuseFrom && !is_baseline) skipped_[side] = trials.count(hybrids_[side]);
+        int const reused = is_baseline ? blocks_ / 2 : 0;
+        skipped_[side] = std::max(0, trials_.count(hybrids_[side]) - reused);
     }
 }
 

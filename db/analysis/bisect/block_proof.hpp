@@ -17,13 +17,16 @@ struct Comparison {
 };
 
 inline constexpr double kReuseFrom = 10;  // sigma
-inline constexpr double kProvedP = 0.05;
+
+/// Largest p that proves: 0.05, and 0.01 where runs repeat badly, which have the blocks for it.
+[[nodiscard]] double proved_p(Proof const& proof);
 
 /// Blocks that a proof takes: 3 from d = 10 on, more where runs repeat worse.
 [[nodiscard]] int blocks_needed(double d);
 
-/// Baselines count in the first blocks. Trials of `more` and `less` from the search do only where
-/// the gap is kReuseFrom sigma or more: there, having been picked cannot have made them.
+/// Baselines count in the first blocks, in half of them at most below kReuseFrom. Trials of `more`
+/// and `less` from the search count only from kReuseFrom on: there, having been picked cannot have
+/// made them.
 class BlockProof {
 public:
     BlockProof(TrialRunner& trials, Comparison comparison, double gap_s);
