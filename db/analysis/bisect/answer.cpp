@@ -76,18 +76,22 @@ bool is_main_part(Proof const& proof, double gap_s) {
     return proof.p <= proved_p(proof) && is_main(proof.added) && is_main(proof.removed);
 }
 
-void conclude(TrialRunner const& trials, std::size_t atoms, Groups const& found,
-              BisectResult& result) {
-    bool const is_stopped = result.verdict == BisectVerdict::undecided;
+bool fill_levels(TrialRunner const& trials, std::size_t atoms, BisectResult& result) {
     result.trials = trials.records();
     result.cost_gpu_s = trials.cost_gpu_s();
     Hybrid const good(atoms, false), bad(atoms, true);
-    if (trials.count(good) == 0 || trials.count(bad) == 0) return;
+    if (trials.count(good) == 0 || trials.count(bad) == 0) return false;
     result.good_s = trials.level(good).value_s;
     result.bad_s = trials.level(bad).value_s;
     result.sigma_s = trials.noise().sigma_s;
-    double const gap = result.bad_s - result.good_s;
-    result.d = gap / result.sigma_s;
+    result.d = (result.bad_s - result.good_s) / result.sigma_s;
+    return true;
+}
+
+void conclude(TrialRunner const& trials, std::size_t atoms, Groups const& found,
+              BisectResult& result) {
+    bool const is_stopped = result.verdict == BisectVerdict::undecided;
+    double const gap = fill_levels(trials, atoms, result) ? result.bad_s - result.good_s : 0;
     bool const was_searched = result.verdict != BisectVerdict::not_reproducible;
     if (found.empty() || !was_searched || gap <= 0) return;
     auto const& proof = result.proof;

@@ -6,6 +6,9 @@
 
 namespace osora::db::analysis {
 
+/// Trials, cost and, once good and bad were measured, their levels. False: they were not.
+bool fill_levels(TrialRunner const& trials, std::size_t atoms, BisectResult& result);
+
 /// Verdict, culprits with shares, relation, levels and cost. `result.proof` is set before.
 void conclude(TrialRunner const& trials, std::size_t atoms, Groups const& found,
               BisectResult& result);

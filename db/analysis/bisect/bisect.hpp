@@ -90,7 +90,7 @@ struct Effect {
 /// Blocks of good, good + culprits, bad - culprits and bad.
 struct Proof {
     double p = kNotMeasured;  // one-sided, exact, permutations within blocks, times the looks
-    int blocks = 0, looks = 0;
+    int blocks = 0, pairs = 0, looks = 0;
     Effect added;    // good + culprits against good
     Effect removed;  // bad against bad - culprits
     bool sufficient = false, necessary = false;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kBlocksMin = 3, kBlocksMax = 12;
 constexpr int kDirectBlocksMin = 5;  // 2^-5 < 0.05, with one pair a block
-constexpr int kManyBlocks = 6;
+constexpr int kManyPairs = 8;
 constexpr double kToleranceSigmas = 3;
 constexpr double kMovedSigmas = 5;
 
@@ -35,7 +35,7 @@ int blocks_needed(double d) {
 }
 
 double proved_p(Proof const& proof) {
-    return proof.blocks < kManyBlocks ? 0.05 : 0.01;
+    return proof.pairs < kManyPairs ? 0.05 : 0.01;
 }
 
 BlockProof::BlockProof(TrialRunner& trials, Comparison comparison, double gap_s)
@@ -153,6 +153,7 @@ Proof BlockProof::evaluate(int looks) const {
     proof.added = effect(kMore, kGood);
     proof.removed = effect(kBad, kLess);
     auto const differing = differences(proof.blocks);
+    proof.pairs = static_cast<int>(differing.size());
     if (!differing.empty()) proof.p = std::min(1.0, looks * sign_flip_p(differing));
     double const sigma = trials_.noise().sigma_s;
     auto const reaches = [&](std::size_t slower, std::size_t faster) {

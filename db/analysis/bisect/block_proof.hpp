@@ -18,7 +18,7 @@ struct Comparison {
 
 inline constexpr double kReuseFrom = 10;  // sigma
 
-/// Largest p that proves: 0.05, and 0.01 where runs repeat badly, which have the blocks for it.
+/// Largest p that proves: 0.05, and 0.01 where runs repeat badly, which have the pairs for it.
 [[nodiscard]] double proved_p(Proof const& proof);
 
 /// Blocks that a proof takes: 3 from d = 10 on, more where runs repeat worse.

@@ -21,7 +21,8 @@ struct ScalingPoint {
 
 struct ScalingOptions {
     double sigma = std::numeric_limits<double>::quiet_NaN();  // run to run, relative, from history
-    double sigma_floor = 0.005;  // where neither history nor repeats say more
+    double sigma_floor = 0.005;       // where neither history nor repeats say more
+    double loss_per_doubling = 0.03;  // of efficiency, that is no knee
 };
 
 /// t(n) = constant + log2 * log2(n) + ring * (n-1)/n + linear * n, in seconds a step of the work
@@ -48,7 +49,7 @@ struct ScalingStudy {
     bool strong = false;             // the same global batch at all sizes
     std::vector<ScalingStep> steps;  // ascending
     ScalingLaw law;
-    int knee_nodes = 0;     // the largest size up to which every doubling costs no more than noise
+    int knee_nodes = 0;     // the largest size up to which no doubling costs more than noise allows
     bool has_knee = false;  // false: scales to the largest size that was measured
     std::vector<std::string> notes;  // what was left out or could not be told
 };
