@@ -76,13 +76,25 @@ private:
             if (!rise) continue;
             Stretch const at{rise->group.front(), rise->group.back() + 1};
             found_.push_back(at);
-            for (Stretch const rest :
-                 {Stretch{stretch.first, at.first}, Stretch{at.last, stretch.last}}) {
-                if (rest.first == rest.last) continue;
-                OSORA_TRY(bool const is_left,
-                          is_apart(settings(), prefix(rest.first), prefix(rest.last)));
-                if (is_left) open.push_back(rest);
-            }
+            OSORA_TRY_VOID(open_rest(stretch, at, open));
+        }
+        return boost::system::in_place_value;
+    }
+
+    /// What of `stretch` is left to explain before and after the rise at `at`.
+    Result<void> open_rest(Stretch const& stretch, Stretch const& at, std::vector<Stretch>& open) {
+        Level const low = trials_.level(prefix(stretch.first));
+        Level const high = trials_.level(prefix(stretch.last));
+        for (Stretch const rest :
+             {Stretch{stretch.first, at.first}, Stretch{at.last, stretch.last}}) {
+            if (rest.first == rest.last) continue;
+            bool const is_before = rest.first == stretch.first;
+            OSORA_TRY(auto const place,
+                      place_of(settings(), prefix(is_before ? at.first : at.last), low, high));
+            if (place == (is_before ? Place::low : Place::high)) continue;
+            OSORA_TRY(bool const is_left,
+                      is_apart(settings(), prefix(rest.first), prefix(rest.last)));
+            if (is_left) open.push_back(rest);
         }
         return boost::system::in_place_value;
     }

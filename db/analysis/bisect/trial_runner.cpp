@@ -8,7 +8,7 @@
 namespace osora::db::analysis {
 namespace {
 
-constexpr int kFailuresMax = 2;  // of a hybrid, before it counts as one that does not start
+constexpr int kFailuresMax = 2;  // in a row, before a hybrid counts as one that does not start
 
 Result<void> check_outcome(Trial const& trial, TrialOutcome const& outcome) {
     if (!std::isfinite(outcome.cost_gpu_s) || outcome.cost_gpu_s < 0) {
@@ -51,6 +51,7 @@ Result<bool> TrialRunner::run(Hybrid const& hybrid, TrialPhase phase, int block)
         records_.push_back({trial, outcome, {}});
         if (outcome.status == TrialStatus::measured) {
             known.samples.push_back(outcome.value_s);
+            known.failures = 0;
             if (first_value_s_ == 0) first_value_s_ = outcome.value_s;
             return true;
         }

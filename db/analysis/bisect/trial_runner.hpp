@@ -42,7 +42,7 @@ public:
 private:
     struct Known {
         std::vector<double> samples;
-        int failures = 0;  // trials that gave no value
+        int failures = 0;  // trials in a row that gave no value
         bool starts = true;
     };
     [[nodiscard]] Result<void> check_budget() const;

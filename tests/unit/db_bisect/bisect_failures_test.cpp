@@ -103,7 +103,9 @@ TEST(BisectFailures, KeepsToItsBudgets) {
         if (by_cost.verdict != BisectVerdict::proved) {
             EXPECT_NE(by_cost.reasons.back().find("GPU-h"), std::string::npos);
         }
-        if (limit < 8) EXPECT_EQ(by_cost.verdict, BisectVerdict::undecided) << limit;
+        if (limit < 8) {
+            EXPECT_EQ(by_cost.verdict, BisectVerdict::undecided) << limit;
+        }
     }
 }
 

@@ -57,7 +57,7 @@ TEST_P(OfOneKind, IsFoundAndProved) {
         EXPECT_LE(result.proof.p, 0.05);
         EXPECT_NEAR(result.explained, 1, 0.2);
         EXPECT_NEAR(result.proof.added.value_s, 7, 1.2);
-        EXPECT_NEAR(result.d, 30, 20);
+        EXPECT_GT(result.d, 15);  // sigma of 20 runs
         EXPECT_EQ(result.cost_gpu_s, 100.0 * static_cast<double>(result.trials.size()));
         trials += static_cast<double>(result.trials.size()) / kRepeats;
     }
