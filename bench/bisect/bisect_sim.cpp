@@ -145,6 +145,11 @@ int run(Options options) {
         return 2;
     }
     options.pair.cause = *cause;
+    if (int const least = culprits_of(*cause); options.pair.factors < least) {
+        fmt::print(stderr, "bisect_sim: --factors {}: {} has {} culprits\n", options.pair.factors,
+                   options.cause, least);
+        return 2;
+    }
     Tally tally;
     for (int i = 0; i < options.repeats; ++i) search_once(options, i, tally);
     auto const figures = report(options, tally);
@@ -169,7 +174,7 @@ int main(int argc, char** argv) {
                    "single, and, or, additive, and3, or3, additive3, none, tiny, scattered")
         ->capture_default_str();
     app.add_option("--factors", options.pair.factors, "differing items")
-        ->check(CLI::Range(3, 10000))
+        ->check(CLI::Range(1, 10000))
         ->capture_default_str();
     app.add_option("--d", options.pair.d, "gap, in sigma")
         ->check(CLI::Range(0.0, 1e6))

@@ -52,6 +52,10 @@ Result<Cause> cause_of(std::string_view name) {
     return static_cast<Cause>(found - kNames.begin());
 }
 
+int culprits_of(Cause cause) {
+    return static_cast<int>(shares_of(cause, 1).size());
+}
+
 SimulatedRuns::SimulatedRuns(SimulatedPair const& pair)
     : pair_(pair), random_(pair.seed), shares_(shares_of(pair.cause, pair.factors)) {
     std::vector<int> places(static_cast<std::size_t>(pair.factors));

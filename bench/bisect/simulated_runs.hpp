@@ -27,6 +27,9 @@ enum class Cause {
 /// "single", "and", "or", ...; invalid_input names what there is.
 [[nodiscard]] Result<Cause> cause_of(std::string_view name);
 
+/// Items that a cause needs.
+[[nodiscard]] int culprits_of(Cause cause);
+
 struct SimulatedPair {
     Cause cause = Cause::single;
     int factors = 32;
