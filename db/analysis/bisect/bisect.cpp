@@ -30,7 +30,7 @@ public:
         if (auto const done = search(); done.has_error()) {
             result_.verdict = BisectVerdict::undecided;
             result_.reasons.push_back("stopped: " + done.error().message);
-            if (!found_.empty()) result_.proof = proof_of_found().evaluate(std::max(1, looks_));
+            keep_what_is_known();
         }
         conclude(trials_, atoms_, found_, result_);
         explain();
@@ -52,6 +52,8 @@ private:
             OSORA_TRY(bool const is_done, search_and_prove(attempt + 1));
             if (is_done) break;
         }
+        found_ = best_;
+        result_.proof = best_proof_;
         return boost::system::in_place_value;
     }
 
@@ -65,10 +67,28 @@ private:
             if (found_.empty()) return false;
             OSORA_TRY_VOID(find_redundant(search, suspects_, found_));
             OSORA_TRY_VOID(drop_innocent(search, atoms_, found_));
-            if (found_ == before) break;
+            // Without new members the same blocks would be looked at again.
+            if (found_ == before || found_ == proved_) break;
             OSORA_TRY_VOID(prove());
+            keep_best();
         } while (!is_complete(result_.proof) && looks_ < kLooksMax);
-        return is_complete(result_.proof) || is_main_part(result_.proof, gap_s_);
+        bool const is_half_shown = trials_.does_not_start(flip(good_, best_, true)) ||
+                                   trials_.does_not_start(flip(bad_, best_, false));
+        return rank(best_proof_) >= (is_half_shown ? 1 : 2);
+    }
+
+    /// 3: complete; 2: the main part; 1: one half, shown; 0: nothing.
+    [[nodiscard]] int rank(Proof const& proof) const {
+        if (is_complete(proof)) return 3;
+        if (is_main_part(proof, gap_s_)) return 2;
+        return (proof.sufficient || proof.necessary) && proof.p <= proved_p(proof) ? 1 : 0;
+    }
+
+    void keep_best() {
+        proved_ = found_;
+        if (!best_.empty() && rank(result_.proof) <= rank(best_proof_)) return;
+        best_ = found_;
+        best_proof_ = result_.proof;
     }
 
     [[nodiscard]] BlockProof proof_of_found() {
@@ -88,6 +108,17 @@ private:
         OSORA_TRY_VOID(proof.run());
         result_.proof = proof.evaluate(++looks_);
         return boost::system::in_place_value;
+    }
+
+    /// After a stop: the best proof, or what the trials of an unfinished one look like.
+    void keep_what_is_known() {
+        result_.proof = best_proof_;
+        if (rank(best_proof_) > 0) found_ = best_;
+        if (found_.empty() || rank(best_proof_) > 0) return;
+        auto proof = proof_of_found();
+        proof.count_all();
+        result_.proof = proof.evaluate(std::max(1, looks_));
+        result_.proof.p = kNotMeasured;
     }
 
     void explain() {
@@ -118,7 +149,8 @@ private:
     std::size_t atoms_;
     Hybrid good_, bad_;
     double gap_s_ = 0;
-    Groups found_;
+    Groups found_, proved_, best_;  // now; by the last proof; by the best one
+    Proof best_proof_;
     int looks_ = 0;
     BisectResult result_;
 };

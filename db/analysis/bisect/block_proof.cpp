@@ -49,12 +49,11 @@ BlockProof::BlockProof(TrialRunner& trials, Comparison comparison, double gap_s)
     bool const has_one_pair = is_direct_ || trials.does_not_start(hybrids_[kMore]) ||
                               trials.does_not_start(hybrids_[kLess]);
     if (has_one_pair) blocks_ = std::max(blocks_, kDirectBlocksMin);
-    if (d >= kReuseFrom) return;
     for (std::size_t side = 0; side < kSides; ++side) {
         bool const is_baseline =
             hybrids_[side] == hybrids_[kBad] || hybrids_[side] == hybrids_[kGood];
-        int const reused = is_baseline ? blocks_ / 2 : 0;
-        skipped_[side] = std::max(0, trials_.count(hybrids_[side]) - reused);
+        int const most = d >= kReuseFrom ? blocks_ : is_baseline ? blocks_ / 2 : 0;
+        skipped_[side] = std::max(0, trials_.count(hybrids_[side]) - most);
     }
 }
 

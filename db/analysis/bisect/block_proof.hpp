@@ -24,9 +24,9 @@ inline constexpr double kReuseFrom = 10;  // sigma
 /// Blocks that a proof takes: 3 from d = 10 on, more where runs repeat worse.
 [[nodiscard]] int blocks_needed(double d);
 
-/// Baselines count in the first blocks, in half of them at most below kReuseFrom. Trials of `more`
-/// and `less` from the search count only from kReuseFrom on: there, having been picked cannot have
-/// made them.
+/// The latest baselines count in the first blocks, in half of them at most below kReuseFrom. Trials
+/// of `more` and `less` from the search count only from kReuseFrom on: there, having been picked
+/// cannot have made them.
 class BlockProof {
 public:
     BlockProof(TrialRunner& trials, Comparison comparison, double gap_s);
@@ -36,6 +36,8 @@ public:
     [[nodiscard]] Result<void> run();
     /// As many blocks again.
     void extend() { blocks_ *= 2; }
+    /// Also trials that picked the culprits: for a look at what is not proved.
+    void count_all() { skipped_ = {}; }
 
     /// From the blocks that are complete; `looks` is how many proofs were tried so far.
     [[nodiscard]] Proof evaluate(int looks) const;

@@ -157,6 +157,11 @@ Result<void> find_redundant(Search const& search, Suspects const& suspects, Grou
         Level const low = trials.level(good);
         OSORA_TRY(auto const place, place_of(check, rest, low, trials.level(bad)));
         if (place == Place::low || place == Place::does_not_start) break;
+        if (place == Place::between) {
+            // As from another cause, and as on a machine that has become slower since good's runs.
+            OSORA_TRY(bool const starts, trials.run(good, check.phase));
+            if (starts) trials.decide("good");
+        }
         OSORA_TRY(bool const is_slow, is_apart(check, good, rest, kDoubtTrials));
         if (!is_slow) break;
         Climb start;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace osora::db::analysis {
 namespace {
@@ -64,6 +65,44 @@ TEST(BisectFailures, AnAtomThatNeedsAnotherToStart) {
         EXPECT_TRUE(has_culprit) << "seed " << seed;
         EXPECT_NE(result.verdict, BisectVerdict::below_resolution) << "seed " << seed;
     }
+}
+
+// What is necessary cannot be shown, so the answer does not claim it.
+TEST(BisectFailures, WhereBadWithoutTheCulpritDoesNotStart) {
+    SimulatedRuns runs({});
+    auto const culprit = static_cast<std::size_t>(runs.culprits()[0]);
+    auto const starts = [&](auto const& flipped) {
+        return flipped[culprit] || std::ranges::count(flipped, true) < 31;
+    };
+    auto const result = bisect(runs.atoms(), {}, fallible(runs, starts)).value();
+    EXPECT_EQ(result.verdict, BisectVerdict::sufficient);
+    ASSERT_EQ(result.culprits.size(), 1u);
+    EXPECT_EQ(result.culprits[0].atoms, runs.culprits());
+    EXPECT_EQ(result.proof.p, 1.0 / 32);
+    EXPECT_TRUE(std::isnan(result.proof.removed.value_s));
+}
+
+// The machine gets slower by a quarter of the gap while the search is under way: good's and bad's
+// runs of before say nothing of it any more.
+TEST(BisectFailures, AMachineThatChangesMisleadsNobody) {
+    int proved = 0;
+    for (unsigned seed = 1; seed <= 100; ++seed) {
+        SimulatedRuns runs({.seed = seed});
+        BisectOptions options;
+        options.sigma_s = bench::kSimulatedSigmaS;
+        int const changes_after = 4 + static_cast<int>(seed % 14);
+        auto const result = bisect(runs.atoms(), options, [&](Trial const& trial) {
+                                double const drift = trial.seq > changes_after ? 1.75 : 0;
+                                double const run_s = runs.run_s(trial.flipped) + drift;
+                                return Result<TrialOutcome>(value(run_s));
+                            }).value();
+        if (result.verdict != BisectVerdict::proved) continue;
+        proved += 1;
+        ASSERT_EQ(result.culprits.size(), 1u) << "seed " << seed;
+        EXPECT_EQ(result.culprits[0].atoms, runs.culprits()) << "seed " << seed;
+        EXPECT_NEAR(result.proof.added.value_s, 7, 1.9) << "seed " << seed;
+    }
+    EXPECT_GE(proved, 90);
 }
 
 TEST(BisectFailures, AnAbortedTrialIsTriedOnceMore) {
