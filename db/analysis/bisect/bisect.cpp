@@ -67,8 +67,7 @@ private:
             if (found_.empty()) return false;
             OSORA_TRY_VOID(find_redundant(search, suspects_, found_));
             OSORA_TRY_VOID(drop_innocent(search, atoms_, found_));
-            // Without new members the same blocks would be looked at again.
-            if (found_ == before || found_ == proved_) break;
+            if (found_ == before) break;
             OSORA_TRY_VOID(prove());
             keep_best();
         } while (!is_complete(result_.proof) && looks_ < kLooksMax);
@@ -98,6 +97,8 @@ private:
 
     Result<void> prove() {
         auto proof = proof_of_found();
+        // The same blocks would say the same again.
+        if (found_ == proved_ && result_.proof.blocks <= kShortProof) proof.extend();
         OSORA_TRY_VOID(proof.run());
         result_.proof = proof.evaluate(++looks_);
         bool const is_short = result_.proof.blocks <= kShortProof;
