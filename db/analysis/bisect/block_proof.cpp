@@ -13,7 +13,7 @@
 namespace osora::db::analysis {
 namespace {
 
-constexpr int kBlocksMin = 3, kBlocksMax = 12;
+constexpr int kBlocksMin = 3;
 constexpr int kDirectBlocksMin = 5;  // 2^-5 < 0.05, with one pair a block
 constexpr int kManyPairs = 8;
 constexpr double kToleranceSigmas = 3;

@@ -4,6 +4,7 @@
 
 #include "db/analysis/bisect/trial_runner.hpp"
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct Comparison {
 };
 
 inline constexpr double kReuseFrom = 10;  // sigma
+inline constexpr int kBlocksMax = 12;
 
 /// Largest p that proves: 0.05, and 0.01 where runs repeat badly, which have the pairs for it.
 [[nodiscard]] double proved_p(Proof const& proof);
@@ -34,8 +36,8 @@ public:
     /// Runs what is missing, block after block, in an order drawn from the seed. When good or bad
     /// is no longer what it was, all blocks are run afresh.
     [[nodiscard]] Result<void> run();
-    /// As many blocks again.
-    void extend() { blocks_ *= 2; }
+    /// As many blocks again, kBlocksMax at most.
+    void extend() { blocks_ = std::min(2 * blocks_, kBlocksMax); }
     /// Also trials that picked the culprits: for a look at what is not proved.
     void count_all() { skipped_ = {}; }
 

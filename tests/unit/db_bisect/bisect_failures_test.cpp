@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 
 namespace osora::db::analysis {
 namespace {
@@ -158,6 +159,26 @@ TEST(BisectFailures, AnErrorOfTheCallerEndsItWithWhatIsKnown) {
     EXPECT_EQ(result.trials.size(), 14u);
     EXPECT_EQ(result.verdict, BisectVerdict::sufficient);
     EXPECT_EQ(result.reasons.back(), "stopped: interrupted");
+}
+
+// Whatever the runs do, there is an answer within the limit of trials.
+TEST(BisectFailures, RunsWithoutAPattern) {
+    for (unsigned seed = 1; seed <= 3000; ++seed) {
+        std::mt19937_64 random(seed);
+        std::lognormal_distribution<double> run_s(2, 0.02 * (seed % 50));
+        BisectOptions options;
+        if (seed % 2 == 0) options.sigma_s = 0.05;
+        double const failing = seed % 7 == 0 ? 0.3 : 0;
+        auto const result =
+            bisect(std::vector<Atom>(1 + seed % 9), options, [&](Trial const& t) {
+                bool const fails = std::uniform_real_distribution<double>()(random) < failing;
+                bool const is_slow = t.flipped[seed % t.flipped.size()];
+                return Result<TrialOutcome>(fails
+                                                ? failure(TrialStatus::cannot_start)
+                                                : value(run_s(random) + (is_slow ? seed % 5 : 0)));
+            }).value();
+        EXPECT_LE(result.trials.size(), 120u);
+    }
 }
 
 TEST(BisectFailures, AValueThatIsNoTimeIsAnError) {
