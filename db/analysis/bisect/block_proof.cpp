@@ -1,7 +1,7 @@
 #include "db/analysis/bisect/block_proof.hpp"
 
 #include "base/robust.hpp"
-#include "db/analysis/bisect/sign_flip_test.hpp"
+#include "db/analysis/bisect/sign_flips.hpp"
 
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>

@@ -1,4 +1,4 @@
-#include "db/analysis/bisect/sign_flip_test.hpp"
+#include "db/analysis/bisect/sign_flips.hpp"
 
 #include "base/check.hpp"
 #include "base/robust.hpp"
