@@ -2,6 +2,7 @@
 // could fail to end.
 #include "topology/collective_fit.hpp"
 
+#include "base/relative_fit.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
@@ -20,50 +21,6 @@ constexpr double kMiBytes = static_cast<double>(kMiB);
 constexpr double kFullChunksBytes = 32.0 * kMiBytes;
 constexpr double kKneeWeight = 0.3, kKneeFades = 0.3;
 constexpr double kResidualShare = 0.5;  // of a residual that is taken as real, with 4 sizes or more
-
-using Column = std::array<double, 3>;
-
-/// Solves the normal equations of the columns in `set` (bits) by Gaussian elimination; false: they
-/// are dependent, or a coefficient is negative.
-bool solve_set(std::vector<Column> const& rows, unsigned set, Column& x) {
-    std::array<int, 3> used{};
-    int count = 0;
-    for (int k = 0; k < 3; ++k) {
-        if (set >> k & 1U) used[static_cast<std::size_t>(count++)] = k;
-    }
-    long double m[3][4] = {};
-    for (Column const& row : rows) {
-        for (int i = 0; i < count; ++i) {
-            long double const value = row[static_cast<std::size_t>(used[i])];
-            for (int j = 0; j < count; ++j)
-                m[i][j] += value * row[static_cast<std::size_t>(used[j])];
-            m[i][3] += value;
-        }
-    }
-    for (int i = 0; i < count; ++i) {
-        if (!(m[i][i] > 1e-15L)) return false;
-        for (int r = 0; r < count; ++r) {
-            if (r == i) continue;
-            long double const factor = m[r][i] / m[i][i];
-            for (int j = i; j < count; ++j) m[r][j] -= factor * m[i][j];
-            m[r][3] -= factor * m[i][3];
-        }
-    }
-    x = {};
-    for (int i = 0; i < count; ++i) {
-        x[static_cast<std::size_t>(used[i])] = static_cast<double>(m[i][3] / m[i][i]);
-    }
-    return std::ranges::all_of(x, [](double v) { return v >= 0; });
-}
-
-double loss_of(std::vector<Column> const& rows, Column const& x) {
-    double loss = 0;
-    for (Column const& row : rows) {
-        double const off = row[0] * x[0] + row[1] * x[1] + row[2] * x[2] - 1;
-        loss += off * off;
-    }
-    return loss;
-}
 
 double limited(double size_bytes, double limit) {
     return limit > 0 ? std::min(size_bytes, limit) : size_bytes;
@@ -153,23 +110,23 @@ double CostLaw::time_us(double size_bytes) const {
 
 CostLaw fit_law(std::span<SizeTime const> samples, double sqrt_limit_bytes, bool with_sqrt) {
     // Columns are scaled by their largest, so that their squares are of one size.
-    std::vector<Column> rows;
-    Column scale{};
+    std::vector<RelativeRow> rows;
+    std::array<double, 3> scale{};
     for (SizeTime const& each : samples) {
         double const size = static_cast<double>(each.size_bytes);
         rows.push_back({1 / each.time_us, size / each.time_us,
                         std::sqrt(limited(size, sqrt_limit_bytes)) / each.time_us});
         for (std::size_t k = 0; k < 3; ++k) scale[k] = std::max(scale[k], rows.back()[k]);
     }
-    for (Column& row : rows) {
+    for (auto& row : rows) {
         for (std::size_t k = 0; k < 3; ++k) row[k] /= scale[k];
     }
-    Column best{};
+    std::vector<double> best(3);
     double least = std::numeric_limits<double>::infinity();
     for (unsigned set = 1; set < (with_sqrt ? 8U : 4U); ++set) {
-        Column x{};
-        if (!solve_set(rows, set, x)) continue;
-        double const loss = loss_of(rows, x);
+        auto const x = fit_terms(rows, set);
+        if (x.empty()) continue;
+        double const loss = squared_error(rows, x);
         if (loss < least) {
             least = loss;
             best = x;

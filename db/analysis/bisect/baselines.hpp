@@ -1,0 +1,23 @@
+// Private to bisect/: whether good and bad really differ, and by how much.
+#pragma once
+
+#include "db/analysis/bisect/trial_runner.hpp"
+
+#include <optional>
+#include <string>
+
+namespace osora::db::analysis {
+
+struct Baselines {
+    Level good, bad;
+    double gap_s = 0, d = 0;
+    std::optional<BisectVerdict> verdict;  // nothing to search for
+    std::string reason;                    // of the verdict
+};
+
+/// Trials of good and bad in turn until the gap is surely above, or surely below, min_effect and 3
+/// sigma. With sigma from history the last of baseline_trials is left to the proof when the gap is
+/// plain, so that good and bad are also measured after the search.
+[[nodiscard]] Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms);
+
+}  // namespace osora::db::analysis
