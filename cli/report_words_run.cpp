@@ -65,6 +65,7 @@ std::string when_line(RunReport const& report) {
 
 void add_speed(RunReport const& report, Paragraphs& to) {
     auto const& m = report.measured;
+    if (report.run.run.job == "probe") return;
     if (m.steps_used == 0) return add(to, "speed", "no step was measured");
     auto const unit = time_unit({m.step_s_median});
     auto const spread = spread_cell(m.step_s_median, m.step_s_mad, unit).text;
@@ -202,6 +203,9 @@ ReportWords words_of(RunReport const& report) {
     add_speed(report, words.answer);
     if (report.run.run.job != "rehearse") add(words.answer, "loss", loss_line(report.measured));
     add(words.answer, "memory", memory_line(report.memory_gib));
+    for (auto const& each : report.probe.findings) {
+        add(words.answer, "found", each.place + ": " + each.evidence);
+    }
     if (report.straggler) add(words.why, "slow", slow_line(*report.straggler));
     add(words.why, "ranks", slow_ranks_line(report.rank_work));
     add_faults(report, words.why);

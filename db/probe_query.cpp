@@ -1,6 +1,5 @@
 // Rows of the probe tables to value types; what they mean is for db/analysis.
-#include "db/connection_internal.hpp"
-#include "db/queries.hpp"
+#include "db/probe_query.hpp"
 
 namespace osora::db {
 namespace {
@@ -51,15 +50,12 @@ void load_findings(Connection& connection, std::int64_t run_id, ProbeRecord& int
 
 }  // namespace
 
-Result<ProbeRecord> load_probe(Store& store, std::int64_t run_id) {
-    auto& connection = store.connection();
-    return guarded(connection, "read history", [&]() -> Result<ProbeRecord> {
-        ProbeRecord probe;
-        load_nodes(connection, run_id, probe);
-        load_transfers(connection, run_id, probe);
-        load_findings(connection, run_id, probe);
-        return probe;
-    });
+ProbeRecord load_probe(Connection& connection, std::int64_t run_id) {
+    ProbeRecord probe;
+    load_nodes(connection, run_id, probe);
+    load_transfers(connection, run_id, probe);
+    load_findings(connection, run_id, probe);
+    return probe;
 }
 
 }  // namespace osora::db

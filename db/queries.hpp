@@ -3,7 +3,6 @@
 
 #include "base/result.hpp"
 #include "db/analysis/history.hpp"
-#include "db/probe_record.hpp"
 #include "db/store.hpp"
 
 #include <string>
@@ -26,9 +25,6 @@ using analysis::SeriesRun;
 [[nodiscard]] Result<RunRecord> find_run(Store& store, std::string_view wanted);
 
 [[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
-
-/// What a probe measured; empty for a run that probed nothing.
-[[nodiscard]] Result<ProbeRecord> load_probe(Store& store, std::int64_t run_id);
 
 /// All runs with this config.run.name, oldest first; not_found names the nearest.
 [[nodiscard]] Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name);

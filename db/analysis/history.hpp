@@ -3,6 +3,7 @@
 
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
+#include "db/probe_record.hpp"
 #include "db/run_record.hpp"
 
 #include <optional>
@@ -25,6 +26,7 @@ struct RunHistory {
     std::vector<EventRecord> events;  // in the order of the journal
     StepTable steps;
     std::vector<RankBlock> arrivals;  // arrival_s of each rank
+    ProbeRecord probe;                // empty when nothing was probed
     Facts config, software;
     int runs_in_series = 1;  // of the same work, this one included
 };

@@ -217,6 +217,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.notices = notices_of(history.events);
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);
+    if (run.job == "probe") report.probe = history.probe;
     report.next = advice(report, history.runs_in_series);
     return report;
 }
