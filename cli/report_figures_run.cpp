@@ -113,17 +113,17 @@ PageFigure loss_figure(RunReport const& report, StepLine const& line) {
 }
 
 /// A line far from what was measured would flatten all others.
-bool is_in_frame(RunReport const& report, double expected_s) {
+bool is_in_frame(StepLine const& line) {
     constexpr double kFar = 3;
-    double const ratio = expected_s / report.measured.step_s_median;
+    double const ratio = line.expected / line.median;
     return ratio > 1 / kFar && ratio < kFar;
 }
 
-std::string expected_sentence(RunReport const& report, RunCharts const& charts) {
+std::string expected_sentence(RunCharts const& charts) {
     std::string text, outside;
     for (auto const& line : charts.step_time) {
         if (std::isnan(line.expected)) continue;
-        if (is_in_frame(report, line.expected)) {
+        if (is_in_frame(line)) {
             text = " Dashed: what the plan expected";
         } else {
             outside +=
@@ -149,7 +149,7 @@ std::string step_time_caption(RunReport const& report, RunCharts const& charts) 
     text += ".";
     text += drawn_sentence(charts.step_time);
     if (!charts.warmup.empty()) text += " Shaded: warm-up, left out of the figures above.";
-    text += expected_sentence(report, charts);
+    text += expected_sentence(charts);
     if (charts.marks_left_out > 0) {
         text += fmt::format(" {} more marks are left out.",
                             format_count(static_cast<std::int64_t>(charts.marks_left_out)));
@@ -172,8 +172,7 @@ PageFigure step_time_figure(RunReport const& report, RunCharts const& charts) {
              {"mean", figures_json(line.mean)},
              {"min", figures_json(band ? line.min : std::vector<double>{})},
              {"max", figures_json(band ? line.max : std::vector<double>{})},
-             {"expected",
-              figure_json(is_in_frame(report, line.expected) ? line.expected : db::kUnknown)}});
+             {"expected", figure_json(is_in_frame(line) ? line.expected : db::kUnknown)}});
     }
     for (auto const& span : charts.warmup) warmup.push_back({span.first, span.last});
     PageFigure figure;

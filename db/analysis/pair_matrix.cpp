@@ -37,12 +37,14 @@ PairMatrix pair_matrix(ProbeRecord const& probe) {
     PairMatrix matrix;
     if (probe.nodes.size() < 2) return matrix;
     auto const rows = rows_of(probe, matrix);
+    auto const is_shared = [](ProbeTransfer const& each) { return each.stage == "leaf_all"; };
+    bool const shared = matrix.by_leaf && std::ranges::any_of(probe.transfers, is_shared);
     std::map<std::tuple<std::string, int, int, int>, double> slower;
     for (auto const& each : probe.transfers) {
         bool const usable = std::isfinite(each.seconds) && each.seconds > 0 &&
                             each.size_bytes >= 0 && each.from != each.to && each.network.empty() &&
                             rows.contains(each.from) && rows.contains(each.to) &&
-                            (each.stage == "leaf_all") == matrix.by_leaf;
+                            is_shared(each) == shared;
         if (!usable) continue;
         double const gbit_s = static_cast<double>(each.size_bytes) * 8 / each.seconds / 1e9;
         auto const [a, b] = std::minmax(each.from, each.to);

@@ -19,10 +19,11 @@ struct PairMatrix {
     std::vector<double> gbit_s;
 };
 
-constexpr std::size_t kNodesInMatrix = 96;
+constexpr std::size_t kNodesInMatrix = 128;
 
-/// Over the first network; transfers that are no measurement are left out. Empty for fewer than
-/// two nodes or no transfer.
+/// Over the first network; transfers that are no measurement are left out. Between nodes those of
+/// single pairs count, between leaves those with all nodes active, where there are any. Empty for
+/// fewer than two nodes or no transfer.
 [[nodiscard]] PairMatrix pair_matrix(ProbeRecord const& probe);
 
 }  // namespace osora::db::analysis

@@ -61,9 +61,10 @@ std::vector<StepLine> step_time_lines(RunHistory const& history, RunReport const
         line.max = pick(time->max, drawn);
         line.steps = rows.size();
         for (auto const& row : report.buckets) {
-            if (row.measured.bucket == line.name) line.expected = row.step_s.predicted;
+            if (row.measured.bucket != line.name) continue;
+            line.median = row.step_s.measured;
+            line.expected = row.step_s.predicted;
         }
-        if (line.name.empty() && report.buckets.empty()) line.expected = report.step_s.predicted;
         lines.push_back(std::move(line));
     }
     return lines;

@@ -15,6 +15,7 @@ struct StepLine {
     std::string name;  // the bucket, or what is drawn
     std::vector<int> step;
     std::vector<double> mean, min, max;  // over ranks; min and max are empty where not drawn
+    double median = kUnknown;            // of the steps that count
     double expected = kUnknown;          // by the plan
     std::size_t steps = 0;               // measured; more than are drawn when it is reduced
 
@@ -52,7 +53,7 @@ struct RunCharts {
 };
 
 /// Points of all lines of one chart together, about.
-constexpr std::size_t kPointsDrawn = 2000;
+constexpr std::size_t kPointsDrawn = 4500;
 constexpr std::size_t kPhaseGroups = 200;
 constexpr std::size_t kMarksDrawn = 200;
 

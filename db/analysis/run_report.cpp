@@ -182,7 +182,7 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     if (report.outside_expected) {
         next.push_back("osora plan calibrate: the step time is outside what was expected");
     }
-    if (runs_in_series > 1) {
+    if (runs_in_series > 1 && report.run.run.job != "probe") {
         next.push_back(fmt::format("osora report --series {}", report.run.run.series));
     }
     return next;

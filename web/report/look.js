@@ -12,6 +12,7 @@ export const DARK = {
     low: '#5aa9e6', middle: '#23292f', high: '#f0a04b',
     scale: ['#00224e', '#35456c', '#666970', '#948e77', '#c8b866', '#fee838'],
 };
+export const PAPER = {...LIGHT, paper: true};
 export const SYMBOLS = ['circle', 'triangle', 'rect', 'diamond', 'roundRect', 'arrow', 'pin'];
 
 /// Three significant digits without an exponent; "-" for what is not known.
@@ -65,8 +66,8 @@ export function legendHeight(names, width) {
     return 24 * Math.max(1, Math.ceil(pixels / Math.max(200, width)));
 }
 
-export function stepZoom(look, steps) {
-    return steps < 40 ? [] : [{
+export function stepZoom(look) {
+    return look.paper ? [] : [{
         type: 'slider', xAxisIndex: 0, filterMode: 'none', bottom: 6, height: 18,
         borderColor: look.grid, textStyle: {color: look.dim}, brushSelect: false,
         fillerColor: look.lines[0] + '33', showDataShadow: false,

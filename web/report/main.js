@@ -7,7 +7,7 @@ import {DataZoomSliderComponent, GridComponent, LegendPlainComponent, MarkAreaCo
 import {connect, init, use} from 'echarts/core';
 import {SVGRenderer} from 'echarts/renderers';
 
-import {DARK, LIGHT} from './look.js';
+import {DARK, LIGHT, PAPER} from './look.js';
 import {pairs, rankWork} from './matrices.js';
 import {efficiency, runs, throughput} from './scaling.js';
 import {lines, stack, steps} from './steps.js';
@@ -56,6 +56,6 @@ window.addEventListener('resize', () => {
     timer = setTimeout(redraw, 100);
 });
 dark.addEventListener('change', redraw);
-window.addEventListener('beforeprint', () => draw(LIGHT, PAPER_WIDTH));
+window.addEventListener('beforeprint', () => draw(PAPER, PAPER_WIDTH));
 window.addEventListener('afterprint', redraw);
 start();

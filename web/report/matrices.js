@@ -35,7 +35,8 @@ export function rankWork(chart, look) {
         grid: {left: 56, right: 18, top: 46, bottom: 44},
         xAxis: labels(look, 'step', chart.step.map(count)),
         yAxis: labels(look, 'rank', Array.from({length: rows}, (_, row) => name(row)),
-                      {inverse: true, nameLocation: 'start', nameGap: 10}),
+                      {inverse: true, nameLocation: 'start', nameGap: 10,
+                       axisLabel: {color: look.dim, interval: Math.ceil(rows / 24) - 1}}),
         visualMap: bar(look, [look.low, look.middle, look.high], {
             min: -most, max: most, precision: 1, calculable: false,
             text: [`+${digits(most)} %`, `-${digits(most)} %`]}),
@@ -48,18 +49,36 @@ export function rankWork(chart, look) {
     };
 }
 
+/// Lines between the leaves.
+function edges(look, chart) {
+    const last = chart.names.length - 1;
+    const data = chart.leaf_of.map((leaf, i) => i)
+        .filter(i => i > 0 && !chart.by_leaf && chart.leaf_of[i] !== chart.leaf_of[i - 1]);
+    const line = (x1, y1, x2, y2) => ({type: 'line', shape: {x1, y1, x2, y2},
+                                       style: {stroke: look.text, lineWidth: 1.2}});
+    return {
+        type: 'custom', silent: true, z: 10, data: data.map(i => [i, i]), tooltip: {show: false},
+        renderItem: (params, api) => {
+            const at = api.value(0), [width, height] = api.size([1, 1]).map(Math.abs);
+            const [x, y] = api.coord([at, at]), [left, top] = api.coord([0, 0]);
+            const [right, bottom] = api.coord([last, last]);
+            return {type: 'group', children: [
+                line(x - width / 2, top - height / 2, x - width / 2, bottom + height / 2),
+                line(left - width / 2, y - height / 2, right + width / 2, y - height / 2)]};
+        },
+    };
+}
+
 export function pairs(chart, look) {
     const size = chart.names.length;
     const known = chart.gbit_s.filter(value => value !== null);
-    const edge = index => index > 0 && chart.leaf_of[index] !== chart.leaf_of[index - 1];
-    const edges = {splitLine: {show: true, interval: edge, lineStyle: {color: look.text, width: 1}}};
     const place = i => chart.names[i] + (chart.leaf_of[i] && !chart.by_leaf ? `, ${chart.leaf_of[i]}` : '');
     return {
         ...base(look), legend: {show: false},
         grid: {left: 84, right: 18, top: 46, bottom: 70},
         xAxis: labels(look, '', chart.names, {
-            z: 10, axisLabel: {color: look.dim, rotate: 60, hideOverlap: true}, ...edges}),
-        yAxis: labels(look, '', chart.names, {inverse: true, z: 10, ...edges}),
+            axisLabel: {color: look.dim, rotate: 60, hideOverlap: true}}),
+        yAxis: labels(look, '', chart.names, {inverse: true}),
         visualMap: bar(look, look.scale, {
             min: Math.min(...known), max: Math.max(...known), precision: 2, calculable: false,
             text: [`${digits(Math.max(...known))} Gbit/s`, digits(Math.min(...known))]}),
@@ -67,6 +86,6 @@ export function pairs(chart, look) {
             const [a, b, value] = each.value;
             return `${place(b)}\n${place(a)}\n${digits(value)} Gbit/s`;
         }},
-        series: [cells(look, size, size, chart.gbit_s)],
+        series: [cells(look, size, size, chart.gbit_s), edges(look, chart)],
     };
 }

@@ -142,13 +142,13 @@ export function steps(chart, look, width) {
     return {
         ...base(look),
         legend: {...base(look).legend, data: names},
-        grid: {left: 56, right: 18, top, bottom: chart.zoom ? 78 : 44},
+        grid: {left: 56, right: 18, top, bottom: chart.zoom && !look.paper ? 78 : 44},
         xAxis: stepAxis(look, chart.lines),
         yAxis: [figures(look, unit + '/step' + (limits.log ? ', logarithmic' : ''),
                         {...limits, type: limits.log ? 'log' : 'value',
                          axisLabel: {color: look.dim, formatter: digits}}),
                 {type: 'value', min: 0, max: 1, show: false}],
-        dataZoom: chart.zoom ? stepZoom(look, 40) : [],
+        dataZoom: chart.zoom ? stepZoom(look) : [],
         tooltip: {...base(look).tooltip, formatter: all => {
             const lines = ['step ' + count(step(all[0]))];
             for (const each of all.slice(0, 8)) {
