@@ -160,7 +160,7 @@ std::optional<StepLine> highest_line(StepTable const& steps, Rows const& rows, c
     bool const told = std::ranges::any_of(rows, [&](auto i) { return column->max[i] > 0; });
     if (!told) return std::nullopt;
     std::array<std::vector<double> const*, 1> const columns{&column->max};
-    auto const drawn = keep_extremes(columns, rows, share_of_points(rows.size(), rows.size()) / 2);
+    auto const drawn = keep_extremes(columns, rows, kPointsDrawn / 8);
     StepLine line;
     line.name = std::move(title);
     line.step = steps_at(steps, drawn);
@@ -192,7 +192,7 @@ StepLine loss_line(StepTable const& steps, Rows const& kept) {
         std::ranges::any_of(kept, [&](auto i) { return !std::isnan(column->mean[i]); });
     if (!told) return line;
     std::array<std::vector<double> const*, 1> const columns{&column->mean};
-    auto const drawn = keep_extremes(columns, kept, kPointsDrawn / 2);
+    auto const drawn = keep_extremes(columns, kept, kPointsDrawn / 4);
     line.step = steps_at(steps, drawn);
     line.mean = pick(column->mean, drawn);
     line.steps = kept.size();

@@ -52,7 +52,7 @@ struct RunCharts {
     StepLine loss;                 // `mean`
 };
 
-/// Points of all lines of one chart together, about.
+/// Points of the step times of all buckets together, about; other charts have fewer.
 constexpr std::size_t kPointsDrawn = 4500;
 constexpr std::size_t kPhaseGroups = 200;
 constexpr std::size_t kMarksDrawn = 200;

@@ -116,7 +116,8 @@ _osora() {
     "nccl advise:--tuner") _osora_files; return ;;
     "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
-    "report:--format") _osora_words "text json csv md"; return ;;
+    "report:--format") _osora_words "text json csv md html"; return ;;
+    "report:--out") _osora_files; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
     "config show:--set") _osora_keys; return ;;
@@ -145,7 +146,7 @@ _osora() {
         "topology import") _osora_words "--output --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
-        "report") _osora_words "--series --format --json --help" ;;
+        "report") _osora_words "--series --format --out --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;

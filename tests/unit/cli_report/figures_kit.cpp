@@ -72,23 +72,23 @@ Figures of_table_csv(std::string const& text) {
 
 }  // namespace
 
-Sql::Sql(db::Store& store) : database_(store.connection().database()) {
-    database_.exec(kUsed);
+Sql::Sql(db::Store& store) : store_(store) {
+    store_.connection().database().exec(kUsed);
 }
 
 Sql::~Sql() {
-    database_.exec("DROP VIEW timed; DROP VIEW used");
+    store_.connection().database().exec("DROP VIEW timed; DROP VIEW used");
 }
 
 double Sql::one(std::string const& expression) const {
-    SQLite::Statement row(database_, "SELECT " + expression);
+    SQLite::Statement row(store_.connection().database(), "SELECT " + expression);
     row.executeStep();
     return row.getColumn(0).isNull() ? NAN : row.getColumn(0).getDouble();
 }
 
 std::vector<std::string> Sql::list(std::string const& query) const {
     std::vector<std::string> values;
-    SQLite::Statement row(database_, query);
+    SQLite::Statement row(store_.connection().database(), query);
     while (row.executeStep()) values.push_back(row.getColumn(0).getString());
     return values;
 }

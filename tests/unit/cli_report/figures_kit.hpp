@@ -5,8 +5,6 @@
 #include "cli/text_table.hpp"
 #include "db/store.hpp"
 
-#include <SQLiteCpp/SQLiteCpp.h>
-
 #include <map>
 #include <string>
 #include <vector>
@@ -39,10 +37,9 @@ public:
     /// NaN for NULL.
     [[nodiscard]] double one(std::string const& expression) const;
     [[nodiscard]] std::vector<std::string> list(std::string const& query) const;
-    [[nodiscard]] SQLite::Database& database() const { return database_; }
 
 private:
-    SQLite::Database& database_;
+    db::Store& store_;
 };
 
 /// Whether `shown`, rounded for people, is `value` in `per` (1000 for ms, 100 for %).
