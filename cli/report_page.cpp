@@ -110,7 +110,7 @@ std::string script(ReportPage const& page, web::PageAssets const& assets) {
 std::string footer(ReportPage const& page, web::PageAssets const& assets) {
     std::string text = fmt::format(
         "<footer>\n<p>osora {} · this page is complete: it fetches nothing</p>\n", kVersion);
-    if (!page.figures.empty() && !assets.licences.empty()) {
+    if (!page.figures.empty() && !assets.script.empty()) {
         text +=
             "<details><summary>Licences of the charts (Apache ECharts, zrender)</summary>\n<pre>";
         std::istringstream lines{std::string(assets.licences)};

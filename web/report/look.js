@@ -22,6 +22,14 @@ export function digits(value) {
     return value.toFixed(size < 9.995 ? 2 : size < 99.95 ? 1 : 0);
 }
 
+/// Limits of an axis that shows [low, high], at round figures and not below 0.
+export function around(low, high) {
+    const range = high - low || high || 1, tick = 10 ** Math.floor(Math.log10(range)) / 2;
+    const room = 0.04 * range;
+    return {min: Math.max(0, Math.floor((low - room) / tick) * tick),
+            max: Math.ceil((high + room) / tick) * tick};
+}
+
 export function count(value) {
     return value.toLocaleString('en-US');
 }

@@ -32,7 +32,7 @@ export function rankWork(chart, look) {
     const most = Math.max(5, sizes[Math.floor(0.995 * (sizes.length - 1))] || 0);
     return {
         ...base(look), legend: {show: false},
-        grid: {left: 56, right: 18, top: 46, bottom: 44},
+        grid: {left: 56, right: 18, top: 56, bottom: 44},
         xAxis: labels(look, 'step', chart.step.map(count)),
         yAxis: labels(look, 'rank', Array.from({length: rows}, (_, row) => name(row)),
                       {inverse: true, nameLocation: 'start', nameGap: 10,

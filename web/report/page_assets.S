@@ -9,7 +9,7 @@
     .endm
 
     .section .rodata
-    embed osora_report_style, "report.css"
-    embed osora_report_script, "charts.js"
-    embed osora_report_licences, "licences.txt"
+    embed osora_report_style, OSORA_STYLE
+    embed osora_report_script, OSORA_SCRIPT
+    embed osora_report_licences, OSORA_LICENCES
     .section .note.GNU-stack,"",%progbits

@@ -1,5 +1,5 @@
 // Charts of a series: how it scales, and its runs one after the other.
-import {SYMBOLS, axis, base, count, digits, figures, legendHeight} from './look.js';
+import {SYMBOLS, around, axis, base, count, digits, figures, legendHeight} from './look.js';
 
 function curve(look, name, index, rows, value, more) {
     return {
@@ -62,7 +62,7 @@ export function efficiency(chart, look, width) {
 
 function spread(points, scale) {
     return {
-        type: 'custom', silent: true, z: 2, tooltip: {show: false}, encode: {x: 0, y: 1},
+        type: 'custom', silent: true, clip: true, z: 2, tooltip: {show: false}, encode: {x: 0, y: 1},
         data: points.map(point => [point.at, point.step_s * scale, (point.mad || 0) * scale]),
         renderItem: (params, api) => {
             const at = api.value(0), value = api.value(1), mad = api.value(2);
@@ -79,6 +79,8 @@ export function runs(chart, look, width) {
     const size = run => `${count(run.ranks)} rank${run.ranks === 1 ? '' : 's'} on ` +
         `${count(run.nodes)} node${run.nodes === 1 ? '' : 's'}`;
     const names = [...new Set(points.map(size))];
+    const limits = around(Math.min(...points.map(point => (point.step_s - point.mad) * scale)),
+                          Math.max(...points.map(point => (point.step_s + point.mad) * scale)));
     const series = [];
     names.forEach((name, i) => {
         const members = points.filter(point => size(point) === name);
@@ -102,7 +104,7 @@ export function runs(chart, look, width) {
         ...frame(look, width, names),
         xAxis: axis(look, 'run', {type: 'category', data: points.map(point => String(point.number)),
                                   splitLine: {show: false}}),
-        yAxis: figures(look, unit + '/step', {axisLabel: {color: look.dim, formatter: digits}}),
+        yAxis: figures(look, unit + '/step', {...limits, axisLabel: {color: look.dim, formatter: digits}}),
         tooltip: {...base(look).tooltip, formatter: all => {
             const point = points[all[0].dataIndex === undefined ? 0 : all[0].value[0]];
             return `run ${point.number}, ${point.submitted}\n${size(point)}\n` +

@@ -1,5 +1,5 @@
 // Charts over the steps of a run: step time with its band, marks and plan; phases; memory; loss.
-import {SYMBOLS, axis, base, count, digits, figures, legendHeight, stepZoom} from './look.js';
+import {SYMBOLS, around, axis, base, count, digits, figures, legendHeight, stepZoom} from './look.js';
 
 const MARKS = {
     relaunch: {symbol: 'path://M0,0 L10,0 L5,10 Z', size: 12, at: 0.97},
@@ -47,10 +47,7 @@ function timeLimits(chart, scale) {
     if (!(high > 0)) [low, high] = extent(all);
     if (highest <= 1.6 * high) high = highest;
     if (low > 0 && high > 20 * low) return {log: true, min: low * scale / 1.1, max: high * scale * 1.1};
-    const range = (high - low || high || 1) * scale, tick = 10 ** Math.floor(Math.log10(range)) / 2;
-    const room = 0.04 * range;
-    return {log: false, min: Math.max(0, Math.floor((low * scale - room) / tick) * tick),
-            max: Math.ceil((high * scale + room) / tick) * tick};
+    return {log: false, ...around(low * scale, high * scale)};
 }
 
 function band(line, color, scale) {

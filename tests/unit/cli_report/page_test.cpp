@@ -142,11 +142,12 @@ TEST(ReportPageTest, SaysWhatTheTextSays) {
 }
 
 TEST(ReportPageTest, WithoutChartsItSaysSo) {
-    auto const page = page_of_run(report_of(demo()), {"body{}", "", ""});
+    auto const page = page_of_run(report_of(demo()), {"body{}", "", "a licence"});
     EXPECT_THAT(page, HasSubstr("This osora was built without charts"));
     EXPECT_THAT(page, HasSubstr("script-src 'none'"));
     EXPECT_THAT(page, Not(HasSubstr("<script")));
     EXPECT_THAT(page, Not(HasSubstr("<figure")));
+    EXPECT_THAT(page, Not(HasSubstr("Licences")));
     EXPECT_THAT(page, HasSubstr("data-key=\"mean_s\""));
 }
 
