@@ -202,11 +202,13 @@ PageFigure rank_work_figure(RankHeatMap const& map) {
     PageFigure figure;
     figure.id = "rank-work";
     figure.title = "Own work of the ranks";
-    figure.caption = fmt::format(
-        "What a rank takes in a step before it waits for the others, against the "
-        "median rank: orange ranks hold the others up. A cell is the median of {}",
-        map.steps_per_column == 1 ? "one step"
-                                  : format_count(map.steps_per_column) + " neighbouring steps");
+    figure.caption =
+        "What a rank takes in a step before it waits for the others, against the median rank: "
+        "orange ranks hold the others up";
+    if (map.steps_per_column > 1) {
+        figure.caption += fmt::format(". A cell is the median of {} neighbouring steps",
+                                      format_count(map.steps_per_column));
+    }
     if (map.ranks_per_row > 1) {
         figure.caption += fmt::format(
             "; a row is {} neighbouring ranks, of which the slowest shows", map.ranks_per_row);

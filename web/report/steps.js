@@ -19,8 +19,9 @@ function extent(lists) {
     return [low, high];
 }
 
-function stepAxis(look, lines) {
-    const [low, high] = extent(lines.map(line => line.step));
+/// `more`: steps that stand on the axis too.
+function stepAxis(look, lines, more = []) {
+    const [low, high] = extent([...lines.map(line => line.step), more]);
     return axis(look, 'step', {
         min: low, max: high > low ? high : low + 1, minInterval: 1,
         axisLabel: {color: look.dim, hideOverlap: true, formatter: count},
@@ -140,7 +141,7 @@ export function steps(chart, look, width) {
         ...base(look),
         legend: {...base(look).legend, data: names},
         grid: {left: 56, right: 18, top, bottom: chart.zoom && !look.paper ? 78 : 44},
-        xAxis: stepAxis(look, chart.lines),
+        xAxis: stepAxis(look, chart.lines, chart.marks.map(mark => mark.step)),
         yAxis: [figures(look, unit + '/step' + (limits.log ? ', logarithmic' : ''),
                         {...limits, type: limits.log ? 'log' : 'value',
                          axisLabel: {color: look.dim, formatter: digits}}),
@@ -189,6 +190,11 @@ export function stack(chart, look, width) {
     };
 }
 
+/// Four digits; a loss may be far below 1.
+function figure(value) {
+    return Number.isFinite(value) ? Number(value.toPrecision(4)) : '-';
+}
+
 export function lines(chart, look, width) {
     const names = chart.lines.map(line => line.name);
     return {
@@ -200,8 +206,7 @@ export function lines(chart, look, width) {
         yAxis: figures(look, chart.quantity, {
             min: chart.from_zero ? 0 : undefined, axisLabel: {color: look.dim, formatter: digits}}),
         tooltip: {...base(look).tooltip, formatter: all => [`step ${count(all[0].value[0])}`].concat(
-            all.map(each => `${each.seriesName}: ${Number(each.value[1].toPrecision(4))} ${chart.unit}`))
-            .join('\n')},
+            all.map(each => `${each.seriesName}: ${figure(each.value[1])} ${chart.unit}`)).join('\n')},
         series: chart.lines.map((line, i) => ({
             type: 'line', name: line.name, symbol: SYMBOLS[i % SYMBOLS.length], symbolSize: 4,
             showSymbol: line.step.length <= 60, showAllSymbol: true,
