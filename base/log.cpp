@@ -1,6 +1,8 @@
 // The rate limit and the two line formats. Pure but for the sink that it was handed.
 #include "base/log.hpp"
 
+#include "base/utf8.hpp"
+
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <boost/json.hpp>
@@ -18,21 +20,6 @@ std::string format_time(std::int64_t wall_us) {
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds);
 }
 
-/// Length of the UTF-8 sequence that `text` starts with; 0 when it is none (RFC 3629).
-std::size_t sequence_bytes(std::string_view text) {
-    auto const at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    unsigned char const first = at(0);
-    if (first < 0x80) return 1;
-    std::size_t const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((at(i) & 0xc0) != 0x80) return 0;
-    }
-    if ((first == 0xe0 && at(1) < 0xa0) || (first == 0xed && at(1) > 0x9f)) return 0;
-    if ((first == 0xf0 && at(1) < 0x90) || (first == 0xf4 && at(1) > 0x8f)) return 0;
-    return length;
-}
-
 std::string escaped_control(char byte) {
     if (byte == '\n') return "\\n";
     if (byte == '\t') return "\\t";
@@ -43,7 +30,7 @@ std::string escaped_control(char byte) {
 std::string printable(std::string_view text) {
     std::string result;
     while (!text.empty()) {
-        std::size_t const length = sequence_bytes(text);
+        std::size_t const length = first_code_point(text).bytes;
         bool const control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f;
         if (length == 0 || control) {
             result += escaped_control(text[0]);

@@ -54,6 +54,7 @@ std::string render(std::vector<HistoryRow> const& rows, ReportFormat format) {
         case ReportFormat::csv:
             return draw_csv(table);
         case ReportFormat::md:
+        case ReportFormat::html:
             break;
     }
     return draw_markdown(table);

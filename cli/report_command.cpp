@@ -1,7 +1,10 @@
 // osora report: what a run did against its plan, or how a series scales.
+#include "base/files.hpp"
+#include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
+#include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
 #include "cli/report_whatif.hpp"
 #include "cli/run_file_command.hpp"
@@ -12,24 +15,53 @@
 namespace osora::cli {
 namespace {
 
-int report_run(db::Store& store, std::string const& wanted, ReportFormat format) {
-    auto const run = db::find_run(store, wanted);
-    if (run.has_error()) return fail(exit_code_for(run.error().code), run.error().message);
-    auto const history = db::load_run(store, run->run_id);
-    if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+struct Rendered {
+    std::string text;
+    int exit_code = kExitOk;
+};
+
+std::string as_page(ReportPage const& page) {
+    auto const assets = web::page_assets();
+    if (assets.script.empty()) {
+        fmt::print(stderr,
+                   "osora: this build has no charts (scripts/bootstrap, then build again): the "
+                   "page has words and tables\n");
     }
-    auto const report = db::analysis::run_report(*history, surroundings_of(*run));
-    fmt::print("{}", render(report, format));
-    return report.measured.steps_used > 0 || run->job == "exec" ? kExitOk : kExitUndecided;
+    return html_page(page, assets);
 }
 
-int report_series(db::Store& store, std::string const& name, ReportFormat format) {
-    auto const runs = db::load_series(store, name);
-    if (runs.has_error()) return fail(exit_code_for(runs.error().code), runs.error().message);
-    auto const report = db::analysis::series_report(name, *runs);
-    fmt::print("{}", render(report, format));
-    return report.rows.empty() ? kExitUndecided : kExitOk;
+Result<Rendered> run_text(db::Store& store, std::string const& wanted, ReportFormat format) {
+    OSORA_TRY(auto const run, db::find_run(store, wanted));
+    OSORA_TRY(auto const history, db::load_run(store, run.run_id));
+    auto const report = db::analysis::run_report(history, surroundings_of(run));
+    bool const told =
+        report.measured.steps_used > 0 || run.job == "exec" || !report.probe.nodes.empty();
+    return Rendered{format == ReportFormat::html
+                        ? as_page(page_of(report, run_figures(report, history)))
+                        : render(report, format),
+                    told ? kExitOk : kExitUndecided};
+}
+
+Result<Rendered> series_text(db::Store& store, std::string const& name, ReportFormat format) {
+    OSORA_TRY(auto const runs, db::load_series(store, name));
+    auto const report = db::analysis::series_report(name, runs);
+    auto const charts = db::analysis::series_charts(report, runs);
+    return Rendered{format == ReportFormat::html
+                        ? as_page(page_of(report, series_figures(report, charts)))
+                        : render(report, format),
+                    report.rows.empty() ? kExitUndecided : kExitOk};
+}
+
+int write(Rendered const& report, std::optional<std::string> const& file) {
+    if (!file) {
+        fmt::print("{}", report.text);
+        return report.exit_code;
+    }
+    auto const written = write_file_atomic(*file, report.text);
+    if (written.has_error()) return fail(kExitUsage, "--out: " + written.error().message);
+    fmt::print("wrote {} ({})\n", *file,
+               format_bytes(static_cast<std::int64_t>(report.text.size())));
+    return report.exit_code;
 }
 
 int run(Context const& context, Arguments const& arguments) {
@@ -42,6 +74,11 @@ int run(Context const& context, Arguments const& arguments) {
     if (wanted.has_value() == series.has_value()) {
         return fail(kExitUsage, "name one run, or one series with --series");
     }
+    auto const format = format_of(arguments);
+    auto const file = arguments.value("--out");
+    if (format == ReportFormat::html && !file && context.terminal.interactive) {
+        return fail(kExitUsage, "a page is for a browser: add --out report.html, or send it on");
+    }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto const history = open_history(*state);
@@ -49,9 +86,12 @@ int run(Context const& context, Arguments const& arguments) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
     for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    auto const format = format_of(arguments);
-    return wanted ? report_run(*history->store, *wanted, format)
-                  : report_series(*history->store, *series, format);
+    auto const report = wanted ? run_text(*history->store, *wanted, format)
+                               : series_text(*history->store, *series, format);
+    if (report.has_error()) {
+        return fail(exit_code_for(report.error().code), report.error().message);
+    }
+    return write(*report, file);
 }
 
 }  // namespace
@@ -69,9 +109,13 @@ CommandSpec report_command() {
                 "With --whatif and --meta: how much of a traced job's step is straggling, and "
                 "which worker, stage or type of op holds it. The trace is replayed with each op "
                 "as long as is typical of its type (ByteDance's what-if analysis, OSDI'25). It "
-                "has the columns step,dp_rank,stage,op,seq_id,model_chunk,mb_id,start_us,dur_us.",
+                "has the columns step,dp_rank,stage,op,seq_id,model_chunk,mb_id,start_us,dur_us.\n\n"
+                "--format html makes one page with charts that needs no network and no other "
+                "file: step time over the steps, phases, ranks by steps, loss, memory, the pairs "
+                "of a probe; for a series throughput, efficiency and its runs. It prints on A4.",
             .example =
-                "osora report 42\nosora report --series stdit3-stage1 --format md\n"
+                "osora report 42\nosora report 42 --format html --out report.html\n"
+                "osora report --series stdit3-stage1 --format md\n"
                 "osora report --whatif ops.csv.gz --meta meta.yaml",
             .positionals = {{.name = "RUN",
                              .help = "Number, name, first characters of the uuid, or a series for "
@@ -90,7 +134,15 @@ CommandSpec report_command() {
                          .value = "META.yaml",
                          .help = "The traced job's sizes: dp_size, pp_size, tp_size, vpp_size.",
                          .complete = Complete::file},
-                        format_option(),
+                        {.name = "--format",
+                         .value = "FORMAT",
+                         .help = "text, json, csv, md or html.",
+                         .choices = "text|json|csv|md|html"},
+                        {.name = "--out",
+                         .value = "FILE",
+                         .help = "Write it there instead of to standard output.",
+                         .complete = Complete::file,
+                         .shorthand = "-o"},
                         json_option("The same as --format json.")},
             .run = run};
 }

@@ -116,6 +116,19 @@ json::object phase_object(PhaseRow const& row) {
             {"predicted_s", to_json(row.predicted_s)}};
 }
 
+json::object probe_object(db::ProbeRecord const& probe) {
+    auto nodes = array_of(probe.nodes, [](db::ProbeNode const& each) {
+        return json::object{{"node", each.hostname},   {"leaf", each.leaf},
+                            {"gbit_s", each.gbit_s},   {"of_median", each.of_median},
+                            {"samples", each.samples}, {"slow", each.bad}};
+    });
+    auto findings = array_of(probe.findings, [](db::ProbeTrouble const& each) {
+        return json::object{
+            {"kind", each.kind}, {"place", each.place}, {"evidence", each.evidence}};
+    });
+    return {{"nodes", std::move(nodes)}, {"findings", std::move(findings)}};
+}
+
 json::object relaunch_object(Relaunch const& each) {
     return {{"epoch", each.epoch},
             {"start_step", each.start_step},
@@ -190,6 +203,7 @@ std::string report_json(RunReport const& report) {
         {"cores", report.cores.text},
         {"slow_rank", to_json(report.straggler)},
         {"slowest_ranks", slowest_ranks(report.rank_work)},
+        {"probe", probe_object(report.probe)},
         {"next", to_json(report.next)}};
     return json::serialize(object) + "\n";
 }

@@ -57,7 +57,8 @@ std::string run_report_csv(RunReport const& report) {
         {"peak_memory_gib", raw_number(report.memory_gib.measured)}};
     std::string text = "section,item,quantity,value\n";
     for (auto const& [key, value] : rows) text += "run,," + key + "," + csv_field(value) + "\n";
-    return text + long_csv("phase", phase_table(report)) + long_csv("bucket", bucket_table(report));
+    return text + long_csv("phase", phase_table(report)) +
+           long_csv("bucket", bucket_table(report)) + long_csv("node", probe_table(report));
 }
 
 std::string run_report_markdown(RunReport const& report) {
@@ -88,6 +89,7 @@ std::string run_report_markdown(RunReport const& report) {
     }
     if (!report.phases.empty()) text += "\n" + draw_markdown(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_markdown(bucket_table(report));
+    if (!report.probe.nodes.empty()) text += "\n" + draw_markdown(probe_table(report));
     return text;
 }
 
@@ -115,6 +117,7 @@ std::string render(RunReport const& report, ReportFormat format) {
         case ReportFormat::csv:
             return run_report_csv(report);
         case ReportFormat::md:
+        case ReportFormat::html:
             break;
     }
     return run_report_markdown(report);
@@ -129,6 +132,7 @@ std::string render(SeriesReport const& report, ReportFormat format) {
         case ReportFormat::csv:
             return draw_csv(scaling_table(report));
         case ReportFormat::md:
+        case ReportFormat::html:
             break;
     }
     return series_report_markdown(report);

@@ -13,9 +13,10 @@
 
 namespace osora::cli {
 
-enum class ReportFormat { text, json, csv, md };
-BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md)
+enum class ReportFormat { text, json, csv, md, html };
+BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md, html)
 
+/// Not for html: a page needs more than the report (cli/report_page.hpp).
 [[nodiscard]] std::string render(db::analysis::RunReport const& report, ReportFormat format);
 [[nodiscard]] std::string render(db::analysis::SeriesReport const& report, ReportFormat format);
 /// What --format and --json ask for; text without either.

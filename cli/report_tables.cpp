@@ -57,6 +57,21 @@ TextTable bucket_table(RunReport const& report) {
     return table;
 }
 
+TextTable probe_table(RunReport const& report) {
+    TextTable table;
+    table.columns = {{"node", "node", false},    {"leaf", "leaf", false}, {"Gbit/s", "gbit_s"},
+                     {"of median", "of_median"}, {"samples", "samples"},  {"", "slow", false}};
+    for (auto const& node : report.probe.nodes) {
+        table.rows.push_back({text_cell(node.hostname),
+                              {node.leaf.empty() ? "-" : printable(node.leaf), node.leaf},
+                              number_cell(node.gbit_s),
+                              ratio_cell(node.of_median),
+                              count_cell(node.samples),
+                              {node.bad ? "slow" : "", node.bad ? "1" : "0"}});
+    }
+    return table;
+}
+
 TextTable scaling_table(SeriesReport const& report) {
     std::vector<double> seconds;
     for (auto const& row : report.rows) seconds.push_back(row.step_s);

@@ -52,6 +52,8 @@ else()
   osora_feature(OCR MISSING "tesseract is not there (libtesseract-dev tesseract-ocr-eng)")
 endif()
 
+include(OsoraCharts)
+
 if(OSORA_WITH_WORKER)
   include(OsoraCuda)
 endif()

@@ -3,6 +3,7 @@
 
 #include "base/nearest.hpp"
 #include "db/connection_internal.hpp"
+#include "db/probe_query.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
 
@@ -167,6 +168,7 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
         RunHistory history;
         history.steps = load_steps(connection, run_id, kMetrics);
         history.arrivals = load_blocks(connection, run_id, "arrival_s");
+        history.probe = load_probe(connection, run_id);
         history.events = load_events(connection, run_id);
         history.config = load_facts(connection, run->fingerprint[0]);
         history.software = load_facts(connection, run->fingerprint[1]);

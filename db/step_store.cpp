@@ -76,15 +76,16 @@ StepTable load_steps(Connection& connection, std::int64_t run_id,
 std::vector<analysis::RankBlock> load_blocks(Connection& connection, std::int64_t run_id,
                                              std::string_view metric) {
     std::vector<analysis::RankBlock> blocks;
-    auto& row = db::bind(connection.prepared("SELECT first_rank,ranks,steps,data FROM rank_matrix "
-                                             "JOIN metric USING(metric_id) WHERE run_id=?1 AND "
-                                             "name=?2 ORDER BY sequence DESC"),
+    auto& row = db::bind(connection.prepared("SELECT first_rank,ranks,steps,data,epoch,step0 FROM "
+                                             "rank_matrix JOIN metric USING(metric_id) WHERE "
+                                             "run_id=?1 AND name=?2 ORDER BY sequence DESC"),
                          run_id, metric);
     std::int64_t bytes = 0;
     while (bytes < kBlockBytes && row.executeStep()) {
         auto const data = row.getColumn(3);
         blocks.push_back({row.getColumn(0).getInt(), row.getColumn(1).getInt(),
-                          row.getColumn(2).getInt(), data.getString()});
+                          row.getColumn(2).getInt(), data.getString(), row.getColumn(4).getInt(),
+                          row.getColumn(5).getInt()});
         bytes += data.getBytes();
     }
     row.reset();

@@ -1,5 +1,7 @@
 #include "protocol/json.hpp"
 
+#include "base/utf8.hpp"
+
 #include <boost/beast/core/detail/base64.hpp>
 
 #include <algorithm>
@@ -9,28 +11,6 @@ namespace osora::protocol {
 namespace {
 
 namespace base64 = boost::beast::detail::base64;
-
-/// RFC 3629: no overlong forms, no surrogates, at most U+10FFFF.
-bool is_utf8(std::string_view text) {
-    auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-    for (std::size_t at = 0; at < text.size();) {
-        unsigned char const lead = byte(at);
-        if (lead < 0x80) {
-            ++at;
-            continue;
-        }
-        std::size_t const more = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : 1;
-        if (lead < 0xC2 || lead > 0xF4 || at + more >= text.size()) return false;
-        unsigned char const low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-        unsigned char const high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-        if (byte(at + 1) < low || byte(at + 1) > high) return false;
-        for (std::size_t i = 2; i <= more; ++i) {
-            if ((byte(at + i) & 0xC0) != 0x80) return false;
-        }
-        at += more + 1;
-    }
-    return true;
-}
 
 char const* kind_name(json::kind kind) {
     switch (kind) {

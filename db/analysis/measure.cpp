@@ -126,6 +126,7 @@ StepSelection select_steps(StepTable const& steps) {
         bool const complete = steps.ranks[i] == ranks_of_epoch[steps.epoch[i]];
         if (!complete) ++selection.incomplete;
         if (seen[steps.epoch[i]]++ < warmup) {
+            selection.cold.push_back(i);
             ++selection.warmup;
         } else if (complete) {
             selection.used.push_back(i);

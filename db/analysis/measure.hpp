@@ -21,6 +21,7 @@ constexpr int kLossSteps = 20;
 struct StepSelection {
     std::vector<std::size_t> kept;  // steps of the run as it went on
     std::vector<std::size_t> used;  // kept, behind the warm-up of their epoch, every rank reported
+    std::vector<std::size_t> cold;  // kept, but in the warm-up
     int warmup = 0;
     int undone = 0;      // done once, lost with a failed epoch and not reached again
     int incomplete = 0;  // some rank's part is missing

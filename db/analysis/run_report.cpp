@@ -167,7 +167,7 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     if (report.outside_expected) {
         next.push_back("osora plan calibrate: the step time is outside what was expected");
     }
-    if (runs_in_series > 1) {
+    if (runs_in_series > 1 && report.run.run.job != "probe") {
         next.push_back(fmt::format("osora report --series {}", report.run.run.series));
     }
     return next;
@@ -202,6 +202,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.notices = notices_of(history.events);
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);
+    if (run.job == "probe") report.probe = history.probe;
     report.next = advice(report, history.runs_in_series);
     return report;
 }

@@ -63,6 +63,7 @@ struct RunReport {
     CoreUse cores;
     std::optional<protocol::Straggler> straggler;  // the rank that holds the others up
     std::vector<RankWork> rank_work;               // slowest first; own work a step
+    ProbeRecord probe;                             // of a run with job = "probe"
     std::vector<std::string> next;                 // commands worth trying, with the reason
 };
 

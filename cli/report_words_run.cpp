@@ -1,8 +1,8 @@
-// A run's report for people. The answer first (how fast, did it learn), then where the time goes,
-// then what went wrong, then what to try.
+// The words of a run's report. The answer first (how fast, did it learn), then what went wrong,
+// then what to try.
 #include "base/units.hpp"
 #include "cli/report_tables.hpp"
-#include "cli/terminal.hpp"
+#include "cli/report_words.hpp"
 
 #include <fmt/format.h>
 
@@ -13,8 +13,6 @@ namespace {
 
 using namespace db::analysis;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 9;
 constexpr std::size_t kNoticesShown = 5;
 constexpr std::size_t kRelaunchesShown = 5;
 
@@ -22,15 +20,8 @@ std::string counted(std::int64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }
 
-/// `body` filled to the page with `label` in front of its first line.
-std::string block(std::string_view label, std::string const& body) {
-    if (body.empty()) return {};
-    std::string const lines = filled(printable(body), kIndent, kColumns);
-    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
-
-std::string more(std::string const& line) {
-    return filled(printable(line), kIndent, kColumns);
+void add(Paragraphs& to, std::string label, std::string line) {
+    if (!line.empty()) to.push_back({std::move(label), {std::move(line)}});
 }
 
 std::string ratio_text(Compared const& compared) {
@@ -40,9 +31,7 @@ std::string ratio_text(Compared const& compared) {
 std::string title(RunReport const& report) {
     auto const& run = report.run.run;
     std::string const what = run.arch.empty() ? run.job : run.job + " " + run.arch;
-    return filled(printable(fmt::format("run {} · {} · {} · {}", run.number, run.name, what,
-                                        report.state.word)),
-                  0, kColumns);
+    return fmt::format("run {} · {} · {} · {}", run.number, run.name, what, report.state.word);
 }
 
 std::string layout_line(RunReport const& report) {
@@ -74,16 +63,17 @@ std::string when_line(RunReport const& report) {
     return text;
 }
 
-std::string speed_block(RunReport const& report) {
+void add_speed(RunReport const& report, Paragraphs& to) {
     auto const& m = report.measured;
-    if (m.steps_used == 0) return block("speed", "no step was measured");
+    if (report.run.run.job == "probe") return;
+    if (m.steps_used == 0) return add(to, "speed", "no step was measured");
     auto const unit = time_unit({m.step_s_median});
     auto const spread = spread_cell(m.step_s_median, m.step_s_mad, unit).text;
-    std::string text = block(
-        "speed", fmt::format("{} {}/step (median ± MAD of {}; {} of warm-up left out)", spread,
-                             unit.name, counted(m.steps_used, "step"), m.warmup_steps));
-    text += more(three_digits(m.samples_per_s) + " samples/s");
-    if (std::isnan(report.step_s.predicted)) return text;
+    to.push_back({"speed",
+                  {fmt::format("{} {}/step (median ± MAD of {}; {} of warm-up left out)", spread,
+                               unit.name, counted(m.steps_used, "step"), m.warmup_steps),
+                   three_digits(m.samples_per_s) + " samples/s"}});
+    if (std::isnan(report.step_s.predicted)) return;
     double const error = report.run.plan->step_time_error;
     std::string line =
         fmt::format("{} {}/step", seconds_cell(report.step_s.predicted, unit).text, unit.name);
@@ -94,56 +84,58 @@ std::string speed_block(RunReport const& report) {
     }
     line += "; " + ratio_text(report.step_s);
     if (report.outside_expected) line += ", outside the expected";
-    return text + block("expected", line);
+    add(to, "expected", line);
 }
 
-std::string loss_block(Measured const& m) {
+std::string loss_line(Measured const& m) {
     if (m.loss_window == 0) return {};
     if (std::isnan(m.loss_first) || std::isnan(m.loss_last)) {
-        return block("loss", fmt::format("not a number in the {} {}",
-                                         std::isnan(m.loss_last) ? "last" : "first",
-                                         counted(m.loss_window, "step")));
+        return fmt::format("not a number in the {} {}", std::isnan(m.loss_last) ? "last" : "first",
+                           counted(m.loss_window, "step"));
     }
     double const change = 100 * (m.loss_last / m.loss_first - 1);
-    return block("loss",
-                 fmt::format("{:.4g} -> {:.4g} ({:+.0f} %; means of the first and last {})",
-                             m.loss_first, m.loss_last, change, counted(m.loss_window, "step")));
+    return fmt::format("{:.4g} -> {:.4g} ({:+.0f} %; means of the first and last {})", m.loss_first,
+                       m.loss_last, change, counted(m.loss_window, "step"));
 }
 
-std::string memory_block(Compared const& memory) {
+std::string memory_line(Compared const& memory) {
     if (std::isnan(memory.measured)) return {};
     std::string line = fmt::format("peak {} GiB a rank", three_digits(memory.measured));
     if (memory.predicted > 0) {
         line +=
             fmt::format("; expected {}; {}", three_digits(memory.predicted), ratio_text(memory));
     }
-    return block("memory", line);
+    return line;
 }
 
-std::string faults_block(RunReport const& report) {
+std::string relaunch_line(Relaunch const& each) {
+    std::string back = fmt::format("from step {}", format_count(each.start_step));
+    if (!std::isnan(each.down_s)) back += " after " + format_seconds(each.down_s);
+    return fmt::format("{}: {}", back,
+                       each.cause.empty() ? "a new controller went on" : each.cause);
+}
+
+void add_faults(RunReport const& report, Paragraphs& to) {
     auto const& m = report.measured;
-    if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return {};
+    if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return;
     std::string line = fmt::format(
         "{} of {}", counted(static_cast<std::int64_t>(report.relaunches.size()), "relaunch"),
         report.run.run.restarts_max);
     if (report.relaunches.size() != 1) line.replace(line.find("relaunchs"), 9, "relaunches");
     line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
     if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
-    std::string text = block("faults", line);
+    Paragraph faults{"faults", {line}};
     for (std::size_t i = 0; i < report.relaunches.size() && i < kRelaunchesShown; ++i) {
-        auto const& each = report.relaunches[i];
-        std::string back = fmt::format("from step {}", format_count(each.start_step));
-        if (!std::isnan(each.down_s)) back += " after " + format_seconds(each.down_s);
-        text += more(fmt::format("{}: {}", back,
-                                 each.cause.empty() ? "a new controller went on" : each.cause));
+        faults.lines.push_back(relaunch_line(report.relaunches[i]));
     }
     if (report.relaunches.size() > kRelaunchesShown) {
-        text += more(fmt::format("and {} more", report.relaunches.size() - kRelaunchesShown));
+        faults.lines.push_back(
+            fmt::format("and {} more", report.relaunches.size() - kRelaunchesShown));
     }
-    return text;
+    to.push_back(std::move(faults));
 }
 
-std::string checkpoints_block(CheckpointSummary const& checkpoints) {
+std::string checkpoints_line(CheckpointSummary const& checkpoints) {
     if (checkpoints.count == 0) return {};
     std::string line =
         fmt::format("{}, the last for step {}", counted(checkpoints.count, "checkpoint"),
@@ -152,27 +144,28 @@ std::string checkpoints_block(CheckpointSummary const& checkpoints) {
     if (!std::isnan(checkpoints.median_s)) {
         line += fmt::format("; {} each", format_seconds(checkpoints.median_s));
     }
-    return block("saved", line);
+    return line;
 }
 
-std::string notices_block(RunReport const& report) {
-    std::string text;
+void add_notices(RunReport const& report, Paragraphs& to) {
+    Paragraph notices{"notices", {}};
     for (std::size_t i = 0; i < report.notices.size() && i < kNoticesShown; ++i) {
         auto const& each = report.notices[i];
-        auto const line =
-            fmt::format("{} x {}: {}", each.kind, format_count(each.count), each.first);
-        text += text.empty() ? block("notices", line) : more(line);
+        notices.lines.push_back(
+            fmt::format("{} x {}: {}", each.kind, format_count(each.count), each.first));
     }
     if (report.notices.size() > kNoticesShown) {
-        text += more(fmt::format("and {} more kinds", report.notices.size() - kNoticesShown));
+        notices.lines.push_back(
+            fmt::format("and {} more kinds", report.notices.size() - kNoticesShown));
     }
-    for (auto const& finding : report.findings) text += block("journal", finding);
+    if (!notices.lines.empty()) to.push_back(std::move(notices));
+    for (auto const& finding : report.findings) add(to, "journal", finding);
     if (report.measured.steps_incomplete > 0) {
-        text += block("missing", counted(report.measured.steps_incomplete, "step") +
-                                     " without the figures of every rank, left out");
+        add(to, "missing",
+            counted(report.measured.steps_incomplete, "step") +
+                " without the figures of every rank, left out");
     }
-    if (report.cores.shared) text += block("cores", "ranks share cores: " + report.cores.text);
-    return text;
+    if (report.cores.shared) add(to, "cores", "ranks share cores: " + report.cores.text);
 }
 
 /// "own work of a step: rank 9 0.61 s (+17 %), rank 3 0.55 s (+6 %)": those well over the median.
@@ -192,42 +185,33 @@ std::string slow_ranks_line(std::vector<db::analysis::RankWork> const& ranks) {
     return line;
 }
 
-std::string slow_block(RunReport const& report) {
-    auto const ranks = slow_ranks_line(report.rank_work);
-    std::string const others = ranks.empty() ? "" : block("ranks", ranks);
-    if (!report.straggler) return others;
-    auto const& slow = *report.straggler;
-    return block("slow",
-                 fmt::format("rank {} arrives {} ({:.0f} %) after the others, last in {} of "
-                             "{} steps",
-                             slow.rank, format_seconds(slow.late_s), 100 * slow.share,
-                             format_count(slow.steps), format_count(slow.of_steps))) +
-           others;
-}
-
-std::string next_block(std::vector<std::string> const& next) {
-    std::string text;
-    for (auto const& each : next) text += text.empty() ? block("next", each) : more(each);
-    return text;
+std::string slow_line(protocol::Straggler const& slow) {
+    return fmt::format("rank {} arrives {} ({:.0f} %) after the others, last in {} of {} steps",
+                       slow.rank, format_seconds(slow.late_s), 100 * slow.share,
+                       format_count(slow.steps), format_count(slow.of_steps));
 }
 
 }  // namespace
 
-std::string run_report_text(RunReport const& report) {
-    std::string text = title(report);
-    text += filled(layout_line(report), 0, kColumns) + filled(when_line(report), 0, kColumns);
-    text += "\n";
-    if (!report.state.cause.empty()) text += block("cause", report.state.cause);
-    text += speed_block(report);
-    if (report.run.run.job != "rehearse") text += loss_block(report.measured);
-    text += memory_block(report.memory_gib);
-    if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
-    if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
-    std::string const events = slow_block(report) + faults_block(report) +
-                               checkpoints_block(report.checkpoints) + notices_block(report) +
-                               next_block(report.next);
-    if (!events.empty()) text += "\n" + events;
-    return text;
+ReportWords words_of(RunReport const& report) {
+    ReportWords words{.title = title(report),
+                      .about = {layout_line(report), when_line(report)},
+                      .answer = {},
+                      .why = {},
+                      .next = report.next};
+    add(words.answer, "cause", report.state.cause);
+    add_speed(report, words.answer);
+    if (report.run.run.job != "rehearse") add(words.answer, "loss", loss_line(report.measured));
+    add(words.answer, "memory", memory_line(report.memory_gib));
+    for (auto const& each : report.probe.findings) {
+        add(words.answer, "found", each.place + ": " + each.evidence);
+    }
+    if (report.straggler) add(words.why, "slow", slow_line(*report.straggler));
+    add(words.why, "ranks", slow_ranks_line(report.rank_work));
+    add_faults(report, words.why);
+    add(words.why, "saved", checkpoints_line(report.checkpoints));
+    add_notices(report, words.why);
+    return words;
 }
 
 }  // namespace osora::cli

@@ -1,0 +1,17 @@
+// UTF-8 one code point at a time (RFC 3629): no overlong forms, no surrogates, at most U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace osora {
+
+struct CodePoint {
+    char32_t value = 0;
+    std::size_t bytes = 0;  // 0: the text starts with none
+};
+[[nodiscard]] CodePoint first_code_point(std::string_view text);
+
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+}  // namespace osora

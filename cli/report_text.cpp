@@ -1,0 +1,69 @@
+// Reports for a terminal and as Markdown: words filled to 80 columns, tables between them.
+#include "cli/report_tables.hpp"
+#include "cli/report_words.hpp"
+#include "cli/terminal.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+using namespace db::analysis;
+
+constexpr int kColumns = 80;
+constexpr int kIndent = 9;
+
+/// Lines filled to the page with `label` in front of the first one.
+std::string block(std::string_view label, std::vector<std::string> const& lines) {
+    std::string text;
+    for (auto const& line : lines) text += filled(printable(line), kIndent, kColumns);
+    if (text.empty()) return text;
+    return fmt::format("{:<{}}{}", label, kIndent, text.substr(kIndent));
+}
+
+std::string blocks(Paragraphs const& paragraphs) {
+    std::string text;
+    for (auto const& each : paragraphs) text += block(each.label, each.lines);
+    return text;
+}
+
+}  // namespace
+
+std::string run_report_text(RunReport const& report) {
+    auto const words = words_of(report);
+    std::string text = filled(printable(words.title), 0, kColumns);
+    for (auto const& line : words.about) text += filled(line, 0, kColumns);
+    text += "\n" + blocks(words.answer);
+    if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
+    if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
+    if (!report.probe.nodes.empty()) text += "\n" + draw_text(probe_table(report));
+    std::string const events = blocks(words.why) + block("next", words.next);
+    if (!events.empty()) text += "\n" + events;
+    return text;
+}
+
+std::string series_report_text(SeriesReport const& report) {
+    auto const words = words_of(report);
+    std::string text = filled(printable(words.title), 0, kColumns);
+    if (report.rows.empty()) {
+        text += "no run has enough steps to compare\n";
+    } else {
+        text += "\n" + draw_text(scaling_table(report));
+    }
+    std::string below = blocks(words.why);
+    for (auto const& each : words.next) below += block("next", {each});
+    return below.empty() ? text : text + "\n" + below;
+}
+
+std::string series_report_markdown(SeriesReport const& report) {
+    std::string text = "# " + markdown_text(series_title(report)) + "\n\n";
+    text += draw_markdown(scaling_table(report)) + "\n";
+    for (auto const& remark : series_remarks(report)) text += "- " + markdown_text(remark) + "\n";
+    for (auto const& each : report.left_out) {
+        text += fmt::format("- left out: run {} ({}): {}\n", each.number, markdown_text(each.name),
+                            markdown_text(each.reason));
+    }
+    return text;
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,31 @@
+// Own work of each rank over the steps, as cells that fit on a page. Pure.
+#pragma once
+
+#include "db/analysis/rank_work.hpp"
+
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct RankHeatMap {
+    int ranks = 0;
+    int ranks_per_row = 1;     // a row shows the one of its ranks that is furthest behind
+    int steps_per_column = 1;  // a cell is the median of them
+    std::vector<int> step;     // first one of each column
+    /// Row by row: the rank's own work over that of the column's median rank, as a part of that
+    /// (of two ranks: over the faster one's, as in RankWork). NaN: not told.
+    std::vector<double> excess;
+
+    [[nodiscard]] std::size_t rows() const {
+        return step.empty() ? 0 : excess.size() / step.size();
+    }
+};
+
+constexpr int kHeatMapRows = 64;
+constexpr int kHeatMapColumns = 120;
+
+/// Empty for a single rank. Blocks that cannot be read are left out; of a step that several epochs
+/// did, what the last one took counts.
+[[nodiscard]] RankHeatMap rank_heat_map(std::vector<RankBlock> const& blocks);
+
+}  // namespace osora::db::analysis
