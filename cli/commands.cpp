@@ -31,6 +31,7 @@ std::vector<CommandSpec> command_table() {
         nccl_advise_command(),
         report_command(),
         history_command(),
+        history_sql_command(),
         history_rebuild_command(),
         daemon_start_command(),
         daemon_status_command(),

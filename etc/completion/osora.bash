@@ -36,7 +36,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "history sql" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -119,6 +119,9 @@ _osora() {
     "report:--format") _osora_words "text json csv md"; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
+    "history sql:--limit") :; return ;;
+    "history sql:--time-limit") :; return ;;
+    "history sql:--format") _osora_words "text json csv md"; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
@@ -147,6 +150,7 @@ _osora() {
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --format --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
+        "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
         "daemon status") _osora_words "--json --help" ;;
@@ -176,6 +180,7 @@ _osora() {
     "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
     "history") _osora_runs ;;
+    "history sql") : ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
