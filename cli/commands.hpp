@@ -29,6 +29,10 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_advise_command();
 [[nodiscard]] CommandSpec report_command();
 [[nodiscard]] CommandSpec history_command();
+[[nodiscard]] CommandSpec history_export_command();
+[[nodiscard]] CommandSpec history_import_command();
+[[nodiscard]] CommandSpec history_vacuum_command();
+[[nodiscard]] CommandSpec history_check_command();
 [[nodiscard]] CommandSpec history_rebuild_command();
 [[nodiscard]] CommandSpec history_sql_command();
 [[nodiscard]] CommandSpec daemon_start_command();

@@ -42,6 +42,8 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
     auto const once = [&] {
         return guarded(connection, "open history", [&]() -> Result<void> {
             OSORA_TRY_VOID(check_owner(connection));
+            // Of use only before the first table; `osora history vacuum` converts older files.
+            connection.database().exec("PRAGMA auto_vacuum=INCREMENTAL");
             set_journal_mode(connection, mode);
             configure(connection);
             return migrate(connection);

@@ -37,8 +37,9 @@ FROM series s JOIN run r USING(series_id) GROUP BY s.series_id;
 
 CREATE VIEW v_item AS SELECT
   r.number AS run, r.uuid, f.kind, i.key, i.value
-FROM run r JOIN fingerprint f ON f.fp_id IN(r.fp_config,r.fp_software,r.fp_env,r.fp_hardware)
-JOIN fp_item i USING(fp_id);
+FROM run r
+CROSS JOIN fingerprint f ON f.fp_id IN(r.fp_config,r.fp_software,r.fp_env,r.fp_hardware)
+CROSS JOIN fp_item i ON i.fp_id=f.fp_id;
 
 CREATE VIEW v_event AS SELECT
   r.number AS run, r.uuid, e.sequence, e.wall_us,

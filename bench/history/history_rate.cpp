@@ -1,5 +1,6 @@
 // history_rate: what recording a large run costs, and how long reports over a large history take.
 // Prints CPU time a step and bytes an hour at one step a second; exit 1 over a limit.
+#include "bench/history/many_runs.hpp"
 #include "bench/history/written_run.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +13,7 @@
 namespace osora::bench {
 namespace {
 
-constexpr double kCpuMsMax = 10, kHistoryMbMax = 30;
+constexpr double kCpuMsMax = 10, kHistoryMbMax = 30, kAnswerSecondsMax = 1;
 
 /// A folder that goes with the object.
 class Folder {
@@ -49,14 +50,32 @@ bool measure_writing(RunSize const& size) {
     return ms(cost.total_s()) <= kCpuMsMax && mb_an_hour(cost.history_bytes) <= kHistoryMbMax;
 }
 
+bool measure_reading(HistorySize const& size) {
+    Folder const state;
+    make_history(state.path(), size);
+    fmt::print("{} runs of {} steps and one of {}\n", size.runs, size.steps_each,
+               size.long_run_steps);
+    bool good = true;
+    for (auto const& each : ask_history(state.path(), size)) {
+        fmt::print("  {:6.0f} ms  {}\n", 1e3 * each.wall_s, each.name);
+        good = good && each.wall_s <= kAnswerSecondsMax;
+    }
+    return good;
+}
+
 int run(int argc, char** argv) {
     CLI::App app("What recording a large run costs.");
     RunSize size;
     app.add_option("--ranks", size.ranks)->check(CLI::Range(8, 65536));
     app.add_option("--steps", size.steps)->check(CLI::Range(1, 1'000'000));
     app.add_option("--cv", size.cv)->check(CLI::Range(0.0, 1.0));
+    HistorySize history;
+    app.add_option("--runs", history.runs, "Of the history that is read; 0: none")
+        ->check(CLI::Range(0, 100'000));
     CLI11_PARSE(app, argc, argv);
-    return measure_writing(size) ? 0 : 1;
+    bool const writes_well = measure_writing(size);
+    bool const reads_well = history.runs == 0 || measure_reading(history);
+    return writes_well && reads_well ? 0 : 1;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
+#include "db/analysis/step_figures.hpp"
 #include "db/run_record.hpp"
 
 #include <optional>
@@ -25,6 +26,9 @@ struct RunHistory {
     std::vector<EventRecord> events;  // in the order of the journal
     StepTable steps;
     std::vector<RankBlock> arrivals;  // arrival_s of each rank
+    /// Of a run whose steps or matrices were thinned: as they were before. `steps` has what is
+    /// left.
+    std::optional<StepFigures> kept;
     Facts config, software;
     int runs_in_series = 1;  // of the same work, this one included
 };

@@ -1,4 +1,5 @@
-// Schema 6: views for users' own queries (db/views.cpp), and what they and reports look up by.
+// Schema 6: views for users' own queries (db/views.cpp), what they look up by, and what is kept of
+// runs whose rows were thinned.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {
@@ -6,7 +7,12 @@ namespace osora::db {
 char const* const k0006Views = R"sql(
 CREATE INDEX run_submitted ON run(number DESC,run_id DESC);
 CREATE INDEX event_kind ON event(kind,run_id);
-CREATE INDEX fp_item_key ON fp_item(key,value);
+-- By uuid: it outlasts the rows of a run that are made again. `figures`: analysis::StepFigures.
+CREATE TABLE kept(
+  uuid TEXT PRIMARY KEY,
+  next_sequence INT NOT NULL, -- of its journal at that time
+  steps INT NOT NULL, matrices INT NOT NULL, -- 1: steps were thinned, matrices taken
+  figures TEXT NOT NULL) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace osora::db

@@ -36,7 +36,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history rebuild" | "history sql" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -122,6 +122,10 @@ _osora() {
     "history sql:--limit") :; return ;;
     "history sql:--time-limit") :; return ;;
     "history sql:--format") _osora_words "text json csv md"; return ;;
+    "history export:--to") _osora_files; return ;;
+    "history vacuum:--keep-days") :; return ;;
+    "history vacuum:--matrix-days") :; return ;;
+    "history vacuum:--matrix-mib") :; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
@@ -151,6 +155,10 @@ _osora() {
         "report") _osora_words "--series --format --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
+        "history export") _osora_words "--to --all --json --help" ;;
+        "history import") _osora_words "--json --help" ;;
+        "history vacuum") _osora_words "--keep-days --matrix-days --matrix-mib --journals --dry-run --json --help" ;;
+        "history check") _osora_words "--json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
         "daemon status") _osora_words "--json --help" ;;
@@ -181,6 +189,8 @@ _osora() {
     "report") _osora_runs ;;
     "history") _osora_runs ;;
     "history sql") : ;;
+    "history export") _osora_runs ;;
+    "history import") _osora_files ;;
     "config show") _osora_run_files ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;

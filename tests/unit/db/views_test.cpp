@@ -127,7 +127,7 @@ TEST_F(Views, AreMadeAnewByAMigration) {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
         plain.exec(
             "DROP VIEW v_step; CREATE VIEW v_gone AS SELECT 1;"
-            "DROP INDEX run_submitted; DROP INDEX event_kind; DROP INDEX fp_item_key;"
+            "DROP INDEX run_submitted; DROP INDEX event_kind; DROP TABLE kept;"
             "PRAGMA user_version=5");
     }
     ASSERT_TRUE(Store::open(history_file(state_.path())).has_value());
