@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 namespace osora::db::test {
 namespace {
@@ -38,7 +39,7 @@ private:
     struct Handle {
         sqlite3_file base;
         Vfs* vfs;
-        std::string* path;  // nullptr: a temporary file
+        std::string const* path;  // nullptr: a temporary file
         [[nodiscard]] sqlite3_file* below() { return reinterpret_cast<sqlite3_file*>(this + 1); }
         [[nodiscard]] File& file() { return vfs->disk_.files_[*path]; }
     };
@@ -55,7 +56,7 @@ private:
         opened.vfs = &self;
         int const code = self.below_->xOpen(self.below_, name, opened.below(), flags, out);
         if (code != SQLITE_OK) return code;
-        opened.path = name == nullptr ? nullptr : new std::string(name);
+        opened.path = name == nullptr ? nullptr : &*self.names_.insert(name).first;
         if (name != nullptr && !self.disk_.files_.contains(name)) {
             self.disk_.files_[name].synced = content_of(name);
         }
@@ -71,7 +72,6 @@ private:
     }
     static int close(sqlite3_file* file) {
         auto& closed = handle(file);
-        delete closed.path;
         return closed.below()->pMethods == nullptr ? SQLITE_OK
                                                    : closed.below()->pMethods->xClose(below(file));
     }
@@ -151,6 +151,7 @@ private:
     FaultDisk& disk_;
     sqlite3_vfs* below_;
     sqlite3_vfs vfs_;
+    std::set<std::string> names_;  // of files that were opened
 };
 
 FaultDisk::FaultDisk(Fault fault, int fail_at, bool stays)
