@@ -39,10 +39,12 @@ Result<void> place(CommandSpec const& command, std::vector<std::string> const& r
         if (word.starts_with('-') && word != "-") return unknown_option(command, word);
     }
     for (std::size_t i = 0; i < rest.size(); ++i) {
-        if (i >= command.positionals.size()) {
+        bool const is_more = i >= command.positionals.size();
+        if (is_more && (command.positionals.empty() || !command.positionals.back().repeated)) {
             return usage(command, fmt::format("{}: one word too many", rest[i]));
         }
-        arguments.values[std::string(command.positionals[i].name)] = {rest[i]};
+        auto const& positional = is_more ? command.positionals.back() : command.positionals[i];
+        arguments.values[std::string(positional.name)].push_back(rest[i]);
     }
     return {};
 }

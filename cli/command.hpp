@@ -20,6 +20,7 @@ struct PositionalSpec {
     Complete complete = Complete::none;
     bool required = true;
     std::string_view choices = {};  // "a|b": the only words that are valid
+    bool repeated = false;          // the last one only: it takes all words that are left
 };
 
 struct OptionSpec {

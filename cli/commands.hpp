@@ -31,7 +31,12 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec detect_command();
 [[nodiscard]] CommandSpec diff_command();
 [[nodiscard]] CommandSpec history_command();
+[[nodiscard]] CommandSpec history_export_command();
+[[nodiscard]] CommandSpec history_import_command();
+[[nodiscard]] CommandSpec history_vacuum_command();
+[[nodiscard]] CommandSpec history_check_command();
 [[nodiscard]] CommandSpec history_rebuild_command();
+[[nodiscard]] CommandSpec history_sql_command();
 [[nodiscard]] CommandSpec daemon_start_command();
 [[nodiscard]] CommandSpec daemon_status_command();
 [[nodiscard]] CommandSpec daemon_stop_command();

@@ -7,6 +7,7 @@
 #include "db/journal_file.hpp"
 #include "db/run_store.hpp"
 #include "db/run_writer.hpp"
+#include "db/thinning.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/chrono.h>
@@ -93,9 +94,16 @@ private:
             }
             auto const same = still_holds(journal_, position);
             if (same.has_error()) return complain(same.error().message), false;
-            if (*same && position.problem.empty()) return true;
+            bool const grew = now->size_bytes > position.offset;
+            if (*same && position.problem.empty() && !(grew && was_thinned())) return true;
             return forget(*same);
         });
+    }
+
+    /// What was taken away of a run that goes on now is needed again to measure it.
+    bool was_thinned() {
+        auto const run = known_.run_id ? run_of_id(connection_, *known_.run_id) : std::nullopt;
+        return run && is_thinned(connection_, run->uuid);
     }
 
     /// The journal was replaced, or its damaged part was changed: read it from its start. The rows
@@ -129,6 +137,10 @@ private:
         writer.finish(at_end);
         if (at_end) remove_unused(connection_);
         known_.position = piece.next;
+        if (at_end) {
+            auto const run = run_of_id(connection_, *known_.run_id);
+            thin_again(connection_, *run, known_.position.next_sequence);
+        }
         save_known(connection_, path_, known_);
         count(piece.records.size());
         return {};

@@ -4,6 +4,7 @@
 
 #include "db/connection_internal.hpp"
 #include "db/migrations/migrations.hpp"
+#include "db/views.hpp"
 
 #include <fmt/format.h>
 
@@ -21,6 +22,7 @@ Result<void> run_missing_steps(Connection& connection, int version) {
     for (; version < schema_version(); ++version) {
         database.exec(*kMigrations[static_cast<std::size_t>(version)]);
     }
+    make_views(connection);
     database.exec(fmt::format("PRAGMA application_id={}", kApplicationId));
     database.exec(fmt::format("PRAGMA user_version={}", schema_version()));
     transaction.commit();

@@ -6,6 +6,7 @@
 #include "db/probe_query.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
+#include "db/thinning.hpp"
 
 #include <fmt/format.h>
 
@@ -161,14 +162,11 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
     return guarded(connection, "read history", [&]() -> Result<RunHistory> {
         auto run = run_of_id(connection, run_id);
         if (!run) return Error{Errc::not_found, "the run is no longer in the history"};
-        constexpr std::array<std::string_view, 11> kMetrics{
-            "step_time_s",    "data_wait_s", "forward_s",           "backward_s",
-            "exposed_comm_s", "arrival_s",   "optimizer_s",         "other_s",
-            "loss",           "rss_bytes",   "peak_allocated_bytes"};
         RunHistory history;
-        history.steps = load_steps(connection, run_id, kMetrics);
+        history.steps = load_steps(connection, run_id, kReportMetrics);
         history.arrivals = load_blocks(connection, run_id, "arrival_s");
         history.probe = load_probe(connection, run_id);
+        history.kept = load_kept(connection, *run);
         history.events = load_events(connection, run_id);
         history.config = load_facts(connection, run->fingerprint[0]);
         history.software = load_facts(connection, run->fingerprint[1]);

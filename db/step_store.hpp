@@ -7,12 +7,18 @@
 #include "db/connection_internal.hpp"
 #include "db/run_record.hpp"
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace osora::db {
+
+/// What reports take from steps.
+inline constexpr std::array<std::string_view, 11> kReportMetrics{
+    "step_time_s", "data_wait_s", "forward_s", "backward_s", "exposed_comm_s",      "arrival_s",
+    "optimizer_s", "other_s",     "loss",      "rss_bytes",  "peak_allocated_bytes"};
 
 /// The run's steps with the named metrics (those that it has).
 [[nodiscard]] StepTable load_steps(Connection& connection, std::int64_t run_id,

@@ -1,5 +1,5 @@
-// Most steps are new and in order, and take one insert each; only steps at or below last_step_ are
-// looked up first.
+// Most steps are new; only those at or below last_step_ are looked up. What is loaded is merged on
+// as if it had stayed in memory, so where a batch ends does not show in the rows.
 #include "db/step_writer.hpp"
 
 #include "protocol/bucket_label.hpp"
@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <utility>
 
 namespace osora::db {
 namespace {
@@ -31,21 +33,6 @@ std::string unit_of(std::string const& metric) {
     return "1";
 }
 
-// n-weighted mean. NULL stands for NaN and counts as the greatest value (as in the agents'
-// reducer), so argmax names a rank that has it; of equal maxima the lowest rank is named.
-constexpr char const* kMerge =
-    "INSERT INTO step_summary VALUES(?1,?2,?3,?4,?5,?6,?7,?8) "
-    "ON CONFLICT(run_id,metric_id,step) DO UPDATE SET "
-    "mean=(mean*n+excluded.mean*excluded.n)/(n+excluded.n), n=n+excluded.n, "
-    "vmin=CASE WHEN vmin IS NULL OR excluded.vmin<vmin THEN coalesce(excluded.vmin,vmin) "
-    "ELSE vmin END, "
-    "argmax=CASE WHEN vmax IS excluded.vmax THEN min(argmax,excluded.argmax) "
-    "WHEN vmax NOT NULL AND (excluded.vmax IS NULL OR excluded.vmax>vmax) THEN excluded.argmax "
-    "ELSE argmax END, "
-    "vmax=CASE WHEN vmax IS NULL OR excluded.vmax IS NULL THEN NULL "
-    "WHEN excluded.vmax>vmax THEN excluded.vmax ELSE vmax END";
-constexpr char const* kInsert = "INSERT INTO step_summary VALUES(?1,?2,?3,?4,?5,?6,?7,?8)";
-
 }  // namespace
 
 StepWriter::StepWriter(Connection& connection, std::int64_t run_id)
@@ -61,16 +48,31 @@ StepWriter::StepWriter(Connection& connection, std::int64_t run_id)
     }
 }
 
+// n-weighted mean. NaN counts as the greatest value (as in the agents' reducer), so argmax names a
+// rank that has it; of equal maxima the lowest rank is named.
+void StepWriter::Cell::merge(Cell const& other) {
+    auto const total = static_cast<double>(n + other.n);
+    mean = (mean * static_cast<double>(n) + other.mean * static_cast<double>(other.n)) / total;
+    n += other.n;
+    if (std::isnan(min) || other.min < min) min = std::isnan(other.min) ? min : other.min;
+    bool const both_nan = std::isnan(max) && std::isnan(other.max);
+    if (both_nan || max == other.max) {
+        argmax = std::min(argmax, other.argmax);
+    } else if (!std::isnan(max) && (std::isnan(other.max) || other.max > max)) {
+        argmax = other.argmax;
+        max = other.max;
+    }
+}
+
 Result<void> StepWriter::add(protocol::MetricChunk const& chunk) {
     OSORA_TRY_VOID(check_shape(chunk));
-    auto& read = position(chunk.node);
+    auto& read = positions_[chunk.node];
     if (chunk.epoch < read.epoch) return {};
     if (chunk.epoch > read.epoch) read = {chunk.epoch, 0};
     for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
         int const step = chunk.step0 + static_cast<int>(i);
         if (step < read.next_step) continue;
-        auto const row = add_step(chunk, i);
-        if (row != Row::stale) add_values(chunk, i, row);
+        add_step(chunk, i);
         read.next_step = step + 1;
     }
     return {};
@@ -84,57 +86,66 @@ void StepWriter::add(protocol::RankMatrix const& matrix, std::uint64_t sequence)
     }
 }
 
-StepWriter::Row StepWriter::add_step(protocol::MetricChunk const& chunk, std::size_t index) {
-    int const step = chunk.step0 + static_cast<int>(index);
-    std::optional<std::int64_t> epoch;
-    if (step <= last_step_) {
-        epoch = select_integer(connection_, "SELECT epoch FROM step WHERE run_id=?1 AND step=?2",
-                               run_id_, step);
+std::optional<StepWriter::Step> StepWriter::load(int step) {
+    auto& row = bind(connection_.prepared("SELECT epoch,ranks,samples,repeated,bucket FROM step "
+                                          "WHERE run_id=?1 AND step=?2"),
+                     run_id_, step);
+    if (!row.executeStep()) return std::nullopt;
+    Step result;
+    int column = 0;
+    for (auto* value : {&result.epoch, &result.ranks, &result.samples, &result.repeated}) {
+        *value = row.getColumn(column++).getInt();
     }
-    last_step_ = std::max<std::int64_t>(last_step_, step);
-    if (!epoch) {
-        execute(connection_, "INSERT INTO step VALUES(?1,?2,?3,?4,?5,?6,0)", run_id_, step,
-                chunk.epoch, chunk.ranks, chunk.samples[index], chunk.bucket[index]);
-        return Row::fresh;
-    }
-    if (*epoch > chunk.epoch) return Row::stale;
-    if (*epoch == chunk.epoch) {
-        execute(connection_,
-                "UPDATE step SET ranks=ranks+?3,samples=samples+?4 WHERE run_id=?1 AND step=?2",
-                run_id_, step, chunk.ranks, chunk.samples[index]);
-        merge_bucket_of(step, chunk.bucket[index]);
-        return Row::merged;
-    }
-    execute(connection_,
-            "UPDATE step SET epoch=?3,ranks=?4,samples=?5,bucket=?6,repeated=repeated+1 "
-            "WHERE run_id=?1 AND step=?2",
-            run_id_, step, chunk.epoch, chunk.ranks, chunk.samples[index], chunk.bucket[index]);
-    execute(connection_,
-            "DELETE FROM step_summary WHERE run_id=?1 AND step=?2 AND metric_id IN(SELECT "
-            "metric_id FROM metric)",
-            run_id_, step);
-    return Row::fresh;
-}
-
-void StepWriter::merge_bucket_of(int step, std::string const& bucket) {
-    auto& row = db::bind(
-        connection_.prepared("SELECT bucket FROM step WHERE run_id=?1 AND step=?2 AND bucket<>?3"),
-        run_id_, step, bucket);
-    bool const differs = row.executeStep();
-    std::string label = differs ? row.getColumn(0).getString() : bucket;
+    result.bucket = row.getColumn(column).getString();
     row.reset();
-    if (!differs) return;
-    protocol::merge_bucket(label, bucket);
-    execute(connection_, "UPDATE step SET bucket=?3 WHERE run_id=?1 AND step=?2", run_id_, step,
-            label);
+    // By metric: the key of a row begins with it.
+    auto& cell = bind(connection_.prepared("SELECT s.metric_id,n,mean,vmin,vmax,argmax FROM metric "
+                                           "m CROSS JOIN step_summary s USING(metric_id) WHERE "
+                                           "s.run_id=?1 AND s.step=?2 ORDER BY 1"),
+                      run_id_, step);
+    while (cell.executeStep()) {
+        result.cells.push_back({cell.getColumn(0).getInt64(), cell.getColumn(1).getInt64(),
+                                real_or_nan(cell.getColumn(2)), real_or_nan(cell.getColumn(3)),
+                                real_or_nan(cell.getColumn(4)), cell.getColumn(5).getInt()});
+    }
+    return result;
 }
 
-void StepWriter::add_values(protocol::MetricChunk const& chunk, std::size_t index, Row row) {
-    char const* const sql = row == Row::fresh ? kInsert : kMerge;
+StepWriter::Step* StepWriter::find(int step) {
+    if (auto const known = steps_.find(step); known != steps_.end()) return &known->second;
+    if (step > last_step_) return nullptr;
+    auto loaded = load(step);
+    return loaded ? &steps_.emplace(step, std::move(*loaded)).first->second : nullptr;
+}
+
+void StepWriter::add_step(protocol::MetricChunk const& chunk, std::size_t index) {
+    int const number = chunk.step0 + static_cast<int>(index);
+    Step* step = find(number);
+    last_step_ = std::max<std::int64_t>(last_step_, number);
+    if (step != nullptr && step->epoch > chunk.epoch) return;
+    if (step == nullptr || step->epoch < chunk.epoch) {
+        bool const is_new = step == nullptr;
+        Step fresh{.epoch = chunk.epoch,
+                   .repeated = is_new ? 0 : step->repeated + 1,
+                   .bucket = chunk.bucket[index],
+                   .cells = {},
+                   .replaces = !is_new};
+        step = &(steps_[number] = std::move(fresh));
+    }
+    step->ranks += chunk.ranks;
+    step->samples += chunk.samples[index];
+    // Ranks of other nodes may train another bucket in the same step.
+    protocol::merge_bucket(step->bucket, chunk.bucket[index]);
     for (auto const& [name, column] : chunk.columns) {
-        execute(connection_, sql, run_id_, metric_id(name), chunk.step0 + static_cast<int>(index),
-                chunk.ranks, column.mean[index], column.min[index], column.max[index],
-                column.argmax[index]);
+        Cell const cell{metric_id(name),   chunk.ranks,       column.mean[index],
+                        column.min[index], column.max[index], column.argmax[index]};
+        auto const place =
+            std::ranges::lower_bound(step->cells, cell.metric_id, {}, &Cell::metric_id);
+        if (place != step->cells.end() && place->metric_id == cell.metric_id) {
+            place->merge(cell);
+        } else {
+            step->cells.insert(place, cell);
+        }
     }
 }
 
@@ -147,11 +158,29 @@ std::int64_t StepWriter::metric_id(std::string const& name) {
     return metric_ids_[name] = id;
 }
 
-StepWriter::Position& StepWriter::position(int node) {
-    return positions_[node];
-}
-
 void StepWriter::finish() {
+    for (auto const& [number, step] : steps_) {
+        execute(connection_,
+                "INSERT INTO step VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(run_id,step) DO UPDATE "
+                "SET epoch=?3,ranks=?4,samples=?5,bucket=?6,repeated=?7",
+                run_id_, number, step.epoch, step.ranks, step.samples, step.bucket, step.repeated);
+        if (!step.replaces) continue;
+        execute(connection_,
+                "DELETE FROM step_summary WHERE run_id=?1 AND step=?2 AND metric_id IN(SELECT "
+                "metric_id FROM metric)",
+                run_id_, number);
+    }
+    // In the order of the table's key: neighbours share a page.
+    for (auto const& [name, id] : metric_ids_) {
+        for (auto const& [number, step] : steps_) {
+            auto const cell = std::ranges::lower_bound(step.cells, id, {}, &Cell::metric_id);
+            if (cell == step.cells.end() || cell->metric_id != id) continue;
+            execute(connection_,
+                    "INSERT OR REPLACE INTO step_summary VALUES(?1,?2,?3,?4,?5,?6,?7,?8)", run_id_,
+                    id, number, cell->n, cell->mean, cell->min, cell->max, cell->argmax);
+        }
+    }
+    steps_.clear();
     for (auto const& [node, position] : positions_) {
         execute(connection_,
                 "INSERT INTO run_node VALUES(?1,?2,NULL,'',NULL,?3,?4) ON CONFLICT(run_id,node) "

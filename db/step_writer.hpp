@@ -1,6 +1,7 @@
 // Private to db/: metric chunks of a run into step and step_summary rows. A step of a later epoch
-// replaces the older one; chunks of several nodes are merged; a chunk that a node sends again is
-// dropped. Matrices of ranks are kept as they are. May throw SQLite::Exception.
+// replaces the older one; chunks of several nodes are merged, in memory, so that a step of many
+// nodes is written once a batch; a chunk that a node sends again is dropped. Matrices of ranks are
+// kept as they are. May throw SQLite::Exception.
 #pragma once
 
 #include "db/connection_internal.hpp"
@@ -8,7 +9,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace osora::db {
 
@@ -20,27 +23,40 @@ public:
     [[nodiscard]] Result<void> add(protocol::MetricChunk const& chunk);
     /// `matrix`: the event of journal record `sequence`.
     void add(protocol::RankMatrix const& matrix, std::uint64_t sequence);
-    /// Keeps how far each node has been read.
+    /// Writes the steps and how far each node has been read.
     void finish();
 
 private:
     struct Position {
         int epoch = -1, next_step = 0;
     };
-    enum class Row { fresh, merged, stale };
+    /// One metric of a step, as step_summary has it; NaN stands for NULL.
+    struct Cell {
+        std::int64_t metric_id = 0;
+        std::int64_t n = 0;
+        double mean = 0, min = 0, max = 0;
+        int argmax = 0;
+        void merge(Cell const& other);
+    };
+    struct Step {
+        int epoch = 0, ranks = 0, samples = 0, repeated = 0;
+        std::string bucket;
+        std::vector<Cell> cells;  // by metric_id
+        bool replaces = false;    // the cells of an older epoch are in the database
+    };
 
-    [[nodiscard]] Row add_step(protocol::MetricChunk const& chunk, std::size_t index);
-    /// Ranks of other nodes may train another bucket in the same step.
-    void merge_bucket_of(int step, std::string const& bucket);
-    void add_values(protocol::MetricChunk const& chunk, std::size_t index, Row row);
+    void add_step(protocol::MetricChunk const& chunk, std::size_t index);
+    /// The step as it stands, of this batch or before; nullptr: it is new.
+    [[nodiscard]] Step* find(int step);
+    [[nodiscard]] std::optional<Step> load(int step);
     [[nodiscard]] std::int64_t metric_id(std::string const& name);
-    Position& position(int node);
 
     Connection& connection_;
     std::int64_t run_id_;
     std::int64_t last_step_ = -1;  // no row behind it
     std::map<std::string, std::int64_t> metric_ids_;
     std::map<int, Position> positions_;
+    std::map<int, Step> steps_;  // of this batch
 };
 
 }  // namespace osora::db

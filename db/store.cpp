@@ -24,6 +24,14 @@ void set_journal_mode(Connection& connection, std::string const& wanted) {
     pragma(connection, ("PRAGMA journal_mode=" + wanted).c_str());
 }
 
+/// Only before the first table is it of use; later it would ask for the write lock. `osora history
+/// vacuum` converts older files.
+void choose_vacuum(Connection& connection) {
+    auto& database = connection.database();
+    if (database.execAndGet("SELECT count(*) FROM sqlite_master").getInt() > 0) return;
+    database.exec("PRAGMA auto_vacuum=INCREMENTAL");
+}
+
 void configure(Connection& connection) {
     auto& database = connection.database();
     database.exec("PRAGMA foreign_keys=ON");
@@ -42,6 +50,7 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
     auto const once = [&] {
         return guarded(connection, "open history", [&]() -> Result<void> {
             OSORA_TRY_VOID(check_owner(connection));
+            choose_vacuum(connection);
             set_journal_mode(connection, mode);
             configure(connection);
             return migrate(connection);

@@ -100,10 +100,12 @@ Result<std::vector<JournalRecord>> JournalReader::feed(std::string_view bytes) {
     std::string_view rest = buffer_;
     if (good_bytes_ == 0) {
         auto const known = std::min(rest.size(), kJournalHeader.size());
-        if (rest.substr(0, known) != kJournalHeader.substr(0, known) && !all_zero(rest)) {
-            return corrupt_at(0, "not a journal of this version");
-        }
-        if (known < kJournalHeader.size() || all_zero(rest)) return std::vector<JournalRecord>{};
+        auto const differs = std::ranges::mismatch(rest.substr(0, known), kJournalHeader).in1;
+        auto const same = static_cast<std::size_t>(differs - rest.begin());
+        // A header that a crash left unfinished: its length may be on disk before its bytes.
+        bool const is_torn = same < kJournalHeader.size() && all_zero(rest.substr(same));
+        if (is_torn) return std::vector<JournalRecord>{};
+        if (same < known) return corrupt_at(0, "not a journal of this version");
         rest.remove_prefix(known);
         good_bytes_ = known;
     }

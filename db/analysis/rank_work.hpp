@@ -4,6 +4,8 @@
 
 #include "db/run_record.hpp"
 
+#include <boost/describe.hpp>
+
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct RankWork {
     /// Over the median rank's, as a part of that; of two ranks: over the faster one's.
     double excess = 0;
 };
+BOOST_DESCRIBE_STRUCT(RankWork, (), (rank, steps, median_s, excess))
 
 /// Of each rank, slowest first. Blocks that cannot be read are left out; buckets whose steps differ
 /// in length do not matter, since ranks of a step do the same work.

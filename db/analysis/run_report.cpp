@@ -19,22 +19,12 @@ constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
 constexpr double kWaitHigh = 0.10;
 
-double mean_over(StepTable const& steps, std::vector<std::size_t> const& used, char const* name) {
-    auto const found = steps.columns.find(name);
-    return found == steps.columns.end() ? kUnknown : mean(pick(found->second.mean, used));
-}
-
-double least_over(StepTable const& steps, std::vector<std::size_t> const& used, char const* name) {
-    auto const found = steps.columns.find(name);
-    return found == steps.columns.end() ? kUnknown : mean(pick(found->second.min, used));
-}
-
 /// In the order of the report; "compute" is the sum of the parts behind it.
-std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size_t> const& used) {
+std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& figures) {
     auto const phase = [&](char const* name, char const* column, double predicted_s = kUnknown) {
         PhaseRow row;
         row.name = name;
-        row.mean_s = mean_over(history.steps, used, column);
+        row.mean_s = figures.mean_of(column);
         row.predicted_s = predicted_s;
         return row;
     };
@@ -50,9 +40,8 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, std::vector<std::size
     auto comm = phase("exposed comm", "exposed_comm_s", plan.exposed_comm_s);
     PhaseRow wait;
     wait.name = "wait for ranks";
-    double const transfer_s = least_over(history.steps, used, "exposed_comm_s");
-    wait.mean_s = comm.mean_s - transfer_s;
-    comm.mean_s = transfer_s;
+    wait.mean_s = comm.mean_s - figures.least_comm_s;
+    comm.mean_s = figures.least_comm_s;
     auto const step = phase("step", "step_time_s", plan.step_time_s);
     std::vector<PhaseRow> rows{data, compute, forward, backward, optimizer};
     if (history.summary.run.ranks > 1) rows.insert(rows.end(), {comm, wait});
@@ -190,12 +179,13 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     if (until && run.submitted_us) {
         report.wall_s = std::max(0.0, static_cast<double>(*until - *run.submitted_us) / 1e6);
     }
-    report.measured = measure(history.steps);
+    auto const figures =
+        history.kept ? *history.kept : step_figures(history.steps, history.arrivals);
+    report.measured = figures.measured;
     compare_with_plan(report);
-    auto const used = select_steps(history.steps).used;
-    report.phases = phases_of(history, used);
-    report.straggler = straggler_of(history.steps, used);
-    report.rank_work = rank_work(history.arrivals);
+    report.phases = phases_of(history, figures);
+    report.straggler = figures.straggler;
+    report.rank_work = figures.rank_work;
     report.buckets = buckets_of(history, report.measured);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);

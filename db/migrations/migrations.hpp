@@ -11,10 +11,11 @@ extern char const* const k0002RankCpus;
 extern char const* const k0003Health;
 extern char const* const k0004RankMatrix;
 extern char const* const k0005Probe;
+extern char const* const k0006Views;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 5> const kMigrations{&k0001Runs, &k0002RankCpus, &k0003Health,
-                                                           &k0004RankMatrix, &k0005Probe};
+inline std::array<char const* const*, 6> const kMigrations{
+    &k0001Runs, &k0002RankCpus, &k0003Health, &k0004RankMatrix, &k0005Probe, &k0006Views};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

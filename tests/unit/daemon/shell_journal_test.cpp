@@ -31,7 +31,10 @@ struct FakeDisk {
     int operations = 0;
     int fail_at = -1;  // the number of the operation that fails
     int error = ENOSPC;
-    bool failing = false;  // from then on truncate fails too
+    bool cuts_power = false;  // and nothing works behind it
+    bool failing = false;     // from then on truncate fails too
+    bool dead = false;        // the power went at fail_at
+    std::size_t durable = 0;
 };
 
 class FakeFile final : public AppendFile {
@@ -43,6 +46,7 @@ public:
     }
     Result<void> append(std::string_view bytes) override {
         bool const fails = is_due();
+        if (disk_.dead && !fails) return file_error(EIO, "write", "journal");
         std::uint64_t const end = disk_.content.size() + bytes.size();
         if (fails || end > std::max(disk_.capacity_bytes, disk_.reserved_until)) {
             disk_.content += bytes.substr(0, bytes.size() / 2);
@@ -52,12 +56,14 @@ public:
         return {};
     }
     Result<void> truncate(std::uint64_t size) override {
-        if (is_due() || disk_.failing) return file_error(EIO, "truncate", "journal");
+        if (is_due() || disk_.failing || disk_.dead) return file_error(EIO, "truncate", "journal");
         disk_.content.resize(size);
+        disk_.durable = std::min<std::size_t>(disk_.durable, size);
         return {};
     }
     Result<void> sync() override {
-        if (is_due()) return file_error(disk_.error, "sync", "journal");
+        if (is_due() || disk_.dead) return file_error(disk_.error, "sync", "journal");
+        disk_.durable = disk_.content.size();
         return {};
     }
     Result<bool> reserve(std::uint64_t size) override {
@@ -69,7 +75,11 @@ public:
     }
 
 private:
-    bool is_due() { return disk_.operations++ == disk_.fail_at; }
+    bool is_due() {
+        bool const due = disk_.operations++ == disk_.fail_at;
+        disk_.dead = disk_.dead || (due && disk_.cuts_power);
+        return due;
+    }
     FakeDisk& disk_;
 };
 
@@ -234,6 +244,35 @@ TEST(Journal, WhateverOperationFailsTheFileStaysWhole) {
             ASSERT_TRUE(again.has_value()) << "operation " << k << ": " << again.error().message;
             EXPECT_GE(static_cast<int>(again->records.size()), durable) << "operation " << k;
             EXPECT_EQ(again->dropped_bytes, 0u) << "operation " << k;
+        }
+    }
+}
+
+// Of what was not synced a part is left, cut anywhere, or zeros where its length was kept.
+TEST(Journal, WhereverThePowerGoesWhatWasSyncedStays) {
+    for (int k = 0; k < 70; ++k) {
+        for (int left = 0; left <= 8; ++left) {
+            FakeDisk disk;
+            disk.fail_at = k;
+            disk.error = EIO;
+            disk.cuts_power = true;
+            int durable = 0;
+            {
+                auto opened = JournalFile::open(std::make_unique<FakeFile>(disk));
+                if (opened.has_value()) durable = write_some(*opened->journal);
+            }
+            std::size_t const loose = disk.content.size() - disk.durable;
+            std::size_t const kept = disk.durable + loose * static_cast<std::size_t>(left) / 8;
+            disk.content.resize(kept);
+            if (left % 2 == 1) disk.content.resize(kept + 40, '\0');
+            disk.fail_at = -1;
+            disk.dead = false;
+            auto const again = JournalFile::open(std::make_unique<FakeFile>(disk));
+            ASSERT_TRUE(again.has_value())
+                << "operation " << k << ", " << left << "/8: " << again.error().message;
+            EXPECT_GE(static_cast<int>(again->records.size()), durable) << "operation " << k;
+            EXPECT_TRUE(again->journal->append(notice("on"), Importance::decision).has_value());
+            EXPECT_TRUE(again->journal->sync().has_value());
         }
     }
 }

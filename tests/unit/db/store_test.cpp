@@ -157,6 +157,23 @@ TEST_F(StoreTest, NamesWhoHoldsTheLock) {
     close(ready[1]);
 }
 
+TEST_F(StoreTest, AReaderHoldsUpNoWriter) {
+    write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(1).make({})));
+    StoreOptions options;
+    options.busy_wait = std::chrono::milliseconds(0);
+    auto const store = Store::open(file(), options);
+    ASSERT_TRUE(ingest_all(**store, state_.path()).has_value());
+    SQLite::Database reader(file().string(), SQLite::OPEN_READONLY);
+    reader.exec("BEGIN");
+    EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 1);
+    write_run(state_.path(), "tiny-0002", journal_bytes(RunMaker(2).make({.number = 2})));
+    auto const ingested = ingest_all(**store, state_.path());
+    ASSERT_TRUE(ingested.has_value()) << ingested.error().message;
+    EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 1);  // what it began with
+    reader.exec("COMMIT");
+    EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 2);
+}
+
 TEST_F(StoreTest, IsMadeOnceByManyProcessesAtOnce) {
     std::vector<pid_t> children;
     for (int i = 0; i < 8; ++i) {

@@ -1,0 +1,187 @@
+// Each node reduces its ranks' steps, the controller appends what they send, and the history is fed
+// with it: the same code as in the product, without sockets between them.
+#include "bench/history/written_run.hpp"
+
+#include "db/ingest.hpp"
+#include "protocol/journal.hpp"
+#include "protocol/metric_reducer.hpp"
+#include "protocol/rank_matrix_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace osora::bench {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace protocol;
+
+double cpu_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Adds the CPU time of its scope.
+class Timed {
+public:
+    explicit Timed(double& into) : into_(into), from_(cpu_seconds()) {}
+    ~Timed() { into_ += cpu_seconds() - from_; }
+    Timed(Timed const&) = delete;
+    Timed& operator=(Timed const&) = delete;
+
+private:
+    double& into_;
+    double from_;
+};
+
+template <class T>
+T must(Result<T> result) {
+    if (result.has_error()) throw std::runtime_error(result.error().message);
+    return std::move(*result);
+}
+
+struct Node {
+    MetricReducer reducer;
+    RankMatrixBuilder matrices;
+};
+
+class Writer {
+public:
+    Writer(fs::path const& state_dir, RunSize const& size)
+        : size_(size),
+          run_dir_(state_dir / "runs" / "rate-0001"),
+          history_(db::history_file(state_dir)) {
+        fs::create_directories(run_dir_);
+        journal_.open(run_dir_ / kJournalFile, std::ios::binary);
+        journal_ << kJournalHeader;
+        for (int first = 0; first < size.ranks; first += size.ranks_per_node) {
+            int const node = static_cast<int>(nodes_.size());
+            nodes_.push_back({MetricReducer(0, node, first, size.ranks_per_node),
+                              RankMatrixBuilder(0, node, first, size.ranks_per_node)});
+        }
+        begin();
+    }
+
+    WritingCost write() {
+        for (int step = 0; step < size_.steps; ++step) {
+            wall_us_ += 1'000'000;
+            do_step(step);
+            if ((step + 1) % size_.steps_between_ingests == 0) ingest();
+        }
+        for (auto& node : nodes_) take(node, true);
+        append(RunEnded{Verdict::ok, 0, ""});
+        ingest();
+        cost_.journal_bytes = static_cast<std::int64_t>(fs::file_size(run_dir_ / kJournalFile));
+        cost_.history_bytes = static_cast<std::int64_t>(fs::file_size(history_)) - empty_bytes_;
+        return cost_;
+    }
+
+private:
+    void begin() {
+        RunSubmitted submitted;
+        submitted.run_uuid = "00000000-0000-4000-8000-000000000001";
+        submitted.run_name = "rate-0001";
+        submitted.job = "train";
+        submitted.number = 1;
+        submitted.nodes = static_cast<int>(nodes_.size());
+        submitted.ranks_per_node = size_.ranks_per_node;
+        submitted.steps = size_.steps;
+        submitted.config = json::value{{"run", {{"name", "rate"}, {"job", "train"}}}};
+        append(submitted);
+        append(LaunchOrdered{0, size_.ranks, "n0", 4000});
+        ingest();
+        empty_bytes_ = static_cast<std::int64_t>(fs::file_size(history_));
+        cost_ = {};
+    }
+
+    StepMetrics metrics_of(int step) {
+        std::normal_distribution<double> around(1, size_.cv);
+        StepMetrics metrics;
+        metrics.step = step;
+        metrics.bucket = "360x640x51";
+        for (auto [figure, typical] :
+             {std::pair(&metrics.step_time_s, 1.0), std::pair(&metrics.data_wait_s, 0.002),
+              std::pair(&metrics.forward_s, 0.28), std::pair(&metrics.backward_s, 0.57),
+              std::pair(&metrics.exposed_comm_s, 0.09), std::pair(&metrics.optimizer_s, 0.03),
+              std::pair(&metrics.other_s, 0.01), std::pair(&metrics.arrival_s, 0.95),
+              std::pair(&metrics.loss, 0.15), std::pair(&metrics.grad_norm, 0.4)}) {
+            *figure = typical * around(random_);
+        }
+        metrics.lr = 1e-4;
+        metrics.samples = 8;
+        metrics.rss_bytes = 30'000'000'000 + static_cast<std::int64_t>(random_() % 1'000'000'000);
+        metrics.peak_allocated_bytes = 61'000'000'000;
+        return metrics;
+    }
+
+    void do_step(int step) {
+        int rank = 0;
+        for (auto& node : nodes_) {
+            for (int i = 0; i < size_.ranks_per_node; ++i, ++rank) {
+                auto const metrics = metrics_of(step);
+                {
+                    Timed const timed(cost_.reduce_s);
+                    node.reducer.add(rank, metrics);
+                }
+                if (!size_.matrices) continue;
+                Timed const timed(cost_.matrix_s);
+                node.matrices.add(rank, metrics);
+            }
+            take(node, false);
+        }
+    }
+
+    void take(Node& node, bool partial) {
+        std::optional<MetricChunk> chunk;
+        std::optional<RankMatrix> matrix;
+        {
+            Timed const timed(cost_.reduce_s);
+            chunk = node.reducer.take(partial);
+        }
+        {
+            Timed const timed(cost_.matrix_s);
+            matrix = node.matrices.take(partial);
+        }
+        if (chunk) append(std::move(*chunk));
+        if (matrix) append(std::move(*matrix));
+    }
+
+    void append(RunEvent event) {
+        Timed const timed(cost_.journal_s);
+        auto const bytes = must(encode_record({sequence_++, wall_us_, std::move(event)}));
+        journal_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        journal_.flush();
+    }
+
+    void ingest() {
+        Timed const timed(cost_.ingest_s);
+        auto const store = must(db::Store::open(history_));
+        auto const report = must(db::ingest_run(*store, run_dir_));
+        if (!report.problems.empty()) throw std::runtime_error(report.problems.front());
+    }
+
+    RunSize size_;
+    fs::path run_dir_, history_;
+    std::ofstream journal_;
+    std::vector<Node> nodes_;
+    std::mt19937_64 random_{1};
+    std::uint64_t sequence_ = 0;
+    std::int64_t wall_us_ = 1'700'000'000'000'000;
+    std::int64_t empty_bytes_ = 0;
+    WritingCost cost_;
+};
+
+}  // namespace
+
+WritingCost write_run(fs::path const& state_dir, RunSize const& size) {
+    return Writer(state_dir, size).write();
+}
+
+}  // namespace osora::bench

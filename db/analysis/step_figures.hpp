@@ -1,0 +1,32 @@
+// What a run's report takes from its single steps. It is kept when they are thinned, so that the
+// report stays what it was. Pure.
+#pragma once
+
+#include "db/analysis/measure.hpp"
+#include "db/analysis/rank_work.hpp"
+#include "db/run_record.hpp"
+#include "protocol/straggler.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct StepFigures {
+    std::map<std::string, double> mean;  // by metric: mean over the used steps, of the ranks' mean
+    double least_comm_s = kUnknown;      // exposed_comm_s of the rank that waits least
+    std::optional<protocol::Straggler> straggler;
+    std::vector<RankWork> rank_work;  // slowest first
+    Measured measured;                // not in JSON: history has a table for it
+
+    [[nodiscard]] double mean_of(char const* metric) const;
+};
+BOOST_DESCRIBE_STRUCT(StepFigures, (), (mean, least_comm_s, straggler, rank_work))
+
+/// `arrivals`: blocks of arrival_s.
+[[nodiscard]] StepFigures step_figures(StepTable const& steps,
+                                       std::vector<RankBlock> const& arrivals);
+
+}  // namespace osora::db::analysis

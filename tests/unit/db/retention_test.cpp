@@ -1,0 +1,240 @@
+// Old runs are thinned and their reports stay; nothing comes back by itself, nothing live goes.
+#include "db/retention.hpp"
+
+#include "base/files.hpp"
+#include "db/analysis/run_report.hpp"
+#include "db/check.hpp"
+#include "db/ingest.hpp"
+#include "db/queries.hpp"
+#include "protocol/json.hpp"
+#include "tests/unit/db/history_kit.hpp"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+
+namespace osora::db::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr std::int64_t kDayUs = 86'400'000'000;
+constexpr RunShape kShape{.nodes = 2,
+                          .ranks_per_node = 2,
+                          .steps = 2000,
+                          .relaunches = 1,
+                          .chunk_steps_max = 300,
+                          .matrices = true};
+
+TEST(Thinning, KeepsEveryTenthAndWhatStandsNearEvents) {
+    std::vector<int> const events{3, 900, 940, 1990};
+    std::set<int> gone;
+    for (auto const& range : ranges_to_thin(1999, events)) {
+        for (int step = range.start; step < range.stop; ++step) {
+            if (step % kThinKeepEvery == 0) continue;
+            EXPECT_TRUE(gone.insert(step).second) << step;
+        }
+    }
+    for (int step = 0; step < 2000; ++step) {  // as the rule reads
+        bool near = step < kThinKeepFirst || step == 1999 || step % kThinKeepEvery == 0;
+        for (int const event : events) near = near || std::abs(step - event) <= kThinWindow;
+        EXPECT_EQ(gone.contains(step), !near) << step;
+    }
+    EXPECT_THAT(ranges_to_thin(-1, {}), IsEmpty());
+    EXPECT_THAT(ranges_to_thin(499, {}), IsEmpty());
+    EXPECT_THAT(ranges_to_thin(700, {}), ElementsAre(StepRange{500, 700}));
+}
+
+class Retention : public testing::Test {
+protected:
+    Retention() {
+        dir_ = write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(3).make(kShape)));
+        store_ = std::move(*Store::open(history_file(state_.path())));
+        ingest();
+        rules_.now_us = 1'700'000'000'000'000 + 400 * kDayUs;
+        rules_.is_live = [this](std::string const&) { return live_; };
+    }
+    void ingest() {
+        auto const report = ingest_all(*store_, state_.path());
+        ASSERT_TRUE(report.has_value()) << report.error().message;
+    }
+    std::int64_t vacuum() {
+        auto const plan = plan_retention(*store_, rules_);
+        auto const done = apply_retention(*store_, *plan, rules_);
+        EXPECT_TRUE(done.has_value()) << done.error().message;
+        return done.has_value() ? *done : -1;
+    }
+    std::string one(std::string const& sql) {
+        SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READONLY);
+        return plain.execAndGet(sql).getString();
+    }
+    /// What `osora report` takes from steps, every digit.
+    std::string report() {
+        auto const run = find_run(*store_, "1");
+        auto const report = analysis::run_report(*load_run(*store_, run->run_id), {});
+        std::string text =
+            one("SELECT json_group_array(json_array(steps,next_step,steps_used,"
+                "step_s_median,step_s_mad,samples_per_s,wait_share,loss_last)) FROM "
+                "measured");
+        for (auto const& phase : report.phases) {
+            text += fmt::format(" {} {} {}", phase.name, phase.mean_s, phase.share);
+        }
+        for (auto const& each : report.rank_work) {
+            text += fmt::format(" {} {} {}", each.rank, each.median_s, each.excess);
+        }
+        for (auto const& each : report.buckets) {
+            text += fmt::format(" {} {}", each.measured.bucket, each.measured.step_s_median);
+        }
+        return text + fmt::format(" {} {}", report.measured.steps, report.measured.comm_share);
+    }
+    StateDir state_;
+    fs::path dir_;
+    std::unique_ptr<Store> store_;
+    RetentionRules rules_;
+    bool live_ = false;
+};
+
+TEST_F(Retention, ReportsStayAndRowsGo) {
+    auto const before = report();
+    auto const plan = plan_retention(*store_, rules_);
+    ASSERT_EQ(plan->runs.size(), 1u);
+    auto const rows = std::stoi(one("SELECT count(*) FROM step"));
+    EXPECT_GT(vacuum(), 0);
+    EXPECT_EQ(rows - std::stoi(one("SELECT count(*) FROM step")), plan->runs[0].step_rows);
+    EXPECT_GT(plan->runs[0].step_rows, 1000);
+    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(one("SELECT count(*) FROM step_summary s LEFT JOIN step t USING(run_id,step) WHERE "
+                  "t.step IS NULL"),
+              "0");
+    EXPECT_EQ(one("SELECT count(*) FROM step WHERE step<500"), "500");
+    EXPECT_EQ(one("SELECT max(step) FROM step"), "1999");
+    EXPECT_EQ(report(), before);
+    EXPECT_TRUE(fs::exists(dir_ / "journal"));
+    EXPECT_THAT(plan_retention(*store_, rules_)->runs, IsEmpty());
+}
+
+TEST_F(Retention, MatricesGoFirstAndTheReportStillStays) {
+    auto const before = report();
+    rules_.now_us = 1'700'000'000'000'000 + 20 * kDayUs;
+    vacuum();
+    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(one("SELECT count(*) FROM step"), "2000");
+    EXPECT_EQ(report(), before);
+    rules_.now_us += 400 * kDayUs;
+    vacuum();
+    EXPECT_LT(std::stoi(one("SELECT count(*) FROM step")), 1000);
+    EXPECT_EQ(report(), before);
+}
+
+TEST_F(Retention, NothingComesBack) {
+    auto const before = report();
+    vacuum();
+    auto const left = dump(history_file(state_.path()));
+    ingest();
+    EXPECT_EQ(dump(history_file(state_.path())), left);
+    fs::last_write_time(dir_ / "journal", fs::file_time_type::clock::now());
+    ingest();
+    EXPECT_EQ(dump(history_file(state_.path())), left);
+    std::ofstream(dir_ / "journal", std::ios::app) << std::string(3, '\0');  // a torn tail
+    ingest();
+    EXPECT_EQ(dump(history_file(state_.path())), left);
+    fs::rename(dir_, state_.path() / "runs" / "moved");
+    ingest();
+    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_LT(std::stoi(one("SELECT count(*) FROM step")), 1000);
+    EXPECT_EQ(report(), before);
+}
+
+TEST_F(Retention, ARunThatGoesOnIsWholeAgain) {
+    vacuum();
+    auto records = RunMaker(3).make(kShape);
+    records.push_back({records.size(), records.back().wall_us + 1,
+                       protocol::LaunchOrdered{2, 4, "127.0.0.1", 4000}});
+    write_file_atomic(dir_ / "journal", journal_bytes(records)).value();
+    ingest();
+    EXPECT_EQ(one("SELECT count(*) FROM step"), "2000");
+    EXPECT_EQ(one("SELECT count(*) FROM kept"), "0");
+    EXPECT_EQ(dump_steps(history_file(state_.path())), expected_steps(records));
+}
+
+TEST_F(Retention, LeavesWhatIsLiveYoungOrUnended) {
+    auto const before = dump(history_file(state_.path()));
+    live_ = true;
+    EXPECT_EQ(plan_retention(*store_, rules_)->live, 1);
+    vacuum();
+    EXPECT_EQ(dump(history_file(state_.path())), before);
+    live_ = false;
+    rules_.now_us = 1'700'000'000'000'000 + kDayUs;
+    vacuum();
+    EXPECT_EQ(dump(history_file(state_.path())), before);
+    rules_.now_us += 400 * kDayUs;
+    RunShape open = kShape;
+    open.ended = false;
+    open.number = 2;
+    write_run(state_.path(), "tiny-0002", journal_bytes(RunMaker(4).make(open)));
+    ingest();
+    vacuum();
+    EXPECT_EQ(one("SELECT count(*) FROM step JOIN run USING(run_id) WHERE number=2"), "2000");
+    EXPECT_NE(one("SELECT count(*) FROM rank_matrix"), "0");
+}
+
+TEST_F(Retention, BoundsTheBytesOfMatrices) {
+    rules_.now_us = 1'700'000'000'000'000 + kDayUs;
+    rules_.matrix_bytes = 10;
+    vacuum();
+    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(one("SELECT count(*) FROM step"), "2000");
+}
+
+TEST_F(Retention, JournalsGoOnlyWhenAsked) {
+    auto const before = report();
+    rules_.journals = true;
+    vacuum();
+    EXPECT_FALSE(fs::exists(dir_ / "journal"));
+    ingest();
+    EXPECT_EQ(report(), before);
+    EXPECT_THAT(check_history(*store_)->problems, IsEmpty());
+    EXPECT_THAT(check_history(*store_)->notes,
+                ElementsAre(HasSubstr("journal: gone"), HasSubstr("1 runs are thinned")));
+}
+
+TEST_F(Retention, MakesAnOlderFileShrinkable) {
+    store_.reset();
+    {
+        SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
+        plain.exec("PRAGMA auto_vacuum=NONE; VACUUM");
+    }
+    store_ = std::move(*Store::open(history_file(state_.path())));
+    EXPECT_GT(vacuum(), 0);
+    EXPECT_EQ(one("PRAGMA auto_vacuum"), "2");
+    EXPECT_THAT(check_history(*store_)->problems, IsEmpty());
+}
+
+TEST_F(Retention, CheckFindsWhatIsWrong) {
+    EXPECT_THAT(check_history(*store_)->problems, IsEmpty());
+    auto const bytes = *read_file(dir_ / "journal");
+    auto other = bytes;
+    other[other.size() / 2] ^= 1;
+    write_file_atomic(dir_ / "journal", other).value();
+    EXPECT_THAT(check_history(*store_)->problems, ElementsAre(HasSubstr("wrong checksum")));
+    write_file_atomic(dir_ / "journal", bytes.substr(0, 2000)).value();
+    EXPECT_THAT(check_history(*store_)->problems, ElementsAre(HasSubstr("changed since")));
+    write_file_atomic(dir_ / "journal", bytes).value();
+    {
+        SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
+        plain.exec("DELETE FROM event WHERE sequence=1; INSERT INTO step VALUES(77,1,0,1,1,'',0)");
+    }
+    EXPECT_THAT(
+        check_history(*store_)->problems,
+        ElementsAre(HasSubstr("1 rows of step without their run"), HasSubstr("in history.db")));
+}
+
+}  // namespace
+}  // namespace osora::db::test
