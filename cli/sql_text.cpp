@@ -190,6 +190,7 @@ std::string render(db::SqlResult const& result, ReportFormat format, int columns
         case ReportFormat::md:
             return draw_markdown(table_of(result));
         case ReportFormat::text:
+        case ReportFormat::html:  // of reports only
             break;
     }
     return plain_text(table_of(result), columns);
