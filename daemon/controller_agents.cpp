@@ -208,6 +208,7 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         bool const wanted =
             is_wanted(mine, node) && (!kIsHealth || in_measure(each, now_.monotonic));
         if (wanted) record(std::move(mine), kDecides);
+        if constexpr (std::is_same_v<Report, MetricChunk>) record_alarms();
     }
     send(node, AckReports{each.taken});
 }

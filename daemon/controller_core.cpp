@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 namespace osora::daemon {
@@ -78,6 +79,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
         record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives});
     }
     if (!options_.probe.is_null()) record(ProbePart{status_.epoch, 0, options_.probe});
+    if (status_.state != RunState::done) record_alarms();  // an earlier life was about to
     if (status_.stop == StopMode::orderly) {
         orderly_deadline_ = now.monotonic + options_.leash_limit;
     }
@@ -231,13 +233,23 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
             link(matrix->node).next_matrix_step = matrix->step0 + matrix->steps;
         }
     }
+    if (auto const* notice = std::get_if<RunNotice>(&event)) {
+        std::erase_if(alarms_, [&](RunNotice const& each) {
+            return each.kind == notice->kind && each.step == notice->step;
+        });
+    }
     auto const* chunk = std::get_if<MetricChunk>(&event);
     if (chunk == nullptr || chunk->node < 0 || chunk->node >= node_count()) return;
+    std::ranges::move(alarm_.take(*chunk), std::back_inserter(alarms_));
     link(chunk->node).next_step = chunk->step0 + static_cast<int>(chunk->bucket.size());
     auto const times = chunk->columns.find("step_time_s");
     if (times == chunk->columns.end()) return;
     for (double each : times->second.max) step_times_.push_back(each);
     while (step_times_.size() > kStepTimes) step_times_.pop_front();
+}
+
+void ControllerCore::Impl::record_alarms() {
+    for (auto& each : std::exchange(alarms_, {})) record(std::move(each), false);
 }
 
 void ControllerCore::Impl::act(ControllerAction action) {

@@ -8,6 +8,7 @@
 #include "daemon/liveness.hpp"
 #include "daemon/node_link.hpp"
 #include "daemon/run_fsm.hpp"
+#include "daemon/step_alarm.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -45,6 +46,7 @@ private:
     void request_stop(bool now, std::string reason, MonotonicTime limit);
     void record(protocol::RunEvent event, bool sync = true);
     void observe(protocol::RunEvent const& event);
+    void record_alarms();
     void act(ControllerAction action);
     void send(int node, protocol::ToAgent message, bool waits = true);
     void close(int connection, std::string why);
@@ -98,6 +100,8 @@ private:
     Liveness liveness_;
     std::map<int, Connection> connections_;
     std::deque<double> step_times_;  // of the last steps
+    StepAlarm alarm_;
+    std::vector<protocol::RunNotice> alarms_;  // raised, and not yet in the journal
     // What an agent may tell again: it was recorded, but its acknowledgement got lost.
     std::set<int> failed_;      // ranks of this epoch
     int checkpoint_step_ = -1;  // newest one of this epoch

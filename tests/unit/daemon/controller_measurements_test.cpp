@@ -90,5 +90,41 @@ TEST(ControllerMeasurements, ANodeThatTellsTooMuchIsCutShort) {
     }
 }
 
+MetricChunk one_step(int step, double step_s) {
+    MetricChunk made;
+    made.epoch = 0;
+    made.ranks = 1;
+    made.step0 = step;
+    made.bucket = {"64x64x8"};
+    made.samples = {8};
+    made.columns["step_time_s"] = {{step_s}, {step_s}, {step_s}, {0}};
+    return made;
+}
+
+std::ptrdiff_t alarms_in(std::vector<JournalRecord> const& records) {
+    return std::ranges::count_if(records, [](JournalRecord const& each) {
+        auto const* notice = std::get_if<RunNotice>(&each.event);
+        return notice != nullptr && notice->kind == "throughput_sag";
+    });
+}
+
+TEST(ControllerMeasurements, SlowerStepsLeaveOneAlarmAlsoOverACrash) {
+    Controller controller;
+    controller.run();
+    int step = 0;
+    for (; alarms_in(controller.records) == 0 && step < 200; ++step) {
+        controller.say(0, one_step(step, step < 100 ? 1.0 : 1.5));
+    }
+    EXPECT_EQ(alarms_in(controller.records), 1);
+    EXPECT_LT(step, 115);
+    for (; step < 200; ++step) controller.say(0, one_step(step, 1.5));
+    EXPECT_EQ(alarms_in(controller.records), 1);
+    EXPECT_EQ(alarms_in(Controller(controller.records).records), 1);
+    // Killed between the step and its alarm: the next life tells it.
+    auto cut = controller.records;
+    while (alarms_in(cut) > 0) cut.pop_back();
+    EXPECT_EQ(alarms_in(Controller(cut).records), 1);
+}
+
 }  // namespace
 }  // namespace osora::daemon

@@ -1,0 +1,62 @@
+// Tells a user while the run goes on that its steps have become slower or its loss has left its
+// path: after a relaunch with another layout, a batch change, or by themselves. Fed with the steps
+// of node 0, whose times are those of all nodes since the ranks of a step wait for each other.
+// Pure; part of the controller core, where replayed chunks give the same state.
+#pragma once
+
+#include "protocol/metric_chunk.hpp"
+#include "protocol/run_events.hpp"
+
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+struct StepAlarmOptions {
+    int warmup_steps = 20;     // of each epoch
+    int reference_steps = 30;  // of a bucket, behind the warm-up, that later ones are held against
+    int window_steps = 20;     // that must agree
+    double sag = 0.15;         // slower by more than this share is told
+    double back = 0.05;        // and by less than this share again is told as well
+    int loss_window_steps = 50;
+    double loss_rise = 0.2;  // of the lowest level so far
+    double spreads = 6;      // a level must also move by so many of its standard errors
+};
+
+class StepAlarm {
+public:
+    explicit StepAlarm(StepAlarmOptions options = {}) : options_(options) {}
+
+    /// Notices to record: kinds throughput_sag, throughput_back, loss_divergence. Chunks of other
+    /// nodes are not looked at.
+    [[nodiscard]] std::vector<protocol::RunNotice> take(protocol::MetricChunk const& chunk);
+
+private:
+    struct Reference {
+        std::vector<double> seconds;  // a sample, until there are enough
+        double median_s = 0, spread_s = 0;
+    };
+
+    void begin_epoch(protocol::MetricChunk const& chunk);
+    void look_at_time(std::string const& bucket, double sample_s,
+                      std::vector<protocol::RunNotice>& told);
+    void look_at_loss(double loss, std::vector<protocol::RunNotice>& told);
+    [[nodiscard]] protocol::RunNotice notice(std::string kind, std::string severity,
+                                             std::string detail) const;
+    /// " since the relaunch at step 120" while that is near.
+    [[nodiscard]] std::string since() const;
+
+    StepAlarmOptions options_;
+    int epoch_ = -1, first_step_ = 0, step_ = 0, next_step_ = 0;
+    std::map<std::string, Reference> references_;  // by bucket; go on over relaunches
+    std::deque<double> ratios_;                    // of the last steps, over their references
+    double ratio_spread_ = 0;                      // of the reference steps
+    bool sagging_ = false;
+    std::deque<double> losses_;
+    double lowest_loss_ = 0, lowest_spread_ = 0;  // a window's median, and its spread
+    bool has_lowest_ = false, diverging_ = false;
+};
+
+}  // namespace osora::daemon
