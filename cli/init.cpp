@@ -6,7 +6,7 @@
 #include "cli/json_output.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/runs.hpp"
-#include "plan/config/fields.hpp"
+#include "plan/config/config_files.hpp"
 #include "plan/config/template.hpp"
 
 #include <fmt/format.h>
@@ -16,25 +16,12 @@
 namespace osora::cli {
 namespace {
 
-/// The run file will stand elsewhere: paths must not depend on its folder.
-void make_paths_absolute(plan::RunConfig& config, std::filesystem::path const& base_dir) {
-    for (plan::Field const& field : plan::fields_of(config)) {
-        auto* const* value = std::get_if<std::string*>(&field.value);
-        if (field.row->shape != plan::Shape::path || value == nullptr || (*value)->empty())
-            continue;
-        bool const word = **value == "auto" || **value == "none";
-        if (!word || field.row->section != "checkpoint") {
-            **value = (base_dir / **value).lexically_normal().string();
-        }
-    }
-}
-
 Result<plan::RunConfig> config_of_run(Context const& context, std::string const& wanted) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     OSORA_TRY(auto const folder, find_run(state, wanted));
     OSORA_TRY(auto const submitted, read_submission(folder));
     OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(submitted.config));
-    make_paths_absolute(config, submitted.base_dir);
+    plan::make_paths_absolute(config, submitted.base_dir);
     return config;
 }
 
@@ -49,7 +36,8 @@ Result<std::string> text_for(Context const& context, Arguments const& arguments)
                                                kVersion, check));
     }
     OSORA_TRY(auto const config, config_of_run(context, *from));
-    return plan::run_file_text(config, fmt::format("# Settings of run {}.\n{}", *from, check));
+    return plan::run_file_text(config, fmt::format("# Settings of run {}.\n{}", *from, check),
+                               plan::LiveKeys::changed);
 }
 
 int run(Context const& context, Arguments const& arguments) {

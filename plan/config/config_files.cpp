@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/nearest.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/config/fields.hpp"
 #include "plan/config/ssh_checks.hpp"
 
 #include <fmt/format.h>
@@ -84,6 +85,17 @@ std::filesystem::path base_dir_of(std::filesystem::path const& run_file) {
     std::error_code error;
     auto const absolute = std::filesystem::absolute(run_file, error);
     return error ? run_file.parent_path() : absolute.lexically_normal().parent_path();
+}
+
+void make_paths_absolute(RunConfig& config, std::filesystem::path const& base_dir) {
+    for (Field const& field : fields_of(config)) {
+        auto* const* value = std::get_if<std::string*>(&field.value);
+        if (field.row->shape != Shape::path || value == nullptr || (*value)->empty()) continue;
+        bool const word = **value == "auto" || **value == "none";
+        if (!word || field.row->section != "checkpoint") {
+            **value = (base_dir / **value).lexically_normal().string();
+        }
+    }
 }
 
 }  // namespace osora::plan

@@ -24,4 +24,7 @@ struct ConfigRequest {
 /// Absolute folder that relative paths of a run file start at.
 [[nodiscard]] std::filesystem::path base_dir_of(std::filesystem::path const& run_file);
 
+/// For a run file that will stand in another folder than `base_dir`. Pure.
+void make_paths_absolute(RunConfig& config, std::filesystem::path const& base_dir);
+
 }  // namespace osora::plan

@@ -92,7 +92,7 @@ std::string nccl_text(RunConfig const& config) {
 
 }  // namespace
 
-std::string run_file_text(RunConfig const& config, std::string_view title) {
+std::string run_file_text(RunConfig const& config, std::string_view title, LiveKeys live) {
     RunConfig copy = config;
     RunConfig defaults;
     std::string text = fmt::format("{}\n\n", title);
@@ -111,8 +111,8 @@ std::string run_file_text(RunConfig const& config, std::string_view title) {
         auto before = fields_of(defaults);
         std::erase_if(fields, elsewhere);
         std::erase_if(before, elsewhere);
-        text +=
-            section_text(fmt::format("[{}]", section.name), fields, before, section.in_template);
+        bool const first = section.in_template && live == LiveKeys::changed_and_first;
+        text += section_text(fmt::format("[{}]", section.name), fields, before, first);
         text += "\n";
     }
     text.pop_back();
