@@ -15,6 +15,8 @@ namespace osora::cli {
 namespace {
 
 constexpr std::string_view kSuffix = "-rehearsal";
+// Trials of a run take their own work from it too.
+constexpr std::string_view kTuneSuffix = "-tune", kBisectSuffix = "-bisect";
 constexpr int kStepsMin = 5;
 
 struct Found {
@@ -122,7 +124,9 @@ std::string rehearsal_series(std::string_view run_name) {
 }
 
 std::string trained_series(std::string_view run_name) {
-    if (run_name.ends_with(kSuffix)) run_name.remove_suffix(kSuffix.size());
+    for (std::string_view const suffix : {kSuffix, kTuneSuffix, kBisectSuffix}) {
+        if (run_name.ends_with(suffix)) run_name.remove_suffix(suffix.size());
+    }
     return std::string(run_name);
 }
 

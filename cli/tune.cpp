@@ -6,14 +6,15 @@
 #include "cli/json_output.hpp"
 #include "cli/prepared_run.hpp"
 #include "cli/run_file_command.hpp"
-#include "cli/run_measured.hpp"
+#include "cli/trial_run.hpp"
 #include "cli/tune_memory.hpp"
 #include "cli/tune_plan.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 
 namespace osora::cli {
 namespace {
@@ -45,13 +46,9 @@ Result<plan::ConfigRequest> trial_request(Context const& context, Arguments cons
     if (auto const backend = arguments.value("--backend")) {
         request.sets.push_back("resources.backend=" + *backend);
     }
-    for (std::string const& each :
-         {fmt::format("run.job={}", tuning.real ? "train" : "rehearse"),
-          fmt::format("run.name={}-tune", tuning.name), fmt::format("train.steps={}", tuning.steps),
-          std::string("checkpoint.every=0"), std::string("checkpoint.resume=none"),
-          std::string("probe.before_start=never"), std::string("faults.max_restarts=0")}) {
-        request.sets.push_back(each);
-    }
+    std::ranges::move(
+        trial_settings(tuning.real ? "train" : "rehearse", tuning.name + "-tune", tuning.steps),
+        std::back_inserter(request.sets));
     return request;
 }
 
@@ -107,36 +104,12 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     return tuning;
 }
 
-/// Median step time of a trial; on failure the exit code of osora, and why.
-struct TrialEnd {
-    double step_s = 0;
-    int exit_code = kExitOk;
-    std::string failure = {};
-};
-
-TrialEnd run_trial(Context const& context, Tuning const& tuning, plan::TuneTrial const& trial) {
+TrialEnd run_tune_trial(Context const& context, Tuning const& tuning,
+                        plan::TuneTrial const& trial) {
     auto request = tuning.request;
     auto const sets = sets_of(trial.settings);
     request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-    auto prepared = prepare_run(context, request, false);
-    if (prepared.has_error()) return {.exit_code = prepared.error(), .failure = "is not valid"};
-    StartOptions options;
-    options.quiet = true;
-    options.stream = stderr;
-    auto const started = start_run(context, std::move(*prepared), options);
-    if (started.exit_code != kExitOk) {
-        return {
-            .exit_code = started.exit_code,
-            .failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code)};
-    }
-    auto const report = report_of(context, started.folder);
-    if (report.has_error()) return {.exit_code = kExitBad, .failure = report.error().message};
-    double const step_s = report->measured.step_s_median;
-    if (!std::isfinite(step_s) || step_s <= 0) {
-        return {.exit_code = kExitUndecided,
-                .failure = fmt::format("run {} has no step that counts", started.folder.name)};
-    }
-    return {.step_s = step_s};
+    return run_trial(context, request);
 }
 
 std::string settings_text(plan::TuneTrial const& trial) {
@@ -191,7 +164,7 @@ int run(Context const& context, Arguments const& arguments) {
                tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
                tuning->trials, "#", "trial", "a step");
     while (auto const trial = search.next()) {
-        auto const end = run_trial(context, *tuning, *trial);
+        auto const end = run_tune_trial(context, *tuning, *trial);
         fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
