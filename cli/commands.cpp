@@ -32,6 +32,7 @@ std::vector<CommandSpec> command_table() {
         report_command(),
         diff_command(),
         detect_command(),
+        bisect_command(),
         history_command(),
         history_sql_command(),
         history_export_command(),

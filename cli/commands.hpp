@@ -12,6 +12,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec status_command();
 [[nodiscard]] CommandSpec watch_command();
 [[nodiscard]] CommandSpec logs_command();
+[[nodiscard]] CommandSpec bisect_command();
 [[nodiscard]] CommandSpec cancel_command();
 [[nodiscard]] CommandSpec resume_command();
 [[nodiscard]] CommandSpec plan_command();

@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "cancel completion config daemon detect doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -116,13 +116,21 @@ _osora() {
     "nccl advise:--tuner") _osora_files; return ;;
     "nccl advise:--set") _osora_keys; return ;;
     "report:--series") _osora_runs; return ;;
-    "report:--format") _osora_words "text json csv md"; return ;;
+    "report:--whatif") _osora_files; return ;;
+    "report:--meta") _osora_files; return ;;
+    "report:--format") _osora_words "text json csv md html"; return ;;
+    "report:--out") _osora_files; return ;;
     "detect:--csv") _osora_files; return ;;
     "detect:--column") :; return ;;
     "detect:--min-effect") :; return ;;
     "detect:--method") _osora_words "robust otava mozilla"; return ;;
     "detect:--window") :; return ;;
     "detect:--p-value") :; return ;;
+    "bisect:--scaling") _osora_runs; return ;;
+    "bisect:--nodes") :; return ;;
+    "bisect:--steps") :; return ;;
+    "bisect:--trials") :; return ;;
+    "bisect:--budget-gpu-h") :; return ;;
     "history:--limit") :; return ;;
     "history:--format") _osora_words "text json csv md"; return ;;
     "history sql:--limit") :; return ;;
@@ -158,8 +166,10 @@ _osora() {
         "topology import") _osora_words "--output --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
-        "report") _osora_words "--series --format --json --help" ;;
+        "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
+        "diff") _osora_words "--json --help" ;;
         "detect") _osora_words "--csv --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
+        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
         "history export") _osora_words "--to --all --json --help" ;;
@@ -194,7 +204,9 @@ _osora() {
     "nccl env") _osora_run_files ;;
     "nccl advise") _osora_run_files ;;
     "report") _osora_runs ;;
+    "diff") _osora_runs ;;
     "detect") _osora_runs ;;
+    "bisect") _osora_runs ;;
     "history") _osora_runs ;;
     "history sql") : ;;
     "history export") _osora_runs ;;

@@ -28,7 +28,10 @@ struct Harmless {
 constexpr std::string_view kNodesThemselves = "the nodes themselves are compared";
 constexpr std::string_view kNoPartOfStep = "has no part in a step";
 constexpr std::string_view kEveryRun = "differs from run to run";
+constexpr std::string_view kFollows = "follows from the settings";
 constexpr std::array kHarmless{
+    Harmless{"collectives", kFollows},
+    Harmless{"parameters", kFollows},
     Harmless{"run.name", "a name"},
     Harmless{"run.dir", kEveryRun},
     Harmless{"notify.", kNoPartOfStep},

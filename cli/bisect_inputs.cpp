@@ -1,0 +1,129 @@
+#include "cli/bisect_inputs.hpp"
+
+#include "cli/hybrid_config.hpp"
+#include "db/analysis/bucket_compute.hpp"
+#include "db/queries.hpp"
+#include "plan/config/config_files.hpp"
+#include "protocol/run_events.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::cli {
+namespace {
+
+using db::analysis::BucketWork;
+
+Result<protocol::json::value> resolved_config(db::RunHistory const& run) {
+    auto const& events = run.events;
+    auto const submitted =
+        std::ranges::find(events, protocol::RunSubmitted::kType, &db::EventRecord::kind);
+    if (submitted == events.end()) {
+        return Error{Errc::invalid_input, "its run file is not in the history"};
+    }
+    OSORA_TRY(auto const event, protocol::decode<protocol::RunSubmitted>(submitted->body));
+    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(event.config));
+    plan::make_paths_absolute(config, event.base_dir);
+    return protocol::to_json(config);
+}
+
+void take_variables(BisectSide const& from, std::set<std::string> const& names, Environment& into) {
+    for (std::string const& name : names) {
+        auto const value = from.run.env.find(name);
+        if (value == from.run.env.end()) {
+            remove_variable(into, name);
+        } else if (is_one_value(value->second)) {
+            set_variable(into, name, value->second);
+        }
+    }
+}
+
+/// What `run` worked in a step of a bucket of the run file; 0: it has not trained it.
+double own_work_s(db::RunHistory const& run, std::vector<BucketWork> const& works,
+                  plan::BucketSection const& bucket) {
+    if (!run.summary.plan) return 0;
+    for (auto const& planned : run.summary.plan->buckets) {
+        if (planned.resolution != bucket.resolution || planned.num_frames != bucket.num_frames) {
+            continue;
+        }
+        auto const work = std::ranges::find(works, planned.label(), &BucketWork::bucket);
+        if (work == works.end()) return 0;
+        return work->forward_s + work->backward_s + work->optimizer_s;
+    }
+    return 0;
+}
+
+/// Files of the run's own folder are other ones in each run.
+void leave_out_paths(db::RunHistory& run) {
+    auto const& folder = run.summary.run.run_dir;
+    if (folder.empty()) return;
+    for (auto* facts : {&run.env, &run.software}) {
+        std::erase_if(*facts, [&](auto const& fact) {
+            return fact.second.find(folder) != std::string::npos;
+        });
+    }
+}
+
+}  // namespace
+
+Result<BisectSide> load_side(db::Store& store, std::string const& wanted) {
+    OSORA_TRY(auto const record, db::find_run(store, wanted));
+    BisectSide side;
+    OSORA_TRY(side.run, db::load_run(store, record.run_id));
+    leave_out_paths(side.run);
+    auto const where = fmt::format("run {}", record.number);
+    if (!side.run.summary.measured || side.run.summary.measured->steps_used == 0) {
+        return Error{Errc::invalid_input, "no step behind its warm-up is in the history"}.in(where);
+    }
+    auto config = resolved_config(side.run);
+    if (config.has_error()) return std::move(config).error().in(where);
+    side.config = std::move(*config);
+    for (auto const& node : side.run.summary.nodes) side.hosts.push_back(node.hostname);
+    std::ranges::sort(side.hosts);
+    return side;
+}
+
+bool is_one_value(std::string const& fact) {
+    return fact.find(" | ") == std::string::npos;  // db::merge_fact joins with it
+}
+
+Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
+                               TrialChoice const& choice, Environment const& environment,
+                               std::vector<std::string> const& available) {
+    OSORA_TRY(auto const config, hybrid_config(good.config, bad.config, choice.config_keys));
+    TrialStart start;
+    OSORA_TRY(start.config, protocol::from_json<plan::RunConfig>(config));
+    start.environment = environment;
+    std::set<std::string> common;
+    for (auto const* side : {&good, &bad}) {
+        for (auto const& [name, value] : side->run.env) {
+            if (!choice.variables.contains(name)) common.insert(name);
+        }
+    }
+    take_variables(good, common, start.environment);
+    take_variables(bad, choice.variables, start.environment);
+    if (good.hosts == bad.hosts) return start;
+    auto const& wanted = choice.hosts ? bad.hosts : good.hosts;
+    start.config.faults.exclude_nodes.clear();
+    for (std::string const& host : available) {
+        if (std::ranges::count(wanted, host) == 0) {
+            start.config.faults.exclude_nodes.push_back(host);
+        }
+    }
+    return start;
+}
+
+void set_own_work(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config) {
+    if (!config.rehearse.compute_s.is_auto()) return;
+    auto const of_good = db::analysis::bucket_work(good.run.steps);
+    auto const of_bad = db::analysis::bucket_work(bad.run.steps);
+    for (auto& bucket : config.bucket) {
+        if (!bucket.compute_s.is_auto()) continue;
+        double work_s = own_work_s(good.run, of_good, bucket);
+        if (work_s <= 0) work_s = own_work_s(bad.run, of_bad, bucket);
+        if (work_s > 0) bucket.compute_s = work_s;
+    }
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,165 @@
+// A step that takes twice as long, with a dozen items that differ: osora bisect names the one that
+// does it, on a bed of sixteen nodes with shaped links, with rehearsals as trials.
+#include "protocol/json.hpp"
+#include "tests/cluster/user.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <set>
+
+namespace osora::cluster {
+namespace {
+
+/// What the run file of a run says beyond what both runs say.
+struct Settings {
+    std::string rehearse = "compute_s = 0.04\n", debug, variables, more;
+};
+
+struct Case {
+    std::string name;
+    Settings bad;
+    std::set<std::string> culprits;  // names of factors
+    std::string slow_leaf = {};      // that the bad run's nodes are on
+};
+
+std::ostream& operator<<(std::ostream& out, Case const& each) {
+    return out << each.name;
+}
+
+std::vector<Case> const kCases{
+    {"PerParameterCollectives",
+     {.debug = "collectives = \"per_parameter\"\n"},
+     {"debug.collectives"}},
+    {"WrongInterface",
+     {.variables = "GLOO_SOCKET_IFNAME = \"eth1\"\n"},
+     {"GLOO_SOCKET_IFNAME", "worker.env.GLOO_SOCKET_IFNAME"}},
+    {"SlowLeaf", {}, {"nodes"}, "leaf3"},
+    {"MixedBuckets",
+     {.more = "[[bucket]]\nresolution = \"32\"\nnum_frames = 8\ncompute_s = 0.6\n"},
+     {"bucket[1]"}},
+    {"StarvedLoader",
+     {.rehearse = "compute_s = 0.04\ndata_wait_s = 0.3\n"},
+     {"rehearse.data_wait_s"}},
+    {"TwoTogether",
+     {.rehearse = "compute_s = 0.04\ndata_wait_s = 0.3\n",
+      .variables = "GLOO_SOCKET_IFNAME = \"eth1\"\n"},
+     {"rehearse.data_wait_s", "GLOO_SOCKET_IFNAME", "worker.env.GLOO_SOCKET_IFNAME"}},
+};
+
+class BisectBed : public UserTest {
+protected:
+    static void SetUpTestSuite() {
+        open({.nodes = 16,
+              .leaf_size = 4,
+              .rate = "200mbit",
+              .trunk_rate = "800mbit",
+              .second_rate = "30mbit",
+              .sshd = false});
+    }
+    void SetUp() override {
+        UserTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        set_variable(bed().environment(), "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker");
+    }
+
+    /// FOLDER/NAME.toml: eight ranks on as many nodes; `other`: a dozen items differ.
+    void write(std::string const& name, Settings const& settings, bool other) const {
+        std::ofstream(folder_ / (name + ".toml")) << fmt::format(
+            "[run]\nname = \"demo\"\n"
+            "[resources]\nbackend = \"slurm\"\nnodes = 8\ncpus_per_worker = 1\n"
+            "time_limit = \"00:20:00\"\n"
+            "[data]\nprefetch_factor = {0}\n"
+            "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n{1}"
+            "[batch]\nglobal_batch_size = 8\nmax = {2}\n"
+            "[parallel]\ngrad_bucket_mib = 2\n"
+            "[optim]\nlr = {3}\nwarmup_steps = {2}\nema_decay = 0.9{0}\nlora_rank = 0\n"
+            "[train]\nsteps = 20\nseed = {0}\n[probe]\nbefore_start = \"never\"\n"
+            "[checkpoint]\nkeep = {0}\n[memory]\nallow_lossy = {4}\ngpu_memory_gib = {5}\n"
+            "[nccl]\nNCCL_IB_TC = \"{2}\"\nNCCL_DEBUG = \"{6}\"\n"
+            "[worker.env]\nSITE_NOTE = \"{0}\"\nOMP_SCHEDULE = \"{7}\"\nNCCL_CROSS_NIC = "
+            "\"{0}\"\n{8}"
+            "[rehearse]\n{9}[debug]\n{10}",
+            other ? 2 : 1, settings.more, other ? 1000 : 500, other ? "2e-4" : "1e-4",
+            other ? "true" : "false", other ? 40 : 80, other ? "WARN" : "VERSION",
+            other ? "static" : "dynamic", settings.variables, settings.rehearse, settings.debug);
+    }
+
+    Ended rehearse(std::string const& name, std::vector<std::string> const& not_on = {}) const {
+        std::vector<std::string> words{"rehearse", name + ".toml", "--steps", "20"};
+        if (!not_on.empty()) {
+            protocol::json::array names(not_on.begin(), not_on.end());
+            words.insert(words.end(),
+                         {"--set", "faults.exclude_nodes=" + protocol::json::serialize(names)});
+        }
+        auto ended = in_job(words);
+        EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+        return ended;
+    }
+
+    /// osora inside an allocation of all nodes.
+    Ended in_job(std::vector<std::string> const& arguments, double limit_s = 600) const {
+        std::vector<std::string> words{
+            "env",     "-C",         folder_.string(),      "salloc",
+            "--quiet", "--nodes=16", "--ntasks-per-node=1", OSORA_BIN_DIR "/osora"};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        return bed().start_on("ctl", words).wait(limit_s);
+    }
+
+    static std::vector<std::string> nodes(int from, int to) {
+        std::vector<std::string> names;
+        for (int i = from; i < to; ++i) names.push_back(fmt::format("n{}", i));
+        return names;
+    }
+};
+
+class Bisect : public BisectBed, public testing::WithParamInterface<Case> {};
+
+TEST_P(Bisect, NamesWhatMadeItSlow) {
+    auto const& is = GetParam();
+    write("good", {}, false);
+    write("bad", is.bad, true);
+    rehearse("good", nodes(8, 16));
+    if (!is.slow_leaf.empty()) bed().control({"shape", is.slow_leaf, "60mbit"});
+    rehearse("bad", is.slow_leaf.empty() ? nodes(8, 16) : nodes(0, 8));
+    auto const ended = in_job({"bisect", "1", "2", "--steps", "20", "--json"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    auto const answer = protocol::parse_json(ended.out);
+    ASSERT_TRUE(answer.has_value()) << ended.out << ended.err;
+    EXPECT_EQ(answer->at("verdict"), "proved");
+    std::set<std::string> culprits;
+    for (auto const& each : answer->at("culprits").as_array()) {
+        culprits.emplace(each.at("factor").as_string());
+    }
+    EXPECT_EQ(culprits, is.culprits) << ended.err;
+    RecordProperty("trials", static_cast<int>(answer->at("trials").as_array().size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Case, Bisect, testing::ValuesIn(kCases),
+                         [](auto const& each) { return each.param.name; });
+
+TEST_F(BisectBed, AGapThatIsGoneIsNotReproducible) {
+    write("good", {}, false);
+    write("bad", {}, true);
+    rehearse("good", nodes(8, 16));
+    bed().control({"shape", "n3", "40mbit"});
+    rehearse("bad", nodes(8, 16));
+    bed().control({"shape", "n3", "200mbit"});
+    auto const ended = in_job({"bisect", "1", "2", "--steps", "20", "--json"});
+    EXPECT_EQ(ended.code, 3) << ended.out << ended.err;
+    EXPECT_EQ(protocol::parse_json(ended.out)->at("verdict"), "not_reproducible");
+}
+
+TEST_F(BisectBed, NothingButTheNodeCount) {
+    write("good", {}, false);
+    in_job({"rehearse", "good.toml", "--steps", "20", "--nodes", "16"});
+    auto const ended = in_job({"bisect", "--scaling", "demo-rehearsal", "--json"}, 900);
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    auto const answer = protocol::parse_json(ended.out);
+    ASSERT_TRUE(answer.has_value()) << ended.out << ended.err;
+    EXPECT_EQ(answer->at("verdict"), "proved");
+    EXPECT_EQ(answer->at("sizes").as_array().size(), 5u);
+}
+
+}  // namespace
+}  // namespace osora::cluster
