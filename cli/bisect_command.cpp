@@ -211,7 +211,8 @@ private:
         auto const path = bisection_.state / "bisects" / (log_.id() + ".toml");
         auto const title = fmt::format("# A trial of osora bisect {} {}.", bisection_.plan.good,
                                        bisection_.plan.bad);
-        OSORA_TRY_VOID(write_file_atomic(path, plan::run_file_text(config, title, plan::LiveKeys::changed), 0600));
+        OSORA_TRY_VOID(write_file_atomic(
+            path, plan::run_file_text(config, title, plan::LiveKeys::changed), 0600));
         return path;
     }
 

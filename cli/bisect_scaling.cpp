@@ -141,7 +141,8 @@ TrialEnd run_at(Context const& context, Scaling const& scaling, int nodes,
     std::error_code ignored;  // writing says what is wrong
     std::filesystem::create_directories(path.parent_path(), ignored);
     auto const title = fmt::format("# A trial of osora bisect --scaling {}.", scaling.series);
-    auto const written = write_file_atomic(path, plan::run_file_text(*config, title, plan::LiveKeys::changed), 0600);
+    auto const written =
+        write_file_atomic(path, plan::run_file_text(*config, title, plan::LiveKeys::changed), 0600);
     if (written.has_error()) {
         refused.failure = written.error().message;
         return refused;

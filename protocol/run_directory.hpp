@@ -6,6 +6,7 @@
 //     calibration.json          measured constants of this machine (osora plan calibrate)
 //     probes/HASH.json          newest topology::ProbeResult of a set of hosts
 //     tuned/HASH.json           what osora tune kept for runs of a shape
+//     bisects/ID.json ID.toml   trials of an osora bisect so far; the run file of its newest trial
 //     runs/.lock                flock: numbers are given out under it
 //     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
 //       run.toml                as the user wrote it

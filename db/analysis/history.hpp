@@ -31,7 +31,7 @@ struct RunHistory {
     /// left.
     std::optional<StepFigures> kept;
     Facts config, software, env, hardware;
-    ProbeRecord probe;      // empty when nothing was probed
+    ProbeRecord probe;       // empty when nothing was probed
     int runs_in_series = 1;  // of the same work, this one included
 };
 
