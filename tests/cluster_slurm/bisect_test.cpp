@@ -13,7 +13,7 @@ namespace {
 
 /// What the run file of a run says beyond what both runs say.
 struct Settings {
-    std::string rehearse = "compute_s = 0.04\n", debug, variables, more;
+    std::string rehearse = "compute_s = 0.04\n", debug = {}, variables = {}, more = {};
 };
 
 struct Case {
@@ -27,7 +27,7 @@ std::ostream& operator<<(std::ostream& out, Case const& each) {
     return out << each.name;
 }
 
-std::vector<Case> const kCases{
+std::vector<Case> const kAll{
     {"PerParameterCollectives",
      {.debug = "collectives = \"per_parameter\"\n"},
      {"debug.collectives"}},
@@ -47,6 +47,16 @@ std::vector<Case> const kCases{
      {"rehearse.data_wait_s", "GLOO_SOCKET_IFNAME", "worker.env.GLOO_SOCKET_IFNAME"}},
 };
 
+/// The gate takes two that are quick; the soak tier takes all of them.
+std::vector<Case> cases() {
+    std::vector<Case> taken;
+    for (Case const& each : kAll) {
+        bool const quick = each.name == "StarvedLoader" || each.name == "WrongInterface";
+        if (quick || OSORA_BISECT_ALL != 0) taken.push_back(each);
+    }
+    return taken;
+}
+
 class BisectBed : public UserTest {
 protected:
     static void SetUpTestSuite() {
@@ -54,7 +64,7 @@ protected:
               .leaf_size = 4,
               .rate = "200mbit",
               .trunk_rate = "800mbit",
-              .second_rate = "30mbit",
+              .second_rate = "60mbit",
               .sshd = false});
     }
     void SetUp() override {
@@ -63,15 +73,15 @@ protected:
         set_variable(bed().environment(), "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker");
     }
 
-    /// FOLDER/NAME.toml: eight ranks on as many nodes; `other`: a dozen items differ.
+    /// FOLDER/NAME.toml: four ranks on as many nodes; `other`: a dozen items differ.
     void write(std::string const& name, Settings const& settings, bool other) const {
         std::ofstream(folder_ / (name + ".toml")) << fmt::format(
             "[run]\nname = \"demo\"\n"
-            "[resources]\nbackend = \"slurm\"\nnodes = 8\ncpus_per_worker = 1\n"
+            "[resources]\nbackend = \"slurm\"\nnodes = 4\ncpus_per_worker = 1\n"
             "time_limit = \"00:20:00\"\n"
             "[data]\nprefetch_factor = {0}\n"
             "[[bucket]]\nresolution = \"32\"\nnum_frames = 4\n{1}"
-            "[batch]\nglobal_batch_size = 8\nmax = {2}\n"
+            "[batch]\nglobal_batch_size = 4\nmax = {2}\n"
             "[parallel]\ngrad_bucket_mib = 2\n"
             "[optim]\nlr = {3}\nwarmup_steps = {2}\nema_decay = 0.9{0}\nlora_rank = 0\n"
             "[train]\nsteps = 20\nseed = {0}\n[probe]\nbefore_start = \"never\"\n"
@@ -86,7 +96,7 @@ protected:
     }
 
     Ended rehearse(std::string const& name, std::vector<std::string> const& not_on = {}) const {
-        std::vector<std::string> words{"rehearse", name + ".toml", "--steps", "20"};
+        std::vector<std::string> words{"rehearse", name + ".toml", "--steps", "12"};
         if (!not_on.empty()) {
             protocol::json::array names(not_on.begin(), not_on.end());
             words.insert(words.end(),
@@ -106,9 +116,12 @@ protected:
         return bed().start_on("ctl", words).wait(limit_s);
     }
 
-    static std::vector<std::string> nodes(int from, int to) {
+    /// All nodes but four on two leaves, from n<first> on.
+    static std::vector<std::string> all_but(int first) {
         std::vector<std::string> names;
-        for (int i = from; i < to; ++i) names.push_back(fmt::format("n{}", i));
+        for (int i = 0; i < 16; ++i) {
+            if (i < first || i >= first + 4) names.push_back(fmt::format("n{}", i));
+        }
         return names;
     }
 };
@@ -119,10 +132,10 @@ TEST_P(Bisect, NamesWhatMadeItSlow) {
     auto const& is = GetParam();
     write("good", {}, false);
     write("bad", is.bad, true);
-    rehearse("good", nodes(8, 16));
+    rehearse("good", all_but(2));
     if (!is.slow_leaf.empty()) bed().control({"shape", is.slow_leaf, "60mbit"});
-    rehearse("bad", is.slow_leaf.empty() ? nodes(8, 16) : nodes(0, 8));
-    auto const ended = in_job({"bisect", "1", "2", "--steps", "20", "--json"});
+    rehearse("bad", all_but(is.slow_leaf.empty() ? 2 : 10));
+    auto const ended = in_job({"bisect", "1", "2", "--steps", "12", "--json"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     auto const answer = protocol::parse_json(ended.out);
     ASSERT_TRUE(answer.has_value()) << ended.out << ended.err;
@@ -135,24 +148,26 @@ TEST_P(Bisect, NamesWhatMadeItSlow) {
     RecordProperty("trials", static_cast<int>(answer->at("trials").as_array().size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Case, Bisect, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Case, Bisect, testing::ValuesIn(cases()),
                          [](auto const& each) { return each.param.name; });
+
+#if OSORA_BISECT_ALL
 
 TEST_F(BisectBed, AGapThatIsGoneIsNotReproducible) {
     write("good", {}, false);
     write("bad", {}, true);
-    rehearse("good", nodes(8, 16));
+    rehearse("good", all_but(2));
     bed().control({"shape", "n3", "40mbit"});
-    rehearse("bad", nodes(8, 16));
+    rehearse("bad", all_but(2));
     bed().control({"shape", "n3", "200mbit"});
-    auto const ended = in_job({"bisect", "1", "2", "--steps", "20", "--json"});
+    auto const ended = in_job({"bisect", "1", "2", "--steps", "12", "--json"});
     EXPECT_EQ(ended.code, 3) << ended.out << ended.err;
     EXPECT_EQ(protocol::parse_json(ended.out)->at("verdict"), "not_reproducible");
 }
 
 TEST_F(BisectBed, NothingButTheNodeCount) {
     write("good", {}, false);
-    in_job({"rehearse", "good.toml", "--steps", "20", "--nodes", "16"});
+    in_job({"rehearse", "good.toml", "--steps", "12", "--nodes", "16"});
     auto const ended = in_job({"bisect", "--scaling", "demo-rehearsal", "--json"}, 900);
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     auto const answer = protocol::parse_json(ended.out);
@@ -160,6 +175,8 @@ TEST_F(BisectBed, NothingButTheNodeCount) {
     EXPECT_EQ(answer->at("verdict"), "proved");
     EXPECT_EQ(answer->at("sizes").as_array().size(), 5u);
 }
+
+#endif
 
 }  // namespace
 }  // namespace osora::cluster
