@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo cluster-demo test soak build bench lint format install clean bootstrap configure
+.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
@@ -20,6 +20,10 @@ demo: configure  ## train a small model on real video with 1 and with 2 workers,
 cluster-demo: configure  ## a cluster of namespaces with real Slurm, a run, a node without power
 	@scripts/build $(BUILD) $(DEMO_PROGRAMS) osora-worker-mock
 	@scripts/cluster_demo $(BUILD)
+
+regression-demo: configure  ## a run that became slow on such a cluster, and osora bisect, which says why
+	@scripts/build $(BUILD) $(DEMO_PROGRAMS)
+	@scripts/regression_demo $(BUILD)
 
 test: build  ## the gate tier of the tests; the last line counts them
 	@scripts/run_tests gate $(BUILD)
