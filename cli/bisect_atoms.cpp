@@ -50,7 +50,31 @@ std::string why_not(BisectSide const& good, BisectSide const& bad, Factor const&
     return "it is no key of the run file";
 }
 
+/// Whether the key `name` of the run file sets `variable`.
+bool sets(std::string const& name, std::string const& variable) {
+    return name == "nccl." + variable || name == "worker.env." + variable;
+}
+
+std::string name_of(std::vector<Factor> const& factors, Atom const& atom) {
+    auto const named = named_factors(factors, atom.factors);
+    if (named.size() > 1) return atom.name;
+    return factors[static_cast<std::size_t>(named.front())].name;
+}
+
 }  // namespace
+
+std::vector<int> named_factors(std::vector<Factor> const& factors, std::vector<int> indices) {
+    auto const at = [&](int index) -> Factor const& {
+        return factors[static_cast<std::size_t>(index)];
+    };
+    auto const all = indices;
+    std::erase_if(indices, [&](int index) {
+        return at(index).kind == FactorKind::env && std::ranges::any_of(all, [&](int other) {
+                   return sets(at(other).name, at(index).name);
+               });
+    });
+    return indices;
+}
 
 RunFacts facts_of(BisectSide const& side) {
     auto const& run = side.run;
@@ -100,6 +124,7 @@ TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
         // What follows from a setting or comes with a machine changes with it.
         if (can && !is_commit) {
             triable.atoms.push_back(atom);
+            triable.atoms.back().name = name_of(items.factors, atom);
             continue;
         }
         for (int const index : atom.factors) {

@@ -30,6 +30,10 @@ struct TriableAtoms {
 
 [[nodiscard]] TrialChoice choice_of(TriableAtoms const& atoms, std::vector<bool> const& flipped);
 
+/// `indices` without the variables that follow from a key of the run file among them.
+[[nodiscard]] std::vector<int> named_factors(std::vector<db::analysis::Factor> const& factors,
+                                             std::vector<int> indices);
+
 /// "debug.collectives, NCCL_ALGO", "all but data.num_workers", "-", "all"; at most `columns` wide.
 [[nodiscard]] std::string flipped_text(TriableAtoms const& atoms, std::vector<bool> const& flipped,
                                        int columns);

@@ -1,13 +1,14 @@
 #include "cli/bisect_text.hpp"
 
 #include "base/units.hpp"
+#include "cli/fact_text.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include <utility>
 
 namespace osora::cli {
 namespace {
@@ -25,14 +26,14 @@ Atom const& atom_at(BisectPlan const& plan, int index) {
     return plan.atoms.atoms[static_cast<std::size_t>(index)];
 }
 
-/// Factors of a culprit; two atoms that cannot be told apart are one.
+/// Factors of a culprit to be named; two atoms that cannot be told apart are one.
 std::vector<int> factors_in(BisectPlan const& plan, Culprit const& culprit) {
     std::vector<int> factors;
     for (int const atom : culprit.atoms) {
         auto const& more = atom_at(plan, atom).factors;
         factors.insert(factors.end(), more.begin(), more.end());
     }
-    return factors;
+    return named_factors(plan.atoms.factors, std::move(factors));
 }
 
 std::string name_of(BisectPlan const& plan, Culprit const& culprit) {
@@ -43,18 +44,8 @@ std::string name_of(BisectPlan const& plan, Culprit const& culprit) {
     return printable(fmt::format("{}", fmt::join(names, " with ")));
 }
 
-/// "8E1", as the history keeps it, as "80".
-std::string plain(std::string const& value) {
-    bool const digits = value.find_first_not_of("0123456789.E+-") == std::string::npos;
-    if (!digits || value.find('E') == std::string::npos) return value;
-    double number = 0;
-    auto const* const end = value.data() + value.size();
-    auto const parsed = std::from_chars(value.data(), end, number);
-    return parsed.ec == std::errc() && parsed.ptr == end ? fmt::format("{}", number) : value;
-}
-
 std::string shown(std::string const& value) {
-    return value.empty() ? "(not set)" : clipped(printable(plain(value)), kValueColumns);
+    return value.empty() ? "(not set)" : clipped(printable(plain_number(value)), kValueColumns);
 }
 
 std::string together(Relation relation) {
@@ -158,7 +149,7 @@ json::array trials_json(BisectPlan const& plan, BisectResult const& result) {
 
 std::string factor_text(Factor const& factor) {
     if (factor.bad.empty()) return factor.name + " not set";
-    return fmt::format("{} = {}", factor.name, plain(factor.bad));
+    return fmt::format("{} = {}", factor.name, plain_number(factor.bad));
 }
 
 std::string undo_text(Factor const& factor) {
@@ -172,7 +163,7 @@ std::string undo_text(Factor const& factor) {
             break;
     }
     if (factor.good.empty()) return fmt::format("{} left out of the run file", factor.name);
-    return fmt::format("--set {}={}", factor.name, plain(factor.good));
+    return fmt::format("--set {}={}", factor.name, plain_number(factor.good));
 }
 
 std::string bisect_plan_text(BisectPlan const& plan) {

@@ -3,6 +3,7 @@
 
 #include "base/units.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/fact_text.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 
@@ -181,7 +182,7 @@ std::string stragglers_text(RunComparison const& found) {
 }
 
 std::string value_text(std::string const& value) {
-    return value.empty() ? "(none)" : printable(value);
+    return value.empty() ? "(none)" : printable(plain_number(value));
 }
 
 /// "abcdefgh...": where values differ behind what fits, their beginnings are cut instead.

@@ -33,7 +33,7 @@ std::vector<Case> const kAll{
      {"debug.collectives"}},
     {"WrongInterface",
      {.variables = "GLOO_SOCKET_IFNAME = \"eth1\"\n"},
-     {"GLOO_SOCKET_IFNAME", "worker.env.GLOO_SOCKET_IFNAME"}},
+     {"worker.env.GLOO_SOCKET_IFNAME"}},
     {"SlowLeaf", {}, {"nodes"}, "leaf3"},
     {"MixedBuckets",
      {.more = "[[bucket]]\nresolution = \"32\"\nnum_frames = 8\ncompute_s = 0.6\n"},
@@ -44,7 +44,7 @@ std::vector<Case> const kAll{
     {"TwoTogether",
      {.rehearse = "compute_s = 0.04\ndata_wait_s = 0.3\n",
       .variables = "GLOO_SOCKET_IFNAME = \"eth1\"\n"},
-     {"rehearse.data_wait_s", "GLOO_SOCKET_IFNAME", "worker.env.GLOO_SOCKET_IFNAME"}},
+     {"rehearse.data_wait_s", "worker.env.GLOO_SOCKET_IFNAME"}},
 };
 
 /// The gate takes two that are quick; the soak tier takes all of them.

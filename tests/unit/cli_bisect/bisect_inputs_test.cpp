@@ -98,6 +98,7 @@ TEST(TriableAtoms, AVariableAndTheKeyThatSetsItAreOne) {
     });
     ASSERT_NE(atom, atoms.atoms.end());
     EXPECT_THAT(atom->factors, SizeIs(2));
+    EXPECT_EQ(atom->name, "nccl.NCCL_IB_TC") << "the variable follows from it";
     std::vector<bool> flipped(atoms.atoms.size(), false);
     flipped[static_cast<std::size_t>(atom - atoms.atoms.begin())] = true;
     auto const choice = choice_of(atoms, flipped);
