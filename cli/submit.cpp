@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/launch.hpp"
 #include "cli/prepared_run.hpp"
+#include "cli/regression_word.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/submit_slurm.hpp"
@@ -92,7 +93,14 @@ int run(Context const& context, Arguments const& arguments) {
     if (!arguments.has("--dry-run")) {
         StartOptions const options{
             .json = json, .attached = !arguments.has("--detach"), .after = *after};
-        return start_run(context, std::move(*prepared), options).exit_code;
+        auto const series = config.run.name, auto_mode = config.bisect.auto_mode;
+        bool const measures = config.run.job == "train" || config.run.job == "exec";
+        auto const started = start_run(context, std::move(*prepared), options);
+        bool const ended_well = started.exit_code == kExitOk && options.attached;
+        if (ended_well && measures && !json) {
+            follow_up(context, started.folder, series, auto_mode);
+        }
+        return started.exit_code;
     }
     if (json) {
         fmt::print("{}\n", protocol::encode(prepared->planned.decision));
