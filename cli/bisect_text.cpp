@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace osora::cli {
@@ -36,12 +37,48 @@ std::vector<int> factors_in(BisectPlan const& plan, Culprit const& culprit) {
     return named_factors(plan.atoms.factors, std::move(factors));
 }
 
-std::string name_of(BisectPlan const& plan, Culprit const& culprit) {
-    std::vector<std::string> names;
-    for (int const index : factors_in(plan, culprit)) {
-        names.push_back(factor_text(factor_at(plan, index)));
+/// "bucket[1]" for its keys; "" for factors of several places.
+std::string common_place(BisectPlan const& plan, std::vector<int> const& factors) {
+    auto const place_of = [&](int index) {
+        auto const& name = factor_at(plan, index).name;
+        auto const dot = name.rfind('.');
+        return dot == std::string::npos ? std::string() : name.substr(0, dot);
+    };
+    auto const place = place_of(factors.front());
+    bool const same =
+        std::ranges::all_of(factors, [&](int index) { return place_of(index) == place; });
+    return same ? place : "";
+}
+
+/// What a culprit is called, and its values in either run.
+struct NamedCulprit {
+    std::string name, good, bad;
+};
+
+NamedCulprit named(BisectPlan const& plan, Culprit const& culprit) {
+    auto const factors = factors_in(plan, culprit);
+    if (factors.size() == 1) {
+        auto const& factor = factor_at(plan, factors.front());
+        return {factor.name, factor.good, factor.bad};
     }
-    return printable(fmt::format("{}", fmt::join(names, " with ")));
+    auto const place = common_place(plan, factors);
+    std::vector<std::string> names, good, bad;
+    for (int const index : factors) {
+        auto const& factor = factor_at(plan, index);
+        auto const key = place.empty() ? factor.name : factor.name.substr(place.size() + 1);
+        names.push_back(factor.name);
+        if (!factor.good.empty()) good.push_back(key + "=" + plain_number(factor.good));
+        if (!factor.bad.empty()) bad.push_back(key + "=" + plain_number(factor.bad));
+    }
+    return {place.empty() ? fmt::format("{}", fmt::join(names, " + ")) : place,
+            fmt::format("{}", fmt::join(good, ", ")), fmt::format("{}", fmt::join(bad, ", "))};
+}
+
+std::string name_of(BisectPlan const& plan, Culprit const& culprit) {
+    auto const factors = factors_in(plan, culprit);
+    if (factors.size() == 1) return printable(factor_text(factor_at(plan, factors.front())));
+    auto const all = named(plan, culprit);
+    return printable(fmt::format("{} ({})", all.name, all.bad.empty() ? "not set" : all.bad));
 }
 
 std::string shown(std::string const& value) {
@@ -114,15 +151,21 @@ std::string block(std::string_view label, std::string const& body) {
 json::array culprits_json(BisectPlan const& plan, BisectResult const& result) {
     json::array culprits;
     for (auto const& culprit : result.culprits) {
+        json::array factors;
         for (int const index : factors_in(plan, culprit)) {
             auto const& factor = factor_at(plan, index);
-            culprits.push_back(json::object{{"factor", factor.name},
-                                            {"kind", protocol::to_json(factor.kind)},
-                                            {"good", factor.good},
-                                            {"bad", factor.bad},
-                                            {"share", protocol::to_json(culprit.share)},
-                                            {"p", protocol::to_json(result.proof.p)}});
+            factors.push_back(json::object{{"factor", factor.name},
+                                           {"kind", protocol::to_json(factor.kind)},
+                                           {"good", factor.good},
+                                           {"bad", factor.bad}});
         }
+        auto const all = named(plan, culprit);
+        culprits.push_back(json::object{{"factor", all.name},
+                                        {"good", all.good},
+                                        {"bad", all.bad},
+                                        {"share", protocol::to_json(culprit.share)},
+                                        {"p", protocol::to_json(result.proof.p)},
+                                        {"factors", std::move(factors)}});
     }
     return culprits;
 }

@@ -34,7 +34,7 @@ std::vector<Case> const kAll{
     {"WrongInterface",
      {.variables = "GLOO_SOCKET_IFNAME = \"eth1\"\n"},
      {"worker.env.GLOO_SOCKET_IFNAME"}},
-    {"SlowLeaf", {}, {"nodes"}, "leaf3"},
+    {"SlowLeaf", {}, {"node_set"}, "leaf3"},
     {"MixedBuckets",
      {.more = "[[bucket]]\nresolution = \"32\"\nnum_frames = 8\ncompute_s = 0.6\n"},
      {"bucket[1]"}},
