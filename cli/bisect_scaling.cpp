@@ -11,7 +11,6 @@
 #include "cli/trial_run.hpp"
 #include "cli/tune_plan.hpp"
 #include "db/analysis/changepoint/significance.hpp"
-#include "db/analysis/series_report.hpp"
 #include "db/queries.hpp"
 #include "plan/config/template.hpp"
 
@@ -56,12 +55,10 @@ Result<std::string> newest_run(db::Store& store, std::string const& series) {
     OSORA_TRY(auto const runs, db::load_series(store, series));
     for (auto each = runs.rbegin(); each != runs.rend(); ++each) {
         auto const& measured = each->summary.measured;
-        if (measured && measured->steps_used >= db::analysis::kStepsNeeded) {
-            return each->summary.run.uuid;
-        }
+        if (measured && measured->steps_used > 0) return each->summary.run.uuid;
     }
-    return Error{Errc::not_found, fmt::format("series {}: no run has {} steps behind its warm-up",
-                                              series, db::analysis::kStepsNeeded)};
+    return Error{Errc::not_found,
+                 fmt::format("series {}: no run has steps behind its warm-up", series)};
 }
 
 int largest_size(db::Store& store, std::string const& series) {

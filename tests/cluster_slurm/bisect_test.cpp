@@ -167,8 +167,9 @@ TEST_F(BisectBed, AGapThatIsGoneIsNotReproducible) {
 
 TEST_F(BisectBed, NothingButTheNodeCount) {
     write("good", {}, false);
-    in_job({"rehearse", "good.toml", "--steps", "12", "--nodes", "16"});
-    auto const ended = in_job({"bisect", "--scaling", "demo-rehearsal", "--json"}, 900);
+    rehearse("good");
+    auto const ended = in_job(
+        {"bisect", "--scaling", "demo-rehearsal", "--nodes", "16", "--steps", "12", "--json"}, 900);
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     auto const answer = protocol::parse_json(ended.out);
     ASSERT_TRUE(answer.has_value()) << ended.out << ended.err;
