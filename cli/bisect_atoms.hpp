@@ -17,6 +17,10 @@ struct TriableAtoms {
     std::vector<db::analysis::Factor> factors;
     std::vector<db::analysis::Atom> atoms;  // indices into `factors`
     std::vector<NotTried> not_tried;        // they may matter, and no trial here can say
+
+    [[nodiscard]] db::analysis::Factor const& factor(int index) const {
+        return factors[static_cast<std::size_t>(index)];
+    }
 };
 
 [[nodiscard]] db::analysis::RunFacts facts_of(BisectSide const& side);

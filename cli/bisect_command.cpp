@@ -1,20 +1,16 @@
 // osora bisect: trials between a good and a bad run, until what made it slow is named and proved.
-#include "base/files.hpp"
-#include "base/robust.hpp"
 #include "base/units.hpp"
-#include "cli/bisect_log.hpp"
 #include "cli/bisect_scaling.hpp"
 #include "cli/bisect_text.hpp"
+#include "cli/bisect_trials.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
 #include "cli/last_good_run.hpp"
 #include "cli/run_file_command.hpp"
-#include "cli/trial_run.hpp"
 #include "db/queries.hpp"
 #include "plan/config/candidate_hosts.hpp"
-#include "plan/config/template.hpp"
 
 #include <fmt/format.h>
 
@@ -27,22 +23,8 @@ using namespace db::analysis;
 
 constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
 constexpr int kTrialsMax = 1000;
-/// A rung whose trials show less of the gap than this is too low.
-constexpr double kReproduced = 0.8;
 /// Start and end of a trial, before one has been timed.
 constexpr double kStartGuess_s = 10;
-
-struct Bisection {
-    BisectSide good, bad;
-    BisectPlan plan;
-    BisectOptions options;
-    plan::ConfigRequest layers;  // of this user, without a run file
-    std::vector<std::string> available;
-    std::string series;
-    std::filesystem::path state;
-    bool json = false, anew = false;
-    std::FILE* progress = stdout;
-};
 
 /// Hosts that trials may run on: those of this allocation, or of [ssh]. Empty: not known.
 std::vector<std::string> available_hosts(Context const& context, BisectSide const& bad) {
@@ -109,122 +91,6 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     if (bisection.json) bisection.progress = stderr;
     return bisection;
 }
-
-/// Runs trials of one rung, and keeps what they measured.
-class Trials {
-public:
-    Trials(Context const& context, Bisection const& bisection, BisectLog log, std::string rung)
-        : context_(context),
-          bisection_(bisection),
-          log_(std::move(log)),
-          rung_(std::move(rung)),
-          known_(log_.trials()) {}
-
-    Result<TrialOutcome> measure(Trial const& trial) {
-        auto const bits = bits_of(trial.flipped);
-        auto const index = static_cast<std::size_t>(trial.seq - 1);
-        if (index < known_.size()) {
-            if (known_[index].flipped == bits) return outcome_of(known_[index]);
-            return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
-        }
-        if (too_low()) return Error{Errc::not_found, "this rung does not show the gap"};
-        LoggedTrial done = run(trial);
-        done.flipped = bits;
-        if (interrupted_) return Error{Errc::cancelled, "stopped"};
-        OSORA_TRY_VOID(log_.add(done));
-        return outcome_of(done);
-    }
-
-    void note(TrialRecord const& record) {
-        if (record.trial.phase == TrialPhase::baseline) {
-            auto const& flipped = record.trial.flipped;
-            bool const all = std::ranges::find(flipped, false) == flipped.end();
-            (all ? bad_s_ : good_s_).push_back(record.outcome.value_s);
-        }
-        fmt::print(bisection_.progress, "{}", bisect_trial_line(bisection_.plan, record));
-        std::fflush(bisection_.progress);
-    }
-
-    /// Share of the gap in history that the baseline trials show.
-    [[nodiscard]] double reproduced() const {
-        if (good_s_.empty() || bad_s_.empty()) return 0;
-        double const gap_s = bisection_.plan.bad_s - bisection_.plan.good_s;
-        return (median(bad_s_) - median(good_s_)) / gap_s;
-    }
-    [[nodiscard]] bool was_too_low() const { return too_low_; }
-    [[nodiscard]] bool interrupted() const { return interrupted_; }
-    [[nodiscard]] std::string const& id() const { return log_.id(); }
-    [[nodiscard]] std::string const& failure() const { return failure_; }
-
-private:
-    /// Whether the baseline is measured and a higher rung must be climbed.
-    bool too_low() {
-        auto const needed = static_cast<std::size_t>(bisection_.options.baseline_trials);
-        bool const measured = good_s_.size() >= needed && bad_s_.size() >= needed;
-        too_low_ = rung_ == "rehearsal" && can_climb() && measured && reproduced() < kReproduced;
-        return too_low_;
-    }
-    [[nodiscard]] bool can_climb() const { return bisection_.bad.run.summary.run.job == "train"; }
-
-    TrialOutcome outcome_of(LoggedTrial const& trial) const {
-        return {trial.status, trial.value_s, trial.cost_gpu_s, rung_};
-    }
-
-    LoggedTrial run(Trial const& trial) {
-        auto const choice = choice_of(bisection_.plan.atoms, trial.flipped);
-        auto start = trial_start(bisection_.good, bisection_.bad, choice, context_.environment,
-                                 bisection_.available);
-        if (start.has_error()) return refused(start.error().message);
-        bool const rehearsed = rung_ == "rehearsal";
-        if (rehearsed) set_own_work(bisection_.good, bisection_.bad, start->config);
-        auto const file = write_run_file(start->config);
-        if (file.has_error()) return refused(file.error().message);
-        auto request = bisection_.layers;
-        request.run_file = *file;
-        auto const& job = bisection_.bad.run.summary.run.job;
-        auto const sets =
-            trial_settings(rehearsed ? "rehearse" : job, bisection_.series, bisection_.plan.steps);
-        request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-        Context context = context_;
-        context.environment = std::move(start->environment);
-        auto const end = run_trial(context, request);
-        interrupted_ = end.exit_code == kExitInterrupted;
-        if (!end.failure.empty()) failure_ = end.failure;
-        LoggedTrial done{.run = end.run};
-        done.cost_gpu_s = end.wall_s * std::max(1, end.ranks);
-        done.value_s = end.step_s;
-        if (!end.failure.empty()) {
-            done.value_s = kNotMeasured;
-            done.status =
-                end.exit_code == kExitUsage ? TrialStatus::cannot_start : TrialStatus::aborted;
-        }
-        return done;
-    }
-
-    LoggedTrial refused(std::string why) {
-        failure_ = std::move(why);
-        return {.status = TrialStatus::cannot_start};
-    }
-
-    /// One file for all trials of a rung: each run keeps its own copy.
-    Result<std::filesystem::path> write_run_file(plan::RunConfig const& config) const {
-        auto const path = bisection_.state / "bisects" / (log_.id() + ".toml");
-        auto const title = fmt::format("# A trial of osora bisect {} {}.", bisection_.plan.good,
-                                       bisection_.plan.bad);
-        OSORA_TRY_VOID(write_file_atomic(
-            path, plan::run_file_text(config, title, plan::LiveKeys::changed), 0600));
-        return path;
-    }
-
-    Context const& context_;
-    Bisection const& bisection_;
-    BisectLog log_;
-    std::string rung_;
-    std::vector<LoggedTrial> known_;  // measured by earlier calls
-    std::vector<double> good_s_, bad_s_;
-    bool too_low_ = false, interrupted_ = false;
-    std::string failure_;
-};
 
 struct Answer {
     BisectResult result;

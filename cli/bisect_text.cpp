@@ -1,6 +1,7 @@
 #include "cli/bisect_text.hpp"
 
 #include "base/units.hpp"
+#include "cli/bisect_culprit.hpp"
 #include "cli/fact_text.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
@@ -15,69 +16,13 @@ namespace osora::cli {
 namespace {
 
 using namespace db::analysis;
-namespace json = protocol::json;
 
 constexpr int kColumns = 80, kFlippedColumns = 40, kValueColumns = 24;
 
-Factor const& factor_at(BisectPlan const& plan, int index) {
-    return plan.atoms.factors[static_cast<std::size_t>(index)];
-}
-
-Atom const& atom_at(BisectPlan const& plan, int index) {
-    return plan.atoms.atoms[static_cast<std::size_t>(index)];
-}
-
-/// Factors of a culprit to be named; two atoms that cannot be told apart are one.
-std::vector<int> factors_in(BisectPlan const& plan, Culprit const& culprit) {
-    std::vector<int> factors;
-    for (int const atom : culprit.atoms) {
-        auto const& more = atom_at(plan, atom).factors;
-        factors.insert(factors.end(), more.begin(), more.end());
-    }
-    return named_factors(plan.atoms.factors, std::move(factors));
-}
-
-/// "bucket[1]" for its keys; "" for factors of several places.
-std::string common_place(BisectPlan const& plan, std::vector<int> const& factors) {
-    auto const place_of = [&](int index) {
-        auto const& name = factor_at(plan, index).name;
-        auto const dot = name.rfind('.');
-        return dot == std::string::npos ? std::string() : name.substr(0, dot);
-    };
-    auto const place = place_of(factors.front());
-    bool const same =
-        std::ranges::all_of(factors, [&](int index) { return place_of(index) == place; });
-    return same ? place : "";
-}
-
-/// What a culprit is called, and its values in either run.
-struct NamedCulprit {
-    std::string name, good, bad;
-};
-
-NamedCulprit named(BisectPlan const& plan, Culprit const& culprit) {
-    auto const factors = factors_in(plan, culprit);
-    if (factors.size() == 1) {
-        auto const& factor = factor_at(plan, factors.front());
-        return {factor.name, factor.good, factor.bad};
-    }
-    auto const place = common_place(plan, factors);
-    std::vector<std::string> names, good, bad;
-    for (int const index : factors) {
-        auto const& factor = factor_at(plan, index);
-        auto const key = place.empty() ? factor.name : factor.name.substr(place.size() + 1);
-        names.push_back(factor.name);
-        if (!factor.good.empty()) good.push_back(key + "=" + plain_number(factor.good));
-        if (!factor.bad.empty()) bad.push_back(key + "=" + plain_number(factor.bad));
-    }
-    return {place.empty() ? fmt::format("{}", fmt::join(names, " + ")) : place,
-            fmt::format("{}", fmt::join(good, ", ")), fmt::format("{}", fmt::join(bad, ", "))};
-}
-
 std::string name_of(BisectPlan const& plan, Culprit const& culprit) {
-    auto const factors = factors_in(plan, culprit);
-    if (factors.size() == 1) return printable(factor_text(factor_at(plan, factors.front())));
-    auto const all = named(plan, culprit);
+    auto const factors = culprit_factors(plan, culprit);
+    if (factors.size() == 1) return printable(factor_text(plan.atoms.factor(factors.front())));
+    auto const all = named_culprit(plan, culprit);
     return printable(fmt::format("{} ({})", all.name, all.bad.empty() ? "not set" : all.bad));
 }
 
@@ -148,46 +93,6 @@ std::string block(std::string_view label, std::string const& body) {
     return filled(fmt::format("{}{}", label, body), 2, kColumns);
 }
 
-json::array culprits_json(BisectPlan const& plan, BisectResult const& result) {
-    json::array culprits;
-    for (auto const& culprit : result.culprits) {
-        json::array factors;
-        for (int const index : factors_in(plan, culprit)) {
-            auto const& factor = factor_at(plan, index);
-            factors.push_back(json::object{{"factor", factor.name},
-                                           {"kind", protocol::to_json(factor.kind)},
-                                           {"good", factor.good},
-                                           {"bad", factor.bad}});
-        }
-        auto const all = named(plan, culprit);
-        culprits.push_back(json::object{{"factor", all.name},
-                                        {"good", all.good},
-                                        {"bad", all.bad},
-                                        {"share", protocol::to_json(culprit.share)},
-                                        {"p", protocol::to_json(result.proof.p)},
-                                        {"factors", std::move(factors)}});
-    }
-    return culprits;
-}
-
-json::array trials_json(BisectPlan const& plan, BisectResult const& result) {
-    json::array trials;
-    for (auto const& record : result.trials) {
-        json::array flips;
-        for (std::size_t i = 0; i < record.trial.flipped.size(); ++i) {
-            if (record.trial.flipped[i]) flips.emplace_back(plan.atoms.atoms[i].name);
-        }
-        trials.push_back(json::object{{"seq", record.trial.seq},
-                                      {"phase", protocol::to_json(record.trial.phase)},
-                                      {"flips", std::move(flips)},
-                                      {"status", protocol::to_json(record.outcome.status)},
-                                      {"value_s", protocol::to_json(record.outcome.value_s)},
-                                      {"rung", record.outcome.rung},
-                                      {"decision", record.decision}});
-    }
-    return trials;
-}
-
 }  // namespace
 
 std::string factor_text(Factor const& factor) {
@@ -240,7 +145,7 @@ std::string bisect_factor_text(BisectPlan const& plan) {
                     {}};
     for (auto const& atom : plan.atoms.atoms) {
         for (int const index : atom.factors) {
-            auto const& factor = factor_at(plan, index);
+            auto const& factor = plan.atoms.factor(index);
             table.rows.push_back({text_cell(printable(factor.name)), text_cell(shown(factor.good)),
                                   text_cell(shown(factor.bad)), number_cell(atom.prior)});
         }
@@ -275,8 +180,8 @@ std::string bisect_answer_text(BisectPlan const& plan, BisectResult const& resul
         }
         std::vector<std::string> undo;
         for (auto const& culprit : result.culprits) {
-            for (int const index : factors_in(plan, culprit)) {
-                undo.push_back(printable(undo_text(factor_at(plan, index))));
+            for (int const index : culprit_factors(plan, culprit)) {
+                undo.push_back(printable(undo_text(plan.atoms.factor(index))));
             }
         }
         text += block("undo: ", fmt::format("{}", fmt::join(undo, "; ")));
@@ -288,32 +193,6 @@ std::string bisect_answer_text(BisectPlan const& plan, BisectResult const& resul
     return text + block("repeat: ", fmt::format("osora bisect {0} {1} --anew; show again: osora "
                                                 "bisect {0} {1} (log {2})",
                                                 plan.good, plan.bad, id));
-}
-
-json::object bisect_json(BisectPlan const& plan, BisectResult const& result,
-                         std::string const& id) {
-    json::array not_tried;
-    for (auto const& each : plan.atoms.not_tried) {
-        not_tried.push_back(json::object{
-            {"factor", each.name}, {"good", each.good}, {"bad", each.bad}, {"why", each.why}});
-    }
-    json::array reasons;
-    for (auto const& each : result.reasons) reasons.emplace_back(each);
-    return {{"good", plan.good},
-            {"bad", plan.bad},
-            {"verdict", protocol::to_json(result.verdict)},
-            {"relation", protocol::to_json(result.relation)},
-            {"culprits", culprits_json(plan, result)},
-            {"explained", protocol::to_json(result.explained)},
-            {"good_s", protocol::to_json(result.good_s)},
-            {"bad_s", protocol::to_json(result.bad_s)},
-            {"sigma_s", protocol::to_json(result.sigma_s)},
-            {"p", protocol::to_json(result.proof.p)},
-            {"not_tried", std::move(not_tried)},
-            {"reasons", std::move(reasons)},
-            {"trials", trials_json(plan, result)},
-            {"cost_gpu_s", protocol::to_json(result.cost_gpu_s)},
-            {"log", id}};
 }
 
 }  // namespace osora::cli
