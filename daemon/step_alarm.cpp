@@ -45,7 +45,7 @@ std::vector<RunNotice> StepAlarm::take(protocol::MetricChunk const& chunk) {
         int const samples = i < chunk.samples.size() ? chunk.samples[i] : 0;
         bool const warm = step_ - first_step_ >= options_.warmup_steps;
         if (warm && samples > 0 && std::isfinite(step_s) && step_s > 0) {
-            look_at_time(chunk.bucket[i], step_s / samples, told);
+            look_at_time(chunk.bucket[i], step_s, samples, told);
         }
         if (chunk.columns.contains("loss")) look_at_loss(value_at(chunk, "loss", i), told);
     }
@@ -59,8 +59,9 @@ void StepAlarm::begin_epoch(protocol::MetricChunk const& chunk) {
     losses_.clear();
 }
 
-void StepAlarm::look_at_time(std::string const& bucket, double sample_s,
+void StepAlarm::look_at_time(std::string const& bucket, double step_s, int samples,
                              std::vector<RunNotice>& told) {
+    double const sample_s = step_s / samples;
     auto& reference = references_[bucket];
     if (reference.median_s == 0) {
         reference.seconds.push_back(sample_s);
@@ -77,7 +78,8 @@ void StepAlarm::look_at_time(std::string const& bucket, double sample_s,
     if (ratios_.size() < window) return;
     double const level = median(values(ratios_));
     double const noise = options_.spreads * standard_error(ratio_spread_, window);
-    if (!sagging_ && level > 1 + std::max(options_.sag, noise)) {
+    double const slower_s = (level - 1) * reference.median_s * samples;
+    if (!sagging_ && level > 1 + std::max(options_.sag, noise) && slower_s > options_.sag_s) {
         sagging_ = true;
         told.push_back(notice("throughput_sag", "warning",
                               fmt::format("steps take {:.2f} times as long as at first{}: the "

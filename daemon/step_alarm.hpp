@@ -19,6 +19,7 @@ struct StepAlarmOptions {
     int reference_steps = 30;  // of a bucket, behind the warm-up, that later ones are held against
     int window_steps = 20;     // that must agree
     double sag = 0.15;         // slower by more than this share is told
+    double sag_s = 0.01;       // and by more than this a step: shorter ones feel every neighbour
     double back = 0.05;        // and by less than this share again is told as well
     int loss_window_steps = 50;
     double loss_rise = 0.2;  // of the lowest level so far
@@ -40,7 +41,7 @@ private:
     };
 
     void begin_epoch(protocol::MetricChunk const& chunk);
-    void look_at_time(std::string const& bucket, double sample_s,
+    void look_at_time(std::string const& bucket, double step_s, int samples,
                       std::vector<protocol::RunNotice>& told);
     void look_at_loss(double loss, std::vector<protocol::RunNotice>& told);
     [[nodiscard]] protocol::RunNotice notice(std::string kind, std::string severity,

@@ -77,6 +77,13 @@ TEST(StepAlarm, SlowerStepsAreToldOnceAndTheirEndToo) {
     EXPECT_GE(told[1].step, 300);
 }
 
+TEST(StepAlarm, AFewMillisecondsAreNoSag) {
+    StepAlarm alarm;
+    auto const told =
+        run(alarm, 0, 0, 400, [](int step) { return Step{.step_s = step >= 150 ? 0.014 : 0.010}; });
+    EXPECT_THAT(told, IsEmpty());
+}
+
 TEST(StepAlarm, BucketsOfOtherLengthAreNoSag) {
     StepAlarm alarm;
     auto const told = run(alarm, 0, 0, 1000, [](int step) {
