@@ -178,6 +178,7 @@ int run(Context const& context, Arguments const& arguments) {
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto bisection = [&]() -> Result<Bisection> {
         OSORA_TRY(auto const history, open_history(*state));
+        for (auto const& warning : history.warnings) fmt::print(stderr, "osora: {}\n", warning);
         return bisection_of(context, arguments, *history.store);
     }();
     if (bisection.has_error()) {
@@ -190,6 +191,7 @@ int run(Context const& context, Arguments const& arguments) {
     }
     fmt::print(bisection->progress, "{}", bisect_plan_text(plan));
     if (plan.atoms.atoms.empty()) {
+        if (bisection->json) print_json("bisect", bisect_json(plan, {}, ""));
         return fail(kExitUndecided,
                     "nothing differs that a trial could switch; try: osora doctor, osora probe, "
                     "osora bisect --scaling SERIES");
@@ -197,6 +199,7 @@ int run(Context const& context, Arguments const& arguments) {
     if (arguments.has("--dry-run")) {
         fmt::print(bisection->progress, "rung: {} of {} steps\n\n{}", plan.rung, plan.steps,
                    bisect_factor_text(plan));
+        if (bisection->json) print_json("bisect", bisect_json(plan, {}, ""));
         return kExitOk;
     }
     return climb(context, *bisection);

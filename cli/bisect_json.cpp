@@ -59,6 +59,8 @@ json::object bisect_json(BisectPlan const& plan, BisectResult const& result,
         not_tried.push_back(json::object{
             {"factor", each.name}, {"good", each.good}, {"bad", each.bad}, {"why", each.why}});
     }
+    json::array items;
+    for (auto const& atom : plan.atoms.atoms) items.emplace_back(atom.name);
     json::array reasons;
     for (auto const& each : result.reasons) reasons.emplace_back(each);
     return {{"good", plan.good},
@@ -71,6 +73,8 @@ json::object bisect_json(BisectPlan const& plan, BisectResult const& result,
             {"bad_s", protocol::to_json(result.bad_s)},
             {"sigma_s", protocol::to_json(result.sigma_s)},
             {"p", protocol::to_json(result.proof.p)},
+            {"items", std::move(items)},
+            {"expected_trials", plan.expected},
             {"not_tried", std::move(not_tried)},
             {"reasons", std::move(reasons)},
             {"trials", trials_json(plan, result)},

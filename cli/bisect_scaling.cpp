@@ -1,6 +1,7 @@
 #include "cli/bisect_scaling.hpp"
 
 #include "base/files.hpp"
+#include "base/robust.hpp"
 #include "base/units.hpp"
 #include "cli/bisect_inputs.hpp"
 #include "cli/exit_code.hpp"
@@ -203,7 +204,8 @@ std::vector<double> per_work(ScalingPoint const& point) {
 
 double p_of(Measured const& measured, int knee, int largest) {
     auto const a = per_work(measured.points.at(knee)), b = per_work(measured.points.at(largest));
-    return db::analysis::changepoint::mann_whitney_p(a, b) / 2;
+    double const p = db::analysis::changepoint::mann_whitney_p(a, b) / 2;
+    return median(b) > median(a) ? p : 1 - p;
 }
 
 std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
@@ -280,7 +282,7 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
         fmt::print("{}", scaling_answer_text(answer));
     }
     if (answer.stopped) return kExitInterrupted;
-    return answer.study.has_knee && answer.p <= 0.05 ? kExitOk : kExitUndecided;
+    return is_proved(answer) ? kExitOk : kExitUndecided;
 }
 
 }  // namespace osora::cli

@@ -16,20 +16,10 @@ namespace {
 using db::analysis::changepoint::GateState;
 
 constexpr int kColumns = 80, kIndent = 9;
-constexpr double kNoSlower = 1.01;  // of the level
 
 std::string block(std::string_view label, std::string const& body) {
     auto const lines = filled(body, kIndent, kColumns);
     return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
-
-/// The newest run before `number` that was no slower than the level that the gate took.
-int last_good(db::analysis::Detection const& detection) {
-    auto const& group = detection.group;
-    for (std::size_t i = group.numbers.size() - 1; i-- > 0;) {
-        if (group.step_s[i] <= detection.newest.level * kNoSlower) return group.numbers[i];
-    }
-    return 0;
 }
 
 }  // namespace
@@ -43,7 +33,7 @@ RegressionWord regression_word(std::vector<db::analysis::SeriesRun> const& runs,
         word.confirmed = state == GateState::confirmed;
         if (state != GateState::suspect && !word.confirmed) return word;
         word.bad = number;
-        word.good = last_good(detection);
+        word.good = db::analysis::last_faster_run(detection.group, number);
         word.text = block(word.confirmed ? "slow" : "slower", detection.newest.reason);
         if (word.good > 0) {
             word.text += block("next", fmt::format("osora bisect {} {}", word.good, word.bad));

@@ -77,11 +77,11 @@ std::string remedy_line(plan::TuneVerdict const& verdict) {
                        verdict.failure.empty() ? verdict.decision.reason : verdict.failure);
 }
 
+}  // namespace
+
 bool is_proved(ScalingAnswer const& answer) {
     return answer.study.has_knee && answer.p <= kProvedP;
 }
-
-}  // namespace
 
 std::string scaling_answer_text(ScalingAnswer const& answer) {
     auto const& study = answer.study;

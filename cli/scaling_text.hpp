@@ -22,6 +22,9 @@ struct ScalingAnswer {
     bool stopped = false;
 };
 
+/// There is a knee, and chance does not make one.
+[[nodiscard]] bool is_proved(ScalingAnswer const& answer);
+
 [[nodiscard]] std::string scaling_answer_text(ScalingAnswer const& answer);
 /// Members of osora.bisect/1.
 [[nodiscard]] protocol::json::object scaling_answer_json(ScalingAnswer const& answer);

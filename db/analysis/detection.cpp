@@ -81,6 +81,16 @@ std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
     return groups;
 }
 
+int last_faster_run(RunGroup const& group, int number, double min_effect) {
+    auto const at = std::ranges::find(group.numbers, number);
+    if (at == group.numbers.end()) return 0;
+    auto const index = static_cast<std::size_t>(at - group.numbers.begin());
+    for (std::size_t i = index; i-- > 0;) {
+        if (group.step_s[i] * (1 + min_effect) <= group.step_s[index]) return group.numbers[i];
+    }
+    return 0;
+}
+
 Detection detect(RunGroup group, DetectionOptions const& options) {
     Detection detection;
     detection.group = std::move(group);

@@ -31,6 +31,9 @@ struct RunGroup {
 /// Runs with enough steps; the group of the newest run comes first.
 [[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);
 
+/// The newest run of the group before `number` that was faster by `min_effect` or more; 0: none.
+[[nodiscard]] int last_faster_run(RunGroup const& group, int number, double min_effect = 0.03);
+
 struct Detection {
     RunGroup group;
     changepoint::Robust robust;
