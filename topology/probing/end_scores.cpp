@@ -41,13 +41,13 @@ std::vector<std::vector<OfEnd>> by_end(std::size_t count, Values const& values) 
 }
 
 /// The best but one, so that one lucky transfer clears nobody; of fewer than three the best.
-double second_best(std::vector<OfEnd> const& values) {
+double second_best(std::vector<double> const& values) {
     double best = 0, second = 0;
-    for (OfEnd const& each : values) {
-        if (each.value > best) {
-            second = std::exchange(best, each.value);
+    for (double const value : values) {
+        if (value > best) {
+            second = std::exchange(best, value);
         } else {
-            second = std::max(second, each.value);
+            second = std::max(second, value);
         }
     }
     return values.size() < 3 ? best : second;
@@ -56,14 +56,17 @@ double second_best(std::vector<OfEnd> const& values) {
 /// By what each end reached at its best: most pairs may be low while most ends are good.
 void first_guess(EndScores& scores, std::vector<std::vector<OfEnd>> const& ends,
                  double least_drop) {
-    std::vector<double> best;
-    for (auto const& values : ends) {
-        if (!values.empty()) best.push_back(second_best(values));
+    std::vector<double> best, known;
+    for (auto const& of_end : ends) {
+        std::vector<double> values;
+        for (OfEnd const& each : of_end) values.push_back(each.value);
+        best.push_back(second_best(values));
+        if (!values.empty()) known.push_back(best.back());
     }
-    double const usual = best.empty() ? 0 : median(best);
+    double const usual = known.empty() ? 0 : median(known);
     for (std::size_t end = 0; end < ends.size(); ++end) {
         if (ends[end].empty()) continue;
-        scores.ends[end].of_median = usual > 0 ? second_best(ends[end]) / usual : 0;
+        scores.ends[end].of_median = usual > 0 ? best[end] / usual : 0;
         scores.ends[end].bad = scores.ends[end].of_median < 1 - least_drop;
     }
 }
@@ -92,6 +95,8 @@ void find_noise(EndScores& scores, Values const& values) {
     scores.noise = residuals.empty() ? 0 : kDeviationsPerMad * median_and_mad(residuals).mad;
 }
 
+/// A slow end slows every transfer; one that a busy machine held up slows some. So the second best
+/// has to be low as well, if only by half as much: noise lifts it.
 void judge(EndScore& end, std::vector<OfEnd> const& values, EndScores const& scores,
            double least_drop) {
     std::vector<double> clean, all;
@@ -107,6 +112,8 @@ void judge(EndScore& end, std::vector<OfEnd> const& values, EndScores const& sco
         kMedianInefficiency * scores.noise / std::sqrt(std::max(1.0, double(used.size())));
     double const least = end.samples < 2 ? kAloneFactor * least_drop : least_drop;
     end.threshold = 1 - std::max(least, kErrorsAllowed * error);
+    double const reached = scores.median > 0 ? second_best(used) / scores.median : 0;
+    end.bad = end.of_median < end.threshold && reached < (1 + end.threshold) / 2;
 }
 
 }  // namespace
@@ -130,9 +137,7 @@ EndScores score_ends(int count, Values const& values, double least_drop) {
         for (std::size_t end = 0; end < ends.size(); ++end) {
             if (ends[end].empty()) continue;
             judge(judged[end], ends[end], scores, least_drop);
-            bool const bad = judged[end].of_median < judged[end].threshold;
-            changed = changed || bad != scores.ends[end].bad;
-            judged[end].bad = bad;
+            changed = changed || judged[end].bad != scores.ends[end].bad;
         }
         scores.ends = std::move(judged);
         if (!changed) break;

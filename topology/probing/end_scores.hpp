@@ -15,7 +15,7 @@ struct PairValue {
 
 struct EndScore {
     double of_median = 0;    // median over its transfers with ends that are not bad / median of all
-    double threshold = 0;    // below it the end is bad
+    double threshold = 0;    // of of_median; a bad end's second best is low as well
     int samples = 0;         // that went into of_median; 0: it has none
     int partners_clean = 0;  // of those, with a partner that is not bad
     bool bad = false;

@@ -64,6 +64,22 @@ TEST(EndScores, with_much_noise_a_small_drop_is_not_called_bad) {
     EXPECT_FALSE(score_ends(8, values).ends[0].bad);
 }
 
+TEST(EndScores, WhoReachesFullSpeedTwiceWasHeldUpAndIsNotSlow) {
+    std::vector<PairValue> values;
+    for (int a = 1; a < 8; ++a) {
+        for (int b = a + 1; b < 8; ++b) values.push_back({a, b, 100.0 + (a + b) % 3});
+    }
+    auto with = [&](std::vector<double> of_first) {
+        auto all = values;
+        for (int other = 1; double const value : of_first) all.push_back({0, other++, value});
+        return score_ends(8, all).ends[0];
+    };
+    EXPECT_FALSE(with({57, 98, 60, 99}).bad);
+    EXPECT_NEAR(with({57, 98, 60, 99}).of_median, 0.78, 0.01);
+    EXPECT_TRUE(with({57, 98, 60, 61}).bad);
+    EXPECT_TRUE(with({78, 80, 77, 79}).bad);
+}
+
 TEST(EndScores, OneTransferAloneAccusesOnlyWhatIsFarOff) {
     auto const near =
         score_ends(4, {{.a = 0, .b = 1, .value = 100}, {.a = 2, .b = 3, .value = 85}});
