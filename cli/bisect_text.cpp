@@ -87,10 +87,10 @@ std::string commit_proof_line(BisectResult const& result) {
     auto const& proof = result.proof;
     if (proof.pairs == 0) return "";
     if (result.culprits.size() > 1) {
-        return fmt::format("each against the commit before it, p = {:.2g} at most", proof.p);
+        return fmt::format("each against the neighbouring commit, p = {:.2g} at most", proof.p);
     }
     return fmt::format(
-        "against the commit before it {:+.3g} s [{:.3g}, {:.3g}]   {} pairs, p = "
+        "against the neighbouring commit {:+.3g} s [{:.3g}, {:.3g}]   {} pairs, p = "
         "{:.2g}",
         proof.added.value_s, proof.added.low_s, proof.added.high_s, proof.pairs, proof.p);
 }
@@ -188,13 +188,13 @@ std::string bisect_plan_text(BisectPlan const& plan) {
                               0, kColumns);
     auto const count = plan.atoms.atoms.size();
     double const hours = plan.expected * plan.trial_s * plan.ranks / 3600;
-    text += filled(
-        fmt::format("{} item{} differ{}; {} trials expected on {} node{}, ~{}, {:.2g} {} (budget "
-                    "{:.3g})",
-                    count, count == 1 ? "" : "s", count == 1 ? "s" : "", plan.expected, plan.nodes,
-                    plan.nodes == 1 ? "" : "s", format_seconds(plan.expected * plan.trial_s), hours,
-                    plan.gpu ? "GPU-h" : "rank-h", plan.budget_gpu_h),
-        0, kColumns);
+    std::string const differs =
+        fmt::format("{} item{} differ{}", count, count == 1 ? "" : "s", count == 1 ? "s" : "");
+    auto const cost = fmt::format(
+        "; {} trials expected on {} node{}, ~{}, {:.2g} {} (budget {:.3g})", plan.expected,
+        plan.nodes, plan.nodes == 1 ? "" : "s", format_seconds(plan.expected * plan.trial_s), hours,
+        plan.gpu ? "GPU-h" : "rank-h", plan.budget_gpu_h);
+    text += filled(differs + (count == 0 ? " that trials can switch" : cost), 0, kColumns);
     if (plan.expected_commits > 0 && !plan.only_commits()) {
         text += filled(fmt::format("{} more when the commits have a part in it, to tell which",
                                    plan.expected_commits),

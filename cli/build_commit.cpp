@@ -106,7 +106,7 @@ Result<std::string> run_build(BuildJob const& job) {
     auto const ending = wait_for(*child, signals, job.limit);
     signal_group(*child, SIGKILL);  // what it left behind would write on; not yet reaped: no other
     auto const status = reap(*child);
-    if (ending == Ending::interrupted) return Error{Errc::cancelled, "stopped"};
+    if (ending == Ending::interrupted) return Error{Errc::cancelled, "interrupted in a build"};
     if (ending == Ending::late) {
         return "was stopped after " +
                format_seconds(std::chrono::duration<double>(job.limit).count());

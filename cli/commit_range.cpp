@@ -46,10 +46,11 @@ std::vector<fs::path> places(Context const& context, RecordedCommits const& reco
     return folders;
 }
 
-/// The first reason is that of the likeliest place.
+/// Why not: what is wrong with the commits where there is a repository, else with the likeliest
+/// place.
 Result<CommitPath> find_path(Context const& context, RecordedCommits const& recorded) {
     OSORA_TRY(auto const git, Git::find(context.environment));
-    std::string why;
+    Error why{Errc::not_found, ""};
     for (auto const& folder : places(context, recorded)) {
         std::error_code error;
         Result<CommitPath> path = Error{Errc::not_found, folder.string() + ": not there any more"};
@@ -57,10 +58,15 @@ Result<CommitPath> find_path(Context const& context, RecordedCommits const& reco
             path = commit_path(git, folder, recorded.good, recorded.bad);
         }
         if (path.has_value()) return path;
-        if (why.empty()) why = path.error().message;
+        bool const is_of_commits = path.error().code == Errc::invalid_input;
+        if (why.message.empty() || (is_of_commits && why.code != Errc::invalid_input)) {
+            why = path.error();
+        }
     }
-    constexpr char const* kAdvice = "; or start osora bisect inside the repository";
-    return Error{Errc::not_found, why + kAdvice};
+    if (why.code != Errc::invalid_input) {
+        why.message += "; osora bisect can be started inside the repository instead";
+    }
+    return why;
 }
 
 std::string why_no_recipe(bool is_exec) {

@@ -118,11 +118,14 @@ Result<BuiltCommit> Worktrees::ready(std::string const& commit) {
     if (options_.on_build) options_.on_build(commit, built.log);
     OSORA_TRY_VOID(remove(commit));
     OSORA_TRY_VOID(make_room());
-    if (auto const done = check_out(built, commit); done.has_error()) {
+    auto done = check_out(built, commit);
+    if (done.has_value()) done = build(built);
+    if (done.has_error()) {
         [[maybe_unused]] auto const left = remove(commit);
-        return done.error();
+        if (done.error().code != Errc::out_of_space) return done.error();
+        return Error{Errc::out_of_space, fmt::format("{}; {} may be removed", done.error().message,
+                                                     folder_.parent_path().string())};
     }
-    OSORA_TRY_VOID(build(built));
     // Nothing of what does not build is of use again.
     if (!built.is_built()) OSORA_TRY_VOID(remove(commit));
     Marker const marker{.build = options_.build,

@@ -91,8 +91,8 @@ TEST_F(BisectCommits, NamesTheCommitAndGoesOnAfterAKill) {
     auto const ended = osora({"bisect", "1", "2"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     EXPECT_THAT(ended.out, HasSubstr(" trials are known"));
-    EXPECT_THAT(ended.out, HasSubstr(fmt::format("\nproved: commit {} \"change 6\"",
-                                                 short_hash(kCulprit))));
+    EXPECT_THAT(ended.out,
+                HasSubstr(fmt::format("\nproved: commit {} \"change 6\"", short_hash(kCulprit))));
     EXPECT_THAT(ended.out, HasSubstr(fmt::format("diff {} {}", short_hash(kCulprit - 1),
                                                  short_hash(kCulprit))));
     // Played back: no run is made.
