@@ -70,6 +70,10 @@ private:
         outcome.failure = std::move(first.failure);
         answer.items = std::move(first.result);
         if (outcome.interrupted || !has_commits_to_tell(answer)) return outcome;
+        if (is_spent(*answer.items)) {
+            answer.items->reasons.push_back("no trial is left to tell the commits apart");
+            return outcome;
+        }
         auto const around = surroundings_of_commits(plan_, answer);
         fmt::print(bisection_.progress, "\nthe commits have a part in it; which of the {}:\n",
                    plan_.commits.path->steps());
@@ -102,6 +106,12 @@ private:
                });
     }
 
+    [[nodiscard]] bool is_spent(BisectResult const& result) const {
+        auto const& options = bisection_.options;
+        return std::ssize(result.trials) >= options.trials_max ||
+               result.cost_gpu_s >= options.budget_gpu_s;
+    }
+
     Result<Searched> among_items(std::string const& rung) {
         auto const question = question_of(rung, item_names());
         TrialKind kind{
@@ -128,8 +138,7 @@ private:
         auto options = bisection_.options;
         if (before != nullptr) {
             options.trials_max -= static_cast<int>(before->trials.size());
-            options.trials_max = std::max(options.trials_max, 1);
-            options.budget_gpu_s = std::max(0.0, options.budget_gpu_s - before->cost_gpu_s);
+            options.budget_gpu_s -= before->cost_gpu_s;
         }
         auto const question = question_of(rung, commit_names(around));
         TrialKind kind{
