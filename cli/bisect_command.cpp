@@ -63,7 +63,12 @@ void estimate(Bisection& bisection) {
     int const commits = plan.tries_commits() ? plan.commits.path->steps() : 0;
     if (commits > 1) plan.expected_commits = expected_commit_trials(commits, bisection.options);
     plan.expected = expected_trials(plan.atoms.atoms, bisection.options);
-    if (plan.only_commits() && commits > 1) plan.expected = plan.expected_commits;
+    if (plan.only_commits() && commits > 1) {
+        plan.expected = plan.expected_commits;
+    } else {  // the ends of the path are known by then
+        plan.expected_commits =
+            std::max(0, plan.expected_commits - 2 * bisection.options.baseline_trials);
+    }
     plan.nodes = run.nodes;
     plan.ranks = run.ranks;
     plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");

@@ -38,6 +38,13 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         if (known_[index].flipped == bits) return outcome_of(known_[index]);
         return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
     }
+    if (auto const* before = measured_before(bits); before != nullptr) {
+        LoggedTrial again = *before;
+        again.flipped = bits;
+        again.cost_gpu_s = 0;
+        OSORA_TRY_VOID(log_.add(again));
+        return outcome_of(again);
+    }
     if (is_too_low()) return Error{Errc::not_found, "this rung does not show the gap"};
     auto done = run(trial);
     if (done.has_error()) {
@@ -48,6 +55,15 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
     if (interrupted_) return Error{Errc::cancelled, "stopped"};
     OSORA_TRY_VOID(log_.add(*done));
     return outcome_of(*done);
+}
+
+/// The next of them that this search has not taken, in this call or an earlier one.
+LoggedTrial const* Trials::measured_before(std::string const& bits) const {
+    auto const found = kind_.measured.find(bits);
+    if (found == kind_.measured.end()) return nullptr;
+    auto const taken =
+        static_cast<std::size_t>(std::ranges::count(log_.trials(), bits, &LoggedTrial::flipped));
+    return taken < found->second.size() ? &found->second[taken] : nullptr;
 }
 
 void Trials::note(TrialRecord const& record) {
@@ -76,7 +92,8 @@ bool Trials::is_too_low() {
 }
 
 TrialOutcome Trials::outcome_of(LoggedTrial const& trial) const {
-    return {trial.status, trial.value_s, trial.cost_gpu_s, kind_.rung};
+    bool const is_known = trial.status == TrialStatus::measured && trial.cost_gpu_s == 0;
+    return {trial.status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : kind_.rung};
 }
 
 Result<LoggedTrial> Trials::run(Trial const& trial) {

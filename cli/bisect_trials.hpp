@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct TrialKind {
     bool may_be_too_low = false;  // a higher rung may show the gap
     std::function<TrialChoice(std::vector<bool> const&)> choice;
     std::function<std::string(db::analysis::TrialRecord const&)> line;
+    /// Measured by the search before, by what is flipped in this one: not measured again.
+    std::map<std::string, std::vector<LoggedTrial>> measured = {};
 };
 
 /// Runs the trials of one search, and keeps what they measured.
@@ -61,6 +64,7 @@ private:
     [[nodiscard]] double reproduced() const;
     [[nodiscard]] db::analysis::TrialOutcome outcome_of(LoggedTrial const& trial) const;
     [[nodiscard]] Result<LoggedTrial> run(db::analysis::Trial const& trial);
+    [[nodiscard]] LoggedTrial const* measured_before(std::string const& bits) const;
     [[nodiscard]] LoggedTrial start(TrialStart start);
     [[nodiscard]] LoggedTrial refused(std::string why);
     [[nodiscard]] Result<std::filesystem::path> write_run_file(plan::RunConfig const& config) const;
