@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/robust.hpp"
 #include "cli/bisect_atoms.hpp"
+#include "cli/terminal.hpp"
 #include "cli/trial_run.hpp"
 #include "plan/config/template.hpp"
 
@@ -104,6 +105,9 @@ Result<LoggedTrial> Trials::run(Trial const& trial) {
     if (choice.state >= 0) {
         OSORA_TRY(auto why, commits_.place(choice.state, *start));
         if (!why.empty()) return refused(std::move(why));
+        if (auto const note = commits_.take_note(); !note.empty()) {
+            fmt::print(bisection_.progress, "      {}\n", printable(note));
+        }
     }
     return this->start(std::move(*start));
 }

@@ -126,6 +126,9 @@ TEST_F(BisectCommits, FindsTheCommitBesideAnotherCause) {
     EXPECT_THAT(ended.out,
                 HasSubstr(fmt::format("\nproved: commit {} \"change 6\"", short_hash(kCulprit))));
     EXPECT_THAT(ended.out, HasSubstr("  31 %  worker.env.EXTRA = 9\n"));
+    auto const runs = osora({"history", "--format", "csv"}).out;
+    EXPECT_EQ(osora({"bisect", "1", "2"}).code, 0);
+    EXPECT_EQ(osora({"history", "--format", "csv"}).out, runs) << "played back";
     EXPECT_THAT(ended.out, HasSubstr(fmt::format("revert {}\n", short_hash(kCulprit))));
 }
 
