@@ -179,6 +179,9 @@ Result<void> Worktrees::remove(std::string const& commit) {
     auto const folder = folder_ / commit;
     fs::remove_all(folder, error);
     if (error) return file_error(error.value(), "remove", folder);
+    // A checkout that was killed stays locked, and prune passes over it; most are not locked.
+    [[maybe_unused]] auto const unlocked =
+        git_.run(repository_, {"worktree", "unlock", folder.string()});
     auto const pruned = git_.run(repository_, {"worktree", "prune"});
     if (pruned.has_error()) return pruned.error();
     return boost::system::in_place_value;

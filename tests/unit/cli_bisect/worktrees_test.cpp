@@ -117,9 +117,12 @@ TEST_F(WorktreesTest, AHalfBuiltFolderIsMadeAnew) {
     EXPECT_TRUE(open(kCopy).ready(commits_[0])->is_built());
     EXPECT_EQ(builds_, 2);
     EXPECT_FALSE(fs::exists(built->folder / "left over"));
-    // What a user removes by hand is made again, too.
+    // What a user removes by hand is made again, too; and what was killed while git made it, which
+    // leaves it locked.
+    git({"worktree", "lock", built->folder.string()});
     fs::remove_all(built->folder);
-    EXPECT_TRUE(open(kCopy).ready(commits_[0])->is_built());
+    auto const again = open(kCopy).ready(commits_[0]);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_EQ(content(built->folder / "made"), "0");
 }
 
