@@ -54,6 +54,19 @@ TEST_F(Bisect, ProvesWhatMadeItSlowAndKnowsItTheNextTime) {
     EXPECT_LE(culprit.at("p").to_number<double>(), 0.05);
 }
 
+TEST_F(Bisect, TrainsWhereRehearsalsDoNotShowTheGap) {
+    for (int run : {1, 2}) {
+        write_run_file(30, fmt::format("[worker.env]\nOSORA_MOCK_OWN_S = \"0.0{}\"\nA = \"{}\"\n",
+                                       run == 1 ? 0 : 3, run));
+        EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    }
+    auto const ended = osora({"bisect", "1", "2", "--steps", "12"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("\nrehearsals do not show the gap"));
+    EXPECT_THAT(ended.out, HasSubstr("\nrung: run of 12 steps"));
+    EXPECT_THAT(ended.out, HasSubstr("\nproved: worker.env.OSORA_MOCK_OWN_S = 0.03 explains "));
+}
+
 TEST_F(Bisect, GoesOnWhereItWasInterrupted) {
     run_both(0.01, 0.03);
     auto running = start({"bisect", "1", "2", "--steps", "12"});
