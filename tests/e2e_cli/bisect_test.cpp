@@ -87,6 +87,21 @@ TEST_F(Bisect, RunsThatAreAlikeAreNotReproducible) {
     EXPECT_THAT(ended.out, HasSubstr("\"verdict\":\"not_reproducible\""));
 }
 
+TEST_F(Bisect, ScalingSaysFirstWhatItWouldCost) {
+    write_run_file(30);
+    EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    auto const runs = osora({"history", "--format", "csv"}).out;
+    auto const plan = osora({"bisect", "--scaling", "demo", "--nodes", "4", "--dry-run"});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, HasSubstr("12 trials, each a rehearsal of 25 steps"));
+    auto const json = protocol::parse_json(
+        osora({"bisect", "--scaling", "demo", "--nodes", "4", "--dry-run", "--json"}).out);
+    ASSERT_TRUE(json.has_value());
+    ASSERT_EQ(json->at("sizes").as_array().size(), 3u);
+    EXPECT_EQ(json->at("sizes").at(2).at("nodes"), 4);
+    EXPECT_EQ(osora({"history", "--format", "csv"}).out, runs);
+}
+
 TEST_F(Bisect, SaysWhatItCannotCompare) {
     EXPECT_EQ(osora({"bisect"}).code, 2);
     EXPECT_EQ(osora({"bisect", "1", "2"}).code, 2);
