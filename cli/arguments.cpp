@@ -114,6 +114,19 @@ Result<std::optional<int>> Arguments::number(std::string_view name, int min, int
     return std::optional<int>(number);
 }
 
+Result<std::optional<double>> Arguments::real(std::string_view name, double min, double max) const {
+    auto const text = value(name);
+    if (!text) return std::optional<double>();
+    double number = 0;
+    auto const [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+    bool const is_number = error == std::errc{} && end == text->data() + text->size();
+    if (!is_number || !(number >= min && number <= max)) {  // NaN is in no range
+        return Error{Errc::invalid_input, fmt::format("{} {}: must be a number between {} and {}",
+                                                      name, *text, min, max)};
+    }
+    return std::optional<double>(number);
+}
+
 Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::string const> words) {
     for (OptionSpec const& each : command.options) {  // CLI11 would take --flag=yes
         std::string const with_value = std::string(each.name) + "=";

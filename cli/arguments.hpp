@@ -22,6 +22,9 @@ public:
     [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
     /// The value as a number in [min, max]; invalid_input names the option.
     [[nodiscard]] Result<std::optional<int>> number(std::string_view name, int min, int max) const;
+    /// The same for a number that need not be whole.
+    [[nodiscard]] Result<std::optional<double>> real(std::string_view name, double min,
+                                                     double max) const;
 
     std::map<std::string, std::vector<std::string>, std::less<>> values;
 };

@@ -24,9 +24,17 @@ bool all_available(std::vector<std::string> const& hosts,
         hosts, [&](auto const& host) { return std::ranges::count(available, host) > 0; });
 }
 
+std::string why_not_built(Factor const& factor, CommitSwitch const& commits) {
+    if (factor.name == commits.factor) return commits.why_not;
+    if (factor.name == "code.dirty") {
+        return "changes that are not committed cannot be built; commit them and submit again";
+    }
+    return "trials run what is installed here";
+}
+
 /// "" when a trial can give the factor either value.
 std::string why_not(BisectSide const& good, BisectSide const& bad, Factor const& factor,
-                    std::vector<std::string> const& available) {
+                    std::vector<std::string> const& available, CommitSwitch const& commits) {
     switch (factor.kind) {
         case FactorKind::env:
             if (is_one_value(factor.good) && is_one_value(factor.bad)) return "";
@@ -37,6 +45,7 @@ std::string why_not(BisectSide const& good, BisectSide const& bad, Factor const&
             }
             return "start osora bisect in an allocation that holds the nodes of both runs";
         case FactorKind::commit:
+            return why_not_built(factor, commits);
         case FactorKind::software:
             return "trials run what is installed here";
         case FactorKind::hardware:
@@ -108,23 +117,26 @@ Suspect suspect_of(BisectSide const& good, BisectSide const& bad) {
 }
 
 TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
-                           std::vector<std::string> const& available) {
+                           std::vector<std::string> const& available, CommitSwitch const& commits) {
     auto items = factors_of(facts_of(good), facts_of(bad), suspect_of(good, bad));
     TriableAtoms triable;
     for (Atom const& atom : items.atoms) {
         std::string why;
-        bool can = false, is_commit = false;
+        bool can = false, has_commit = false, is_path = false;
         for (int const index : atom.factors) {
             auto const& factor = items.factors[static_cast<std::size_t>(index)];
-            auto const reason = why_not(good, bad, factor, available);
+            bool const is_commit = factor.kind == FactorKind::commit;
+            auto const reason = why_not(good, bad, factor, available, commits);
             can = can || reason.empty();
-            if (!reason.empty()) why = reason;
-            is_commit = is_commit || factor.kind == FactorKind::commit;
+            if (!reason.empty() && (why.empty() || factor.name == commits.factor)) why = reason;
+            has_commit = has_commit || is_commit;
+            is_path = is_path || (is_commit && reason.empty());
         }
         // What follows from a setting or comes with a machine changes with it.
-        if (can && !is_commit) {
+        if (can && has_commit == is_path) {
+            if (is_path) triable.commit_atom = static_cast<int>(triable.atoms.size());
             triable.atoms.push_back(atom);
-            triable.atoms.back().name = name_of(items.factors, atom);
+            triable.atoms.back().name = is_path ? commits.factor : name_of(items.factors, atom);
             continue;
         }
         for (int const index : atom.factors) {
@@ -150,6 +162,7 @@ TrialChoice choice_of(TriableAtoms const& atoms, std::vector<bool> const& flippe
                     choice.hosts = true;
                     break;
                 case FactorKind::hardware:
+                case FactorKind::commit:
                     break;
                 default:
                     choice.config_keys.insert(factor.name);

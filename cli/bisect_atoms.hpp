@@ -13,10 +13,17 @@ struct NotTried {
     std::string name, good, bad, why;
 };
 
+/// Whether trials can run other commits.
+struct CommitSwitch {
+    std::string factor = {};   // "osora.commit", "code.commit"
+    std::string why_not = {};  // "": they can
+};
+
 struct TriableAtoms {
     std::vector<db::analysis::Factor> factors;
     std::vector<db::analysis::Atom> atoms;  // indices into `factors`
     std::vector<NotTried> not_tried;        // they may matter, and no trial here can say
+    int commit_atom = -1;                   // the whole range of commits, as one; -1: none
 
     [[nodiscard]] db::analysis::Factor const& factor(int index) const {
         return factors[static_cast<std::size_t>(index)];
@@ -30,7 +37,8 @@ struct TriableAtoms {
 
 /// `available`: hosts that trials may use; empty: not known.
 [[nodiscard]] TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
-                                         std::vector<std::string> const& available);
+                                         std::vector<std::string> const& available,
+                                         CommitSwitch const& commits = {});
 
 [[nodiscard]] TrialChoice choice_of(TriableAtoms const& atoms, std::vector<bool> const& flipped);
 

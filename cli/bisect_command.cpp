@@ -1,11 +1,12 @@
 // osora bisect: trials between a good and a bad run, until what made it slow is named and proved.
 #include "base/units.hpp"
 #include "cli/bisect_scaling.hpp"
+#include "cli/bisect_search.hpp"
 #include "cli/bisect_text.hpp"
-#include "cli/bisect_trials.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
+#include "cli/history_sigma.hpp"
 #include "cli/json_output.hpp"
 #include "cli/last_good_run.hpp"
 #include "cli/run_file_command.hpp"
@@ -49,9 +50,47 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
     options.trials_max = trials.value_or(options.trials_max);
     constexpr double kSecondsPerHour = 3600;
     options.budget_gpu_s = config.bisect.budget_gpu_h * kSecondsPerHour;
-    OSORA_TRY(auto const budget, arguments.number("--budget-gpu-h", 1, 1'000'000));
+    constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
+    OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
     if (budget) options.budget_gpu_s = *budget * kSecondsPerHour;
     return options;
+}
+
+/// What the search would take.
+void estimate(Bisection& bisection) {
+    auto& plan = bisection.plan;
+    auto const& run = bisection.bad.run.summary.run;
+    int const commits = plan.tries_commits() ? plan.commits.path->steps() : 0;
+    if (commits > 1) plan.expected_commits = expected_commit_trials(commits, bisection.options);
+    plan.expected = expected_trials(plan.atoms.atoms, bisection.options);
+    if (plan.only_commits() && commits > 1) plan.expected = plan.expected_commits;
+    plan.nodes = run.nodes;
+    plan.ranks = run.ranks;
+    plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");
+    plan.are_whole_runs = run.job == "exec";
+    plan.trial_s = kStartGuess_s + plan.steps * (plan.good_s + plan.bad_s) / 2;
+    if (plan.are_whole_runs && run.submitted_us && run.ended_us) {
+        plan.trial_s = static_cast<double>(*run.ended_us - *run.submitted_us) / 1e6;
+    }
+    plan.budget_gpu_h = bisection.options.budget_gpu_s / 3600;
+}
+
+/// From like runs of the good run's series; they say nothing of rehearsals of a training run.
+Result<void> set_sigma(db::Store& store, Bisection& bisection) {
+    auto const& good = bisection.good.run.summary;
+    auto& plan = bisection.plan;
+    if (plan.rung == "rehearsal" && good.run.job != "rehearse") {
+        return boost::system::in_place_value;
+    }
+    OSORA_TRY(auto const series, db::load_series(store, good.run.series));
+    constexpr int kWarmupPart = 5;
+    auto const sigma = sigma_of_like_runs(series, good, plan.steps - plan.steps / kWarmupPart);
+    if (sigma.runs == 0) return boost::system::in_place_value;
+    plan.sigma_s = sigma.sigma_s;
+    plan.sigma_runs = sigma.runs;
+    bisection.options.sigma_s = sigma.sigma_s;
+    bisection.options.sigma_runs = sigma.runs;
+    return boost::system::in_place_value;
 }
 
 /// The two runs that the command line names, and what a search between them would be.
@@ -75,16 +114,16 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     OSORA_TRY(auto const steps, arguments.number("--steps", kStepsMin, kStepsMax));
     plan.steps = steps.value_or(kSteps);
     bisection.available = available_hosts(context, bisection.bad);
-    plan.atoms = triable_atoms(bisection.good, bisection.bad, bisection.available);
-    plan.expected = expected_trials(plan.atoms.atoms, bisection.options);
-    plan.nodes = bisection.bad.run.summary.run.nodes;
-    plan.ranks = bisection.bad.run.summary.run.ranks;
-    plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");
-    plan.trial_s = kStartGuess_s + plan.steps * (plan.good_s + plan.bad_s) / 2;
-    plan.budget_gpu_h = bisection.options.budget_gpu_s / 3600;
-    plan.rung = first_rung(bisection, arguments.has("--real"));
     bisection.layers = config_request(context, arguments);
     bisection.layers.run_file.clear();
+    OSORA_TRY(auto build, build_recipe(bisection.good, bisection.bad, bisection.layers));
+    bisection.layers.sets.clear();
+    plan.commits = commit_range(context, bisection.good, bisection.bad, std::move(build));
+    plan.atoms =
+        triable_atoms(bisection.good, bisection.bad, bisection.available, plan.commits.factor);
+    plan.rung = first_rung(bisection, arguments.has("--real"));
+    estimate(bisection);
+    OSORA_TRY_VOID(set_sigma(store, bisection));
     bisection.series = bisection.bad.run.summary.run.series + "-bisect";
     bisection.anew = arguments.has("--anew");
     bisection.json = arguments.has("--json");
@@ -92,78 +131,35 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     return bisection;
 }
 
-struct Answer {
-    BisectResult result;
-    std::string log_id;
-    bool interrupted = false, too_low = false;
-    std::string failure;  // of the last trial that did not run
-};
-
-Result<Answer> search(Context const& context, Bisection const& bisection, std::string const& rung) {
-    BisectQuestion question{.good = bisection.good.run.summary.run.uuid,
-                            .bad = bisection.bad.run.summary.run.uuid,
-                            .rung = rung,
-                            .steps = bisection.plan.steps,
-                            .atoms = {}};
-    for (auto const& atom : bisection.plan.atoms.atoms) question.atoms.push_back(atom.name);
-    OSORA_TRY(auto log, BisectLog::open(bisection.state, question, bisection.anew));
-    auto const known = log.trials().size();
-    fmt::print(bisection.progress, "\nrung: {} of {} steps{}\n{}", rung, bisection.plan.steps,
-               known > 0 ? fmt::format("; {} trials are known (log {})", known, log.id()) : "",
-               bisect_trial_head());
-    Trials trials(context, bisection, std::move(log), rung);
-    OSORA_TRY(auto result, bisect(
-                               bisection.plan.atoms.atoms, bisection.options,
-                               [&](Trial const& trial) { return trials.measure(trial); },
-                               [&](TrialRecord const& record) { trials.note(record); }));
-    return Answer{.result = std::move(result),
-                  .log_id = trials.id(),
-                  .interrupted = trials.interrupted(),
-                  .too_low = trials.was_too_low(),
-                  .failure = trials.failure()};
-}
-
-int show(Bisection const& bisection, Answer const& answer) {
+int show(Bisection const& bisection, BisectOutcome const& outcome) {
     if (bisection.json) {
-        print_json("bisect", bisect_json(bisection.plan, answer.result, answer.log_id));
+        print_json("bisect", bisect_json(bisection.plan, outcome.answer));
     } else {
-        fmt::print("\n{}", bisect_answer_text(bisection.plan, answer.result, answer.log_id));
-        if (!answer.failure.empty()) fmt::print("a trial failed: {}\n", answer.failure);
+        fmt::print("\n{}", bisect_answer_text(bisection.plan, outcome.answer));
+        if (!outcome.failure.empty()) fmt::print("a trial failed: {}\n", outcome.failure);
     }
-    if (answer.interrupted) return kExitInterrupted;
-    return answer.result.verdict == BisectVerdict::proved ? kExitOk : kExitUndecided;
+    if (outcome.interrupted) return kExitInterrupted;
+    return outcome.answer.result().verdict == BisectVerdict::proved ? kExitOk : kExitUndecided;
 }
 
 /// The history says so; no trial is needed.
-Answer no_slower(BisectPlan const& plan) {
-    Answer answer;
-    answer.result.verdict = BisectVerdict::not_reproducible;
-    answer.result.good_s = plan.good_s;
-    answer.result.bad_s = plan.bad_s;
-    answer.result.reasons.push_back(
+BisectOutcome no_slower(BisectPlan const& plan) {
+    BisectOutcome outcome;
+    auto& result = outcome.answer.items.emplace();
+    result.verdict = BisectVerdict::not_reproducible;
+    result.good_s = plan.good_s;
+    result.bad_s = plan.bad_s;
+    result.reasons.push_back(
         fmt::format("run {} was no slower than run {} in the first place; osora diff {} {} shows "
                     "what differs",
                     plan.bad, plan.good, plan.good, plan.bad));
-    return answer;
+    return outcome;
 }
 
-int climb(Context const& context, Bisection const& bisection) {
-    std::string rung = bisection.plan.rung;
-    while (true) {
-        auto const answer = search(context, bisection, rung);
-        if (answer.has_error()) {
-            return fail(exit_code_for(answer.error().code), answer.error().message);
-        }
-        bool const gap_missing =
-            answer->too_low || answer->result.verdict == BisectVerdict::not_reproducible;
-        bool const trains = bisection.bad.run.summary.run.job == "train";
-        if (answer->interrupted || !gap_missing || rung != "rehearsal" || !trains) {
-            return show(bisection, *answer);
-        }
-        fmt::print(bisection.progress,
-                   "rehearsals do not show the gap: it is in the ranks' own work\n");
-        rung = "run";
-    }
+protocol::json::object plan_json(BisectPlan const& plan) {
+    BisectAnswer nothing;
+    nothing.items.emplace();
+    return bisect_json(plan, nothing);
 }
 
 int run(Context const& context, Arguments const& arguments) {
@@ -191,18 +187,22 @@ int run(Context const& context, Arguments const& arguments) {
     }
     fmt::print(bisection->progress, "{}", bisect_plan_text(plan));
     if (plan.atoms.atoms.empty()) {
-        if (bisection->json) print_json("bisect", bisect_json(plan, {}, ""));
+        if (bisection->json) print_json("bisect", plan_json(plan));
         return fail(kExitUndecided,
                     "nothing differs that a trial could switch; try: osora doctor, osora probe, "
                     "osora bisect --scaling SERIES");
     }
     if (arguments.has("--dry-run")) {
-        fmt::print(bisection->progress, "rung: {} of {} steps\n\n{}", plan.rung, plan.steps,
+        fmt::print(bisection->progress, "rung: {}\n\n{}", rung_text(plan, plan.rung),
                    bisect_factor_text(plan));
-        if (bisection->json) print_json("bisect", bisect_json(plan, {}, ""));
+        if (bisection->json) print_json("bisect", plan_json(plan));
         return kExitOk;
     }
-    return climb(context, *bisection);
+    auto const outcome = search_for_cause(context, *bisection);
+    if (outcome.has_error()) {
+        return fail(exit_code_for(outcome.error().code), outcome.error().message);
+    }
+    return show(*bisection, *outcome);
 }
 
 }  // namespace
@@ -213,9 +213,11 @@ CommandSpec bisect_command() {
         .summary = "find and prove what made a run slow",
         .details =
             "Takes the items that differ between a good and a bad run (settings, variables, "
-            "nodes) and runs short trials with some of them as in the one and some as in the "
-            "other, until the ones that make the step slow are found; ends with a proof in "
-            "interleaved blocks. Trials are rehearsals where these show the gap, else short "
+            "nodes, commits) and runs short trials with some of them as in the one and some as in "
+            "the other, until the ones that make the step slow are found; ends with a proof in "
+            "interleaved blocks. Commits take part when [bisect] build says how to build one: of "
+            "the repository that a job = \"exec\" program stands in, else of osora. Trials are "
+            "rehearsals where these show the gap, else short "
             "training runs. With one run, the good one is the last of its series before it that "
             "was fast. Start it inside an allocation (salloc) so that trials do not queue. The "
             "same command goes on where it was stopped. Exit code 0: a cause is proved; 3: it is "
@@ -249,6 +251,10 @@ CommandSpec bisect_command() {
                      .value = "N",
                      .help = "At most so many GPU-hours (bisect.budget_gpu_h)."},
                     {.name = "--anew", .value = "", .help = "Measure again what is known."},
+                    {.name = "--set",
+                     .value = "bisect.build=VALUE",
+                     .help = "How to build a commit, when the runs do not say: [\"make\"].",
+                     .repeated = true},
                     json_option("Print one JSON object at the end; progress goes to stderr.")},
         .run = run};
 }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace osora::cli {
@@ -52,6 +53,57 @@ NamedCulprit named_culprit(BisectPlan const& plan, db::analysis::Culprit const& 
     }
     return {place.empty() ? fmt::format("{}", fmt::join(names, " + ")) : place,
             fmt::format("{}", fmt::join(good, ", ")), fmt::format("{}", fmt::join(bad, ", "))};
+}
+
+namespace {
+
+ShownCulprit shown_commits(BisectPlan const& plan, int first, int last, double share) {
+    auto const& states = plan.commits.path->states;
+    return {.named = {"commit", states[static_cast<std::size_t>(first)].hash,
+                      states[static_cast<std::size_t>(last)].hash},
+            .share = share,
+            .factors = {},
+            .first_step = first,
+            .last_step = last};
+}
+
+/// The commits that were told apart; the whole range where none was.
+std::vector<ShownCulprit> shown_path(BisectPlan const& plan, BisectAnswer const& answer,
+                                     double share) {
+    std::vector<ShownCulprit> shown;
+    if (answer.commits) {
+        for (auto const& each : answer.commits->culprits) {
+            shown.push_back(
+                shown_commits(plan, each.atoms.front(), each.atoms.back() + 1, share * each.share));
+            shown.back().p = answer.commits->proof.p;
+        }
+    }
+    if (!shown.empty()) return shown;
+    return {shown_commits(plan, 0, plan.commits.path->steps(), share)};
+}
+
+}  // namespace
+
+std::vector<ShownCulprit> shown_culprits(BisectPlan const& plan, BisectAnswer const& answer) {
+    if (!answer.items) {
+        bool const found = answer.commits && !answer.commits->culprits.empty();
+        return found ? shown_path(plan, answer, 1) : std::vector<ShownCulprit>();
+    }
+    std::vector<ShownCulprit> shown;
+    for (auto const& culprit : answer.items->culprits) {
+        if (plan.tries_commits() && culprit.atoms == std::vector{plan.atoms.commit_atom}) {
+            for (auto& each : shown_path(plan, answer, culprit.share)) {
+                if (std::isnan(each.p)) each.p = answer.items->proof.p;
+                shown.push_back(std::move(each));
+            }
+            continue;
+        }
+        shown.push_back({.named = named_culprit(plan, culprit),
+                         .share = culprit.share,
+                         .p = answer.items->proof.p,
+                         .factors = culprit_factors(plan, culprit)});
+    }
+    return shown;
 }
 
 }  // namespace osora::cli

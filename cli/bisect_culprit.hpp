@@ -19,4 +19,15 @@ struct NamedCulprit {
 [[nodiscard]] NamedCulprit named_culprit(BisectPlan const& plan,
                                          db::analysis::Culprit const& culprit);
 
+/// One of an answer, as users see it: an item, or steps of the path of commits.
+struct ShownCulprit {
+    NamedCulprit named;  // of commits: "commit", with the full names before and after
+    double share = db::analysis::kNotMeasured, p = db::analysis::kNotMeasured;
+    std::vector<int> factors;           // of an item
+    int first_step = 0, last_step = 0;  // [first, last) of the path; equal: no commits
+    [[nodiscard]] bool is_commits() const { return first_step < last_step; }
+};
+[[nodiscard]] std::vector<ShownCulprit> shown_culprits(BisectPlan const& plan,
+                                                       BisectAnswer const& answer);
+
 }  // namespace osora::cli

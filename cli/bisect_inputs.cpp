@@ -15,7 +15,9 @@ namespace {
 
 using db::analysis::BucketWork;
 
-Result<protocol::json::value> resolved_config(db::RunHistory const& run) {
+/// Into side.config and side.base_dir.
+Result<void> read_submitted(BisectSide& side) {
+    auto const& run = side.run;
     auto const& events = run.events;
     auto const submitted =
         std::ranges::find(events, protocol::RunSubmitted::kType, &db::EventRecord::kind);
@@ -25,7 +27,9 @@ Result<protocol::json::value> resolved_config(db::RunHistory const& run) {
     OSORA_TRY(auto const event, protocol::decode<protocol::RunSubmitted>(submitted->body));
     OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(event.config));
     plan::make_paths_absolute(config, event.base_dir);
-    return protocol::to_json(config);
+    side.config = protocol::to_json(config);
+    side.base_dir = event.base_dir;
+    return boost::system::in_place_value;
 }
 
 void take_variables(BisectSide const& from, std::set<std::string> const& names, Environment& into) {
@@ -76,9 +80,9 @@ Result<BisectSide> load_side(db::Store& store, std::string const& wanted) {
     if (!side.run.summary.measured || side.run.summary.measured->steps_used == 0) {
         return Error{Errc::invalid_input, "no step behind its warm-up is in the history"}.in(where);
     }
-    auto config = resolved_config(side.run);
-    if (config.has_error()) return std::move(config).error().in(where);
-    side.config = std::move(*config);
+    if (auto const read = read_submitted(side); read.has_error()) {
+        return Error(read.error()).in(where);
+    }
     for (auto const& node : side.run.summary.nodes) side.hosts.push_back(node.hostname);
     std::ranges::sort(side.hosts);
     return side;
@@ -95,6 +99,7 @@ Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
     TrialStart start;
     OSORA_TRY(start.config, protocol::from_json<plan::RunConfig>(config));
     start.environment = environment;
+    start.base_dir = good.base_dir;
     std::set<std::string> common;
     for (auto const* side : {&good, &bad}) {
         for (auto const& [name, value] : side->run.env) {

@@ -9,6 +9,7 @@
 #include "plan/config/run_config.hpp"
 #include "protocol/json.hpp"
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@ namespace osora::cli {
 struct BisectSide {
     db::analysis::RunHistory run;
     protocol::json::value config;    // plan::RunConfig as resolved, its paths absolute
+    std::filesystem::path base_dir;  // its relative paths started here
     std::vector<std::string> hosts;  // sorted
 
     /// Of a step of the run's mix of buckets.
@@ -34,11 +36,13 @@ struct TrialChoice {
     std::set<std::string> config_keys;  // as db::flatten names them
     std::set<std::string> variables;
     bool hosts = false;
+    int state = -1;  // of the path of commits; -1: what is installed here
 };
 
 struct TrialStart {
     plan::RunConfig config;
     Environment environment;
+    std::filesystem::path base_dir;  // good's
 };
 /// `environment` with each variable that ranks of either run had as the chosen one had it, and the
 /// config likewise. Variables that differed between the ranks of a run are left as they are.

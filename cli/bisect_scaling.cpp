@@ -29,7 +29,7 @@ constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
 constexpr int kNodesMax = 65'536;
 /// Parts of a step that a slow link makes longer.
 constexpr char const *kExposed = "exposed communication", *kWaiting = "waiting for slower ranks";
-constexpr int kBudgetMax = 1'000'000;
+constexpr double kBudgetMin_h = 1e-6, kBudgetMax_h = 1e6;
 constexpr double kSecondsPerHour = 3600;
 constexpr double kStartGuess_s = 10;  // of a trial, until its first step
 constexpr int kRepeats = 4;           // of a size; of two sizes that never overlap: p = 1/70
@@ -93,7 +93,7 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     scaling.repeats = kRepeats;
     scaling.anew = arguments.has("--anew");
     OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(scaling.base.config));
-    OSORA_TRY(auto const budget, arguments.number("--budget-gpu-h", 1, kBudgetMax));
+    OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
     scaling.budget_gpu_s = kSecondsPerHour * (budget ? *budget : config.bisect.budget_gpu_h);
     scaling.layers = config_request(context, arguments);
     scaling.layers.run_file.clear();

@@ -22,11 +22,13 @@ constexpr double kReproduced = 0.8;
 
 }  // namespace
 
-Trials::Trials(Context const& context, Bisection const& bisection, BisectLog log, std::string rung)
+Trials::Trials(Context const& context, Bisection const& bisection, CommitRunner& commits,
+               BisectLog log, TrialKind kind)
     : context_(context),
       bisection_(bisection),
+      commits_(commits),
       log_(std::move(log)),
-      rung_(std::move(rung)),
+      kind_(std::move(kind)),
       known_(log_.trials()) {}
 
 Result<TrialOutcome> Trials::measure(Trial const& trial) {
@@ -37,11 +39,15 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
     }
     if (is_too_low()) return Error{Errc::not_found, "this rung does not show the gap"};
-    LoggedTrial done = run(trial);
-    done.flipped = bits;
+    auto done = run(trial);
+    if (done.has_error()) {
+        interrupted_ = done.error().code == Errc::cancelled;
+        return done.error();
+    }
+    done->flipped = bits;
     if (interrupted_) return Error{Errc::cancelled, "stopped"};
-    OSORA_TRY_VOID(log_.add(done));
-    return outcome_of(done);
+    OSORA_TRY_VOID(log_.add(*done));
+    return outcome_of(*done);
 }
 
 void Trials::note(TrialRecord const& record) {
@@ -50,7 +56,7 @@ void Trials::note(TrialRecord const& record) {
         bool const all = std::ranges::find(flipped, false) == flipped.end();
         (all ? bad_s_ : good_s_).push_back(record.outcome.value_s);
     }
-    fmt::print(bisection_.progress, "{}", bisect_trial_line(bisection_.plan, record));
+    fmt::print(bisection_.progress, "{}", kind_.line(record));
     std::fflush(bisection_.progress);
 }
 
@@ -64,33 +70,41 @@ double Trials::reproduced() const {
 /// Whether the baseline is measured and a higher rung must be climbed.
 bool Trials::is_too_low() {
     auto const needed = static_cast<std::size_t>(bisection_.options.baseline_trials);
-    bool const trains = bisection_.bad.run.summary.run.job == "train";
     bool const measured = good_s_.size() >= needed && bad_s_.size() >= needed;
-    too_low_ = rung_ == "rehearsal" && trains && measured && reproduced() < kReproduced;
+    too_low_ = kind_.may_be_too_low && measured && reproduced() < kReproduced;
     return too_low_;
 }
 
 TrialOutcome Trials::outcome_of(LoggedTrial const& trial) const {
-    return {trial.status, trial.value_s, trial.cost_gpu_s, rung_};
+    return {trial.status, trial.value_s, trial.cost_gpu_s, kind_.rung};
 }
 
-LoggedTrial Trials::run(Trial const& trial) {
-    auto const choice = choice_of(bisection_.plan.atoms, trial.flipped);
+Result<LoggedTrial> Trials::run(Trial const& trial) {
+    auto const choice = kind_.choice(trial.flipped);
     auto start = trial_start(bisection_.good, bisection_.bad, choice, context_.environment,
                              bisection_.available);
     if (start.has_error()) return refused(start.error().message);
-    bool const rehearsed = rung_ == "rehearsal";
-    if (rehearsed) set_own_work(bisection_.good, bisection_.bad, start->config);
-    auto const file = write_run_file(start->config);
+    if (choice.state >= 0) {
+        OSORA_TRY(auto why, commits_.place(choice.state, *start));
+        if (!why.empty()) return refused(std::move(why));
+    }
+    return this->start(std::move(*start));
+}
+
+LoggedTrial Trials::start(TrialStart start) {
+    bool const rehearsed = kind_.rung == "rehearsal";
+    if (rehearsed) set_own_work(bisection_.good, bisection_.bad, start.config);
+    auto const file = write_run_file(start.config);
     if (file.has_error()) return refused(file.error().message);
     auto request = bisection_.layers;
     request.run_file = *file;
     auto const& job = bisection_.bad.run.summary.run.job;
+    if (job == "exec") request.base_dir = start.base_dir;
     auto const sets =
         trial_settings(rehearsed ? "rehearse" : job, bisection_.series, bisection_.plan.steps);
     request.sets.insert(request.sets.end(), sets.begin(), sets.end());
     Context context = context_;
-    context.environment = std::move(start->environment);
+    context.environment = std::move(start.environment);
     auto const end = run_trial(context, request);
     interrupted_ = end.exit_code == kExitInterrupted;
     if (!end.failure.empty()) failure_ = end.failure;

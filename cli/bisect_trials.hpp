@@ -4,11 +4,13 @@
 #include "cli/bisect_inputs.hpp"
 #include "cli/bisect_log.hpp"
 #include "cli/bisect_text.hpp"
+#include "cli/commit_runner.hpp"
 #include "cli/context.hpp"
 #include "plan/config/config_files.hpp"
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,41 +23,53 @@ struct Bisection {
     db::analysis::BisectOptions options;
     plan::ConfigRequest layers;  // of this user, without a run file
     std::vector<std::string> available;
-    std::string series;
+    std::string series;  // of the trials
     std::filesystem::path state;
     bool json = false, anew = false;
     std::FILE* progress = stdout;
 };
 
-/// Runs the trials of one rung, and keeps what they measured.
+/// What the switches of one search mean.
+struct TrialKind {
+    std::string rung;
+    bool may_be_too_low = false;  // a higher rung may show the gap
+    std::function<TrialChoice(std::vector<bool> const&)> choice;
+    std::function<std::string(db::analysis::TrialRecord const&)> line;
+};
+
+/// Runs the trials of one search, and keeps what they measured.
 class Trials {
 public:
-    /// `context` and `bisection` outlive it.
-    Trials(Context const& context, Bisection const& bisection, BisectLog log, std::string rung);
+    /// `context`, `bisection` and `commits` outlive it.
+    Trials(Context const& context, Bisection const& bisection, CommitRunner& commits, BisectLog log,
+           TrialKind kind);
 
     /// For bisect(): played back where an earlier call has measured it. cancelled: interrupted;
-    /// not_found: this rung is too low; corrupt: the log holds other trials.
+    /// not_found: this rung is too low; corrupt: the log holds other trials; else as
+    /// CommitRunner::place.
     [[nodiscard]] Result<db::analysis::TrialOutcome> measure(db::analysis::Trial const& trial);
     /// Shows what was decided.
     void note(db::analysis::TrialRecord const& record);
 
     [[nodiscard]] bool was_too_low() const { return too_low_; }
     [[nodiscard]] bool interrupted() const { return interrupted_; }
-    [[nodiscard]] std::string const& id() const { return log_.id(); }
+    [[nodiscard]] BisectLog const& log() const { return log_; }
     [[nodiscard]] std::string const& failure() const { return failure_; }
 
 private:
     [[nodiscard]] bool is_too_low();
     [[nodiscard]] double reproduced() const;
     [[nodiscard]] db::analysis::TrialOutcome outcome_of(LoggedTrial const& trial) const;
-    [[nodiscard]] LoggedTrial run(db::analysis::Trial const& trial);
+    [[nodiscard]] Result<LoggedTrial> run(db::analysis::Trial const& trial);
+    [[nodiscard]] LoggedTrial start(TrialStart start);
     [[nodiscard]] LoggedTrial refused(std::string why);
     [[nodiscard]] Result<std::filesystem::path> write_run_file(plan::RunConfig const& config) const;
 
     Context const& context_;
     Bisection const& bisection_;
+    CommitRunner& commits_;
     BisectLog log_;
-    std::string rung_;
+    TrialKind kind_;
     std::vector<LoggedTrial> known_;  // measured by earlier calls
     std::vector<double> good_s_, bad_s_;
     bool too_low_ = false, interrupted_ = false;

@@ -4,6 +4,7 @@
 
 #include "base/files.hpp"
 #include "base/host_name.hpp"
+#include "cli/code_facts.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/facts.hpp"
 #include "cli/json_output.hpp"
@@ -104,6 +105,11 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     prepared.submission.attached = options.attached;
     prepared.submission.facts = submission_facts(
         context.environment, worker.has_value() ? *worker : std::filesystem::path());
+    if (job == "exec") {
+        prepared.submission.facts.merge(
+            code_facts(context.environment, prepared.submission.base_dir,
+                       prepared.submission.resolved.config.worker.command));
+    }
     auto run = create_run(*state, prepared.submission);
     if (run.has_error()) return refused(kExitBad, run.error().message);
     prepared.planned.header.run = run->name;

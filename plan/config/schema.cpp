@@ -254,13 +254,12 @@ constexpr std::array kRows{
               .doc = "A node that is found slow is left out, while there are spares."},
 
     SchemaRow{.section = "bisect", .key = "auto", .doc = "When a regression is confirmed.",
-              .choices = "off|suggest|run", .member = "auto_mode",
-              .support = Support::none_harmless},
+              .choices = "off|suggest|run", .member = "auto_mode"},
     SchemaRow{.section = "bisect", .key = "budget_gpu_h", .doc = "Most that a bisect may spend.",
-              .unit = "GPU-h", .min = 0, .max = 1e9, .support = Support::none_harmless},
+              .unit = "GPU-h", .min = 0, .max = 1e9},
     SchemaRow{.section = "bisect", .key = "build",
               .doc = "How to build a commit; empty: commits are not a factor.",
-              .example = "[\"make\", \"-j8\"]", .support = Support::none_harmless},
+              .example = "[\"make\", \"-j8\"]"},
 
     SchemaRow{.section = "notify", .key = "on", .doc = "Occasions.",
               .choices = "end|failure|regression", .example = "[\"end\", \"failure\"]",

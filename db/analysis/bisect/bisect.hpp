@@ -87,7 +87,8 @@ struct Effect {
     double value_s = kNotMeasured, low_s = kNotMeasured, high_s = kNotMeasured;  // 95 % interval
 };
 
-/// Blocks of good, good + culprits, bad - culprits and bad.
+/// Blocks of good, good + culprits, bad - culprits and bad. Of a commit: pairs with the one before;
+/// `added` and `removed` are both what it adds to that.
 struct Proof {
     double p = kNotMeasured;  // one-sided, exact, permutations within blocks, times the looks
     int blocks = 0, pairs = 0, looks = 0;
@@ -129,5 +130,7 @@ using OnDecided = std::function<void(TrialRecord const&)>;
 
 /// Trials that a search with one culprit takes when runs repeat well (d >= 10).
 [[nodiscard]] int expected_trials(std::vector<Atom> const& atoms, BisectOptions const& options);
+/// The same for bisect_commits().
+[[nodiscard]] int expected_commit_trials(int commits, BisectOptions const& options);
 
 }  // namespace osora::db::analysis

@@ -155,4 +155,12 @@ Result<BisectResult> bisect_commits(int commits, BisectOptions const& options,
     return CommitSearch(commits, trials).run();
 }
 
+int expected_commit_trials(int commits, BisectOptions const& options) {
+    // Five pairs; the last trials on either side of the rise are two of them.
+    constexpr int kProofTrials = 8, kPairs = 5;
+    if (commits < 2) return 2 * std::max(options.baseline_trials, kPairs);
+    return 2 * options.baseline_trials + static_cast<int>(std::ceil(std::log2(commits))) +
+           kProofTrials;
+}
+
 }  // namespace osora::db::analysis

@@ -151,6 +151,7 @@ Proof BlockProof::evaluate(int looks) const {
     }
     proof.added = effect(kMore, kGood);
     proof.removed = effect(kBad, kLess);
+    if (is_direct_) proof.added = proof.removed = effect(kMore, kLess);
     auto const differing = differences(proof.blocks);
     proof.pairs = static_cast<int>(differing.size());
     if (!differing.empty()) proof.p = std::min(1.0, looks * sign_flip_p(differing));

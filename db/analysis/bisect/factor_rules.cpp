@@ -34,6 +34,7 @@ constexpr std::array kHarmless{
     Harmless{"parameters", kFollows},
     Harmless{"run.name", "a name"},
     Harmless{"run.dir", kEveryRun},
+    Harmless{"code.repository", "a path"},
     Harmless{"notify.", kNoPartOfStep},
     Harmless{"bisect.", kNoPartOfStep},
     Harmless{"probe.", kNoPartOfStep},
@@ -76,6 +77,8 @@ constexpr std::array kHarmless{
 // What a build of one commit has in common.
 constexpr std::array<std::string_view, 6> kCommit{"commit", "osora.commit",  "worker.sha256",
                                                   "osora",  "osora.version", "version"};
+// Of a job = "exec" run's own program.
+constexpr std::array<std::string_view, 2> kCode{"code.commit", "code.dirty"};
 constexpr std::array<std::string_view, 4> kData{"data.manifest", "data.latents", "text.embeddings",
                                                 "data.eval_manifest"};
 // Of the machine, also where it is software.
@@ -136,7 +139,8 @@ std::string why_harmless(std::string_view name, FactorKind) {
 }
 
 FactorKind kind_of_factor(std::string_view name, FactKind kind) {
-    if (matches_any(name, kCommit) && kind == FactKind::software) return FactorKind::commit;
+    bool const is_commit = matches_any(name, kCommit) || matches_any(name, kCode);
+    if (is_commit && kind == FactKind::software) return FactorKind::commit;
     if (matches_any(name, kMachine)) return FactorKind::hardware;
     if (matches_any(name, kData)) return FactorKind::data;
     if (name == "resources.nodes") return FactorKind::node_count;
@@ -156,7 +160,9 @@ FactorKind kind_of_factor(std::string_view name, FactKind kind) {
 std::vector<std::string> couplings_of(Factor const& factor) {
     std::string_view const name = variable_of(factor.name);
     std::vector<std::string> labels{std::string(name)};
-    if (factor.kind == FactorKind::commit) labels.emplace_back("commit");
+    if (factor.kind == FactorKind::commit && !matches_any(name, kCode)) {
+        labels.emplace_back("commit");
+    }
     bool const is_machine =
         factor.kind == FactorKind::hardware || factor.kind == FactorKind::node_set;
     if (is_machine) labels.emplace_back("nodes");

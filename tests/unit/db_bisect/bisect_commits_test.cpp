@@ -50,6 +50,20 @@ TEST(BisectCommits, FindsEachPlaceInLog2Trials) {
     }
 }
 
+TEST(BisectCommits, TakesAsManyTrialsAsItSays) {
+    for (int const commits : {1, 2, 8, 64, 256}) {
+        double total = 0;
+        for (int repeat = 1; repeat <= 64; ++repeat) {
+            int const at = 1 + repeat * 37 % commits;
+            History history{{{at, 6}}, {}, std::mt19937_64(static_cast<unsigned>(repeat))};
+            total += static_cast<double>(search(commits, history).trials.size());
+        }
+        BisectOptions options;
+        options.sigma_s = kSigmaS;
+        EXPECT_NEAR(total / 64, expected_commit_trials(commits, options), 3) << commits;
+    }
+}
+
 TEST(BisectCommits, PassesOverCommitsThatDoNotBuild) {
     History history{{{40, 6}}, {30, 31, 32, 33, 34, 36}};
     auto const result = search(64, history);
