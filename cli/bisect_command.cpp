@@ -116,6 +116,7 @@ Result<Answer> search(Context const& context, Bisection const& bisection, std::s
                                bisection.plan.atoms.atoms, bisection.options,
                                [&](Trial const& trial) { return trials.measure(trial); },
                                [&](TrialRecord const& record) { trials.note(record); }));
+    if (!trials.interrupted()) trials.end(result);
     return Answer{.result = std::move(result),
                   .log_id = trials.id(),
                   .interrupted = trials.interrupted(),

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -20,8 +21,9 @@ struct Document {
     int version = 0;
     BisectQuestion question;
     std::vector<LoggedTrial> trials;
+    std::optional<db::InvestigationEnd> ended = {};
 };
-BOOST_DESCRIBE_STRUCT(Document, (), (version, question, trials))
+BOOST_DESCRIBE_STRUCT(Document, (), (version, question, trials, ended))
 
 Result<std::vector<LoggedTrial>> read_trials(fs::path const& path, BisectQuestion const& question) {
     constexpr std::int64_t kBytesMax = 64 << 20;
@@ -70,6 +72,11 @@ Result<BisectLog> BisectLog::open(fs::path const& state, BisectQuestion const& q
 Result<void> BisectLog::add(LoggedTrial trial) {
     trials_.push_back(std::move(trial));
     Document const document{kVersion, question_, trials_};
+    return write_file_atomic(path_, protocol::encode(document) + "\n", 0600);
+}
+
+Result<void> BisectLog::end(db::InvestigationEnd const& end) {
+    Document const document{kVersion, question_, trials_, end};
     return write_file_atomic(path_, protocol::encode(document) + "\n", 0600);
 }
 

@@ -1,10 +1,12 @@
 // What a bisect has measured so far, on disk: STATE/bisects/ID.json, whole after each trial, so
-// that the same command goes on after a crash. One process at a time.
+// that the same command goes on after a crash. One process at a time. history.db reads the file as
+// a db::Investigation.
 #pragma once
 
 #include "base/file_lock.hpp"
 #include "base/result.hpp"
 #include "db/analysis/bisect/bisect.hpp"
+#include "db/investigation.hpp"
 
 #include <boost/describe.hpp>
 
@@ -45,8 +47,9 @@ public:
 
     /// Trials of earlier calls and of this one.
     [[nodiscard]] std::vector<LoggedTrial> const& trials() const { return trials_; }
-    /// On disk when it returns.
+    /// On disk when it returns. Another trial: what ended goes on.
     [[nodiscard]] Result<void> add(LoggedTrial trial);
+    [[nodiscard]] Result<void> end(db::InvestigationEnd const& end);
     [[nodiscard]] std::string const& id() const { return id_; }
 
 private:

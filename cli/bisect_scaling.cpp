@@ -9,6 +9,7 @@
 #include "cli/json_output.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/scaling_text.hpp"
+#include "cli/trial_log.hpp"
 #include "cli/trial_run.hpp"
 #include "cli/tune_plan.hpp"
 #include "db/analysis/changepoint/significance.hpp"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace osora::cli {
 namespace {
@@ -127,7 +129,7 @@ Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
 }
 
 TrialEnd run_at(Context const& context, Scaling const& scaling, int nodes,
-                std::vector<std::string> const& sets) {
+                std::vector<std::string> const& sets, TrialLog& log) {
     TrialEnd refused{.exit_code = kExitUsage};
     auto const config = config_at(scaling, nodes);
     auto start = trial_start(scaling.base, scaling.base, {}, context.environment, {});
@@ -152,7 +154,11 @@ TrialEnd run_at(Context const& context, Scaling const& scaling, int nodes,
     request.sets.insert(request.sets.end(), sets.begin(), sets.end());
     Context own = context;
     own.environment = std::move(start->environment);
-    return run_trial(own, request);
+    auto end = run_trial(own, request);
+    std::vector<std::string> changed{fmt::format("resources.nodes={}", nodes)};
+    changed.insert(changed.end(), sets.begin(), sets.end());
+    log.add(end, std::move(changed));
+    return end;
 }
 
 void keep(TrialEnd const& end, int nodes, Measured& into) {
@@ -170,13 +176,13 @@ void keep(TrialEnd const& end, int nodes, Measured& into) {
 }
 
 /// Up and down the sizes, so that a drift of the cluster does not look like a size.
-Measured measure_sizes(Context const& context, Scaling const& scaling) {
+Measured measure_sizes(Context const& context, Scaling const& scaling, TrialLog& log) {
     Measured measured;
     for (int round = 0; round < kRepeats; ++round) {
         auto sizes = scaling.sizes;
         if (round % 2 == 1) std::ranges::reverse(sizes);
         for (int const nodes : sizes) {
-            auto const end = run_at(context, scaling, nodes, {});
+            auto const end = run_at(context, scaling, nodes, {}, log);
             ++measured.trials;
             measured.cost_gpu_s += end.wall_s * std::max(1, end.ranks);
             fmt::print(scaling.progress, " {:>3}  {:>5} nodes  {:>12}\n", measured.trials, nodes,
@@ -225,14 +231,15 @@ std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
 }
 
 /// Exit code of the last trial.
-int try_remedies(Context const& context, Scaling const& scaling, ScalingAnswer& answer) {
+int try_remedies(Context const& context, Scaling const& scaling, ScalingAnswer& answer,
+                 TrialLog& log) {
     plan::TuneSearch search(remedies_for(scaling), {}, kRemedyTrials);
     int const nodes = scaling.sizes.back();
     fmt::print(scaling.progress, "remedies at {} nodes, in pairs\n", nodes);
     int exit_code = kExitOk;
     while (auto const trial = search.next()) {
         auto const sets = sets_of(trial->settings);
-        auto const end = run_at(context, scaling, nodes, sets);
+        auto const end = run_at(context, scaling, nodes, sets, log);
         ++answer.trials;
         answer.cost_gpu_s += end.wall_s * std::max(1, end.ranks);
         fmt::print(scaling.progress, " {:>3}  {:<40} {:>12}\n", answer.trials,
@@ -247,6 +254,21 @@ int try_remedies(Context const& context, Scaling const& scaling, ScalingAnswer& 
     return exit_code;
 }
 
+/// For history.
+db::InvestigationEnd scaling_end(ScalingAnswer const& answer) {
+    auto const& study = answer.study;
+    db::InvestigationEnd end{.verdict = scaling_verdict(answer), .p = answer.p};
+    if (study.has_knee) {
+        end.culprits.push_back({.item = "resources.nodes",
+                                .good = std::to_string(study.knee_nodes),
+                                .bad = std::to_string(study.steps.back().nodes),
+                                .share = 1.0,
+                                .holds = is_proved(answer)});
+    }
+    std::ranges::move(judged_settings(answer.remedies), std::back_inserter(end.culprits));
+    return end;
+}
+
 }  // namespace
 
 int bisect_scaling(Context const& context, Arguments const& arguments) {
@@ -257,7 +279,11 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
     fmt::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling\n",
                scaling->series, scaling->real ? "training" : "rehearsals", scaling->steps, kRepeats,
                scaling->strong ? "strong" : "weak");
-    auto const measured = measure_sizes(context, *scaling);
+    TrialLog log(scaling->state, "scaling", scaling->series);
+    log.question() = {.bad = scaling->base.run.summary.run.uuid,
+                      .rung = scaling->real ? "run" : "rehearsal",
+                      .steps = scaling->steps};
+    auto const measured = measure_sizes(context, *scaling, log);
     if (!measured.failure.empty()) return fail(measured.exit_code, measured.failure);
     std::vector<ScalingPoint> points;
     for (auto const& [nodes, point] : measured.points) points.push_back(point);
@@ -274,8 +300,9 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
         answer.p = p_of(measured, answer.study.knee_nodes, scaling->sizes.back());
     }
     if (answer.study.steps.back().efficiency < kEfficiencyLow) {
-        answer.stopped = try_remedies(context, *scaling, answer) == kExitInterrupted;
+        answer.stopped = try_remedies(context, *scaling, answer, log) == kExitInterrupted;
     }
+    if (!answer.stopped) log.end(scaling_end(answer));
     if (scaling->json) {
         print_json("bisect", scaling_answer_json(answer));
     } else {

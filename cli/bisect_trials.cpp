@@ -1,8 +1,10 @@
 #include "cli/bisect_trials.hpp"
 
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/robust.hpp"
 #include "cli/bisect_atoms.hpp"
+#include "cli/bisect_culprit.hpp"
 #include "cli/trial_run.hpp"
 #include "plan/config/template.hpp"
 
@@ -52,6 +54,27 @@ void Trials::note(TrialRecord const& record) {
     }
     fmt::print(bisection_.progress, "{}", bisect_trial_line(bisection_.plan, record));
     std::fflush(bisection_.progress);
+}
+
+void Trials::end(BisectResult const& result) {
+    db::InvestigationEnd end{
+        .wall_us = RealEnv().wall_us(),
+        .verdict = boost::describe::enum_to_string(result.verdict, "undecided"),
+        .relation = boost::describe::enum_to_string(result.relation, "none"),
+        .p = result.proof.p,
+        .explained = result.explained,
+        .good_s = result.good_s,
+        .bad_s = result.bad_s};
+    for (auto const& culprit : result.culprits) {
+        auto const named = named_culprit(bisection_.plan, culprit);
+        end.culprits.push_back({.item = named.name,
+                                .good = named.good,
+                                .bad = named.bad,
+                                .share = culprit.share,
+                                .holds = result.verdict == BisectVerdict::proved});
+    }
+    auto const written = log_.end(end);
+    if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
 }
 
 /// Share of the gap in history that the baseline trials show.

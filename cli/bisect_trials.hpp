@@ -39,6 +39,9 @@ public:
     /// Shows what was decided.
     void note(db::analysis::TrialRecord const& record);
 
+    /// What was found, for history. A file that cannot be written is said on stderr.
+    void end(db::analysis::BisectResult const& result);
+
     [[nodiscard]] bool was_too_low() const { return too_low_; }
     [[nodiscard]] bool interrupted() const { return interrupted_; }
     [[nodiscard]] std::string const& id() const { return log_.id(); }

@@ -107,6 +107,10 @@ std::string scaling_answer_text(ScalingAnswer const& answer) {
     return text;
 }
 
+char const* scaling_verdict(ScalingAnswer const& answer) {
+    return is_proved(answer) ? "proved" : answer.study.has_knee ? "sufficient" : "not_reproducible";
+}
+
 json::object scaling_answer_json(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     json::array steps, culprits, remedies;
@@ -135,11 +139,8 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
                                         {"low", protocol::to_json(each.decision.low)},
                                         {"high", protocol::to_json(each.decision.high)}});
     }
-    char const* const verdict = is_proved(answer) ? "proved"
-                                : study.has_knee  ? "sufficient"
-                                                  : "not_reproducible";
     return {{"series", answer.series},
-            {"verdict", verdict},
+            {"verdict", scaling_verdict(answer)},
             {"culprits", std::move(culprits)},
             {"knee_nodes", study.has_knee ? json::value(study.knee_nodes) : json::value()},
             {"law", study.law.text()},

@@ -25,6 +25,9 @@ struct ScalingAnswer {
 /// There is a knee, and chance does not make one.
 [[nodiscard]] bool is_proved(ScalingAnswer const& answer);
 
+/// "proved", "sufficient", "not_reproducible": as of a bisect.
+[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+
 [[nodiscard]] std::string scaling_answer_text(ScalingAnswer const& answer);
 /// Members of osora.bisect/1.
 [[nodiscard]] protocol::json::object scaling_answer_json(ScalingAnswer const& answer);

@@ -6,6 +6,7 @@
 #include "cli/json_output.hpp"
 #include "cli/prepared_run.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/trial_log.hpp"
 #include "cli/trial_run.hpp"
 #include "cli/tune_memory.hpp"
 #include "cli/tune_plan.hpp"
@@ -14,6 +15,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 namespace osora::cli {
@@ -104,12 +106,22 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     return tuning;
 }
 
-TrialEnd run_tune_trial(Context const& context, Tuning const& tuning,
-                        plan::TuneTrial const& trial) {
+TrialEnd run_tune_trial(Context const& context, Tuning const& tuning, plan::TuneTrial const& trial,
+                        TrialLog& log) {
     auto request = tuning.request;
     auto const sets = sets_of(trial.settings);
     request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-    return run_trial(context, request);
+    auto end = run_trial(context, request);
+    log.add(end, sets);
+    return end;
+}
+
+TrialLog log_of(Context const& context, Tuning const& tuning) {
+    auto const state = state_dir(context.environment);
+    TrialLog log(state.has_value() ? *state : std::filesystem::path(), "tune", tuning.name);
+    log.question().rung = tuning.real ? "run" : "rehearsal";
+    log.question().steps = tuning.steps;
+    return log;
 }
 
 std::string settings_text(plan::TuneTrial const& trial) {
@@ -159,12 +171,13 @@ int run(Context const& context, Arguments const& arguments) {
     auto const tuning = tuning_of(context, arguments);
     if (tuning.has_error()) return tuning.error();
     plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
+    auto log = log_of(context, *tuning);
     std::FILE* const progress = tuning->json ? stderr : stdout;
     fmt::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
                tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
                tuning->trials, "#", "trial", "a step");
     while (auto const trial = search.next()) {
-        auto const end = run_tune_trial(context, *tuning, *trial);
+        auto const end = run_tune_trial(context, *tuning, *trial, log);
         fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
@@ -183,6 +196,10 @@ int run(Context const& context, Arguments const& arguments) {
             search.add_failure(end.failure);
         }
     }
+    log.end({.verdict = !search.failure().empty() ? "undecided"
+                        : search.kept().empty()   ? "nothing_helps"
+                                                  : "helps",
+             .culprits = judged_settings(search.verdicts())});
     if (!search.failure().empty()) {
         return fail(kExitBad, "the run as it is does not run: " + search.failure());
     }
