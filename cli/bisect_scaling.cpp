@@ -29,7 +29,7 @@ constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
 constexpr int kNodesMax = 65'536;
 /// Parts of a step that a slow link makes longer.
 constexpr char const *kExposed = "exposed communication", *kWaiting = "waiting for slower ranks";
-constexpr double kBudgetMin_h = 1e-6, kBudgetMax_h = 1e6;
+constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
 constexpr double kSecondsPerHour = 3600;
 constexpr double kStartGuess_s = 10;  // of a trial, until its first step
 constexpr int kRepeats = 4;           // of a size; of two sizes that never overlap: p = 1/70
@@ -235,6 +235,21 @@ Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
     return answer;
 }
 
+/// For history.
+db::InvestigationEnd end_of(ScalingAnswer const& answer) {
+    auto const& study = answer.study;
+    db::InvestigationEnd end{.verdict = scaling_verdict(answer), .p = answer.p};
+    if (study.has_knee) {
+        end.culprits.push_back({.item = "resources.nodes",
+                                .good = std::to_string(study.knee_nodes),
+                                .bad = std::to_string(study.steps.back().nodes),
+                                .share = 1.0,
+                                .holds = is_proved(answer)});
+    }
+    std::ranges::move(judged_settings(answer.remedies), std::back_inserter(end.culprits));
+    return end;
+}
+
 ScalingCost cost_of(Scaling const& scaling) {
     ScalingCost cost{.series = scaling.series, .rung = scaling.rung(), .steps = scaling.steps};
     auto const& base = scaling.base.run.summary.run;
@@ -273,6 +288,7 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
                    : fmt::format("\n{} trials are known (log {})", trials->known(), trials->id()));
     auto const answer = study(*scaling, *trials);
     if (answer.has_error()) return fail(exit_code_for(answer.error().code), answer.error().message);
+    if (!answer->stopped) trials->end(end_of(*answer));
     if (scaling->json) {
         print_json("bisect", scaling_answer_json(*answer));
     } else {

@@ -14,9 +14,9 @@
 namespace osora::cli {
 
 struct CommitRange {
-    CommitSwitch factor = {};             // why_not is empty when there is a path
-    std::optional<CommitPath> path = {};  // from the good run's commit to the bad run's
-    std::vector<std::string> build = {};  // argv
+    CommitSwitch factor = {};                       // why_not is empty when there is a path
+    std::optional<CommitPath> path = {};            // from the good run's commit to the bad run's
+    std::vector<std::string> build = {};            // argv
     std::vector<std::filesystem::path> roots = {};  // where the runs had the repository
     std::vector<std::string> notes = {};            // what was not committed
     bool is_exec = false;

@@ -6,8 +6,6 @@
 #include "db/analysis/run_report.hpp"
 #include "plan/rehearsal.hpp"
 
-#include <boost/describe.hpp>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +22,6 @@ struct RehearsalResult {
 struct RehearsalSplit {
     double compute_s = 0, exposed_comm_s = 0, wait_s = 0, data_wait_s = 0, other_s = 0;
 };
-BOOST_DESCRIBE_STRUCT(RehearsalSplit, (),
-                      (compute_s, exposed_comm_s, wait_s, data_wait_s, other_s))
 [[nodiscard]] RehearsalSplit rehearsal_split(db::analysis::RunReport const& report);
 
 /// "run 41", "plan", "run file, plan": distinct sources of the buckets.

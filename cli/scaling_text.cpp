@@ -150,6 +150,10 @@ json::object scaling_cost_json(ScalingCost const& cost) {
             {"sizes", sizes},        {"wall_s", cost.wall_s}, {"budget_gpu_s", cost.budget_gpu_s}};
 }
 
+char const* scaling_verdict(ScalingAnswer const& answer) {
+    return is_proved(answer) ? "proved" : answer.study.has_knee ? "sufficient" : "not_reproducible";
+}
+
 json::object scaling_answer_json(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     json::array steps, culprits, remedies, trials, notes;
@@ -190,11 +194,8 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
                                         {"low", protocol::to_json(each.decision.low)},
                                         {"high", protocol::to_json(each.decision.high)}});
     }
-    char const* const verdict = is_proved(answer) ? "proved"
-                                : study.has_knee  ? "sufficient"
-                                                  : "not_reproducible";
     return {{"series", answer.series},
-            {"verdict", verdict},
+            {"verdict", scaling_verdict(answer)},
             {"culprits", std::move(culprits)},
             {"knee_nodes", study.has_knee ? json::value(study.knee_nodes) : json::value()},
             {"law", study.law.text()},

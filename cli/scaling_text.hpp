@@ -41,6 +41,12 @@ struct ScalingCost {
 /// There is a knee, and chance does not make one.
 [[nodiscard]] bool is_proved(ScalingAnswer const& answer);
 
+/// "proved", "sufficient", "not_reproducible": as of a bisect.
+[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+
+/// "proved", "sufficient", "not_reproducible": as of a bisect.
+[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+
 [[nodiscard]] std::string scaling_answer_text(ScalingAnswer const& answer);
 [[nodiscard]] std::string scaling_cost_text(ScalingCost const& cost);
 /// Members of osora.bisect/1.

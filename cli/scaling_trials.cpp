@@ -7,20 +7,51 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace osora::cli {
 namespace {
 
-namespace json = protocol::json;
+db::Investigation question_of(Scaling const& scaling) {
+    db::Investigation what{.kind = "scaling", .series = scaling.series};
+    what.question = {
+        .bad = scaling.base.run.summary.run.uuid, .rung = scaling.rung(), .steps = scaling.steps};
+    for (int const nodes : scaling.sizes) {
+        what.question.atoms.push_back(fmt::format("{} nodes", nodes));
+    }
+    if (scaling.strong) what.question.atoms.emplace_back("strong");
+    return what;
+}
 
-json::object question_of(Scaling const& scaling) {
-    return {{"scaling", scaling.series},
-            {"base", scaling.base.run.summary.run.uuid},
-            {"rung", scaling.rung()},
-            {"steps", scaling.steps},
-            {"sizes", protocol::to_json(scaling.sizes)},
-            {"strong", scaling.strong}};
+/// What a trial is played back from.
+std::map<std::string, double> figures_of(ScalingTrial const& trial) {
+    auto const& split = trial.split;
+    return {{"nodes", trial.nodes},         {"samples_per_step", trial.samples_per_step},
+            {"compute_s", split.compute_s}, {"exposed_comm_s", split.exposed_comm_s},
+            {"wait_s", split.wait_s},       {"data_wait_s", split.data_wait_s},
+            {"other_s", split.other_s}};
+}
+
+ScalingTrial played_back(db::InvestigatedTrial const& kept) {
+    auto const figure = [&](char const* name) {
+        auto const found = kept.figures.find(name);
+        return found == kept.figures.end() ? db::kNoFigure : found->second;
+    };
+    ScalingTrial trial{.step_s = kept.value_s,
+                       .cost_gpu_s = kept.cost_gpu_s,
+                       .samples_per_step = figure("samples_per_step"),
+                       .run = kept.run,
+                       .failure = kept.failure};
+    double const nodes = figure("nodes");
+    trial.nodes = nodes >= 1 && nodes <= 1e6 ? static_cast<int>(nodes) : 0;
+    if (kept.changed.size() > 1) trial.sets.assign(kept.changed.begin() + 1, kept.changed.end());
+    trial.split = {.compute_s = figure("compute_s"),
+                   .exposed_comm_s = figure("exposed_comm_s"),
+                   .wait_s = figure("wait_s"),
+                   .data_wait_s = figure("data_wait_s"),
+                   .other_s = figure("other_s")};
+    return trial;
 }
 
 }  // namespace
@@ -40,8 +71,8 @@ Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
 }
 
 Result<ScalingTrials> ScalingTrials::open(Context const& context, Scaling const& scaling) {
-    OSORA_TRY(auto log,
-              TrialLog::open(scaling.state / "bisects", question_of(scaling), scaling.anew));
+    OSORA_TRY(auto log, TrialLog::open(scaling.state / "bisects", question_of(scaling),
+                                       scaling.anew ? LogMode::anew : LogMode::resume));
     return ScalingTrials(context, scaling, std::move(log));
 }
 
@@ -51,17 +82,30 @@ ScalingTrials::ScalingTrials(Context const& context, Scaling const& scaling, Tri
 Result<ScalingTrial> ScalingTrials::measure(int nodes, std::vector<std::string> const& sets) {
     ScalingTrial trial;
     if (done_.size() < known_) {
-        OSORA_TRY(trial, protocol::from_json<ScalingTrial>(log_.trials()[done_.size()]));
+        trial = played_back(log_.trials()[done_.size()]);
         if (trial.nodes != nodes || trial.sets != sets) {
             return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
         }
     } else {
         OSORA_TRY(trial, measure_anew(nodes, sets));
-        OSORA_TRY_VOID(log_.add(protocol::to_json(trial)));
+        std::vector<std::string> changed{fmt::format("resources.nodes={}", nodes)};
+        changed.insert(changed.end(), sets.begin(), sets.end());
+        OSORA_TRY_VOID(log_.add({.changed = std::move(changed),
+                                 .status = trial.failure.empty() ? "measured" : "aborted",
+                                 .value_s = trial.failure.empty() ? trial.step_s : db::kNoFigure,
+                                 .cost_gpu_s = trial.cost_gpu_s,
+                                 .run = trial.run,
+                                 .failure = trial.failure,
+                                 .figures = figures_of(trial)}));
     }
     cost_gpu_s_ += trial.cost_gpu_s;
     done_.push_back(trial);
     return trial;
+}
+
+void ScalingTrials::end(db::InvestigationEnd end) {
+    auto const written = log_.end(std::move(end));
+    if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
 }
 
 Result<ScalingTrial> ScalingTrials::measure_anew(int nodes, std::vector<std::string> const& sets) {

@@ -8,8 +8,6 @@
 #include "cli/trial_run.hpp"
 #include "plan/config/config_files.hpp"
 
-#include <boost/describe.hpp>
-
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -42,8 +40,6 @@ struct ScalingTrial {
     std::string run = {};      // "stage1-bisect-0043"
     std::string failure = {};  // empty: it ended well
 };
-BOOST_DESCRIBE_STRUCT(ScalingTrial, (),
-                      (nodes, sets, step_s, cost_gpu_s, samples_per_step, split, run, failure))
 
 /// The base run's settings at another size: the batch of a rank stays, or with `strong` the global
 /// batch.
@@ -63,6 +59,8 @@ public:
     [[nodiscard]] double cost_gpu_s() const { return cost_gpu_s_; }
     [[nodiscard]] std::string const& id() const { return log_.id(); }
     [[nodiscard]] std::size_t known() const { return known_; }
+    /// What was found, for history. A file that cannot be written is said on stderr.
+    void end(db::InvestigationEnd end);
 
 private:
     ScalingTrials(Context const& context, Scaling const& scaling, TrialLog log);

@@ -68,7 +68,6 @@ void RunMaker::submit(Records& records, RunShape const& shape) {
     }
 }
 
-/// The last rank of all is slower than the others.
 RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0) {
     constexpr int kSteps = 12;
     RankMatrix matrix;
