@@ -235,11 +235,15 @@ Result<IngestReport> ingest_locked(Store& store, std::vector<fs::path> const& jo
 /// Also what follows from several runs.
 Result<IngestReport> ingest_all_locked(Store& store, fs::path const& state_dir,
                                        IngestOptions const& options) {
+    using Clock = std::chrono::steady_clock;
     auto const absolute = fs::absolute(state_dir);
+    auto const begin = Clock::now();
     OSORA_TRY(auto report,
               ingest_locked(store, journals_under(absolute / "runs"), absolute, options));
-    auto const deadline = std::chrono::steady_clock::now() + options.derive_limit;
-    OSORA_TRY_VOID(derive_stale(store.connection(), deadline));
+    // Whoever waited for many new journals waits for what follows from them as well.
+    auto const now = Clock::now();
+    auto const limit = std::max<Clock::duration>(options.derive_limit, now - begin);
+    OSORA_TRY_VOID(derive_stale(store.connection(), now + limit));
     return report;
 }
 

@@ -18,8 +18,8 @@ namespace osora::db {
 struct IngestOptions {
     std::chrono::milliseconds lock_wait{2000};  // for another process that is ingesting
     std::int64_t piece_bytes = 8 << 20;         // of a journal, in one transaction
-    /// For what follows from several runs, or is new to an older history.db: what is left after
-    /// that long is for the next call.
+    /// For what follows from several runs, or is new to an older history.db; or as long as the
+    /// journals took. What is left then is for the next call.
     std::chrono::milliseconds derive_limit{2000};
 };
 struct IngestReport {

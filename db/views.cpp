@@ -165,8 +165,8 @@ constexpr char const* kInvestigationViews = R"sql(
 CREATE VIEW v_investigation AS SELECT
   r.number AS run, nullif(i.bad_uuid,'') AS uuid, i.id AS investigation, i.kind,
   coalesce(nullif(i.series,''),s.name) AS series, g.number AS good_run,
-  nullif(i.good_uuid,'') AS good_uuid, i.rung, i.steps, i.verdict, nullif(i.relation,'') AS relation,
-  i.p, i.explained, i.good_s, i.bad_s,
+  nullif(i.good_uuid,'') AS good_uuid, i.rung, i.steps, i.verdict,
+  nullif(i.relation,'') AS relation, i.p, i.explained, i.good_s, i.bad_s,
   (SELECT count(*) FROM trial t WHERE t.investigation_id=i.investigation_id) AS trials,
   (SELECT sum(cost_gpu_s)/3600 FROM trial t WHERE t.investigation_id=i.investigation_id)
     AS cost_gpu_h,
