@@ -1,19 +1,19 @@
 #include "cli/bisect_scaling.hpp"
 
-#include "base/files.hpp"
+#include "base/env.hpp"
 #include "base/robust.hpp"
 #include "base/units.hpp"
-#include "cli/bisect_inputs.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/follow_text.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/probe_evidence.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/scaling_text.hpp"
-#include "cli/trial_run.hpp"
+#include "cli/scaling_trials.hpp"
 #include "cli/tune_plan.hpp"
 #include "db/analysis/changepoint/significance.hpp"
 #include "db/queries.hpp"
-#include "plan/config/template.hpp"
 
 #include <fmt/format.h>
 
@@ -27,29 +27,15 @@ using db::analysis::ScalingPoint;
 
 constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
 constexpr int kNodesMax = 65'536;
-constexpr int kRepeats = 4;  // of a size; of two sizes that never overlap: p = 1/70
+/// Parts of a step that a slow link makes longer.
+constexpr char const *kExposed = "exposed communication", *kWaiting = "waiting for slower ranks";
+constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
+constexpr double kSecondsPerHour = 3600;
+constexpr double kStartGuess_s = 10;  // of a trial, until its first step
+constexpr int kRepeats = 4;           // of a size; of two sizes that never overlap: p = 1/70
 constexpr int kRemedyTrials = 40;
 /// Below this efficiency remedies are tried.
 constexpr double kEfficiencyLow = 0.9;
-
-struct Scaling {
-    BisectSide base;
-    std::string series;
-    std::vector<int> sizes;  // nodes, ascending
-    int steps = kSteps;
-    bool strong = false, real = false, json = false;
-    plan::ConfigRequest layers;
-    std::filesystem::path state;
-    std::FILE* progress = stdout;
-};
-
-struct Measured {
-    std::map<int, ScalingPoint> points;
-    double cost_gpu_s = 0;
-    int trials = 0;
-    int exit_code = kExitOk;
-    std::string failure;
-};
 
 /// The newest run of the series that has steps to stand for it.
 Result<std::string> newest_run(db::Store& store, std::string const& series) {
@@ -104,93 +90,55 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     scaling.strong = arguments.has("--strong");
     scaling.real = arguments.has("--real");
     scaling.json = arguments.has("--json");
+    scaling.repeats = kRepeats;
+    scaling.anew = arguments.has("--anew");
+    OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(scaling.base.config));
+    OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
+    scaling.budget_gpu_s = kSecondsPerHour * (budget ? *budget : config.bisect.budget_gpu_h);
     scaling.layers = config_request(context, arguments);
     scaling.layers.run_file.clear();
     if (scaling.json) scaling.progress = stderr;
     return scaling;
 }
 
-/// The base run's settings at another size: the batch of a rank stays, or with --strong the global
-/// batch.
-Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
-    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(scaling.base.config));
-    auto const& base = scaling.base.run.summary;
-    if (base.plan && !base.plan->buckets.empty()) {
-        int const batch = base.plan->buckets.front().global_batch_size;
-        int const of_node = std::max(1, batch / std::max(1, base.run.nodes));
-        config.batch.global_batch_size = scaling.strong ? batch : of_node * nodes;
-        config.batch.max = std::max(config.batch.max, of_node * nodes);
-    }
-    config.resources.nodes = nodes;
-    config.resources.spares = 0;
-    return config;
-}
-
-TrialEnd run_at(Context const& context, Scaling const& scaling, int nodes,
-                std::vector<std::string> const& sets) {
-    TrialEnd refused{.exit_code = kExitUsage};
-    auto const config = config_at(scaling, nodes);
-    auto start = trial_start(scaling.base, scaling.base, {}, context.environment, {});
-    if (config.has_error() || start.has_error()) {
-        refused.failure = config.has_error() ? config.error().message : start.error().message;
-        return refused;
-    }
-    auto const path = scaling.state / "bisects" / "scaling.toml";
-    std::error_code ignored;  // writing says what is wrong
-    std::filesystem::create_directories(path.parent_path(), ignored);
-    auto const title = fmt::format("# A trial of osora bisect --scaling {}.", scaling.series);
-    auto const written =
-        write_file_atomic(path, plan::run_file_text(*config, title, plan::LiveKeys::changed), 0600);
-    if (written.has_error()) {
-        refused.failure = written.error().message;
-        return refused;
-    }
-    auto request = scaling.layers;
-    request.run_file = path;
-    auto const job = scaling.real ? scaling.base.run.summary.run.job : std::string("rehearse");
-    request.sets = trial_settings(job, scaling.series + "-bisect", scaling.steps);
-    request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-    Context own = context;
-    own.environment = std::move(start->environment);
-    return run_trial(own, request);
-}
-
-void keep(TrialEnd const& end, int nodes, Measured& into) {
-    auto& point = into.points[nodes];
-    point.nodes = nodes;
-    point.step_s.push_back(end.step_s);
-    point.samples_per_step = end.samples_per_step;
+/// What the trials of the sizes say; a size that only failed has none.
+std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
+    std::map<int, ScalingPoint> points;
     auto const known = [](double seconds) { return std::isnan(seconds) ? 0 : seconds; };
-    // The last trial of a size stands for its parts: they explain, they decide nothing.
-    point.components_s = {{"compute", known(end.split.compute_s)},
-                          {"exposed communication", known(end.split.exposed_comm_s)},
-                          {"waiting for slower ranks", known(end.split.wait_s)},
-                          {"waiting for data", known(end.split.data_wait_s)},
-                          {"other", known(end.split.other_s)}};
+    for (auto const& each : trials) {
+        if (!each.sets.empty() || !each.failure.empty()) continue;
+        auto& point = points[each.nodes];
+        point.nodes = each.nodes;
+        point.step_s.push_back(each.step_s);
+        point.samples_per_step = each.samples_per_step;
+        // The last trial of a size stands for its parts: they explain, they decide nothing.
+        point.components_s = {{"compute", known(each.split.compute_s)},
+                              {kExposed, known(each.split.exposed_comm_s)},
+                              {kWaiting, known(each.split.wait_s)},
+                              {"waiting for data", known(each.split.data_wait_s)},
+                              {"other", known(each.split.other_s)}};
+    }
+    return points;
+}
+
+void show_trial(Scaling const& scaling, std::size_t seq, std::string const& what,
+                ScalingTrial const& trial) {
+    fmt::print(scaling.progress, " {:>3}  {:<40} {:>12}\n", seq, what,
+               trial.failure.empty() ? format_seconds(trial.step_s) : "failed");
+    std::fflush(scaling.progress);
 }
 
 /// Up and down the sizes, so that a drift of the cluster does not look like a size.
-Measured measure_sizes(Context const& context, Scaling const& scaling) {
-    Measured measured;
-    for (int round = 0; round < kRepeats; ++round) {
+Result<void> measure_sizes(Scaling const& scaling, ScalingTrials& trials) {
+    for (int round = 0; round < scaling.repeats; ++round) {
         auto sizes = scaling.sizes;
         if (round % 2 == 1) std::ranges::reverse(sizes);
         for (int const nodes : sizes) {
-            auto const end = run_at(context, scaling, nodes, {});
-            ++measured.trials;
-            measured.cost_gpu_s += end.wall_s * std::max(1, end.ranks);
-            fmt::print(scaling.progress, " {:>3}  {:>5} nodes  {:>12}\n", measured.trials, nodes,
-                       end.failure.empty() ? format_seconds(end.step_s) : "failed");
-            std::fflush(scaling.progress);
-            if (!end.failure.empty()) {
-                measured.exit_code = end.exit_code;
-                measured.failure = fmt::format("{} nodes: {}", nodes, end.failure);
-                return measured;
-            }
-            keep(end, nodes, measured);
+            OSORA_TRY(auto const trial, trials.measure(nodes, {}));
+            show_trial(scaling, trials.done().size(), counted(nodes, "node"), trial);
         }
     }
-    return measured;
+    return {};
 }
 
 /// Seconds of a sample and rank-second: what two sizes are compared by.
@@ -202,8 +150,8 @@ std::vector<double> per_work(ScalingPoint const& point) {
     return values;
 }
 
-double p_of(Measured const& measured, int knee, int largest) {
-    auto const a = per_work(measured.points.at(knee)), b = per_work(measured.points.at(largest));
+double p_of(std::map<int, ScalingPoint> const& points, int knee, int largest) {
+    auto const a = per_work(points.at(knee)), b = per_work(points.at(largest));
     double const p = db::analysis::changepoint::mann_whitney_p(a, b) / 2;
     return median(b) > median(a) ? p : 1 - p;
 }
@@ -224,27 +172,97 @@ std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
     return list;
 }
 
-/// Exit code of the last trial.
-int try_remedies(Context const& context, Scaling const& scaling, ScalingAnswer& answer) {
+/// In pairs at the largest size.
+Result<void> try_remedies(Scaling const& scaling, ScalingTrials& trials, ScalingAnswer& answer) {
     plan::TuneSearch search(remedies_for(scaling), {}, kRemedyTrials);
     int const nodes = scaling.sizes.back();
     fmt::print(scaling.progress, "remedies at {} nodes, in pairs\n", nodes);
-    int exit_code = kExitOk;
-    while (auto const trial = search.next()) {
-        auto const sets = sets_of(trial->settings);
-        auto const end = run_at(context, scaling, nodes, sets);
-        ++answer.trials;
-        answer.cost_gpu_s += end.wall_s * std::max(1, end.ranks);
-        fmt::print(scaling.progress, " {:>3}  {:<40} {:>12}\n", answer.trials,
-                   trial->with_change ? trial->key + "=" + trial->value : "as it is",
-                   end.failure.empty() ? format_seconds(end.step_s) : "failed");
-        std::fflush(scaling.progress);
-        exit_code = end.exit_code;
-        if (exit_code == kExitInterrupted) break;
-        end.failure.empty() ? search.add(end.step_s) : search.add_failure(end.failure);
+    while (auto const next = search.next()) {
+        auto const trial = trials.measure(nodes, sets_of(next->settings));
+        answer.remedies = search.verdicts();
+        if (trial.has_error()) return trial.error();
+        show_trial(scaling, trials.done().size(),
+                   next->with_change ? next->key + "=" + next->value : "as it is", *trial);
+        trial->failure.empty() ? search.add(trial->step_s) : search.add_failure(trial->failure);
     }
     answer.remedies = search.verdicts();
-    return exit_code;
+    return {};
+}
+
+bool grew_on_the_network(db::analysis::ScalingStep const& step) {
+    return step.largest == kExposed || step.largest == kWaiting;
+}
+
+/// Why an answer has less than it was meant to have; an error: there is none.
+Result<void> stopped_by(Error const& error, ScalingAnswer& answer) {
+    if (error.code == Errc::cancelled) {
+        answer.stopped = true;
+    } else if (error.code == Errc::out_of_space) {
+        answer.notes.push_back("the budget of GPU-hours is spent: what was not tried is open");
+    } else {
+        return error;
+    }
+    return {};
+}
+
+Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
+    ScalingAnswer answer{.series = scaling.series, .rung = scaling.rung()};
+    answer.log = trials.id();
+    if (auto const done = measure_sizes(scaling, trials); done.has_error()) {
+        OSORA_TRY_VOID(stopped_by(done.error(), answer));
+    }
+    auto const points = points_of(trials.done());
+    std::vector<ScalingPoint> list;
+    for (auto const& [nodes, point] : points) list.push_back(point);
+    bool const whole = list.size() == scaling.sizes.size();
+    if (list.size() >= 2) {
+        OSORA_TRY(answer.study, db::analysis::study_scaling(std::move(list)));
+        auto const largest = answer.study.steps.back().nodes;
+        if (answer.study.has_knee) answer.p = p_of(points, answer.study.knee_nodes, largest);
+        bool const low = answer.study.steps.back().efficiency < kEfficiencyLow;
+        if (low && whole && !answer.stopped && answer.notes.empty()) {
+            if (auto const done = try_remedies(scaling, trials, answer); done.has_error()) {
+                OSORA_TRY_VOID(stopped_by(done.error(), answer));
+            }
+        }
+        if (answer.study.has_knee && grew_on_the_network(answer.study.steps.back())) {
+            auto const seen = links_beside(scaling.state, scaling.base.hosts, RealEnv().wall_us());
+            answer.notes.insert(answer.notes.end(), seen.begin(), seen.end());
+        }
+    }
+    answer.trials = trials.done();
+    answer.cost_gpu_s = trials.cost_gpu_s();
+    return answer;
+}
+
+/// For history.
+db::InvestigationEnd end_of(ScalingAnswer const& answer) {
+    auto const& study = answer.study;
+    db::InvestigationEnd end{.verdict = scaling_verdict(answer), .p = answer.p};
+    if (study.has_knee) {
+        end.culprits.push_back({.item = "resources.nodes",
+                                .good = std::to_string(study.knee_nodes),
+                                .bad = std::to_string(study.steps.back().nodes),
+                                .share = 1.0,
+                                .holds = is_proved(answer)});
+    }
+    std::ranges::move(judged_settings(answer.remedies), std::back_inserter(end.culprits));
+    return end;
+}
+
+ScalingCost cost_of(Scaling const& scaling) {
+    ScalingCost cost{.series = scaling.series, .rung = scaling.rung(), .steps = scaling.steps};
+    auto const& base = scaling.base.run.summary.run;
+    double const ranks_per_node = double(base.ranks) / std::max(1, base.nodes);
+    for (int const nodes : scaling.sizes) {
+        double const trial_s = kStartGuess_s + scaling.steps * scaling.base.step_s();
+        cost.sizes.push_back({.nodes = nodes,
+                              .trials = scaling.repeats,
+                              .gpu_s = scaling.repeats * trial_s * nodes * ranks_per_node});
+        cost.wall_s += scaling.repeats * trial_s;
+    }
+    cost.budget_gpu_s = scaling.budget_gpu_s;
+    return cost;
 }
 
 }  // namespace
@@ -254,35 +272,30 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
     if (scaling.has_error()) {
         return fail(exit_code_for(scaling.error().code), scaling.error().message);
     }
-    fmt::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling\n",
-               scaling->series, scaling->real ? "training" : "rehearsals", scaling->steps, kRepeats,
-               scaling->strong ? "strong" : "weak");
-    auto const measured = measure_sizes(context, *scaling);
-    if (!measured.failure.empty()) return fail(measured.exit_code, measured.failure);
-    std::vector<ScalingPoint> points;
-    for (auto const& [nodes, point] : measured.points) points.push_back(point);
-    auto study = db::analysis::study_scaling(std::move(points));
-    if (study.has_error()) return fail(kExitBad, study.error().message);
-    ScalingAnswer answer{.series = scaling->series,
-                         .rung = scaling->real ? "run" : "rehearsal",
-                         .study = std::move(*study),
-                         .p = std::nan(""),
-                         .remedies = {},
-                         .cost_gpu_s = measured.cost_gpu_s,
-                         .trials = measured.trials};
-    if (answer.study.has_knee) {
-        answer.p = p_of(measured, answer.study.knee_nodes, scaling->sizes.back());
+    if (arguments.has("--dry-run")) {
+        auto const cost = cost_of(*scaling);
+        if (scaling->json) print_json("bisect", scaling_cost_json(cost));
+        if (!scaling->json) fmt::print("{}", scaling_cost_text(cost));
+        return kExitOk;
     }
-    if (answer.study.steps.back().efficiency < kEfficiencyLow) {
-        answer.stopped = try_remedies(context, *scaling, answer) == kExitInterrupted;
-    }
+    auto trials = ScalingTrials::open(context, *scaling);
+    if (trials.has_error()) return fail(exit_code_for(trials.error().code), trials.error().message);
+    fmt::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling{}\n",
+               scaling->series, scaling->real ? "training" : "rehearsals", scaling->steps,
+               scaling->repeats, scaling->strong ? "strong" : "weak",
+               trials->known() == 0
+                   ? ""
+                   : fmt::format("\n{} trials are known (log {})", trials->known(), trials->id()));
+    auto const answer = study(*scaling, *trials);
+    if (answer.has_error()) return fail(exit_code_for(answer.error().code), answer.error().message);
+    if (!answer->stopped) trials->end(end_of(*answer));
     if (scaling->json) {
-        print_json("bisect", scaling_answer_json(answer));
+        print_json("bisect", scaling_answer_json(*answer));
     } else {
-        fmt::print("{}", scaling_answer_text(answer));
+        fmt::print("{}", scaling_answer_text(*answer));
     }
-    if (answer.stopped) return kExitInterrupted;
-    return is_proved(answer) ? kExitOk : kExitUndecided;
+    if (answer->stopped) return kExitInterrupted;
+    return is_proved(*answer) ? kExitOk : kExitUndecided;
 }
 
 }  // namespace osora::cli

@@ -1,5 +1,7 @@
 #include "cli/bisect_search.hpp"
 
+#include "cli/bisect_culprit.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +17,7 @@ using namespace db::analysis;
 /// One search, and what else is to be known of it.
 struct Searched {
     BisectResult result;
-    std::vector<LoggedTrial> trials;
+    std::vector<db::InvestigatedTrial> trials;
     std::string log_id;
     bool interrupted = false, too_low = false;
     std::string failure;
@@ -24,7 +26,7 @@ struct Searched {
 /// The search among the items: what it has spent, and what it has measured. None: there was none.
 struct Before {
     BisectResult const* result = nullptr;
-    std::vector<LoggedTrial> const* trials = nullptr;
+    std::vector<db::InvestigatedTrial> const* trials = nullptr;
 };
 
 class Searches {
@@ -96,7 +98,7 @@ private:
         outcome.interrupted = outcome.interrupted || searched.interrupted;
         if (!searched.failure.empty()) outcome.failure = std::move(searched.failure);
         for (auto const& each : searched.trials) {
-            bool const measured = each.status == TrialStatus::measured && !each.run.empty();
+            bool const measured = each.failure.empty() && !each.run.empty();
             if (!measured) continue;
             outcome.answer.runs[static_cast<int>(std::ranges::count(each.flipped, '1'))] = each.run;
         }
@@ -134,6 +136,7 @@ private:
                     choice.state = flipped[atom] ? plan_.commits.path->steps() : 0;
                     return choice;
                 },
+            .changed = [this](std::vector<bool> const& flipped) { return names_of(flipped); },
             .line = [this](TrialRecord const& record) { return bisect_trial_line(plan_, record); }};
         return search(question, std::move(kind),
                       [this](Measure const& measure, OnDecided const& decided) {
@@ -143,17 +146,17 @@ private:
 
     /// Trials of both ends of the path that the search before has run. They have picked the commits
     /// as a culprit: as in a proof they count only where that cannot have made them.
-    [[nodiscard]] std::map<std::string, std::vector<LoggedTrial>> measured_ends(
+    [[nodiscard]] std::map<std::string, std::vector<db::InvestigatedTrial>> measured_ends(
         std::vector<bool> around, Before const& before) const {
         constexpr double kReuseFrom = 10;  // sigma
-        std::map<std::string, std::vector<LoggedTrial>> measured;
+        std::map<std::string, std::vector<db::InvestigatedTrial>> measured;
         if (before.result == nullptr || !(before.result->d >= kReuseFrom)) return measured;
         auto const steps = static_cast<std::size_t>(plan_.commits.path->steps());
         for (bool const is_bad : {false, true}) {
             around[static_cast<std::size_t>(plan_.atoms.commit_atom)] = is_bad;
             auto& end = measured[std::string(steps, is_bad ? '1' : '0')];
             std::ranges::copy_if(*before.trials, std::back_inserter(end), [&](auto const& each) {
-                return each.flipped == bits_of(around) && each.status == TrialStatus::measured;
+                return each.flipped == bits_of(around) && each.status == "measured";
             });
         }
         return measured;
@@ -177,7 +180,15 @@ private:
                     choice.state = static_cast<int>(std::ranges::count(flipped, true));
                     return choice;
                 },
+            .changed =
+                [this, around](std::vector<bool> const& flipped) {
+                    auto const at = static_cast<std::size_t>(std::ranges::count(flipped, true));
+                    auto names = names_of(around);
+                    names.push_back("commit " + plan_.commits.path->states[at].hash);
+                    return names;
+                },
             .line = [this](TrialRecord const& record) { return commit_trial_line(plan_, record); },
+            .is_path = true,
             .measured = measured_ends(around, before)};
         return search(
             question, std::move(kind), [&](Measure const& measure, OnDecided const& decided) {
@@ -186,8 +197,12 @@ private:
     }
 
     template <class Engine>
-    Result<Searched> search(BisectQuestion const& question, TrialKind kind, Engine const& engine) {
-        OSORA_TRY(auto log, BisectLog::open(bisection_.state, question, bisection_.anew));
+    Result<Searched> search(db::InvestigationQuestion const& question, TrialKind kind,
+                            Engine const& engine) {
+        OSORA_TRY(auto log, TrialLog::open(bisection_.state / "bisects",
+                                           db::Investigation{.question = question},
+                                           bisection_.anew ? LogMode::anew : LogMode::resume));
+        bool const on_path = kind.is_path;
         auto const known = log.trials().size();
         fmt::print(bisection_.progress, "\nrung: {}{}\n{}", rung_text(plan_, kind.rung),
                    known > 0 ? fmt::format("; {} trials are known (log {})", known, log.id()) : "",
@@ -195,6 +210,7 @@ private:
         Trials trials(context_, bisection_, commits_, std::move(log), std::move(kind));
         OSORA_TRY(auto result, engine([&](Trial const& trial) { return trials.measure(trial); },
                                       [&](TrialRecord const& record) { trials.note(record); }));
+        if (!trials.interrupted()) trials.end(end_of(result, on_path));
         return Searched{.result = std::move(result),
                         .trials = trials.log().trials(),
                         .log_id = trials.log().id(),
@@ -203,13 +219,43 @@ private:
                         .failure = trials.failure()};
     }
 
-    [[nodiscard]] BisectQuestion question_of(std::string const& rung,
-                                             std::vector<std::string> names) const {
+    /// What was found, for history.
+    [[nodiscard]] db::InvestigationEnd end_of(BisectResult const& result, bool on_path) const {
+        db::InvestigationEnd end{
+            .verdict = boost::describe::enum_to_string(result.verdict, "undecided"),
+            .relation = boost::describe::enum_to_string(result.relation, "none"),
+            .p = result.proof.p,
+            .explained = result.explained,
+            .good_s = result.good_s,
+            .bad_s = result.bad_s};
+        BisectAnswer answer;
+        (on_path ? answer.commits : answer.items) = result;
+        for (auto const& each : shown_culprits(plan_, answer)) {
+            end.culprits.push_back({.item = each.named.name,
+                                    .good = each.named.good,
+                                    .bad = each.named.bad,
+                                    .share = each.share,
+                                    .holds = result.verdict == BisectVerdict::proved});
+        }
+        return end;
+    }
+
+    [[nodiscard]] db::InvestigationQuestion question_of(std::string const& rung,
+                                                        std::vector<std::string> names) const {
         return {.good = bisection_.good.run.summary.run.uuid,
                 .bad = bisection_.bad.run.summary.run.uuid,
                 .rung = rung,
                 .steps = plan_.steps,
                 .atoms = std::move(names)};
+    }
+
+    /// Of the items that are as in the bad run.
+    [[nodiscard]] std::vector<std::string> names_of(std::vector<bool> const& flipped) const {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < flipped.size() && i < plan_.atoms.atoms.size(); ++i) {
+            if (flipped[i]) names.push_back(plan_.atoms.atoms[i].name);
+        }
+        return names;
     }
 
     /// What was built another way is another item.

@@ -14,7 +14,7 @@ struct BisectOutcome {
     std::string failure;  // of the last trial that did not run
 };
 
-/// Runs the trials, or plays them back. busy, corrupt: as BisectLog::open.
+/// Runs the trials, or plays them back. busy, corrupt: as TrialLog::open.
 [[nodiscard]] Result<BisectOutcome> search_for_cause(Context const& context,
                                                      Bisection const& bisection);
 

@@ -23,8 +23,14 @@ constexpr double kReproduced = 0.8;
 
 }  // namespace
 
+std::string bits_of(std::vector<bool> const& flipped) {
+    std::string bits;
+    for (bool const bit : flipped) bits += bit ? '1' : '0';
+    return bits;
+}
+
 Trials::Trials(Context const& context, Bisection const& bisection, CommitRunner& commits,
-               BisectLog log, TrialKind kind)
+               TrialLog log, TrialKind kind)
     : context_(context),
       bisection_(bisection),
       commits_(commits),
@@ -40,8 +46,9 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
     }
     if (auto const* before = measured_before(bits); before != nullptr) {
-        LoggedTrial again = *before;
+        db::InvestigatedTrial again = *before;
         again.flipped = bits;
+        again.changed = kind_.changed(trial.flipped);
         again.cost_gpu_s = 0;
         OSORA_TRY_VOID(log_.add(again));
         return outcome_of(again);
@@ -53,17 +60,18 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         return done.error();
     }
     done->flipped = bits;
+    done->changed = kind_.changed(trial.flipped);
     if (interrupted_) return Error{Errc::cancelled, "stopped"};
     OSORA_TRY_VOID(log_.add(*done));
     return outcome_of(*done);
 }
 
 /// The next of them that this search has not taken, in this call or an earlier one.
-LoggedTrial const* Trials::measured_before(std::string const& bits) const {
+db::InvestigatedTrial const* Trials::measured_before(std::string const& bits) const {
     auto const found = kind_.measured.find(bits);
     if (found == kind_.measured.end()) return nullptr;
-    auto const taken =
-        static_cast<std::size_t>(std::ranges::count(log_.trials(), bits, &LoggedTrial::flipped));
+    auto const taken = static_cast<std::size_t>(
+        std::ranges::count(log_.trials(), bits, &db::InvestigatedTrial::flipped));
     return taken < found->second.size() ? &found->second[taken] : nullptr;
 }
 
@@ -75,6 +83,11 @@ void Trials::note(TrialRecord const& record) {
     }
     fmt::print(bisection_.progress, "{}", kind_.line(record));
     std::fflush(bisection_.progress);
+}
+
+void Trials::end(db::InvestigationEnd end) {
+    auto const written = log_.end(std::move(end));
+    if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
 }
 
 /// Share of the gap in history that the baseline trials show.
@@ -92,12 +105,14 @@ bool Trials::is_too_low() {
     return too_low_;
 }
 
-TrialOutcome Trials::outcome_of(LoggedTrial const& trial) const {
-    bool const is_known = trial.status == TrialStatus::measured && trial.cost_gpu_s == 0;
-    return {trial.status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : kind_.rung};
+TrialOutcome Trials::outcome_of(db::InvestigatedTrial const& trial) const {
+    TrialStatus status = TrialStatus::aborted;
+    boost::describe::enum_from_string(trial.status.c_str(), status);
+    bool const is_known = status == TrialStatus::measured && trial.cost_gpu_s == 0;
+    return {status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : kind_.rung};
 }
 
-Result<LoggedTrial> Trials::run(Trial const& trial) {
+Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
     auto const choice = kind_.choice(trial.flipped);
     auto start = trial_start(bisection_.good, bisection_.bad, choice, context_.environment,
                              bisection_.available);
@@ -112,7 +127,7 @@ Result<LoggedTrial> Trials::run(Trial const& trial) {
     return this->start(std::move(*start));
 }
 
-LoggedTrial Trials::start(TrialStart start) {
+db::InvestigatedTrial Trials::start(TrialStart start) {
     bool const rehearsed = kind_.rung == "rehearsal";
     if (rehearsed) set_own_work(bisection_.good, bisection_.bad, start.config);
     auto const file = write_run_file(start.config);
@@ -129,25 +144,17 @@ LoggedTrial Trials::start(TrialStart start) {
     auto const end = run_trial(context, request);
     interrupted_ = end.exit_code == kExitInterrupted;
     if (!end.failure.empty()) failure_ = end.failure;
-    LoggedTrial done{.run = end.run};
-    done.cost_gpu_s = end.wall_s * std::max(1, end.ranks);
-    done.value_s = end.step_s;
-    if (!end.failure.empty()) {
-        done.value_s = kNotMeasured;
-        done.status =
-            end.exit_code == kExitUsage ? TrialStatus::cannot_start : TrialStatus::aborted;
-    }
-    return done;
+    return investigated(end, {});
 }
 
-LoggedTrial Trials::refused(std::string why) {
-    failure_ = std::move(why);
-    return {.status = TrialStatus::cannot_start};
+db::InvestigatedTrial Trials::refused(std::string why) {
+    failure_ = why;
+    return {.status = "cannot_start", .cost_gpu_s = 0, .failure = std::move(why)};
 }
 
 /// One file for all trials of a rung: each run keeps its own copy.
 Result<std::filesystem::path> Trials::write_run_file(plan::RunConfig const& config) const {
-    auto const path = bisection_.state / "bisects" / (log_.id() + ".toml");
+    auto const path = log_.run_file();
     auto const title =
         fmt::format("# A trial of osora bisect {} {}.", bisection_.plan.good, bisection_.plan.bad);
     OSORA_TRY_VOID(

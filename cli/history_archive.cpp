@@ -105,7 +105,7 @@ int run_import(Context const& context, Arguments const& arguments) {
     }
     fmt::print("{} added\n", total_text(imported->added));
     if (!imported->known.empty()) {
-        fmt::print("{} here already, left as it was\n",
+        fmt::print("{} here already, nothing changed there\n",
                    counted(static_cast<std::int64_t>(imported->known.size()), "run"));
     }
     return kExitOk;

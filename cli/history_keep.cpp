@@ -159,8 +159,9 @@ CommandSpec history_vacuum_command() {
         .summary = "make history.db smaller",
         .details =
             "Thins what long-ended runs left: every tenth step after the first 500 stays, and "
-            "50 around each warning; what each rank took goes after 7 days, or earlier over "
-            "2 GiB. Reports stay as they were. Says what goes before it does it. Runs that are "
+            "50 around each warning; what each rank took goes after 7 days, but for the first "
+            "100 steps and 50 around warnings, or all of it over 2 GiB. Reports stay as they were. "
+            "Says what goes before it does it. Runs that are "
             "live, summaries, events and probes are not touched, and journals only with "
             "--journals.",
         .example = "osora history vacuum --dry-run\nosora history vacuum --keep-days 90",

@@ -115,6 +115,7 @@ CommandSpec history_sql_command() {
                 "Exit code 3 when the query is not done within its time limit.",
             .example =
                 "osora history sql \"SELECT run, step_s FROM v_run ORDER BY step_s DESC\"\n"
+                "osora history sql \"SELECT part, gap_s FROM v_attribution WHERE run=42\"\n"
                 "osora history sql - --format csv < query.sql > rows.csv",
             .positionals = {{.name = "SQL",
                              .help = "The query; - reads it from stdin.",

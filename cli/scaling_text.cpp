@@ -18,6 +18,7 @@ namespace json = protocol::json;
 
 constexpr int kColumns = 80;
 constexpr double kProvedP = 0.05;
+constexpr double kSecondsPerHour = 3600;
 
 /// Growth of the largest size over its share of the smallest size's work, largest part first.
 std::vector<std::pair<std::string, double>> growth_of(ScalingStep const& step) {
@@ -85,6 +86,9 @@ bool is_proved(ScalingAnswer const& answer) {
 
 std::string scaling_answer_text(ScalingAnswer const& answer) {
     auto const& study = answer.study;
+    if (study.steps.empty()) {
+        return "\nfewer than two sizes were measured; the same command goes on\n";
+    }
     auto const word = is_proved(answer) ? "proved: " : "";
     std::string text =
         "\n" + draw_text(table_of(study)) + "\n" + filled(word + headline(answer), 0, kColumns);
@@ -102,14 +106,69 @@ std::string scaling_answer_text(ScalingAnswer const& answer) {
                        2, kColumns);
     }
     for (auto const& each : answer.remedies) text += filled(remedy_line(each), 2, kColumns);
-    for (auto const& note : study.notes) text += filled("note: " + note, 2, kColumns);
-    if (answer.stopped) text += "stopped: what was not tried is open\n";
+    for (auto const* notes : {&study.notes, &answer.notes}) {
+        for (auto const& note : *notes) text += filled("note: " + printable(note), 2, kColumns);
+    }
+    text += filled(fmt::format("{} trials; the same command shows this again, --anew measures "
+                               "again (log {})",
+                               answer.trials.size(), answer.log),
+                   2, kColumns);
+    if (answer.stopped) text += "stopped; the same command goes on\n";
     return text;
+}
+
+std::string scaling_cost_text(ScalingCost const& cost) {
+    TextTable table{
+        {{"nodes", "nodes", true}, {"trials", "trials", true}, {"GPU-h", "gpu_h", true}}, {}};
+    double gpu_s = 0;
+    int trials = 0;
+    for (auto const& size : cost.sizes) {
+        table.rows.push_back({count_cell(size.nodes), count_cell(size.trials),
+                              number_cell(size.gpu_s / kSecondsPerHour)});
+        gpu_s += size.gpu_s;
+        trials += size.trials;
+    }
+    auto const over =
+        gpu_s > cost.budget_gpu_s ? "; more than the budget, which ends it early" : "";
+    return draw_text(table) +
+           filled(fmt::format("{} trials, each a {} of {} steps: {}, {:.2g} GPU-h of {:.3g}{}. "
+                              "Below {:.0f} % efficiency remedies are tried as well.",
+                              trials, cost.rung, cost.steps, format_seconds(cost.wall_s),
+                              gpu_s / kSecondsPerHour, cost.budget_gpu_s / kSecondsPerHour, over,
+                              90.0),
+                  0, kColumns);
+}
+
+json::object scaling_cost_json(ScalingCost const& cost) {
+    json::array sizes;
+    for (auto const& size : cost.sizes) {
+        sizes.push_back(json::object{{"nodes", size.nodes},
+                                     {"trials", size.trials},
+                                     {"gpu_s", protocol::to_json(size.gpu_s)}});
+    }
+    return {{"series", cost.series}, {"rung", cost.rung},     {"steps", cost.steps},
+            {"sizes", sizes},        {"wall_s", cost.wall_s}, {"budget_gpu_s", cost.budget_gpu_s}};
+}
+
+char const* scaling_verdict(ScalingAnswer const& answer) {
+    return is_proved(answer) ? "proved" : answer.study.has_knee ? "sufficient" : "not_reproducible";
 }
 
 json::object scaling_answer_json(ScalingAnswer const& answer) {
     auto const& study = answer.study;
-    json::array steps, culprits, remedies;
+    json::array steps, culprits, remedies, trials, notes;
+    for (auto const& each : answer.trials) {
+        trials.push_back(json::object{{"seq", trials.size() + 1},
+                                      {"flips", protocol::to_json(each.sets)},
+                                      {"nodes", each.nodes},
+                                      {"value_s", protocol::to_json(each.step_s)},
+                                      {"rung", answer.rung},
+                                      {"decision", each.failure},
+                                      {"run", each.run}});
+    }
+    for (auto const* list : {&study.notes, &answer.notes}) {
+        for (auto const& note : *list) notes.emplace_back(note);
+    }
     for (auto const& step : study.steps) {
         steps.push_back(json::object{{"nodes", step.nodes},
                                      {"step_s", protocol::to_json(step.step_s)},
@@ -135,19 +194,19 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
                                         {"low", protocol::to_json(each.decision.low)},
                                         {"high", protocol::to_json(each.decision.high)}});
     }
-    char const* const verdict = is_proved(answer) ? "proved"
-                                : study.has_knee  ? "sufficient"
-                                                  : "not_reproducible";
     return {{"series", answer.series},
-            {"verdict", verdict},
+            {"verdict", scaling_verdict(answer)},
             {"culprits", std::move(culprits)},
             {"knee_nodes", study.has_knee ? json::value(study.knee_nodes) : json::value()},
             {"law", study.law.text()},
             {"sizes", std::move(steps)},
             {"remedies", std::move(remedies)},
             {"rung", answer.rung},
-            {"trial_count", answer.trials},
-            {"cost_gpu_s", protocol::to_json(answer.cost_gpu_s)}};
+            {"notes", std::move(notes)},
+            {"trials", std::move(trials)},
+            {"cost_gpu_s", protocol::to_json(answer.cost_gpu_s)},
+            {"stopped", answer.stopped},
+            {"log", answer.log}};
 }
 
 }  // namespace osora::cli

@@ -6,6 +6,7 @@
 #include "cli/json_output.hpp"
 #include "cli/prepared_run.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/trial_log.hpp"
 #include "cli/trial_run.hpp"
 #include "cli/tune_memory.hpp"
 #include "cli/tune_plan.hpp"
@@ -15,6 +16,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace osora::cli {
 namespace {
@@ -104,12 +106,31 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     return tuning;
 }
 
-TrialEnd run_tune_trial(Context const& context, Tuning const& tuning,
-                        plan::TuneTrial const& trial) {
+TrialEnd run_tune_trial(Context const& context, Tuning const& tuning, plan::TuneTrial const& trial,
+                        std::optional<TrialLog>& log) {
     auto request = tuning.request;
     auto const sets = sets_of(trial.settings);
     request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-    return run_trial(context, request);
+    auto end = run_trial(context, request);
+    if (!log || end.exit_code == kExitInterrupted) return end;
+    if (auto const kept = log->add(investigated(end, sets)); kept.has_error()) {
+        fmt::print(stderr, "note: not kept for history: {}\n", kept.error().message);
+        log.reset();
+    }
+    return end;
+}
+
+/// For history: what cannot be written is said once and stops nothing.
+std::optional<TrialLog> log_of(Context const& context, Tuning const& tuning) {
+    db::Investigation what{.kind = "tune", .series = tuning.name};
+    what.question.rung = tuning.real ? "run" : "rehearsal";
+    what.question.steps = tuning.steps;
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return {};
+    auto log = TrialLog::open(*state / "tunes", std::move(what), LogMode::own);
+    if (log.has_value()) return std::move(*log);
+    fmt::print(stderr, "note: not kept for history: {}\n", log.error().message);
+    return {};
 }
 
 std::string settings_text(plan::TuneTrial const& trial) {
@@ -155,16 +176,27 @@ void print_answer(plan::TuneSearch const& search, bool stopped) {
     }
 }
 
+void end_log(std::optional<TrialLog>& log, plan::TuneSearch const& search) {
+    if (!log) return;
+    auto const* const verdict = !search.failure().empty() ? "undecided"
+                                : search.kept().empty()   ? "nothing_helps"
+                                                          : "helps";
+    auto const kept =
+        log->end({.verdict = verdict, .culprits = judged_settings(search.verdicts())});
+    if (kept.has_error()) fmt::print(stderr, "note: {}\n", kept.error().message);
+}
+
 int run(Context const& context, Arguments const& arguments) {
     auto const tuning = tuning_of(context, arguments);
     if (tuning.has_error()) return tuning.error();
     plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
+    auto log = log_of(context, *tuning);
     std::FILE* const progress = tuning->json ? stderr : stdout;
     fmt::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
                tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
                tuning->trials, "#", "trial", "a step");
     while (auto const trial = search.next()) {
-        auto const end = run_tune_trial(context, *tuning, *trial);
+        auto const end = run_tune_trial(context, *tuning, *trial, log);
         fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
@@ -183,6 +215,7 @@ int run(Context const& context, Arguments const& arguments) {
             search.add_failure(end.failure);
         }
     }
+    end_log(log, search);
     if (!search.failure().empty()) {
         return fail(kExitBad, "the run as it is does not run: " + search.failure());
     }

@@ -4,6 +4,8 @@
 #include "base/file_lock.hpp"
 #include "base/files.hpp"
 #include "db/connection_internal.hpp"
+#include "db/derived.hpp"
+#include "db/investigation_ingest.hpp"
 #include "db/journal_file.hpp"
 #include "db/run_store.hpp"
 #include "db/run_writer.hpp"
@@ -17,6 +19,7 @@
 #include <ctime>
 #include <optional>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 namespace osora::db {
@@ -218,24 +221,44 @@ Result<FileLock> lock_of(fs::path const& database, IngestOptions const& options)
 }
 
 Result<IngestReport> ingest_locked(Store& store, std::vector<fs::path> const& journals,
-                                   IngestOptions const& options) {
+                                   fs::path const& state_dir, IngestOptions const& options) {
     IngestReport report;
     for (auto const& journal : journals) {
         ++report.runs;
         OSORA_TRY_VOID(JournalIngest(store.connection(), journal, options, report).run());
     }
+    if (state_dir.empty()) return report;
+    OSORA_TRY_VOID(ingest_investigations(store.connection(), state_dir, report.problems));
     return report;
 }
 
-Result<IngestReport> ingest(Store& store, std::vector<fs::path> const& journals,
-                            IngestOptions const& options) {
-    if (store.file().empty()) return ingest_locked(store, journals, options);
-    OSORA_TRY(auto const lock, lock_of(store.file(), options));
-    return ingest_locked(store, journals, options);
+/// Also what follows from several runs.
+Result<IngestReport> ingest_all_locked(Store& store, fs::path const& state_dir,
+                                       IngestOptions const& options) {
+    using Clock = std::chrono::steady_clock;
+    auto const absolute = fs::absolute(state_dir);
+    auto const begin = Clock::now();
+    OSORA_TRY(auto report,
+              ingest_locked(store, journals_under(absolute / "runs"), absolute, options));
+    // Whoever waited for many new journals waits for what follows from them as well.
+    auto const now = Clock::now();
+    auto const limit = std::max<Clock::duration>(options.derive_limit, now - begin);
+    OSORA_TRY_VOID(derive_stale(store.connection(), now + limit));
+    return report;
 }
 
-std::vector<fs::path> journals_of(fs::path const& state_dir) {
-    return journals_under(fs::absolute(state_dir) / "runs");
+/// With the lock of a store that has a file.
+template <class F>
+auto with_lock(Store& store, IngestOptions const& options, F action) -> std::invoke_result_t<F> {
+    if (store.file().empty()) return action();
+    OSORA_TRY(auto const lock, lock_of(store.file(), options));
+    return action();
+}
+
+/// STATE of a run in STATE/runs; "" for one elsewhere.
+fs::path state_of(fs::path const& run_dir) {
+    auto const runs = fs::absolute(run_dir).parent_path();
+    return runs.filename() == "runs" ? runs.parent_path() : fs::path();
 }
 
 /// Renames the database and its side files; "" when there is none.
@@ -257,12 +280,15 @@ Result<fs::path> move_aside(fs::path const& file) {
 
 Result<IngestReport> ingest_all(Store& store, fs::path const& state_dir,
                                 IngestOptions const& options) {
-    return ingest(store, journals_of(state_dir), options);
+    return with_lock(store, options, [&] { return ingest_all_locked(store, state_dir, options); });
 }
 
 Result<IngestReport> ingest_run(Store& store, fs::path const& run_dir,
                                 IngestOptions const& options) {
-    return ingest(store, {protocol::RunPaths{fs::absolute(run_dir)}.journal()}, options);
+    return with_lock(store, options, [&] {
+        auto const journal = protocol::RunPaths{fs::absolute(run_dir)}.journal();
+        return ingest_locked(store, {journal}, state_of(run_dir), options);
+    });
 }
 
 Result<Rebuilt> rebuild(fs::path const& state_dir, StoreOptions const& store_options,
@@ -272,7 +298,9 @@ Result<Rebuilt> rebuild(fs::path const& state_dir, StoreOptions const& store_opt
     Rebuilt result;
     OSORA_TRY(result.kept, move_aside(file));
     OSORA_TRY(auto const store, Store::open(file, store_options));
-    OSORA_TRY(result.ingested, ingest_locked(*store, journals_of(state_dir), options));
+    IngestOptions whole = options;
+    whole.derive_limit = std::chrono::hours(24);
+    OSORA_TRY(result.ingested, ingest_all_locked(*store, state_dir, whole));
     return result;
 }
 

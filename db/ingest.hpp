@@ -1,5 +1,6 @@
-// Fills history.db from the runs' journals. Idempotent by (run uuid, sequence): whoever calls it,
-// however often and wherever it was cut off, the rows are those of the records in the journals.
+// Fills history.db from the runs' journals and the files of searches. Idempotent by (run uuid,
+// sequence): whoever calls it, however often and wherever it was cut off, the rows are those of the
+// records in the journals.
 // Driven by the one-run controller (every 10 s and at the end) and by the next osora command.
 #pragma once
 
@@ -17,22 +18,27 @@ namespace osora::db {
 struct IngestOptions {
     std::chrono::milliseconds lock_wait{2000};  // for another process that is ingesting
     std::int64_t piece_bytes = 8 << 20;         // of a journal, in one transaction
+    /// For what follows from several runs, or is new to an older history.db; or as long as the
+    /// journals took. What is left then is for the next call.
+    std::chrono::milliseconds derive_limit{2000};
 };
 struct IngestReport {
     int runs = 0;     // journals looked at
     int changed = 0;  // of them, with new records
     std::int64_t records = 0;
-    /// "RUN_DIR/journal: ...": what could not be read; the other runs were.
+    /// "RUN_DIR/journal: ...": what could not be read; the other files were.
     std::vector<std::string> problems;
 };
 
-/// Every journal under STATE/runs. busy: another process is at it (nothing is lost, it does the
+/// Every journal under STATE/runs, every search under STATE/bisects and STATE/tunes, and what
+/// follows from several runs. busy: another process is at it (nothing is lost, it does the
 /// same) or holds the database; out_of_space, corrupt, io: of the database. What was committed
 /// before an error stays, and the next call goes on behind it.
 [[nodiscard]] Result<IngestReport> ingest_all(Store& store, std::filesystem::path const& state_dir,
                                               IngestOptions const& options = {});
 
-/// The journal of one run.
+/// The journal of one run, and the searches beside it. What follows from several runs is left for
+/// ingest_all().
 [[nodiscard]] Result<IngestReport> ingest_run(Store& store, std::filesystem::path const& run_dir,
                                               IngestOptions const& options = {});
 

@@ -4,6 +4,7 @@
 #include "base/nearest.hpp"
 #include "db/connection_internal.hpp"
 #include "db/probe_query.hpp"
+#include "db/run_query.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
 #include "db/thinning.hpp"
@@ -47,29 +48,6 @@ std::string load_device(Connection& connection, std::int64_t run_id) {
     std::string const device = row.executeStep() ? row.getColumn(0).getString() : "";
     row.reset();
     return device;
-}
-
-std::vector<EventRecord> load_events(Connection& connection, std::int64_t run_id) {
-    std::vector<EventRecord> events;
-    auto& row = bind(connection.prepared(
-                         "SELECT coalesce(sequence,-1),coalesce(wall_us,0),kind,severity,"
-                         "coalesce(epoch,-1),coalesce(node,-1),coalesce(rank,-1),coalesce(step,-1),"
-                         "body FROM event WHERE run_id=?1 ORDER BY event_id"),
-                     run_id);
-    while (row.executeStep()) {
-        EventRecord event;
-        event.sequence = row.getColumn(0).getInt64();
-        event.wall_us = row.getColumn(1).getInt64();
-        event.kind = row.getColumn(2).getString();
-        event.severity = row.getColumn(3).getString();
-        int column = 4;
-        for (auto* place : {&event.epoch, &event.node, &event.rank, &event.step}) {
-            *place = row.getColumn(column++).getInt();
-        }
-        event.body = row.getColumn(8).getString();
-        events.push_back(std::move(event));
-    }
-    return events;
 }
 
 RunSummary load_summary(Connection& connection, RunRecord run) {
@@ -118,6 +96,44 @@ std::vector<RunRecord> candidates(Connection& connection, std::string const& wan
 }
 
 }  // namespace
+
+std::vector<EventRecord> load_events(Connection& connection, std::int64_t run_id) {
+    std::vector<EventRecord> events;
+    auto& row = bind(connection.prepared(
+                         "SELECT coalesce(sequence,-1),coalesce(wall_us,0),kind,severity,"
+                         "coalesce(epoch,-1),coalesce(node,-1),coalesce(rank,-1),coalesce(step,-1),"
+                         "body FROM event WHERE run_id=?1 ORDER BY event_id"),
+                     run_id);
+    while (row.executeStep()) {
+        EventRecord event;
+        event.sequence = row.getColumn(0).getInt64();
+        event.wall_us = row.getColumn(1).getInt64();
+        event.kind = row.getColumn(2).getString();
+        event.severity = row.getColumn(3).getString();
+        int column = 4;
+        for (auto* place : {&event.epoch, &event.node, &event.rank, &event.step}) {
+            *place = row.getColumn(column++).getInt();
+        }
+        event.body = row.getColumn(8).getString();
+        events.push_back(std::move(event));
+    }
+    return events;
+}
+
+std::vector<SeriesRun> load_series_runs(Connection& connection, std::string const& where,
+                                        std::string const& value) {
+    std::vector<SeriesRun> runs;
+    for (auto& run : select_runs(connection, where + " ORDER BY r.number,r.run_id", value)) {
+        auto& row =
+            bind(connection.prepared("SELECT work FROM series WHERE series_id=?1"), run.series_id);
+        auto const work = row.executeStep() ? protocol::decode<Facts>(row.getColumn(0).getString())
+                                            : Result<Facts>(Facts{});
+        row.reset();
+        runs.push_back(
+            {load_summary(connection, std::move(run)), work.has_value() ? *work : Facts{}});
+    }
+    return runs;
+}
 
 Result<std::vector<RunSummary>> list_runs(Store& store, std::string_view text, int limit) {
     auto& connection = store.connection();
@@ -191,18 +207,7 @@ Result<std::vector<std::string>> series_names(Store& store) {
 Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name) {
     auto& connection = store.connection();
     return guarded(connection, "read history", [&]() -> Result<std::vector<SeriesRun>> {
-        std::vector<SeriesRun> runs;
-        for (auto& run : select_runs(connection, "WHERE s.name=?1 ORDER BY r.number,r.run_id",
-                                     std::string(name))) {
-            auto& row = bind(connection.prepared("SELECT work FROM series WHERE series_id=?1"),
-                             run.series_id);
-            auto const work = row.executeStep()
-                                  ? protocol::decode<Facts>(row.getColumn(0).getString())
-                                  : Result<Facts>(Facts{});
-            row.reset();
-            runs.push_back(
-                {load_summary(connection, std::move(run)), work.has_value() ? *work : Facts{}});
-        }
+        auto runs = load_series_runs(connection, "WHERE s.name=?1", std::string(name));
         if (!runs.empty()) return runs;
         return Error{
             Errc::not_found,

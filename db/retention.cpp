@@ -47,29 +47,46 @@ std::int64_t journal_bytes_of(Connection& connection, RunRecord const& run) {
     return read && *read == static_cast<std::int64_t>(size) ? *read : 0;
 }
 
+/// What is due by its age.
+RunRetention due_of(Connection& connection, RunRecord const& run, RetentionRules const& rules) {
+    RunRetention due{.run_id = run.run_id, .name = run.name, .run_dir = run.run_dir};
+    if (ended_before(run, rules.matrix_days, rules.now_us)) {
+        due.matrix_bytes =
+            matrix_bytes_outside(connection, run.run_id, windows_of(connection, run.run_id));
+    }
+    if (ended_before(run, rules.step_days, rules.now_us)) {
+        for (auto const& range : ranges_of(connection, run.run_id)) {
+            due.step_rows += count_steps(connection, run.run_id, range);
+        }
+        if (rules.journals) due.journal_bytes = journal_bytes_of(connection, run);
+    }
+    return due;
+}
+
 RetentionPlan make_plan(Connection& connection, RetentionRules const& rules) {
     RetentionPlan plan;
     auto matrices = matrix_bytes_of_runs(connection);
     std::int64_t total = 0;
     for (auto const& [run_id, bytes] : matrices) total += bytes;
+    std::vector<RunRetention> by_age;
     for (auto const& run : ended_runs(connection)) {
-        RunRetention due{.run_id = run.run_id, .name = run.name, .run_dir = run.run_dir};
-        bool const too_much = total > rules.matrix_bytes;
-        if (too_much || ended_before(run, rules.matrix_days, rules.now_us)) {
-            due.matrix_bytes = matrices[run.run_id];
-        }
-        if (ended_before(run, rules.step_days, rules.now_us)) {
-            for (auto const& range : ranges_of(connection, run.run_id)) {
-                due.step_rows += count_steps(connection, run.run_id, range);
-            }
-            if (rules.journals) due.journal_bytes = journal_bytes_of(connection, run);
-        }
-        if (due.matrix_bytes + due.step_rows + due.journal_bytes == 0) continue;
-        if (rules.is_live(run.run_dir)) {
+        by_age.push_back(due_of(connection, run, rules));
+        total -= by_age.back().matrix_bytes;
+    }
+    for (auto& due : by_age) {
+        auto const left = matrices[due.run_id] - due.matrix_bytes;
+        bool const too_much = total > rules.matrix_bytes && left > 0;
+        if (!too_much && due.matrix_bytes + due.step_rows + due.journal_bytes == 0) continue;
+        if (rules.is_live(due.run_dir)) {
             ++plan.live;
+            total += due.matrix_bytes;
             continue;
         }
-        total -= due.matrix_bytes;
+        if (too_much) {
+            due.matrix_bytes += left;
+            due.matrix_windows = false;
+            total -= left;
+        }
         plan.runs.push_back(std::move(due));
     }
     plan.free_bytes = select_integer(connection, "PRAGMA freelist_count").value_or(0) *
@@ -78,6 +95,24 @@ RetentionPlan make_plan(Connection& connection, RetentionRules const& rules) {
 }
 
 }  // namespace
+
+std::vector<StepRange> matrix_windows(std::span<int const> event_steps) {
+    auto const count = std::min<std::size_t>(event_steps.size(), kMatrixWindowsMax);
+    std::vector<StepRange> each{{0, kMatrixKeepFirst}};
+    for (int const step : event_steps.first(count)) {
+        each.push_back({std::max(0, step - kMatrixWindow), step + kMatrixWindow + 1});
+    }
+    std::ranges::sort(each, {}, &StepRange::start);
+    std::vector<StepRange> windows;
+    for (auto const& window : each) {
+        if (windows.empty() || window.start > windows.back().stop) {
+            windows.push_back(window);
+        } else {
+            windows.back().stop = std::max(windows.back().stop, window.stop);
+        }
+    }
+    return windows;
+}
 
 std::vector<StepRange> ranges_to_thin(int last, std::span<int const> event_steps) {
     std::vector<StepRange> windows{{0, kThinKeepFirst}};

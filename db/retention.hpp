@@ -1,6 +1,6 @@
 // What history.db keeps of runs that ended long ago: summaries and events for ever, the steps of
-// old runs thinned, what each rank took for days. Journals stay, unless they are given up by name.
-// A run that is live is never touched.
+// old runs thinned, what each rank took for days, near warnings and errors for longer. Journals
+// stay, unless they are given up by name. A run that is live is never touched.
 #pragma once
 
 #include "base/result.hpp"
@@ -28,12 +28,19 @@ constexpr int kThinKeepFirst = 500;  // steps
 constexpr int kThinKeepEvery = 10;
 constexpr int kThinWindow = 50;       // steps on either side of a warning or an error
 constexpr int kThinWindowsMax = 200;  // of a run, errors first
+// Of the rank x step matrices that go: these steps stay, as long as all fit into matrix_bytes.
+constexpr int kMatrixKeepFirst = 100;
+constexpr int kMatrixWindow = 50;
+constexpr int kMatrixWindowsMax = 20;
 
 /// [start, stop)
 struct StepRange {
     int start = 0, stop = 0;
     friend bool operator==(StepRange const&, StepRange const&) = default;
 };
+/// Pure: ascending, without overlaps, what stays of a run's matrices; `event_steps`: of warnings
+/// and errors, the first ones count.
+[[nodiscard]] std::vector<StepRange> matrix_windows(std::span<int const> event_steps);
 /// Pure: where only every tenth step of a run with steps up to `last` is kept; `event_steps`: of
 /// warnings and errors. The last step stays too.
 [[nodiscard]] std::vector<StepRange> ranges_to_thin(int last, std::span<int const> event_steps);
@@ -42,6 +49,7 @@ struct RunRetention {
     std::int64_t run_id = 0;
     std::string name, run_dir;
     std::int64_t matrix_bytes = 0;   // to go
+    bool matrix_windows = true;      // what stands near warnings and errors stays
     std::int64_t step_rows = 0;      // to go
     std::int64_t journal_bytes = 0;  // to go
 };

@@ -44,7 +44,10 @@ Result<void> apply_to_run(Store& store, RunRetention const& due, RetentionRules 
                   auto const run = run_of_id(connection, due.run_id);
                   if (!run || !run->ended_us) return false;  // changed since it was planned
                   if (due.step_rows > 0 || due.matrix_bytes > 0) {
-                      thin(connection, *run, due.step_rows > 0, due.matrix_bytes > 0);
+                      auto const matrices = due.matrix_bytes == 0 ? MatrixThinning::none
+                                            : due.matrix_windows  ? MatrixThinning::outside_windows
+                                                                  : MatrixThinning::all;
+                      thin(connection, *run, due.step_rows > 0, matrices);
                   }
                   return true;
               }));

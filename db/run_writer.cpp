@@ -3,6 +3,7 @@
 #include "db/run_writer.hpp"
 
 #include "db/analysis/measure.hpp"
+#include "db/derived.hpp"
 #include "db/event_row.hpp"
 #include "db/facts.hpp"
 #include "db/health_writer.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 using namespace protocol;
 
-constexpr int kJournalVersion = 1;  // of kJournalHeader
+constexpr int kJournalVersion = 1;  // of events' JSON: both versions of journals hold the same
 
 /// The keys of the resolved run file that history has columns for.
 struct ConfigModel {
@@ -80,7 +81,10 @@ RunRecord RunWriter::create(Connection& connection, RunSubmitted const& submitte
 }
 
 RunWriter::RunWriter(Connection& connection, RunRecord run)
-    : connection_(connection), run_(std::move(run)), steps_(connection, run_.run_id) {
+    : connection_(connection),
+      run_(std::move(run)),
+      steps_(connection, run_.run_id),
+      had_ended_(run_.ended_us.has_value()) {
     for (auto const kind : kFactKinds) {
         facts(kind) = load_facts(connection, run_.fingerprint[static_cast<std::size_t>(kind)]);
     }
@@ -94,8 +98,10 @@ void RunWriter::apply(JournalRecord const& record) {
         steps_.add(*matrix, record.sequence);
     } else if (auto const* part = std::get_if<ProbePart>(&record.event)) {
         save_probe_part(connection_, run_.run_id, record.sequence, *part);
-    } else if (!std::holds_alternative<MetricChunk>(record.event)) {
+    } else if (!std::holds_alternative<MetricChunk>(record.event) &&
+               !std::holds_alternative<MergedSteps>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));
+        events_changed_ = true;
     }
     std::visit([&](auto const& event) { on(event, record.wall_us); }, record.event);
 }
@@ -156,6 +162,8 @@ void RunWriter::on(AgentJoined const& event, std::int64_t wall_us) {
 void RunWriter::on(LaunchOrdered const& event, std::int64_t) {
     run_.epoch = event.epoch;
     run_.launches += 1;
+    execute(connection_, "INSERT OR IGNORE INTO launch(run_id,epoch) VALUES(?1,?2)", run_.run_id,
+            event.epoch);
     if (event.world_size > 0) run_.ranks = event.world_size;
     run_.ended_us.reset();  // a run that had ended is resumed
     run_.verdict = Verdict::none;
@@ -181,10 +189,41 @@ void RunWriter::on(RunEnded const& event, std::int64_t wall_us) {
 }
 
 void RunWriter::on(MetricChunk const& event, std::int64_t wall_us) {
+    on(merged_steps_of(event), wall_us);
+}
+
+void RunWriter::on(MergedSteps const& event, std::int64_t wall_us) {
     if (!run_.first_step_us) run_.first_step_us = wall_us;
+    auto const times = step_times_.try_emplace(event.epoch, wall_us, wall_us).first;
+    times->second.last_us = wall_us;
     auto const added = steps_.add(event);
     if (added.has_error()) add_finding("bad_metrics", added.error().message);
     steps_changed_ = true;
+}
+
+void RunWriter::save_launches() {
+    constexpr char const* kFirst = "SELECT first_step_us FROM launch WHERE run_id=?1 AND epoch=?2";
+    for (auto const& [epoch, times] : step_times_) {
+        events_changed_ =
+            events_changed_ || !select_integer(connection_, kFirst, run_.run_id, epoch);
+        execute(connection_,
+                "INSERT INTO launch(run_id,epoch,first_step_us,last_step_us) VALUES(?1,?2,?3,?4) "
+                "ON CONFLICT DO UPDATE SET first_step_us=coalesce(first_step_us,?3),"
+                "last_step_us=?4",
+                run_.run_id, epoch, times.first_us, times.last_us);
+    }
+    if (events_changed_) mark_stale(connection_, run_.run_id, Derived::spans);
+}
+
+void RunWriter::measure_steps() {
+    if (select_integer(connection_, "SELECT 1 FROM measured WHERE run_id=?1", run_.run_id)) return;
+    std::array<std::string_view, 6> const metrics{"step_time_s",    "data_wait_s",
+                                                  "exposed_comm_s", "loss",
+                                                  "rss_bytes",      "peak_allocated_bytes"};
+    auto const steps = load_steps(connection_, run_.run_id, metrics);
+    if (steps.size() == 0) return;
+    save_measured(connection_, run_.run_id, analysis::measure(steps));
+    derive_windows(connection_, run_.run_id, steps);
 }
 
 void RunWriter::finish(bool at_end) {
@@ -194,15 +233,12 @@ void RunWriter::finish(bool at_end) {
             fingerprint_id_of(connection_, kind, facts(kind));
     }
     save_run(connection_, run_);
+    save_launches();
     if (steps_changed_) execute(connection_, "DELETE FROM measured WHERE run_id=?1", run_.run_id);
-    auto const known =
-        select_integer(connection_, "SELECT steps FROM measured WHERE run_id=?1", run_.run_id);
-    if (!at_end || known) return;
-    std::array<std::string_view, 6> const metrics{"step_time_s",    "data_wait_s",
-                                                  "exposed_comm_s", "loss",
-                                                  "rss_bytes",      "peak_allocated_bytes"};
-    auto const steps = load_steps(connection_, run_.run_id, metrics);
-    if (steps.size() > 0) save_measured(connection_, run_.run_id, analysis::measure(steps));
+    if (had_ended_ || run_.ended_us) mark_series_stale(connection_, run_);
+    if (!at_end) return;
+    derive_spans(connection_, run_.run_id);
+    measure_steps();
 }
 
 }  // namespace osora::db

@@ -9,6 +9,8 @@
 #include "protocol/run_events.hpp"
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 
 namespace osora::db {
@@ -25,7 +27,8 @@ public:
     void apply(protocol::JournalRecord const& record);
     /// An event that stands in no journal: what was wrong with it.
     void add_finding(std::string const& kind, std::string const& detail);
-    /// Writes what was gathered; `measured` of the run's steps only at the end of its journal.
+    /// Writes what was gathered; what follows from all of it (`measured`, db/derived.hpp) only at
+    /// the end of its journal.
     void finish(bool at_end);
 
 private:
@@ -37,8 +40,12 @@ private:
     void on(protocol::RunEnded const& event, std::int64_t wall_us);
     void on(protocol::PlanChosen const& event, std::int64_t wall_us);
     void on(protocol::MetricChunk const& event, std::int64_t wall_us);
+    void on(protocol::MergedSteps const& event, std::int64_t wall_us);
     template <class Event>
     void on(Event const&, std::int64_t) {}  // kept as an event only
+
+    void save_launches();
+    void measure_steps();
 
     Facts& facts(FactKind kind) { return facts_[static_cast<std::size_t>(kind)]; }
 
@@ -46,7 +53,12 @@ private:
     RunRecord run_;
     StepWriter steps_;
     std::array<Facts, 4> facts_;
-    bool steps_changed_ = false;
+    struct StepTimes {
+        std::int64_t first_us = 0, last_us = 0;
+    };
+    std::map<int, StepTimes> step_times_;  // by epoch, of this batch
+    bool had_ended_;
+    bool steps_changed_ = false, events_changed_ = false;
 };
 
 }  // namespace osora::db

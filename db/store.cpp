@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdint>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -68,10 +70,27 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
     return prepared;
 }
 
+/// The last connection to close does this by itself, but a program that looks at the history for
+/// days would leave a large WAL. Nobody waits: where a reader still needs it, it stays until the
+/// next close.
+void empty_wal(Connection& connection) {
+    constexpr std::uintmax_t kBytesAtRest = 4 << 20;
+    std::error_code missing;
+    auto const bytes = std::filesystem::file_size(connection.file().string() + "-wal", missing);
+    if (missing || bytes <= kBytesAtRest) return;
+    (void)guarded(connection, "empty the WAL", [&]() -> Result<void> {
+        connection.database().setBusyTimeout(0);
+        connection.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+        return {};
+    });
+}
+
 }  // namespace
 
 Store::Store(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
-Store::~Store() = default;
+Store::~Store() {
+    empty_wal(*connection_);
+}
 
 Result<std::unique_ptr<Store>> Store::open(std::filesystem::path const& file,
                                            StoreOptions const& options) {

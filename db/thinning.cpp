@@ -4,12 +4,17 @@
 #include "db/step_store.hpp"
 #include "protocol/message.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace osora::db {
 namespace {
 
 struct Kept {
     std::int64_t next_sequence = 0;
-    bool steps = false, matrices = false;
+    bool steps = false;
+    MatrixThinning matrices = MatrixThinning::none;
     std::string figures;
 };
 
@@ -19,7 +24,7 @@ std::optional<Kept> load(Connection& connection, std::string const& uuid) {
         uuid);
     if (!row.executeStep()) return std::nullopt;
     Kept kept{row.getColumn(0).getInt64(), row.getColumn(1).getInt() != 0,
-              row.getColumn(2).getInt() != 0, row.getColumn(3).getString()};
+              static_cast<MatrixThinning>(row.getColumn(2).getInt()), row.getColumn(3).getString()};
     row.reset();
     return kept;
 }
@@ -30,8 +35,24 @@ std::string figures_of(Connection& connection, std::int64_t run_id) {
     return protocol::encode(analysis::step_figures(steps, arrivals));
 }
 
+/// SQL for a block of steps that has none of these; step numbers only, so it needs no bindings.
+std::string outside(std::vector<StepRange> const& windows) {
+    std::string sql = "NOT(0";
+    for (auto const& window : windows) {
+        sql += fmt::format(" OR step0<{} AND step0+steps>{}", window.stop, window.start);
+    }
+    return sql + ")";
+}
+
 void remove_rows(Connection& connection, std::int64_t run_id, Kept const& kept) {
-    if (kept.matrices) execute(connection, "DELETE FROM rank_matrix WHERE run_id=?1", run_id);
+    if (kept.matrices == MatrixThinning::outside_windows) {
+        auto const windows = windows_of(connection, run_id);
+        SQLite::Statement rows(connection.database(),
+                               "DELETE FROM rank_matrix WHERE run_id=?1 AND " + outside(windows));
+        bind(rows, run_id).exec();
+    } else if (kept.matrices == MatrixThinning::all) {
+        execute(connection, "DELETE FROM rank_matrix WHERE run_id=?1", run_id);
+    }
     if (!kept.steps) return;
     for (auto const& range : ranges_of(connection, run_id)) {
         execute(connection,
@@ -46,7 +67,7 @@ void remove_rows(Connection& connection, std::int64_t run_id, Kept const& kept) 
 
 }  // namespace
 
-void thin(Connection& connection, RunRecord const& run, bool steps, bool matrices) {
+void thin(Connection& connection, RunRecord const& run, bool steps, MatrixThinning matrices) {
     auto kept = load(connection, run.uuid);
     if (!kept) {
         kept.emplace();
@@ -57,9 +78,9 @@ void thin(Connection& connection, RunRecord const& run, bool steps, bool matrice
         kept->figures = figures_of(connection, run.run_id);
     }
     kept->steps = kept->steps || steps;
-    kept->matrices = kept->matrices || matrices;
+    kept->matrices = std::max(kept->matrices, matrices);
     execute(connection, "INSERT OR REPLACE INTO kept VALUES(?1,?2,?3,?4,?5)", run.uuid,
-            kept->next_sequence, kept->steps, kept->matrices, kept->figures);
+            kept->next_sequence, kept->steps, static_cast<int>(kept->matrices), kept->figures);
     remove_rows(connection, run.run_id, *kept);
 }
 
@@ -98,6 +119,30 @@ std::vector<StepRange> ranges_of(Connection& connection, std::int64_t run_id) {
                      run_id, kThinWindowsMax);
     while (row.executeStep()) events.push_back(row.getColumn(0).getInt());
     return ranges_to_thin(static_cast<int>(last.value_or(-1)), events);
+}
+
+std::vector<StepRange> windows_of(Connection& connection, std::int64_t run_id) {
+    std::vector<int> events;
+    auto& row =
+        bind(connection.prepared(
+                 "WITH last AS (SELECT epoch,max(step0+steps-1) AS step FROM rank_matrix WHERE "
+                 "run_id=?1 GROUP BY epoch) SELECT coalesce(nullif(e.step,-1),l.step) AS step FROM "
+                 "event e LEFT JOIN last l ON e.severity='error' AND l.epoch=e.epoch WHERE "
+                 "e.run_id=?1 AND e.severity<>'info' AND coalesce(nullif(e.step,-1),l.step)>=0 "
+                 "GROUP BY 1 ORDER BY max(e.severity='error') DESC,min(e.event_id) LIMIT ?2"),
+             run_id, kMatrixWindowsMax);
+    while (row.executeStep()) events.push_back(row.getColumn(0).getInt());
+    return matrix_windows(events);
+}
+
+std::int64_t matrix_bytes_outside(Connection& connection, std::int64_t run_id,
+                                  std::vector<StepRange> const& windows) {
+    SQLite::Statement row(
+        connection.database(),
+        "SELECT coalesce(sum(length(data)),0) FROM rank_matrix WHERE run_id=?1 AND " +
+            outside(windows));
+    bind(row, run_id).executeStep();
+    return row.getColumn(0).getInt64();
 }
 
 std::int64_t count_steps(Connection& connection, std::int64_t run_id, StepRange range) {

@@ -14,8 +14,11 @@
 
 namespace osora::db {
 
+/// As the table `kept` numbers them; a later one takes more.
+enum class MatrixThinning { none, outside_windows, all };
+
 /// Of a run whose rows are all there or which was thinned before.
-void thin(Connection& connection, RunRecord const& run, bool steps, bool matrices);
+void thin(Connection& connection, RunRecord const& run, bool steps, MatrixThinning matrices);
 
 /// At the end of a journal whose run was read from its start: takes the same rows again, when the
 /// journal is what it was; else forgets that they were taken.
@@ -32,5 +35,11 @@ void forget_thinning(Connection& connection, std::string const& uuid);
 /// Steps in `range` that would go.
 [[nodiscard]] std::int64_t count_steps(Connection& connection, std::int64_t run_id,
                                        StepRange range);
+
+/// What stays of the run's matrices: its first steps, and those near warnings and errors; an error
+/// that names no step stands at the last one of its launch.
+[[nodiscard]] std::vector<StepRange> windows_of(Connection& connection, std::int64_t run_id);
+[[nodiscard]] std::int64_t matrix_bytes_outside(Connection& connection, std::int64_t run_id,
+                                                std::vector<StepRange> const& windows);
 
 }  // namespace osora::db

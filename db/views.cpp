@@ -129,6 +129,65 @@ CREATE VIEW v_finding AS SELECT
 FROM probe_finding f JOIN run r USING(run_id);
 )sql";
 
+constexpr char const* kDerivedViews = R"sql(
+CREATE VIEW v_window AS SELECT
+  r.number AS run, r.uuid, w.ordinal AS window, w.epoch, w.first_step, w.last_step, w.nodes,
+  w.ranks, w.buckets AS buckets_json, w.steps, w.steps_used, w.step_s_median AS step_s,
+  w.step_s_mad, w.samples_per_s
+FROM run_window w JOIN run r USING(run_id);
+
+CREATE VIEW v_span AS SELECT
+  r.number AS run, r.uuid, x.name, x.epoch, x.step, x.from_us, x.to_us,
+  (x.to_us-x.from_us)/1e6 AS seconds
+FROM (SELECT run_id,name,epoch,step,from_us,to_us FROM span UNION ALL
+      SELECT run_id,'train',epoch,NULL,first_step_us,last_step_us FROM launch
+      WHERE first_step_us NOT NULL AND last_step_us>=first_step_us) x JOIN run r USING(run_id);
+
+CREATE VIEW v_attribution AS SELECT
+  r.number AS run, r.uuid, g.number AS good_run, g.uuid AS good_uuid, c.verdict, a.part,
+  a.good_s, a.run_s, a.gap_s, a.gap_low_s, a.gap_high_s, a.of_gap, c.good_s AS step_good_s,
+  c.run_s AS step_s, c.gap_s AS step_gap_s, c.gap_low_s AS step_gap_low_s,
+  c.gap_high_s AS step_gap_high_s, c.intervals, c.attributable
+FROM comparison c JOIN attribution a USING(run_id) JOIN run r USING(run_id)
+JOIN run g ON g.run_id=c.good_run_id;
+
+CREATE VIEW v_change_point AS SELECT
+  r.number AS run, r.uuid, s.name AS series, substr(s.work_sha256,1,8) AS work, r.nodes, r.ranks,
+  b.number AS run_before, p.low_run, p.high_run, p.before_s, p.after_s,
+  p.after_s/p.before_s AS ratio, p.p, p.method
+FROM change_point p JOIN series s USING(series_id) JOIN run r USING(run_id)
+JOIN run b ON b.run_id=p.run_before_id;
+)sql";
+
+// The run of an investigation is the one in question: the slow one, or the one whose sizes are
+// tried. A trial's run is found by its folder; an imported run may have the same name.
+constexpr char const* kInvestigationViews = R"sql(
+CREATE VIEW v_investigation AS SELECT
+  r.number AS run, nullif(i.bad_uuid,'') AS uuid, i.id AS investigation, i.kind,
+  coalesce(nullif(i.series,''),s.name) AS series, g.number AS good_run,
+  nullif(i.good_uuid,'') AS good_uuid, i.rung, i.steps, i.verdict,
+  nullif(i.relation,'') AS relation, i.p, i.explained, i.good_s, i.bad_s,
+  (SELECT count(*) FROM trial t WHERE t.investigation_id=i.investigation_id) AS trials,
+  (SELECT sum(cost_gpu_s)/3600 FROM trial t WHERE t.investigation_id=i.investigation_id)
+    AS cost_gpu_h,
+  datetime(i.ended_us/1000000,'unixepoch') AS ended_utc, i.ended_us
+FROM investigation i LEFT JOIN run r ON r.uuid=i.bad_uuid LEFT JOIN series s USING(series_id)
+LEFT JOIN run g ON g.uuid=i.good_uuid;
+
+CREATE VIEW v_trial AS SELECT
+  r.number AS run, r.uuid, i.id AS investigation, i.kind, t.sequence, t.changed AS changed_json,
+  t.status, t.value_s AS step_s, t.cost_gpu_s, nullif(t.run_name,'') AS name
+FROM trial t JOIN investigation i USING(investigation_id)
+LEFT JOIN run r ON t.run_name<>'' AND r.name=t.run_name AND
+  substr(r.run_dir,-length(r.name)-1)='/'||r.name;
+
+CREATE VIEW v_culprit AS SELECT
+  r.number AS run, nullif(i.bad_uuid,'') AS uuid, i.id AS investigation, i.kind, c.ordinal, c.item,
+  c.good, c.bad, c.share, c.low AS share_low, c.high AS share_high, c.holds,
+  nullif(c.reason,'') AS reason
+FROM culprit c JOIN investigation i USING(investigation_id) LEFT JOIN run r ON r.uuid=i.bad_uuid;
+)sql";
+
 /// A metric's value of a step, as a column of v_step.
 std::string step_column(char const* value, char const* metric, std::string const& name) {
     return std::string(",\n (SELECT ") + value +
@@ -167,7 +226,8 @@ void make_views(Connection& connection) {
         while (row.executeStep()) old.push_back(row.getColumn(0).getString());
     }
     for (auto const& name : old) connection.database().exec("DROP VIEW \"" + name + "\"");
-    for (char const* views : {kRunViews, kStepViews, kNodeViews}) {
+    for (char const* views :
+         {kRunViews, kStepViews, kNodeViews, kDerivedViews, kInvestigationViews}) {
         connection.database().exec(views);
     }
     connection.database().exec(step_view());

@@ -50,7 +50,8 @@ Result<std::string> bytes_from_json(json::value const& value) {
         return type_error("a string or {\"base64\": ...}", value);
     }
     auto const& text = encoded->get_string();
-    std::string bytes(base64::decoded_size(text.size()), '\0');
+    // Beast counts whole groups of four only, and decodes what stands behind the last one too.
+    std::string bytes(base64::decoded_size(text.size() + 3), '\0');
     auto const [written, read] = base64::decode(bytes.data(), text.data(), text.size());
     if (text.find_first_not_of('=', read) != json::string::npos) {
         return Error{Errc::invalid_input, "not base64 at offset " + std::to_string(read)};

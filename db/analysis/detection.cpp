@@ -45,6 +45,7 @@ RunGroup group_of(std::vector<SeriesRun const*> const& members) {
         if (!std::isfinite(seconds)) continue;
         group.numbers.push_back(run->summary.run.number);
         group.names.push_back(run->summary.run.name);
+        group.run_ids.push_back(run->summary.run.run_id);
         group.step_s.push_back(seconds);
     }
     return group;
@@ -81,14 +82,20 @@ std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
     return groups;
 }
 
+std::optional<std::size_t> last_faster(RunGroup const& group, std::size_t index,
+                                       double min_effect) {
+    for (std::size_t i = index; i-- > 0;) {
+        if (group.step_s[i] * (1 + min_effect) <= group.step_s[index]) return i;
+    }
+    return std::nullopt;
+}
+
 int last_faster_run(RunGroup const& group, int number, double min_effect) {
     auto const at = std::ranges::find(group.numbers, number);
     if (at == group.numbers.end()) return 0;
     auto const index = static_cast<std::size_t>(at - group.numbers.begin());
-    for (std::size_t i = index; i-- > 0;) {
-        if (group.step_s[i] * (1 + min_effect) <= group.step_s[index]) return group.numbers[i];
-    }
-    return 0;
+    auto const faster = last_faster(group, index, min_effect);
+    return faster ? group.numbers[*faster] : 0;
 }
 
 Detection detect(RunGroup group, DetectionOptions const& options) {

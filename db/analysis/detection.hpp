@@ -7,6 +7,8 @@
 #include "db/analysis/history.hpp"
 #include "db/analysis/run_size.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,7 @@ struct RunGroup {
     Facts work;
     std::vector<int> numbers;
     std::vector<std::string> names;
+    std::vector<std::int64_t> run_ids;
     /// Seconds a step, one a run: medians of the buckets, weighted with the steps that all runs of
     /// the group took of each, so that a run's own mix does not show.
     std::vector<double> step_s;
@@ -31,6 +34,10 @@ struct RunGroup {
 /// Runs with enough steps; the group of the newest run comes first.
 [[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);
 
+/// The place of the newest run before that at `index` that was faster by `min_effect` or more;
+/// none: there is none.
+[[nodiscard]] std::optional<std::size_t> last_faster(RunGroup const& group, std::size_t index,
+                                                     double min_effect = 0.03);
 /// The newest run of the group before `number` that was faster by `min_effect` or more; 0: none.
 [[nodiscard]] int last_faster_run(RunGroup const& group, int number, double min_effect = 0.03);
 

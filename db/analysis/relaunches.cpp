@@ -31,7 +31,9 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
             auto& last = relaunches.back();
             last.start_step = started->start_step;
             double const down_s = static_cast<double>(record.wall_us - fault_us) / 1e6;
-            if (fault_us > 0 && down_s >= 0) last.down_s = down_s;
+            if (fault_us == 0 || down_s < 0) continue;
+            last.down_s = down_s;
+            last.back_us = record.wall_us;
         }
     }
     return relaunches;

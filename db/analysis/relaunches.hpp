@@ -4,6 +4,7 @@
 
 #include "db/run_record.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct Relaunch {
     int start_step = 0;        // where it went on
     std::string cause;         // "rank 1 on node 0 was killed by signal 9"
     double down_s = kUnknown;  // from the fault until every rank was back; clocks may jump
+    std::int64_t back_us = 0;  // when every rank was back; of down_s
 };
 
 [[nodiscard]] std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events);

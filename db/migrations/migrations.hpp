@@ -12,10 +12,12 @@ extern char const* const k0003Health;
 extern char const* const k0004RankMatrix;
 extern char const* const k0005Probe;
 extern char const* const k0006Views;
+extern char const* const k0007Derived;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 6> const kMigrations{
-    &k0001Runs, &k0002RankCpus, &k0003Health, &k0004RankMatrix, &k0005Probe, &k0006Views};
+inline std::array<char const* const*, 7> const kMigrations{
+    &k0001Runs,  &k0002RankCpus, &k0003Health, &k0004RankMatrix,
+    &k0005Probe, &k0006Views,    &k0007Derived};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

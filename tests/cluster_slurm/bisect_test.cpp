@@ -151,6 +151,30 @@ TEST_P(Bisect, NamesWhatMadeItSlow) {
 INSTANTIATE_TEST_SUITE_P(Case, Bisect, testing::ValuesIn(cases()),
                          [](auto const& each) { return each.param.name; });
 
+TEST_F(BisectBed, ScalingKnowsItsTrialsTheNextTime) {
+    set_variable(bed().environment(), "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker-mock");
+    write("good", {}, false);
+    rehearse("good");
+    std::vector<std::string> const command{"bisect",  "--scaling", "demo-rehearsal", "--nodes", "2",
+                                           "--steps", "5",         "--json"};
+    auto const first = in_job(command);
+    EXPECT_EQ(first.code, 3) << first.out << first.err;  // mocks are as fast on two nodes
+    auto const runs = osora({"history", "--format", "csv"}).out;
+    auto const second = in_job(command);
+    EXPECT_EQ(second.code, 3) << second.out << second.err;
+    EXPECT_THAT(second.err, testing::HasSubstr("8 trials are known"));
+    EXPECT_EQ(osora({"history", "--format", "csv"}).out, runs);
+    auto const answer = protocol::parse_json(first.out), again = protocol::parse_json(second.out);
+    ASSERT_TRUE(answer.has_value() && again.has_value()) << first.out << second.out;
+    ASSERT_EQ(answer->at("trials").as_array().size(), 8u);
+    for (std::size_t i = 0; i < 8; ++i) {
+        auto const &one = answer->at("trials").at(i), &other = again->at("trials").at(i);
+        EXPECT_EQ(one.at("run"), other.at("run"));
+        EXPECT_DOUBLE_EQ(one.at("value_s").as_double(), other.at("value_s").as_double());
+    }
+    EXPECT_EQ(answer->at("sizes").as_array().size(), 2u);
+}
+
 #if OSORA_BISECT_ALL
 
 TEST_F(BisectBed, AGapThatIsGoneIsNotReproducible) {

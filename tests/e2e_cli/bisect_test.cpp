@@ -54,6 +54,19 @@ TEST_F(Bisect, ProvesWhatMadeItSlowAndKnowsItTheNextTime) {
     EXPECT_LE(culprit.at("p").to_number<double>(), 0.05);
 }
 
+TEST_F(Bisect, TrainsWhereRehearsalsDoNotShowTheGap) {
+    for (int run : {1, 2}) {
+        write_run_file(30, fmt::format("[worker.env]\nOSORA_MOCK_OWN_S = \"0.0{}\"\nA = \"{}\"\n",
+                                       run == 1 ? 0 : 3, run));
+        EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    }
+    auto const ended = osora({"bisect", "1", "2", "--steps", "12"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("\nrehearsals do not show the gap"));
+    EXPECT_THAT(ended.out, HasSubstr("\nrung: run of 12 steps"));
+    EXPECT_THAT(ended.out, HasSubstr("\nproved: worker.env.OSORA_MOCK_OWN_S = 0.03 explains "));
+}
+
 TEST_F(Bisect, GoesOnWhereItWasInterrupted) {
     run_both(0.01, 0.03);
     auto running = start({"bisect", "1", "2", "--steps", "12"});
@@ -72,6 +85,21 @@ TEST_F(Bisect, RunsThatAreAlikeAreNotReproducible) {
     auto const ended = osora({"bisect", "1", "2", "--json"});
     EXPECT_EQ(ended.code, 3) << ended.out << ended.err;
     EXPECT_THAT(ended.out, HasSubstr("\"verdict\":\"not_reproducible\""));
+}
+
+TEST_F(Bisect, ScalingSaysFirstWhatItWouldCost) {
+    write_run_file(30);
+    EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    auto const runs = osora({"history", "--format", "csv"}).out;
+    auto const plan = osora({"bisect", "--scaling", "demo", "--nodes", "4", "--dry-run"});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    EXPECT_THAT(plan.out, HasSubstr("12 trials, each a rehearsal of 25 steps"));
+    auto const json = protocol::parse_json(
+        osora({"bisect", "--scaling", "demo", "--nodes", "4", "--dry-run", "--json"}).out);
+    ASSERT_TRUE(json.has_value());
+    ASSERT_EQ(json->at("sizes").as_array().size(), 3u);
+    EXPECT_EQ(json->at("sizes").at(2).at("nodes"), 4);
+    EXPECT_EQ(osora({"history", "--format", "csv"}).out, runs);
 }
 
 TEST_F(Bisect, SaysWhatItCannotCompare) {

@@ -77,6 +77,7 @@ Result<Fault> parse_fault(std::string_view text) {
 Result<Script> read_script(Environment const& environment) {
     Script script;
     OSORA_TRY_VOID(read_seconds(environment, "OSORA_MOCK_STEP_S", script.step_s));
+    OSORA_TRY_VOID(read_seconds(environment, "OSORA_MOCK_OWN_S", script.own_s));
     OSORA_TRY_VOID(read_seconds(environment, "OSORA_MOCK_LOAD_S", script.load_s));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_FAIL", script.fail));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_KILL", script.kill));

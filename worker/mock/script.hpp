@@ -1,6 +1,7 @@
 // What osora-worker-mock is asked to do wrong: OSORA_MOCK_* variables, usually from `[worker] env`.
 //
 //   OSORA_MOCK_STEP_S=0.01      length of a step
+//   OSORA_MOCK_OWN_S=0          longer by this where it trains: rehearsals do not show it
 //   OSORA_MOCK_LOAD_S=0         time before the first step
 //   OSORA_MOCK_FAIL=1:20:13     rank 1 exits with 13 when it begins step 20
 //   OSORA_MOCK_KILL=0:5         it kills itself (SIGKILL)
@@ -42,6 +43,7 @@ struct Fault {
 
 struct Script {
     double step_s = 0.01;
+    double own_s = 0;
     double load_s = 0;
     std::optional<Fault> fail, kill, hang, oom, garbage, slow;
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;

@@ -85,7 +85,8 @@ double Trainer::work_s(int step) const {
     auto const& slow = script_.slow;
     bool const held_up =
         slow && step >= slow->step && slow->is_at(place_.rank, place_.epoch, slow->step);
-    return script_.step_s + (held_up ? slow->value / 1000.0 : 0);
+    double const own_s = job_.config.run.job == "train" ? script_.own_s : 0;
+    return script_.step_s + own_s + (held_up ? slow->value / 1000.0 : 0);
 }
 
 Result<bool> Trainer::do_step(int step) {

@@ -95,7 +95,8 @@ ComparedSide side_of(std::vector<RunHistory> const& runs) {
     auto const& last = runs.back();
     side.straggler = straggler_of(last.steps, select_steps(last.steps).used);
     if (side.straggler) {
-        for (auto const& each : rank_work(last.arrivals)) {
+        // What is left of a run that was thinned stands near its faults.
+        for (auto const& each : last.kept ? last.kept->rank_work : rank_work(last.arrivals)) {
             if (each.rank == side.straggler->rank) side.slowest_rank = each;
         }
     }

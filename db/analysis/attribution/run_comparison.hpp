@@ -7,6 +7,8 @@
 #include "db/analysis/history.hpp"
 #include "protocol/straggler.hpp"
 
+#include <boost/describe/enum.hpp>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +35,7 @@ struct ComparedSide {
 };
 
 enum class SpeedVerdict { same, slower, faster, undecided, other_work };
+BOOST_DESCRIBE_ENUM(SpeedVerdict, same, slower, faster, undecided, other_work)
 
 struct RunComparison {
     ComparedSide a, b;

@@ -8,6 +8,8 @@
 
 #include "db/analysis/attribution/step_parts.hpp"
 
+#include <boost/describe/enum.hpp>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -38,6 +40,7 @@ enum class IntervalKind {
     within_run,  // blocks of steps: the spread inside the runs, not between runs
     over_runs    // at least kRunsForIntervals runs on both sides
 };
+BOOST_DESCRIBE_ENUM(IntervalKind, none, within_run, over_runs)
 constexpr int kRunsForIntervals = 3;
 constexpr int kBlockSteps = 20;
 /// A side with fewer steps that count is not compared.

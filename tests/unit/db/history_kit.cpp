@@ -106,11 +106,25 @@ StateDir::~StateDir() {
     std::filesystem::remove_all(path_);
 }
 
+std::string ask(std::filesystem::path const& database, std::string const& sql) {
+    SQLite::Database db(database.string(), SQLite::OPEN_READONLY, 5000);
+    SQLite::Statement row(db, sql);
+    std::string text;
+    while (row.executeStep()) {
+        for (int i = 0; i < row.getColumnCount(); ++i) {
+            text += (i > 0 ? "|" : "") + row.getColumn(i).getString();
+        }
+        text += "\n";
+    }
+    return text;
+}
+
 std::string dump(std::filesystem::path const& database) {
     SQLite::Database db(database.string(), SQLite::OPEN_READONLY, 5000);
     std::string text = query(db, "SELECT * FROM pragma_integrity_check");
     for (char const* table : {"run", "run_node", "run_rank", "event", "plan", "plan_bucket", "step",
-                              "measured", "measured_bucket", "node_health", "gpu_health"}) {
+                              "measured", "measured_bucket", "node_health", "gpu_health", "launch",
+                              "span", "run_window", "stale"}) {
         std::string const source = table == std::string("run")
                                        ? "run t JOIN run r USING(run_id)"
                                        : std::string(table) + " t JOIN run r USING(run_id)";
@@ -127,6 +141,22 @@ std::string dump(std::filesystem::path const& database) {
                   "SELECT r.uuid,m.name,x.sequence,x.epoch,x.step0,x.steps,x.node,x.first_rank,"
                   "x.ranks,hex(x.data) FROM rank_matrix x JOIN run r USING(run_id) JOIN metric m "
                   "USING(metric_id) ORDER BY 1,2,3");
+    text += query(db,
+                  "SELECT r.uuid,g.uuid,c.verdict,c.gap_s,a.part,a.good_s,a.run_s,a.gap_s FROM "
+                  "comparison c JOIN attribution a USING(run_id) JOIN run r USING(run_id) JOIN run "
+                  "g ON g.run_id=c.good_run_id ORDER BY 1,a.ordinal");
+    text += query(db,
+                  "SELECT s.name,r.uuid,p.ordinal,p.before_s,p.after_s,p.low_run,p.high_run FROM "
+                  "change_point p JOIN series s USING(series_id) JOIN run r USING(run_id) "
+                  "ORDER BY 1,2,3");
+    text += query(db, "SELECT s.name FROM stale_series JOIN series s USING(series_id) ORDER BY 1");
+    text += query(db,
+                  "SELECT i.id,i.kind,i.verdict,i.p,t.sequence,t.changed,t.status,t.value_s,"
+                  "t.run_name FROM investigation i LEFT JOIN trial t USING(investigation_id) "
+                  "ORDER BY 1,5");
+    text += query(db,
+                  "SELECT i.id,c.ordinal,c.item,c.good,c.bad,c.share,c.holds FROM investigation i "
+                  "JOIN culprit c USING(investigation_id) ORDER BY 1,2");
     text += query(db,
                   "SELECT r.uuid,s.name,s.work FROM run r JOIN series s USING(series_id) "
                   "ORDER BY 1");

@@ -23,6 +23,9 @@ private:
     std::filesystem::path path_;
 };
 
+/// What `sql` answers, a line a row, "|" between columns; read with plain SQLite.
+[[nodiscard]] std::string ask(std::filesystem::path const& database, std::string const& sql);
+
 /// Every row of a run, ordered, with uuids and names in place of ids; read with plain SQLite from
 /// outside the code under test.
 [[nodiscard]] std::string dump(std::filesystem::path const& database);

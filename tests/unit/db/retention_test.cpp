@@ -14,7 +14,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 
 namespace osora::db::test {
@@ -52,10 +54,74 @@ TEST(Thinning, KeepsEveryTenthAndWhatStandsNearEvents) {
     EXPECT_THAT(ranges_to_thin(700, {}), ElementsAre(StepRange{500, 700}));
 }
 
+/// A run whose ranks have told all of its steps, up to the fault and from the start of the second
+/// launch on.
+Records records_of_run() {
+    auto records = RunMaker(3).make(kShape);
+    auto const fault = std::ranges::find_if(records, [](auto const& record) {
+        return std::holds_alternative<protocol::RankFailed>(record.event);
+    });
+    int last = 0;
+    for (auto at = records.begin(); at != fault; ++at) {
+        auto const* chunk = std::get_if<protocol::MetricChunk>(&at->event);
+        if (chunk == nullptr) continue;
+        last = std::max(last, chunk->step0 + static_cast<int>(chunk->bucket.size()) - 1);
+    }
+    Records all(records.begin(), fault);
+    auto const add = [&](int epoch, int until) {
+        for (int step = 12; step + 12 <= until; step += 12) {
+            all.push_back({0, fault->wall_us, matrix_of(kShape, epoch, step / 12 % 2, step)});
+        }
+    };
+    add(0, last + 1);
+    all.insert(all.end(), fault, records.end() - 1);
+    add(1, kShape.steps);
+    all.push_back(records.back());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].sequence = i;
+    return all;
+}
+
+/// "step0 epoch, ..." of the matrices that stay, as the rule reads.
+std::set<std::pair<int, int>> matrices_that_stay(Records const& records) {
+    std::map<int, int> last_of_epoch;
+    std::set<int> near;
+    for (auto const& record : records) {
+        if (auto const* matrix = std::get_if<protocol::RankMatrix>(&record.event)) {
+            int& last = last_of_epoch[matrix->epoch];
+            last = std::max(last, matrix->step0 + matrix->steps - 1);
+        }
+    }
+    std::vector<int> notices;
+    for (auto const& record : records) {
+        if (auto const* failed = std::get_if<protocol::RankFailed>(&record.event)) {
+            near.insert(last_of_epoch.at(failed->epoch));
+        }
+        if (auto const* notice = std::get_if<protocol::RunNotice>(&record.event)) {
+            if (std::ranges::find(notices, notice->step) == notices.end()) {
+                notices.push_back(notice->step);
+            }
+        }
+    }
+    for (int const step : notices) {
+        if (near.size() < kMatrixWindowsMax) near.insert(step);
+    }
+    std::set<std::pair<int, int>> stay;
+    for (auto const& record : records) {
+        auto const* matrix = std::get_if<protocol::RankMatrix>(&record.event);
+        for (int i = 0; matrix != nullptr && i < matrix->steps; ++i) {
+            int const step = matrix->step0 + i;
+            bool kept = step < kMatrixKeepFirst;
+            for (int const each : near) kept = kept || std::abs(step - each) <= kMatrixWindow;
+            if (kept) stay.emplace(matrix->step0, matrix->epoch);
+        }
+    }
+    return stay;
+}
+
 class Retention : public testing::Test {
 protected:
     Retention() {
-        dir_ = write_run(state_.path(), "tiny-0001", journal_bytes(RunMaker(3).make(kShape)));
+        dir_ = write_run(state_.path(), "tiny-0001", journal_bytes(records_of_run()));
         store_ = std::move(*Store::open(history_file(state_.path())));
         ingest();
         rules_.now_us = 1'700'000'000'000'000 + 400 * kDayUs;
@@ -70,6 +136,15 @@ protected:
         auto const done = apply_retention(*store_, *plan, rules_);
         EXPECT_TRUE(done.has_value()) << done.error().message;
         return done.has_value() ? *done : -1;
+    }
+    std::set<std::pair<int, int>> matrices() {
+        std::set<std::pair<int, int>> found;
+        SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READONLY);
+        SQLite::Statement row(plain, "SELECT step0,epoch FROM rank_matrix");
+        while (row.executeStep()) {
+            found.emplace(row.getColumn(0).getInt(), row.getColumn(1).getInt());
+        }
+        return found;
     }
     std::string one(std::string const& sql) {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READONLY);
@@ -109,7 +184,7 @@ TEST_F(Retention, ReportsStayAndRowsGo) {
     EXPECT_GT(vacuum(), 0);
     EXPECT_EQ(rows - std::stoi(one("SELECT count(*) FROM step")), plan->runs[0].step_rows);
     EXPECT_GT(plan->runs[0].step_rows, 1000);
-    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(matrices(), matrices_that_stay(records_of_run()));
     EXPECT_EQ(one("SELECT count(*) FROM step_summary s LEFT JOIN step t USING(run_id,step) WHERE "
                   "t.step IS NULL"),
               "0");
@@ -123,12 +198,20 @@ TEST_F(Retention, ReportsStayAndRowsGo) {
 TEST_F(Retention, MatricesGoFirstAndTheReportStillStays) {
     auto const before = report();
     rules_.now_us = 1'700'000'000'000'000 + 20 * kDayUs;
+    auto const all = matrices().size();
+    auto const bytes = std::stoll(one("SELECT sum(length(data)) FROM rank_matrix"));
+    auto const due = plan_retention(*store_, rules_)->runs.at(0).matrix_bytes;
     vacuum();
-    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    auto const left = matrices_that_stay(records_of_run());
+    EXPECT_EQ(matrices(), left);
+    EXPECT_LT(left.size(), all / 2);
+    EXPECT_EQ(std::stoll(one("SELECT sum(length(data)) FROM rank_matrix")), bytes - due);
     EXPECT_EQ(one("SELECT count(*) FROM step"), "2000");
     EXPECT_EQ(report(), before);
+    EXPECT_THAT(plan_retention(*store_, rules_)->runs, IsEmpty());
     rules_.now_us += 400 * kDayUs;
     vacuum();
+    EXPECT_EQ(matrices(), left);
     EXPECT_LT(std::stoi(one("SELECT count(*) FROM step")), 1000);
     EXPECT_EQ(report(), before);
 }
@@ -147,14 +230,14 @@ TEST_F(Retention, NothingComesBack) {
     EXPECT_EQ(dump(history_file(state_.path())), left);
     fs::rename(dir_, state_.path() / "runs" / "moved");
     ingest();
-    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(matrices(), matrices_that_stay(records_of_run()));
     EXPECT_LT(std::stoi(one("SELECT count(*) FROM step")), 1000);
     EXPECT_EQ(report(), before);
 }
 
 TEST_F(Retention, ARunThatGoesOnIsWholeAgain) {
     vacuum();
-    auto records = RunMaker(3).make(kShape);
+    auto records = records_of_run();
     records.push_back({records.size(), records.back().wall_us + 1,
                        protocol::LaunchOrdered{2, 4, "127.0.0.1", 4000}});
     write_file_atomic(dir_ / "journal", journal_bytes(records)).value();
@@ -188,9 +271,24 @@ TEST_F(Retention, LeavesWhatIsLiveYoungOrUnended) {
 TEST_F(Retention, BoundsTheBytesOfMatrices) {
     rules_.now_us = 1'700'000'000'000'000 + kDayUs;
     rules_.matrix_bytes = 10;
+    auto const before = report();
     vacuum();
     EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
     EXPECT_EQ(one("SELECT count(*) FROM step"), "2000");
+    EXPECT_EQ(one("SELECT matrices FROM kept"), "2");
+    fs::rename(dir_, state_.path() / "runs" / "moved");
+    ingest();
+    EXPECT_EQ(one("SELECT count(*) FROM rank_matrix"), "0");
+    EXPECT_EQ(report(), before);
+}
+
+TEST(MatrixWindows, AreTheFirstStepsAndThoseNearEvents) {
+    EXPECT_THAT(matrix_windows({}), ElementsAre(StepRange{0, 100}));
+    std::vector<int> const events{400, 20, 120, 460};
+    EXPECT_THAT(matrix_windows(events), ElementsAre(StepRange{0, 171}, StepRange{350, 511}));
+    std::vector<int> many;
+    for (int i = 0; i < 500; ++i) many.push_back(10'000 * (i + 1));
+    EXPECT_EQ(matrix_windows(many).size(), 1u + kMatrixWindowsMax);
 }
 
 TEST_F(Retention, JournalsGoOnlyWhenAsked) {

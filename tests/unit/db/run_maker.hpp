@@ -48,6 +48,11 @@ private:
     std::int64_t wall_us_ = 1'700'000'000'000'000;
 };
 
+/// Twelve steps of a node's ranks, of which the last rank of all is slower.
+[[nodiscard]] protocol::RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0);
+/// The same steps as a controller writes them: merged over nodes, in records that end anywhere.
+[[nodiscard]] Records merged(Records const& records, RunShape const& shape, RunMaker& maker);
+
 /// The bytes of a journal with these records.
 [[nodiscard]] std::string journal_bytes(Records const& records);
 

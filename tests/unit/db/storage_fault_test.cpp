@@ -1,5 +1,6 @@
 // Whatever operation of the disk fails, and wherever the power goes: history.db opens, what was
 // said to be in it is, and the next ingestion makes it what it would have been.
+#include "base/files.hpp"
 #include "db/ingest.hpp"
 #include "protocol/measurement.hpp"
 #include "tests/unit/db/fault_disk.hpp"
@@ -29,6 +30,36 @@ Records records_of_run() {
                              .matrices = true});
 }
 
+/// A run of the same series that is faster, and is there from the start.
+std::string journal_of_good_run() {
+    auto records = RunMaker(8).make({.nodes = 2, .ranks_per_node = 2, .steps = 20});
+    std::get<protocol::RunSubmitted>(records.front().event).run_uuid = uuid_of(0);
+    std::get<protocol::RunSubmitted>(records.front().event).number = 0;
+    for (auto& record : records) {
+        auto* chunk = std::get_if<protocol::MetricChunk>(&record.event);
+        if (chunk == nullptr) continue;
+        for (auto& mean : chunk->columns["step_time_s"].mean) mean /= 2;
+    }
+    return journal_bytes(records);
+}
+
+/// The search that follows, before and behind its end.
+void write_bisect(StateDir const& state, bool ended) {
+    std::string const trials =
+        R"({"version":1,"question":{"atoms":["a","b"]},"trials":[{"flipped":"01","value_s":1}])";
+    std::string const end = R"(,"ended":{"verdict":"proved","culprits":[{"item":"b"}]})";
+    std::filesystem::create_directories(state.path() / "bisects");
+    write_file_atomic(state.path() / "bisects" / "4f2a19.json", trials + (ended ? end : "") + "}")
+        .value();
+}
+
+std::int64_t events_of(std::string_view journal) {
+    protocol::JournalReader reader;
+    auto const records = reader.feed(journal);
+    return std::ranges::count_if(
+        *records, [](auto const& record) { return !protocol::holds_measurement(record.event); });
+}
+
 StoreOptions options_of(Trial const& trial) {
     StoreOptions options;
     options.busy_wait = std::chrono::milliseconds(0);
@@ -56,16 +87,15 @@ std::int64_t events_in(std::filesystem::path const& file) {
 /// events were there when an ingestion last said that it was done.
 std::int64_t work(StateDir const& state, std::string const& journal, Trial const& trial) {
     std::int64_t acknowledged = 0;
+    auto const good = journal_of_good_run();
+    write_run(state.path(), "good", good);
     for (auto const part : {journal.size() / 2, journal.size()}) {
         write_run(state.path(), "run-0", journal.substr(0, part));
+        write_bisect(state, part == journal.size());
         auto const store = Store::open(history_file(state.path()), options_of(trial));
         if (store.has_error()) continue;
         if (ingest_all(**store, state.path(), {.piece_bytes = 6000}).has_error()) continue;
-        protocol::JournalReader reader;
-        auto const records = reader.feed(std::string_view(journal).substr(0, part));
-        acknowledged = std::ranges::count_if(*records, [](auto const& record) {
-            return !protocol::holds_measurement(record.event);
-        });
+        acknowledged = events_of(good) + events_of(std::string_view(journal).substr(0, part));
     }
     return acknowledged;
 }
@@ -102,6 +132,9 @@ TEST_P(StorageFaults, WhereverItFailsNothingIsLost) {
     auto const journal = journal_bytes(records_of_run());
     auto const [operations, expected] = without_fault(journal, GetParam());
     ASSERT_GT(operations, 50);
+    for (char const* made : {"loader", "slower", "proved", "start", "1 b"}) {
+        ASSERT_NE(expected.find(made), std::string::npos) << made;
+    }
     for (int k = OSORA_FIRST; k < operations; k += OSORA_STRIDE) {
         try_at(k, journal, GetParam(), expected);
         if (HasFatalFailure()) {

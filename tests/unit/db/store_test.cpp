@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <functional>
@@ -174,6 +175,32 @@ TEST_F(StoreTest, AReaderHoldsUpNoWriter) {
     EXPECT_EQ(reader.execAndGet("SELECT count(*) FROM run").getInt(), 2);
 }
 
+TEST_F(StoreTest, LeavesNoLargeWalToAProgramThatLooksOn) {
+    { ASSERT_TRUE(Store::open(file()).has_value()); }
+    SQLite::Database reader(file().string(), SQLite::OPEN_READONLY);
+    auto const rows = [&] { return reader.execAndGet("SELECT count(*) FROM run").getInt(); };
+    EXPECT_EQ(rows(), 0);
+    auto const write = [&](int number) {
+        write_run(state_.path(), "tiny-" + std::to_string(number),
+                  journal_bytes(RunMaker(3).make({.number = number, .steps = 40'000})));
+        auto const store = Store::open(file());
+        ASSERT_TRUE(ingest_all(**store, state_.path()).has_value());
+        EXPECT_GT(std::filesystem::file_size(file().string() + "-wal"), 4u << 20);
+    };
+    write(1);
+    EXPECT_EQ(std::filesystem::file_size(file().string() + "-wal"), 0u);
+    EXPECT_EQ(rows(), 1);
+    reader.exec("BEGIN");
+    EXPECT_EQ(rows(), 1);
+    auto const from = std::chrono::steady_clock::now();
+    write(2);
+    EXPECT_LT(std::chrono::steady_clock::now() - from, std::chrono::seconds(20));
+    EXPECT_GT(std::filesystem::file_size(file().string() + "-wal"), 0u);  // it is being read
+    EXPECT_EQ(rows(), 1);
+    reader.exec("COMMIT");
+    EXPECT_EQ(rows(), 2);
+}
+
 TEST_F(StoreTest, IsMadeOnceByManyProcessesAtOnce) {
     std::vector<pid_t> children;
     for (int i = 0; i < 8; ++i) {
@@ -193,7 +220,7 @@ TEST_F(StoreTest, AFullDiskIsSaidAndMadeUpForLater) {
     auto const run = write_run(state_.path(), "tiny-0001", bytes);
     pid_t const child = in_child([&] {
         signal(SIGXFSZ, SIG_IGN);
-        rlimit const limit{200'000, 200'000};
+        rlimit const limit{400'000, 400'000};
         setrlimit(RLIMIT_FSIZE, &limit);
         auto const store = Store::open(file());
         if (store.has_error()) return 1;

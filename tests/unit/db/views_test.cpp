@@ -36,18 +36,7 @@ protected:
         store_ = std::move(*Store::open(history_file(state_.path())));
         EXPECT_TRUE(ingest_all(*store_, state_.path()).has_value());
     }
-    std::string ask(std::string const& sql) {
-        SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READONLY);
-        SQLite::Statement row(plain, sql);
-        std::string text;
-        while (row.executeStep()) {
-            for (int i = 0; i < row.getColumnCount(); ++i) {
-                text += (i > 0 ? "|" : "") + row.getColumn(i).getString();
-            }
-            text += "\n";
-        }
-        return text;
-    }
+    std::string ask(std::string const& sql) { return test::ask(history_file(state_.path()), sql); }
     StateDir state_;
     std::unique_ptr<Store> store_;
 };
@@ -125,6 +114,11 @@ TEST_F(Views, AreMadeAnewByAMigration) {
     store_.reset();
     {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
+        for (char const* table :
+             {"attribution", "comparison", "change_point", "culprit", "trial", "investigation",
+              "investigation_file", "launch", "span", "run_window", "stale", "stale_series"}) {
+            plain.exec(std::string("DROP TABLE ") + table);
+        }
         plain.exec(
             "DROP VIEW v_step; CREATE VIEW v_gone AS SELECT 1;"
             "DROP INDEX run_submitted; DROP INDEX event_kind; DROP TABLE kept;"

@@ -1,0 +1,93 @@
+#include "cli/scaling_text.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace osora::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<ScalingTrial> trials_of(int nodes, double step_s) {
+    std::vector<ScalingTrial> trials;
+    for (int i = 0; i < 4; ++i) {
+        trials.push_back({.nodes = nodes,
+                          .step_s = step_s * (1 + 0.001 * i),
+                          .cost_gpu_s = 10.0 * nodes,
+                          .samples_per_step = 4.0 * nodes});
+    }
+    return trials;
+}
+
+/// Twice as slow on 16 nodes as on one.
+ScalingAnswer answer() {
+    ScalingAnswer answer{.series = "stage1", .rung = "rehearsal"};
+    std::vector<db::analysis::ScalingPoint> points;
+    for (int const nodes : {1, 4, 16}) {
+        double const step_s = nodes == 16 ? 2.0 : 1.0;
+        auto const trials = trials_of(nodes, step_s);
+        db::analysis::ScalingPoint point{
+            .nodes = nodes, .step_s = {}, .samples_per_step = 4.0 * nodes, .components_s = {}};
+        for (auto const& each : trials) point.step_s.push_back(each.step_s);
+        point.components_s = {{"compute", 0.9}, {"exposed communication", step_s - 0.9}};
+        points.push_back(point);
+        answer.trials.insert(answer.trials.end(), trials.begin(), trials.end());
+    }
+    answer.study = db::analysis::study_scaling(points).value();
+    answer.p = 1.0 / 70;
+    answer.log = "ab12cd";
+    return answer;
+}
+
+TEST(ScalingText, NamesKneeGrowthAndWhatAProbeSaw) {
+    auto told = answer();
+    told.notes = {"probe of 16 nodes, 2 h ago: uplink of leaf2: 4 pairs at once get 13 Mbit/s"};
+    auto const text = scaling_answer_text(told);
+    EXPECT_THAT(text,
+                HasSubstr("proved: the number of nodes: knee at 4 nodes, 50 % efficiency at 16"));
+    EXPECT_THAT(text, HasSubstr("100 % is exposed communication"));
+    EXPECT_THAT(text, HasSubstr("note: probe of 16 nodes, 2 h ago: uplink of leaf2"));
+    EXPECT_THAT(text, HasSubstr("12 trials; the same command shows this again"));
+    for (std::size_t begin = 0; begin < text.size();) {
+        auto const end = text.find('\n', begin);
+        EXPECT_LE(end - begin, 80u) << text;
+        begin = end + 1;
+    }
+}
+
+TEST(ScalingText, JsonHoldsEachTrial) {
+    auto const object = scaling_answer_json(answer());
+    EXPECT_EQ(object.at("verdict"), "proved");
+    ASSERT_EQ(object.at("trials").as_array().size(), 12u);
+    auto const& last = object.at("trials").at(11);
+    EXPECT_EQ(last.at("seq"), 12);
+    EXPECT_EQ(last.at("nodes"), 16);
+    EXPECT_EQ(last.at("rung"), "rehearsal");
+    EXPECT_NEAR(last.at("value_s").to_number<double>(), 2.006, 1e-9);
+}
+
+TEST(ScalingText, OneSizeIsNoAnswer) {
+    ScalingAnswer const stopped{.series = "stage1", .rung = "run", .stopped = true};
+    EXPECT_THAT(scaling_answer_text(stopped), HasSubstr("fewer than two sizes were measured"));
+    EXPECT_FALSE(is_proved(stopped));
+    EXPECT_EQ(scaling_answer_json(stopped).at("verdict"), "not_reproducible");
+}
+
+TEST(ScalingText, CostSaysWhenTheBudgetIsTooSmall) {
+    ScalingCost cost{.series = "stage1", .rung = "run", .steps = 25};
+    cost.sizes = {{.nodes = 1, .trials = 4, .gpu_s = 7200},
+                  {.nodes = 2, .trials = 4, .gpu_s = 14400}};
+    cost.wall_s = 600;
+    cost.budget_gpu_s = 8 * 3600;
+    auto const text = scaling_cost_text(cost);
+    EXPECT_THAT(text, HasSubstr("8 trials, each a run of 25 steps: 10 min"));
+    EXPECT_THAT(text, HasSubstr("6 GPU-h of 8"));
+    EXPECT_THAT(text, Not(HasSubstr("more than")));
+    cost.budget_gpu_s = 3600;
+    EXPECT_THAT(scaling_cost_text(cost), HasSubstr("6 GPU-h of 1; more than the"));
+}
+
+}  // namespace
+}  // namespace osora::cli

@@ -1,0 +1,123 @@
+// What follows from several runs follows them: after a resumed run, a run that was replaced, and
+// whichever call read the journals, it is what a fresh history has.
+#include "db/ingest.hpp"
+#include "tests/unit/db/history_kit.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::db::test {
+namespace {
+
+class DerivedRows : public testing::Test {
+protected:
+    DerivedRows() { store_ = std::move(*Store::open(file())); }
+    std::filesystem::path file() { return history_file(state_.path()); }
+    std::string ask(std::string const& sql) { return test::ask(file(), sql); }
+
+    /// Steps of a bit more than `step_s`.
+    static Records run(int number, double step_s) {
+        auto records = RunMaker(static_cast<std::uint64_t>(number))
+                           .make({.number = number, .steps = 40, .matrices = true});
+        for (auto& record : records) {
+            auto* chunk = std::get_if<protocol::MetricChunk>(&record.event);
+            if (chunk == nullptr) continue;
+            for (auto& mean : chunk->columns["step_time_s"].mean) mean = step_s + 0.01 * mean;
+        }
+        return records;
+    }
+    std::filesystem::path write(int number, Records const& records) {
+        return write_run(state_.path(), "tiny-" + std::to_string(number), journal_bytes(records));
+    }
+    void ingest() {
+        auto const done = ingest_all(*store_, state_.path());
+        ASSERT_TRUE(done.has_value()) << done.error().message;
+    }
+    /// Not the journals' place, which differs.
+    std::string fresh() {
+        StateDir other;
+        std::filesystem::copy(state_.path() / "runs", other.path() / "runs",
+                              std::filesystem::copy_options::recursive);
+        auto const store = Store::open(history_file(other.path()));
+        EXPECT_TRUE(ingest_all(**store, other.path()).has_value());
+        return test::ask(history_file(other.path()), kAll);
+    }
+    static constexpr char const* kAll =
+        "SELECT 'a',run,good_run,part,gap_s,good_s FROM v_attribution UNION ALL SELECT "
+        "'c',run,run_before,method,ratio,before_s FROM v_change_point UNION ALL SELECT "
+        "'s',run,epoch,name,from_us,to_us FROM v_span UNION ALL SELECT "
+        "'w',run,first_step,last_step,step_s,samples_per_s FROM v_window ORDER BY 1,2,3,4,5";
+    static constexpr char const* kPairs =
+        "SELECT DISTINCT run,good_run FROM v_attribution ORDER BY 1,2";
+
+    StateDir state_;
+    std::unique_ptr<Store> store_;
+};
+
+TEST_F(DerivedRows, ARunThatGoesOnIsComparedWhenItEndsAgain) {
+    write(1, run(1, 0.5));
+    auto records = run(2, 0.8);
+    write(2, records);
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n");
+    auto const add = [&](protocol::RunEvent event) {
+        records.push_back({records.size(), records.back().wall_us + 1000, std::move(event)});
+    };
+    add(protocol::LaunchOrdered{1, 1, "127.0.0.1", 4000});
+    write(2, records);
+    ingest();
+    EXPECT_EQ(ask(kPairs), "");
+    EXPECT_EQ(ask(kAll), fresh());
+    add(protocol::RunEnded{protocol::Verdict::ok, 0, ""});
+    write(2, records);
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n");
+    EXPECT_EQ(ask(kAll), fresh());
+}
+
+TEST_F(DerivedRows, AnotherGoodRunIsAnotherComparison) {
+    write(1, run(1, 0.5));
+    write(2, run(2, 0.55));
+    write(3, run(3, 0.8));
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n3|2\n");
+    auto const before = ask("SELECT gap_s FROM v_attribution WHERE run=2");
+    // Run 2 is read anew, with other steps.
+    auto other = run(2, 0.7);
+    other[1].wall_us += 1;
+    write(2, other);
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n3|2\n");
+    EXPECT_NE(ask("SELECT gap_s FROM v_attribution WHERE run=2"), before);
+    EXPECT_EQ(ask(kAll), fresh());
+    write(2, run(2, 0.9));
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n3|1\n");
+    EXPECT_EQ(ask(kAll), fresh());
+}
+
+TEST_F(DerivedRows, AreLeftToTheNextCommandByTheController) {
+    auto const one = write(1, run(1, 0.5));
+    auto const two = write(2, run(2, 0.8));
+    ASSERT_TRUE(ingest_run(*store_, one).has_value());
+    ASSERT_TRUE(ingest_run(*store_, two).has_value());
+    EXPECT_EQ(ask("SELECT count(*) FROM v_window"), "2\n");
+    EXPECT_EQ(ask("SELECT count(*) FROM stale_series"), "1\n");
+    EXPECT_EQ(ask(kPairs), "");
+    ingest();
+    EXPECT_EQ(ask(kPairs), "2|1\n");
+    EXPECT_EQ(ask(kAll), fresh());
+    EXPECT_EQ(ask("SELECT count(*) FROM stale_series"), "0\n");
+}
+
+TEST_F(DerivedRows, ARunThatHasNotEndedIsNoGroundForThem) {
+    write(1, run(1, 0.5));
+    auto live = run(2, 0.8);
+    live.pop_back();
+    write(2, live);
+    ingest();
+    EXPECT_EQ(ask(kPairs), "");
+    EXPECT_EQ(ask("SELECT run FROM v_window ORDER BY 1"), "1\n2\n");
+}
+
+}  // namespace
+}  // namespace osora::db::test
