@@ -50,7 +50,7 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
     options.trials_max = trials.value_or(options.trials_max);
     constexpr double kSecondsPerHour = 3600;
     options.budget_gpu_s = config.bisect.budget_gpu_h * kSecondsPerHour;
-    constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
+    constexpr double kBudgetMin_h = 1e-5, kBudgetMax_h = 1e6;
     OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
     if (budget) options.budget_gpu_s = *budget * kSecondsPerHour;
     return options;
@@ -63,7 +63,12 @@ void estimate(Bisection& bisection) {
     int const commits = plan.tries_commits() ? plan.commits.path->steps() : 0;
     if (commits > 1) plan.expected_commits = expected_commit_trials(commits, bisection.options);
     plan.expected = expected_trials(plan.atoms.atoms, bisection.options);
-    if (plan.only_commits() && commits > 1) plan.expected = plan.expected_commits;
+    if (plan.only_commits() && commits > 1) {
+        plan.expected = plan.expected_commits;
+    } else {  // the ends of the path are known by then
+        plan.expected_commits =
+            std::max(0, plan.expected_commits - 2 * bisection.options.baseline_trials);
+    }
     plan.nodes = run.nodes;
     plan.ranks = run.ranks;
     plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");
@@ -164,8 +169,11 @@ protocol::json::object plan_json(BisectPlan const& plan) {
 
 int run(Context const& context, Arguments const& arguments) {
     if (arguments.value("--scaling")) {
-        if (!arguments.value("GOOD")) return bisect_scaling(context, arguments);
-        return fail(kExitUsage, "name runs, or a series with --scaling");
+        if (arguments.value("GOOD")) {
+            return fail(kExitUsage, "name runs, or a series with --scaling");
+        }
+        if (!arguments.has("--set")) return bisect_scaling(context, arguments);
+        return fail(kExitUsage, "--set bisect.build is for two runs, not for --scaling");
     }
     if (!arguments.value("GOOD")) {
         return fail(kExitUsage, "name two runs, or the slow one, or a series with --scaling");
@@ -253,8 +261,7 @@ CommandSpec bisect_command() {
                     {.name = "--anew", .value = "", .help = "Measure again what is known."},
                     {.name = "--set",
                      .value = "bisect.build=VALUE",
-                     .help = "How to build a commit, when the runs do not say: [\"make\"].",
-                     .repeated = true},
+                     .help = "How to build a commit, when the runs do not say: [\"make\"]."},
                     json_option("Print one JSON object at the end; progress goes to stderr.")},
         .run = run};
 }

@@ -117,6 +117,7 @@ json::object bisect_json(BisectPlan const& plan, BisectAnswer const& answer) {
                        {"cost_gpu_s", protocol::to_json(answer.cost_gpu_s())},
                        {"log", answer.log()}};
     if (!plan.tries_commits()) return shown;
+    shown["expected_commit_trials"] = plan.expected_commits;
     shown["commit_path"] = commit_path_json(plan);
     shown["commit_log"] = answer.commits_log;
     return shown;

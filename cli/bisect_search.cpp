@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace osora::cli {
@@ -19,6 +21,12 @@ struct Searched {
     std::string log_id;
     bool interrupted = false, too_low = false;
     std::string failure;
+};
+
+/// The search among the items: what it has spent, and what it has measured. None: there was none.
+struct Before {
+    BisectResult const* result = nullptr;
+    std::vector<db::InvestigatedTrial> const* trials = nullptr;
 };
 
 class Searches {
@@ -68,14 +76,19 @@ private:
             return outcome;
         }
         answer.items_log = first.log_id;
+        auto const trials = std::move(first.trials);
         outcome.interrupted = first.interrupted;
         outcome.failure = std::move(first.failure);
         answer.items = std::move(first.result);
         if (outcome.interrupted || !has_commits_to_tell(answer)) return outcome;
+        if (is_spent(*answer.items)) {
+            answer.items->reasons.push_back("no trial is left to tell the commits apart");
+            return outcome;
+        }
         auto const around = surroundings_of_commits(plan_, answer);
         fmt::print(bisection_.progress, "\nthe commits have a part in it; which of the {}:\n",
                    plan_.commits.path->steps());
-        OSORA_TRY(auto second, among_commits(rung, around, &*answer.items));
+        OSORA_TRY(auto second, among_commits(rung, around, Before{&*answer.items, &trials}));
         take_commits(std::move(second), outcome);
         return outcome;
     }
@@ -104,6 +117,12 @@ private:
                });
     }
 
+    [[nodiscard]] bool is_spent(BisectResult const& result) const {
+        auto const& options = bisection_.options;
+        return std::ssize(result.trials) >= options.trials_max ||
+               result.cost_gpu_s >= options.budget_gpu_s;
+    }
+
     Result<Searched> among_items(std::string const& rung) {
         auto const question = question_of(rung, item_names());
         TrialKind kind{
@@ -125,19 +144,36 @@ private:
                       });
     }
 
-    /// `around`: the other atoms. `before`: what the budget was spent on already.
+    /// Trials of both ends of the path that the search before has run. They have picked the commits
+    /// as a culprit: as in a proof they count only where that cannot have made them.
+    [[nodiscard]] std::map<std::string, std::vector<db::InvestigatedTrial>> measured_ends(
+        std::vector<bool> around, Before const& before) const {
+        constexpr double kReuseFrom = 10;  // sigma
+        std::map<std::string, std::vector<db::InvestigatedTrial>> measured;
+        if (before.result == nullptr || !(before.result->d >= kReuseFrom)) return measured;
+        auto const steps = static_cast<std::size_t>(plan_.commits.path->steps());
+        for (bool const is_bad : {false, true}) {
+            around[static_cast<std::size_t>(plan_.atoms.commit_atom)] = is_bad;
+            auto& end = measured[std::string(steps, is_bad ? '1' : '0')];
+            std::ranges::copy_if(*before.trials, std::back_inserter(end), [&](auto const& each) {
+                return each.flipped == bits_of(around) && each.failure.empty();
+            });
+        }
+        return measured;
+    }
+
+    /// `around`: the other atoms.
     Result<Searched> among_commits(std::string const& rung, std::vector<bool> const& around,
-                                   BisectResult const* before = nullptr) {
+                                   Before const& before = {}) {
         auto options = bisection_.options;
-        if (before != nullptr) {
-            options.trials_max -= static_cast<int>(before->trials.size());
-            options.trials_max = std::max(options.trials_max, 1);
-            options.budget_gpu_s = std::max(0.0, options.budget_gpu_s - before->cost_gpu_s);
+        if (before.result != nullptr) {
+            options.trials_max -= static_cast<int>(before.result->trials.size());
+            options.budget_gpu_s -= before.result->cost_gpu_s;
         }
         auto const question = question_of(rung, commit_names(around));
         TrialKind kind{
             .rung = rung,
-            .may_be_too_low = before == nullptr && is_low(rung),
+            .may_be_too_low = before.result == nullptr && is_low(rung),
             .choice =
                 [this, around](std::vector<bool> const& flipped) {
                     auto choice = choice_of(plan_.atoms, around);
@@ -152,6 +188,7 @@ private:
                     return names;
                 },
             .line = [this](TrialRecord const& record) { return commit_trial_line(plan_, record); },
+            .measured = measured_ends(around, before),
             .is_path = true};
         return search(
             question, std::move(kind), [&](Measure const& measure, OnDecided const& decided) {

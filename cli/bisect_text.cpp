@@ -177,7 +177,14 @@ double BisectAnswer::cost_gpu_s() const {
 }
 
 std::size_t BisectAnswer::trials() const {
-    return (items ? items->trials.size() : 0) + (commits ? commits->trials.size() : 0);
+    std::size_t count = 0;
+    for (auto const* each : {&items, &commits}) {
+        if (!*each) continue;
+        count += static_cast<std::size_t>(std::ranges::count_if(
+            (*each)->trials,
+            [](TrialRecord const& record) { return record.outcome.rung != kFromHistory; }));
+    }
+    return count;
 }
 
 std::string bisect_plan_text(BisectPlan const& plan) {

@@ -34,6 +34,9 @@ struct BisectPlan {
     [[nodiscard]] bool only_commits() const { return tries_commits() && atoms.atoms.size() == 1; }
 };
 
+/// Rung of a trial that an earlier search has run; it costs nothing.
+inline constexpr char const* kFromHistory = "history";
+
 /// What a search has found: among the items, with all commits as one of them, and then among the
 /// commits. One of the two may be missing.
 struct BisectAnswer {
@@ -47,7 +50,7 @@ struct BisectAnswer {
     }
     [[nodiscard]] std::string const& log() const { return items ? items_log : commits_log; }
     [[nodiscard]] double cost_gpu_s() const;
-    [[nodiscard]] std::size_t trials() const;
+    [[nodiscard]] std::size_t trials() const;  // without those from history
 };
 
 [[nodiscard]] std::string bisect_plan_text(BisectPlan const& plan);

@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/robust.hpp"
 #include "cli/bisect_atoms.hpp"
+#include "cli/terminal.hpp"
 #include "cli/trial_run.hpp"
 #include "plan/config/template.hpp"
 
@@ -17,17 +18,16 @@ using namespace db::analysis;
 
 namespace {
 
-/// "0110" for {false, true, true, false}.
+/// A rung whose trials show less of the gap than this is too low.
+constexpr double kReproduced = 0.8;
+
+}  // namespace
+
 std::string bits_of(std::vector<bool> const& flipped) {
     std::string bits;
     for (bool const bit : flipped) bits += bit ? '1' : '0';
     return bits;
 }
-
-/// A rung whose trials show less of the gap than this is too low.
-constexpr double kReproduced = 0.8;
-
-}  // namespace
 
 Trials::Trials(Context const& context, Bisection const& bisection, CommitRunner& commits,
                TrialLog log, TrialKind kind)
@@ -45,6 +45,14 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         if (known_[index].flipped == bits) return outcome_of(known_[index]);
         return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
     }
+    if (auto const* before = measured_before(bits); before != nullptr) {
+        db::InvestigatedTrial again = *before;
+        again.flipped = bits;
+        again.changed = kind_.changed(trial.flipped);
+        again.cost_gpu_s = 0;
+        OSORA_TRY_VOID(log_.add(again));
+        return outcome_of(again);
+    }
     if (is_too_low()) return Error{Errc::not_found, "this rung does not show the gap"};
     auto done = run(trial);
     if (done.has_error()) {
@@ -56,6 +64,15 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
     if (interrupted_) return Error{Errc::cancelled, "stopped"};
     OSORA_TRY_VOID(log_.add(*done));
     return outcome_of(*done);
+}
+
+/// The next of them that this search has not taken, in this call or an earlier one.
+db::InvestigatedTrial const* Trials::measured_before(std::string const& bits) const {
+    auto const found = kind_.measured.find(bits);
+    if (found == kind_.measured.end()) return nullptr;
+    auto const taken = static_cast<std::size_t>(
+        std::ranges::count(log_.trials(), bits, &db::InvestigatedTrial::flipped));
+    return taken < found->second.size() ? &found->second[taken] : nullptr;
 }
 
 void Trials::note(TrialRecord const& record) {
@@ -91,7 +108,8 @@ bool Trials::is_too_low() {
 TrialOutcome Trials::outcome_of(db::InvestigatedTrial const& trial) const {
     TrialStatus status = TrialStatus::aborted;
     boost::describe::enum_from_string(trial.status.c_str(), status);
-    return {status, trial.value_s, trial.cost_gpu_s, kind_.rung};
+    bool const is_known = status == TrialStatus::measured && trial.cost_gpu_s == 0;
+    return {status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : kind_.rung};
 }
 
 Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
@@ -102,6 +120,9 @@ Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
     if (choice.state >= 0) {
         OSORA_TRY(auto why, commits_.place(choice.state, *start));
         if (!why.empty()) return refused(std::move(why));
+        if (auto const note = commits_.take_note(); !note.empty()) {
+            fmt::print(bisection_.progress, "      {}\n", printable(note));
+        }
     }
     return this->start(std::move(*start));
 }

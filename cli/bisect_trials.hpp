@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,8 +37,13 @@ struct TrialKind {
     std::function<TrialChoice(std::vector<bool> const&)> choice;
     std::function<std::vector<std::string>(std::vector<bool> const&)> changed;  // names of items
     std::function<std::string(db::analysis::TrialRecord const&)> line;
+    /// Measured by the search before, by what is flipped in this one: not measured again.
+    std::map<std::string, std::vector<db::InvestigatedTrial>> measured = {};
     bool is_path = false;  // commits one after the other, not items
 };
+
+/// "0110" for {false, true, true, false}.
+[[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
 
 /// Runs the trials of one search, and keeps what they measured.
 class Trials {
@@ -66,6 +72,7 @@ private:
     [[nodiscard]] double reproduced() const;
     [[nodiscard]] db::analysis::TrialOutcome outcome_of(db::InvestigatedTrial const& trial) const;
     [[nodiscard]] Result<db::InvestigatedTrial> run(db::analysis::Trial const& trial);
+    [[nodiscard]] db::InvestigatedTrial const* measured_before(std::string const& bits) const;
     [[nodiscard]] db::InvestigatedTrial start(TrialStart start);
     [[nodiscard]] db::InvestigatedTrial refused(std::string why);
     [[nodiscard]] Result<std::filesystem::path> write_run_file(plan::RunConfig const& config) const;

@@ -66,19 +66,24 @@ std::string moved_path_list(std::string const& list, CodePlace const& place) {
     return moved;
 }
 
-bool move_to_tree(CodePlace const& place, plan::RunConfig& config, Environment& environment) {
-    bool is_moved = inside(place.base_dir, place).has_value();
+Moved move_to_tree(CodePlace const& place, plan::RunConfig& config, Environment& environment) {
+    Moved moved{.is_in_repository = inside(place.base_dir, place).has_value(), .left = {}};
     for (auto& word : config.worker.command) {
-        auto moved = moved_argument(word, place);
-        is_moved = is_moved || moved.find(place.tree.string()) != std::string::npos;
-        word = std::move(moved);
+        auto now = moved_argument(word, place);
+        bool const is_in_tree = now.find(place.tree.string()) != std::string::npos;
+        moved.is_in_repository = moved.is_in_repository || is_in_tree;
+        auto const path = now.substr(now.find('/') == std::string::npos ? 0 : now.find('/'));
+        bool const is_left =
+            path.starts_with('/') && !is_in_tree && inside(path, place) && place.exists(path);
+        if (is_left) moved.left.push_back(path);
+        word = std::move(now);
     }
     for (auto& [name, value] : config.worker.env) value = moved_path_list(value, place);
     constexpr std::string_view kPythonPath = "PYTHONPATH";
-    if (!has_variable(environment, kPythonPath)) return is_moved;
+    if (!has_variable(environment, kPythonPath)) return moved;
     auto const list = variable_or(environment, kPythonPath, "");
     set_variable(environment, kPythonPath, moved_path_list(list, place));
-    return is_moved;
+    return moved;
 }
 
 }  // namespace osora::cli

@@ -35,9 +35,14 @@ struct CodePlace {
 /// "/repo/src:/opt/lib" -> "/tree/src:/opt/lib".
 [[nodiscard]] std::string moved_path_list(std::string const& list, CodePlace const& place);
 
-/// worker.command, worker.env and PYTHONPATH. False: neither the command nor base_dir is in the
-/// repository, so that the program would not come from the worktree.
-[[nodiscard]] bool move_to_tree(CodePlace const& place, plan::RunConfig& config,
-                                Environment& environment);
+struct Moved {
+    /// False: neither the command nor base_dir is in the repository, so that the program would not
+    /// come from the worktree.
+    bool is_in_repository = false;
+    std::vector<std::string> left;  // words that name files of the repository which no build makes
+};
+/// worker.command, worker.env and PYTHONPATH.
+[[nodiscard]] Moved move_to_tree(CodePlace const& place, plan::RunConfig& config,
+                                 Environment& environment);
 
 }  // namespace osora::cli

@@ -3,6 +3,7 @@
 #include "cli/code_place.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <system_error>
 
@@ -76,7 +77,7 @@ Result<fs::path> CommitRunner::end_of_path(int state) {
                              built.log.string())};
 }
 
-Result<void> CommitRunner::place_program(fs::path const& tree, TrialStart& start) const {
+Result<void> CommitRunner::place_program(fs::path const& tree, TrialStart& start) {
     CodePlace const place{.roots = range_.roots,
                           .base_dir = start.base_dir,
                           .tree = tree,
@@ -87,13 +88,18 @@ Result<void> CommitRunner::place_program(fs::path const& tree, TrialStart& start
                               },
                           .exists = is_there,
                           .real = without_links};
-    if (!move_to_tree(place, start.config, start.environment)) {
+    auto moved = move_to_tree(place, start.config, start.environment);
+    if (!moved.is_in_repository) {
         return Error{Errc::invalid_input,
                      fmt::format("neither {} nor the command is in {}: trials would not run its "
                                  "commits",
                                  start.base_dir.string(), range_.path->repository.string())};
     }
     start.base_dir = moved_folder(place);
+    if (moved.left != left_ && !moved.left.empty()) {
+        note_ = fmt::format("the same for all commits: {}", fmt::join(moved.left, ", "));
+    }
+    left_ = std::move(moved.left);
     return boost::system::in_place_value;
 }
 

@@ -9,6 +9,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace osora::cli {
 
@@ -23,20 +25,24 @@ public:
     /// does not build.
     [[nodiscard]] Result<std::string> place(int state, TrialStart& start);
 
+    /// For people, once: what of the command is the same for all commits; "": nothing new.
+    [[nodiscard]] std::string take_note() { return std::exchange(note_, ""); }
+
 private:
     [[nodiscard]] Result<void> open();
     [[nodiscard]] Result<std::filesystem::path> end_of_path(int state);
     [[nodiscard]] CommitInfo const& commit(int state) const {
         return range_.path->states[static_cast<std::size_t>(state)];
     }
-    [[nodiscard]] Result<void> place_program(std::filesystem::path const& tree,
-                                             TrialStart& start) const;
+    [[nodiscard]] Result<void> place_program(std::filesystem::path const& tree, TrialStart& start);
 
     CommitRange const& range_;
     std::filesystem::path state_;
     WorktreeOptions options_;
     std::optional<Worktrees> worktrees_;
     std::filesystem::path good_tree_, bad_tree_;
+    std::vector<std::string> left_;
+    std::string note_;
 };
 
 }  // namespace osora::cli

@@ -24,7 +24,7 @@ int count_of(ShownCulprit const& culprit) {
     return culprit.last_step - culprit.first_step;
 }
 
-/// Whether the commits of `culprit` were told from each other as far as they build.
+/// Whether the commits were told from each other, as far as they build.
 bool is_told(BisectAnswer const& answer) {
     return answer.commits && !answer.commits->culprits.empty();
 }
@@ -65,14 +65,15 @@ std::vector<std::string> commits_details(BisectPlan const& plan, BisectAnswer co
                                          ShownCulprit const& culprit) {
     std::vector<std::string> lines;
     int const count = count_of(culprit);
-    for (int step = culprit.first_step; count > 1 && step < culprit.last_step; ++step) {
+    bool const is_listed = count > 1 && is_told(answer);
+    for (int step = culprit.first_step; is_listed && step < culprit.last_step; ++step) {
         if (step - culprit.first_step == kListedMax) {
             lines.push_back(fmt::format("and {} more", culprit.last_step - step));
             break;
         }
         // Between two states that run, those that were not told apart do not.
         int const at = path_of(plan).is_undone(step) ? step : step + 1;
-        bool const fails = is_told(answer) && at > culprit.first_step && at < culprit.last_step;
+        bool const fails = at > culprit.first_step && at < culprit.last_step;
         lines.push_back(commit_name(path_of(plan).commit(step)) +
                         (fails ? ": does not build or start" : ""));
     }

@@ -47,8 +47,9 @@ HistorySigma sigma_of_like_runs(std::vector<db::analysis::SeriesRun> const& seri
             changes.push_back(std::abs(step_s[i] - step_s[i - 1]));
         }
         double const between = kMadToSigma * median(std::move(changes)) / std::sqrt(2.0);
-        return {std::hypot(between, error_within(*good.measured, steps)),
-                static_cast<int>(step_s.size())};
+        double const sigma_s = std::hypot(between, error_within(*good.measured, steps));
+        if (sigma_s > 0) return {sigma_s, static_cast<int>(step_s.size())};
+        return {};  // times that were typed in, not measured
     }
     return {};
 }

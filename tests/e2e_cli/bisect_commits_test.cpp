@@ -33,9 +33,10 @@ protected:
         write_code(".gitignore", "pace\n");
         write_code("run.sh",
                    "s=0\nwhile [ $s -lt 20 ]; do\n"
-                   "  echo step=$s time_s=$(cat pace) >&$OSORA_STEP_FD\n  s=$((s+1))\ndone\n");
+                   "  echo step=$s time_s=$(cat pace)${EXTRA:-0} >&$OSORA_STEP_FD\n"
+                   "  s=$((s+1))\ndone\n");
         for (int i = 0; i < kCommits; ++i) {
-            write_code("source", i < kCulprit ? "0.010" : "0.030");
+            write_code("source", pace(i));
             write_code("build.sh", i == kBroken ? "echo no rule; exit 3\n" : "cp source pace\n");
             write_code("log", fmt::format("change {}\n", i));
             git({"add", "--all"});
@@ -61,11 +62,15 @@ protected:
         return ended.out.substr(0, ended.out.find('\n'));
     }
 
+    /// Of the steps of a commit, but for the last digit.
+    static std::string pace(int index) { return index < kCulprit ? "0.01" : "0.03"; }
+
     /// Runs what commit `index` is, as its author would.
-    void run_commit(int index) {
+    void run_commit(int index, std::string const& extra = "0") {
         git({"checkout", "--quiet", hashes_[static_cast<std::size_t>(index)]});
-        write_code("pace", index < kCulprit ? "0.010" : "0.030");
-        auto const ended = osora({"submit", "my code/run.toml"});
+        write_code("pace", pace(index));
+        auto const ended = osora(
+            {"submit", "my code/run.toml", "--set", fmt::format("worker.env.EXTRA=\"{}\"", extra)});
         EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     }
 
@@ -111,6 +116,20 @@ TEST_F(BisectCommits, NamesTheCommitAndGoesOnAfterAKill) {
     EXPECT_LE(culprit.at("p").to_number<double>(), 0.05);
     EXPECT_EQ(git({"status", "--porcelain"}), "") << "the user's own folder is left alone";
     EXPECT_EQ(git({"rev-parse", "HEAD"}), hashes_.back());
+}
+
+TEST_F(BisectCommits, FindsTheCommitBesideAnotherCause) {
+    run_commit(kBroken + 1);
+    run_commit(kCulprit + 1, "9");
+    auto const ended = osora({"bisect", "1", "2"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out,
+                HasSubstr(fmt::format("\nproved: commit {} \"change 6\"", short_hash(kCulprit))));
+    EXPECT_THAT(ended.out, HasSubstr("  31 %  worker.env.EXTRA = 9\n"));
+    auto const runs = osora({"history", "--format", "csv"}).out;
+    EXPECT_EQ(osora({"bisect", "1", "2"}).code, 0);
+    EXPECT_EQ(osora({"history", "--format", "csv"}).out, runs) << "played back";
+    EXPECT_THAT(ended.out, HasSubstr(fmt::format("revert {}\n", short_hash(kCulprit))));
 }
 
 TEST_F(BisectCommits, SaysWhyCommitsAreNotTried) {

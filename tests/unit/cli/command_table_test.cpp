@@ -116,6 +116,21 @@ TEST(Arguments, NumbersAreChecked) {
     }
 }
 
+TEST(Arguments, NumbersNeedNotBeWhole) {
+    Arguments arguments;
+    EXPECT_FALSE(arguments.real("--hours", 0, 3)->has_value());
+    for (auto const& [text, value] :
+         {std::pair("0.25", 0.25), std::pair("3", 3.0), std::pair("1e-2", 0.01)}) {
+        arguments.values["--hours"] = {text};
+        EXPECT_EQ(**arguments.real("--hours", 0, 3), value);
+    }
+    for (char const* bad : {"3.1", "-1", "2x", "", "nan", "inf", "1,5", "0x1"}) {
+        arguments.values["--hours"] = {bad};
+        EXPECT_EQ(arguments.real("--hours", 0, 3).error().message,
+                  std::string("--hours ") + bad + ": must be a number between 0 and 3");
+    }
+}
+
 TEST(ManPage, EscapesAndHasEveryCommand) {
     auto const table = command_table();
     std::string const page = man_page(table);

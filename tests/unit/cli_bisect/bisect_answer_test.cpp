@@ -178,6 +178,7 @@ TEST(HistorySigma, IsThatOfLikeRunsAlsoAcrossAChange) {
     EXPECT_EQ(sigma.runs, 60);
     EXPECT_NEAR(sigma.sigma_s, 1, 0.35);
     EXPECT_EQ(sigma_of_like_runs(series(7, 1, 0), runs[2].summary, 20).runs, 0) << "too few";
+    EXPECT_EQ(sigma_of_like_runs(series(20, 0, 0), runs[2].summary, 20).runs, 0) << "no spread";
     auto other = runs;
     for (auto& each : other) each.summary.run.fingerprint[0] = 6;
     EXPECT_EQ(sigma_of_like_runs(other, runs[2].summary, 20).runs, 0) << "other run files";

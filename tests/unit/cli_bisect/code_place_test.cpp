@@ -26,10 +26,9 @@ CodePlace place() {
                 },
             .exists =
                 [](fs::path const& path) {
-                    static std::set<fs::path> const there{"/repo/jobs/../data/clips.csv",
-                                                          "/repo/jobs/out/x",
-                                                          "/repo/jobs/cfg/a.yaml"};
-                    return there.contains(path);
+                    static std::set<fs::path> const there{
+                        "/repo/data/clips.csv", "/repo/jobs/out/x", "/repo/jobs/cfg/a.yaml"};
+                    return there.contains(path.lexically_normal());
                 },
             .real =
                 [](fs::path const& path) {
@@ -78,15 +77,24 @@ TEST(CodePlace, WhatDoesNotNameTheRepositoryIsSaid) {
     config.worker.command = {"python", "-m", "train"};
     config.worker.env = {{"LIBS", "/repo/code"}};
     Environment environment{"PYTHONPATH=/repo/code"};
-    EXPECT_TRUE(move_to_tree(place(), config, environment)) << "its folder is in the repository";
+    EXPECT_TRUE(move_to_tree(place(), config, environment).is_in_repository) << "its folder is";
     EXPECT_THAT(config.worker.command, ElementsAre("python", "-m", "train"));
     EXPECT_EQ(config.worker.env.at("LIBS"), "/tree/code");
     EXPECT_THAT(environment, ElementsAre("PYTHONPATH=/tree/code"));
     auto there = place();
     there.base_dir = "/elsewhere";
-    EXPECT_FALSE(move_to_tree(there, config, environment));
+    EXPECT_FALSE(move_to_tree(there, config, environment).is_in_repository);
     config.worker.command = {"python", "/repo/code/train.py"};
-    EXPECT_TRUE(move_to_tree(there, config, environment));
+    EXPECT_TRUE(move_to_tree(there, config, environment).is_in_repository);
+}
+
+TEST(CodePlace, WhatIsTheSameForAllCommitsIsSaid) {
+    plan::RunConfig config;
+    config.worker.command = {"../build/train", "/repo/code/train.py", "--data=../data/clips.csv",
+                             "/usr/lib/x", "--out=out/x"};
+    Environment environment;
+    EXPECT_THAT(move_to_tree(place(), config, environment).left,
+                ElementsAre("/repo/data/clips.csv", "/repo/jobs/out/x"));
 }
 
 }  // namespace
