@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -27,7 +28,8 @@ struct Series {
     std::vector<NodeScore const*> scores;
     std::vector<double> values;  // of the median
     Robust robust;
-    double noise = 0;           // of a value, as a share; at least that of all nodes
+    double noise = 0;           // of a value, as a share; at least usual_noise
+    double usual_noise = 0;     // of most nodes
     std::vector<double> rests;  // logarithms, from the level of each
     [[nodiscard]] int count() const { return static_cast<int>(values.size()); }
 };
@@ -133,6 +135,7 @@ void fit(Family& family, RobustOptions const& options) {
     }
     double const usual = median(std::move(noises));
     for (auto& series : family) {
+        series.usual_noise = usual;
         series.noise = std::max(usual, series.robust.noise);
         for (auto const& part : levels_of(series)) {
             double const level = median(slice(series.values, part));
@@ -144,13 +147,15 @@ void fit(Family& family, RobustOptions const& options) {
     }
 }
 
-/// What is left of all series, in their noises; what fitting the levels took is given back.
+/// What is left of all series, in the noise of most (in their own, values of few series would lie
+/// further apart than they do); what fitting the levels took is given back.
 std::vector<double> pool_of(Family const& family) {
     std::vector<double> pool;
     for (auto const& series : family) {
         auto const levels = static_cast<double>(series.robust.points.size() + 1);
         double const given_back = std::sqrt(series.count() / (series.count() - levels));
-        for (double const rest : series.rests) pool.push_back(rest / series.noise * given_back);
+        for (double const rest : series.rests)
+            pool.push_back(rest / series.usual_noise * given_back);
     }
     return pool;
 }
@@ -195,6 +200,22 @@ std::optional<Drop> drop_of(Series const& series, RobustOptions const& options) 
     return std::nullopt;
 }
 
+/// The smaller one of the node's own noise and of all nodes' noise: few values make a poor
+/// estimate, and with too large a noise slow probes that differ look like one level.
+double gain_of(Series const& series, Drop const& drop) {
+    double least = std::numeric_limits<double>::infinity();
+    for (double const noise : {series.noise, series.usual_noise}) {
+        auto const noises = [&](Segment const& part) {
+            auto values = slice(series.values, part);
+            for (double& value : values) value = std::log(value) / noise;
+            return values;
+        };
+        least = std::min(
+            least, split_gain(noises(drop.before), noises(drop.after), Direction::lower_is_worse));
+    }
+    return least;
+}
+
 double rate_of(Series const& series, Segment const& part) {
     std::vector<double> rates;
     for (int i = part.start; i < part.stop; ++i) {
@@ -230,15 +251,8 @@ std::vector<NodeDrift> drops_in(Family const& family, NodeDriftOptions const& op
     for (auto const& series : family) {
         auto const drop = drop_of(series, options.robust);
         if (!drop) continue;
-        auto const noises = [&](Segment const& part) {
-            auto values = slice(series.values, part);
-            for (double& value : values) value = std::log(value) / series.noise;
-            return values;
-        };
-        double const gain =
-            split_gain(noises(drop->before), noises(drop->after), Direction::lower_is_worse);
         drops.push_back(drift_of(series, *drop));
-        drops.back().p = null.p(series.count(), gain / inflation);
+        drops.back().p = null.p(series.count(), gain_of(series, *drop) / inflation);
     }
     return drops;
 }
