@@ -157,6 +157,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     db::analysis::DetectionOptions options;
     options.robust = settings->robust;
     options.gate.min_effect = settings->robust.min_effect;
+    options.metrics = true;
     db::analysis::NodeDriftOptions node_options;
     if (arguments.has("--min-effect")) {
         node_options.robust.min_effect = settings->robust.min_effect;

@@ -5,11 +5,9 @@
 #include "db/queries.hpp"
 
 namespace osora::cli {
-namespace {
 
 using namespace db::analysis;
 
-/// What the repeat of a suspected run says, when there was one.
 Result<void> use_repeat(db::Store& store, std::string const& name,
                         std::vector<SeriesRun> const& runs, DetectionOptions const& options,
                         Detection& detection) {
@@ -25,6 +23,8 @@ Result<void> use_repeat(db::Store& store, std::string const& name,
     }
     return {};
 }
+
+namespace {
 
 Result<SeriesDetection> detect_series(db::Store& store, std::string const& name,
                                       DetectionOptions const& options) {

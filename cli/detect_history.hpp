@@ -1,4 +1,4 @@
-// Private to osora detect: what history.db says of series and of nodes, judged.
+// What history.db says of series and of nodes, judged.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,8 +7,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace osora::cli {
+
+/// Puts what the repeat of a suspected run says in the place of the suspicion, when there was one.
+[[nodiscard]] Result<void> use_repeat(db::Store& store, std::string const& series,
+                                      std::vector<db::analysis::SeriesRun> const& runs,
+                                      db::analysis::DetectionOptions const& options,
+                                      db::analysis::Detection& detection);
 
 enum class DetectWhat { series, nodes, all };
 

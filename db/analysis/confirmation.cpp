@@ -88,9 +88,9 @@ void apply_repeat(Detection& detection, Repeat const& repeat) {
     bool const confirmed = decision.value == GateState::confirmed;
     detection.newest.value = confirmed ? GateState::confirmed : GateState::dismissed;
     detection.newest.reason =
-        fmt::format("{}; run {} repeated it and was {}{:.1f} % {}", first, repeat.number,
-                    confirmed ? "slow, too: " : "not slow: ", 100 * std::abs(decision.effect),
-                    decision.effect >= 0 ? "over" : "under");
+        fmt::format("{}; run {} repeated it and was {:.1f} % {} that{}", first, repeat.number,
+                    100 * std::abs(decision.effect), decision.effect >= 0 ? "over" : "under",
+                    confirmed ? ", too" : "");
     detection.repeat = repeat.number;
 }
 

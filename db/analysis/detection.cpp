@@ -111,7 +111,9 @@ Detection detect(RunGroup group, DetectionOptions const& options) {
     if (!values.empty()) {
         detection.newest = changepoint::gate_newest(values, level_start, options.gate);
     }
-    detection.metrics = metric_trends(detection.group.metrics, options.robust);
+    if (options.metrics) {
+        detection.metrics = metric_trends(detection.group.metrics, options.robust);
+    }
     return detection;
 }
 

@@ -17,8 +17,9 @@
 namespace osora::db::analysis {
 
 struct DetectionOptions {
-    changepoint::RobustOptions robust;
-    changepoint::GateOptions gate;
+    changepoint::RobustOptions robust = {};
+    changepoint::GateOptions gate = {};
+    bool metrics = false;  // look at what else became worse, too
 };
 
 /// Steps by bucket.

@@ -13,6 +13,8 @@ namespace {
 
 using namespace changepoint;
 
+constexpr int kRunsBeside = 50;  // of a change, on either side: more say no more
+
 /// A share s stands as 1 + s, so that the least effect is counted in shares of the step.
 double offset_of(MetricKind kind) {
     return kind == MetricKind::share_of_step ? 1 : 0;
@@ -30,11 +32,11 @@ std::optional<MetricTrend> trend_of(MetricSeries const& metric, RobustOptions co
     auto const verdict = series_verdict(values, robust, Direction::higher_is_worse, options);
     if (verdict.value != SeriesState::regressed) return std::nullopt;
     auto const& point = robust.points.back();
-    auto const start = robust.points.size() < 2 ? 0 : robust.points.end()[-2].index;
+    int const level = robust.points.size() < 2 ? 0 : robust.points.end()[-2].index;
+    auto const from = values.begin() + std::max(level, point.index - kRunsBeside);
+    auto const count = std::min<std::ptrdiff_t>(values.end() - from, 2 * kRunsBeside);
     std::vector<double> noises;
-    for (auto at = values.begin() + start; at != values.end(); ++at) {
-        noises.push_back(std::log(*at) / robust.noise);
-    }
+    for (auto at = from; at != from + count; ++at) noises.push_back(std::log(*at) / robust.noise);
     return MetricTrend{.name = metric.name,
                        .kind = metric.kind,
                        .index = point.index,

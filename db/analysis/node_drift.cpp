@@ -20,7 +20,8 @@ using namespace changepoint;
 
 constexpr std::int64_t kDayUs = 86'400'000'000;
 constexpr int kDrawsMin = 20'000, kDrawsMax = 4'000'000;
-constexpr int kDrawsATest = 200;  // ten of them reach what one node of all must reach
+constexpr int kDrawsATest = 200;      // ten of them reach what one node of all must reach
+constexpr double kCloseLook = 0.002;  // a p below is asked of as many draws as it takes
 constexpr double kCorrelationMax = 0.9;
 
 /// One node in one measure, oldest probe first.
@@ -242,9 +243,13 @@ NodeDrift drift_of(Series const& series, Drop const& drop) {
 
 /// Nodes of one measure that are lower than they were, each with its p.
 std::vector<NodeDrift> drops_in(Family const& family, NodeDriftOptions const& options, int tests) {
-    SplitNull null(pool_of(family), {.min_segment = options.robust.min_segment,
-                                     .draws = std::clamp(kDrawsATest * tests, kDrawsMin, kDrawsMax),
-                                     .direction = Direction::lower_is_worse});
+    SplitOptions const few{.min_segment = options.robust.min_segment,
+                           .draws = kDrawsMin,
+                           .direction = Direction::lower_is_worse};
+    SplitOptions many = few;
+    many.draws = std::clamp(kDrawsATest * tests, kDrawsMin, kDrawsMax);
+    auto const pool = pool_of(family);
+    SplitNull rough(pool, few), fine(pool, many);
     double const r = correlation_of(family);
     double const inflation = (1 + r) / (1 - r);
     std::vector<NodeDrift> drops;
@@ -252,7 +257,10 @@ std::vector<NodeDrift> drops_in(Family const& family, NodeDriftOptions const& op
         auto const drop = drop_of(series, options.robust);
         if (!drop) continue;
         drops.push_back(drift_of(series, *drop));
-        drops.back().p = null.p(series.count(), gain_of(series, *drop) / inflation);
+        double const gain = gain_of(series, *drop) / inflation;
+        double& p = drops.back().p;
+        p = rough.p(series.count(), gain);
+        if (p < kCloseLook) p = fine.p(series.count(), gain);
     }
     return drops;
 }

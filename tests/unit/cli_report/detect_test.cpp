@@ -44,7 +44,7 @@ SeriesDetection detected(std::vector<DemoRun> const& runs) {
         if (group.numbers.size() < 6) {
             series.too_few.push_back(std::move(group));
         } else {
-            series.groups.push_back(detect(std::move(group)));
+            series.groups.push_back(detect(std::move(group), {.metrics = true}));
         }
     }
     return series;
