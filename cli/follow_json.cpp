@@ -17,6 +17,7 @@ public:
     void record(protocol::RunView const&, protocol::JournalRecord const& record,
                 protocol::RunView const& after) override {
         if (std::holds_alternative<protocol::MetricChunk>(record.event) ||
+            std::holds_alternative<protocol::MergedSteps>(record.event) ||
             std::holds_alternative<protocol::ProbePart>(record.event) ||
             std::holds_alternative<protocol::RankMatrix>(record.event)) {
             return;

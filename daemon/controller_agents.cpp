@@ -29,8 +29,9 @@ bool same_notice(RunNotice const& a, RunNotice const& b) {
            std::tie(b.epoch, b.node, b.rank, b.step, b.kind, b.detail);
 }
 
-bool is_sane(MetricChunk const& chunk) {
+bool is_sane(MetricChunk const& chunk, int ranks_per_node) {
     std::size_t const steps = chunk.bucket.size();
+    if (chunk.ranks < 1 || chunk.ranks > ranks_per_node) return false;
     if (steps == 0 || steps > 4096 || chunk.step0 < 0 || chunk.step0 > 1'000'000'000) return false;
     if (chunk.samples.size() != steps || chunk.columns.size() > 64) return false;
     return std::ranges::all_of(chunk.columns, [&](auto const& each) {
@@ -114,6 +115,8 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
     each.connection = connection;
     each.identity = identity_of(hello);
     // Reports that were taken and whose acknowledgement was lost come again.
+    if (!same_process) each.unwritten.clear();
+    each.acknowledged = 0;
     each.taken = same_process ? std::max(each.taken, hello.first_report) : hello.first_report;
     each.next_report = hello.first_report;
     each.launched = hello.epoch;
@@ -185,8 +188,9 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, NodeStopped>) {
                 return !known.stopped;
             } else if constexpr (std::is_same_v<T, MetricChunk>) {
-                return is_sane(each) &&
-                       each.step0 >= links_[static_cast<std::size_t>(node)].next_step;
+                return is_sane(each, status_.ranks_per_node) &&
+                       each.step0 + static_cast<int>(each.bucket.size()) >
+                           links_[static_cast<std::size_t>(node)].next_step;
             }
             return true;
         },
@@ -200,17 +204,20 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
     NodeLink& each = link(node);
     std::uint64_t const number = each.next_report++;
     if (number >= each.taken) {
-        each.taken = number + 1;
         Report mine = report;
         if constexpr (requires { mine.node; }) mine.node = node;
         constexpr bool kIsHealth = std::is_same_v<Report, NodeHealth>;
         constexpr bool kDecides = !is_measurement<Report> && !std::is_same_v<Report, RunNotice>;
         bool const wanted =
             is_wanted(mine, node) && (!kIsHealth || in_measure(each, now_.monotonic));
-        if (wanted) record(std::move(mine), kDecides);
-        if constexpr (std::is_same_v<Report, MetricChunk>) record_alarms();
+        if constexpr (std::is_same_v<Report, MetricChunk>) {
+            if (wanted) take_chunk(node, number, mine);
+        } else if (wanted) {
+            record(std::move(mine), kDecides);
+        }
+        each.taken = number + 1;  // not before: what is written on the way acknowledges
     }
-    send(node, AckReports{each.taken});
+    acknowledge(node);
 }
 
 void ControllerCore::Impl::on(AgentSaid const& input) {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <iterator>
 #include <utility>
 
 namespace osora::daemon {
@@ -20,7 +19,6 @@ constexpr MonotonicTime kHelloLimit = std::chrono::seconds(5);
 constexpr MonotonicTime kUnjoinedLimit = std::chrono::seconds(3);
 constexpr MonotonicTime kOwnPause = std::chrono::seconds(1);
 constexpr std::size_t kStrangersMax = 64;  // connections that have not said hello
-constexpr std::size_t kStepTimes = 50;
 constexpr std::size_t kNoticesKept = 256;
 
 /// What agents of a run say all the time.
@@ -46,6 +44,7 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
     : options_(std::move(options)),
       links_(static_cast<std::size_t>(nodes_of(options_))),
       liveness_(nodes_of(options_), {}, options_.lost_after),
+      steps_(options_.submission.ranks_per_node),
       next_sequence_(options_.next_sequence) {
     for (JournalRecord const& each : replayed) {
         fold(status_, each.event);
@@ -192,7 +191,10 @@ bool ControllerCore::Impl::ending() const {
 
 void ControllerCore::Impl::record(RunEvent event, bool sync) {
     if (!journal_error_.empty()) return;
-    if (decides(event)) ++decisions_;
+    if (decides(event)) {
+        write_steps(true);  // what was told before stands before it
+        ++decisions_;
+    }
     fold(status_, event);
     observe(event);
     act(AppendRecord{{next_sequence_++, now_.wall_us, std::move(event)}, sync});
@@ -200,12 +202,14 @@ void ControllerCore::Impl::record(RunEvent event, bool sync) {
 
 /// What the controller keeps of an event beside the run's status.
 void ControllerCore::Impl::observe(RunEvent const& event) {
-    if (std::holds_alternative<LaunchOrdered>(event)) {
+    if (auto const* launch = std::get_if<LaunchOrdered>(&event)) {
+        steps_.begin(launch->epoch);
         kill_ = false;
         failed_.clear();
         checkpoint_step_ = -1;
         for (NodeLink& each : links_) {
             each.next_step = each.next_matrix_step = 0;
+            each.unwritten.clear();
             each.stop_sent.reset();
             each.stop_deadline = kNever;
             each.pulse = {};
@@ -238,14 +242,10 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
             return each.kind == notice->kind && each.step == notice->step;
         });
     }
-    auto const* chunk = std::get_if<MetricChunk>(&event);
-    if (chunk == nullptr || chunk->node < 0 || chunk->node >= node_count()) return;
-    std::ranges::move(alarm_.take(*chunk), std::back_inserter(alarms_));
-    link(chunk->node).next_step = chunk->step0 + static_cast<int>(chunk->bucket.size());
-    auto const times = chunk->columns.find("step_time_s");
-    if (times == chunk->columns.end()) return;
-    for (double each : times->second.max) step_times_.push_back(each);
-    while (step_times_.size() > kStepTimes) step_times_.pop_front();
+    if (auto const* steps = std::get_if<MergedSteps>(&event)) observe_steps(*steps);
+    if (auto const* chunk = std::get_if<MetricChunk>(&event)) {
+        observe_steps(merged_steps_of(*chunk));
+    }
 }
 
 void ControllerCore::Impl::record_alarms() {
@@ -276,7 +276,7 @@ void ControllerCore::Impl::close(int connection, std::string why) {
 /// Visits every node. Until it is asked again deadlines only move away: it stays a lower bound.
 MonotonicTime ControllerCore::Impl::earliest_deadline() const {
     if (finished_) return kNever;
-    MonotonicTime next = orderly_deadline_;
+    MonotonicTime next = std::min(orderly_deadline_, steps_deadline());
     if (inquiry_) next = std::min(next, inquiry_->deadline);
     for (auto const& [id, each] : connections_) {
         if (each.node < 0) next = std::min(next, each.hello_deadline);

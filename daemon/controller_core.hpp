@@ -24,10 +24,13 @@ struct ControllerOptions {
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;
-    std::uint64_t next_sequence = 0;     // JournalReader::next_sequence() after the replay
-    bool resume = false;                 // a run that has ended, but not well, is opened again
-    double step_timeout_s = 0;           // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    MonotonicTime lost_after = 4s;       // silence of an agent
+    std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
+    bool resume = false;              // a run that has ended, but not well, is opened again
+    double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
+    MonotonicTime lost_after = 4s;    // silence of an agent
+    /// A step goes into the journal when all nodes have told it, or so long after the first one;
+    /// 0 = at once, for agents that end with their controller and cannot tell it again.
+    MonotonicTime steps_wait = 2s;
     MonotonicTime lease = 5s;            // that its agents were given
     MonotonicTime join_limit = 60s;      // from StartAgent to its hello
     MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one

@@ -162,6 +162,7 @@ void ControllerCore::Impl::check_deadlines() {
         give_up_orderly_stop("the orderly stop took too long");
     }
     if (inquiry_ && now_.monotonic >= inquiry_->deadline) end_inquiry();
+    if (now_.monotonic >= steps_deadline()) write_steps(true);
     for (int node = 0; node < node_count(); ++node) check_process(node);
 }
 

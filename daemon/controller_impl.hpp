@@ -9,6 +9,7 @@
 #include "daemon/node_link.hpp"
 #include "daemon/run_fsm.hpp"
 #include "daemon/step_alarm.hpp"
+#include "daemon/step_merger.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -65,6 +66,12 @@ private:
     void accept(int connection, protocol::AgentHello const& hello);
     [[nodiscard]] std::string reason_to_refuse(protocol::AgentHello const& hello) const;
     [[nodiscard]] bool is_wanted(protocol::RunEvent const& report, int node) const;
+    // controller_steps.cpp
+    void take_chunk(int node, std::uint64_t number, protocol::MetricChunk const& chunk);
+    void write_steps(bool partial);
+    void acknowledge(int node);
+    void observe_steps(protocol::MergedSteps const& steps);
+    [[nodiscard]] MonotonicTime steps_deadline() const;
     // controller_hang.cpp
     void look_for_hang();
     [[nodiscard]] std::optional<protocol::HangDetected> find_hang_now() const;
@@ -98,6 +105,7 @@ private:
     protocol::RunStatus status_;
     std::vector<NodeLink> links_;
     Liveness liveness_;
+    StepMerger steps_;
     std::map<int, Connection> connections_;
     std::deque<double> step_times_;  // of the last steps
     StepAlarm alarm_;

@@ -52,6 +52,7 @@ Result<JournalFile::Opened> JournalFile::open(std::unique_ptr<AppendFile> file,
     bool const is_empty = file->size() == 0;
     opened.journal = std::make_unique<JournalFile>(Key(), std::move(file), reserve);
     opened.journal->next_sequence_ = reader.next_sequence();
+    opened.journal->bodies_ = is_empty ? protocol::JournalBodies::compressed : reader.bodies();
     if (is_empty) {
         OSORA_TRY_VOID(opened.journal->file_->append(protocol::kJournalHeader));
     }
@@ -89,7 +90,7 @@ Result<void> JournalFile::secure_space(std::size_t bytes, Importance importance)
 Result<void> JournalFile::append(protocol::JournalRecord record, Importance importance) {
     if (broken_) return broken_error();
     record.sequence = next_sequence_;
-    OSORA_TRY(std::string const bytes, protocol::encode_record(record));
+    OSORA_TRY(std::string const bytes, protocol::encode_record(record, bodies_));
     OSORA_TRY_VOID(secure_space(bytes.size(), importance));
     std::uint64_t const before = file_->size();
     if (auto wrote = file_->append(bytes); wrote.has_error()) {

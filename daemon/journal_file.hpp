@@ -54,6 +54,7 @@ private:
     bool can_reserve_ = true;
     std::uint64_t reserved_until_ = 0;
     std::uint64_t next_sequence_ = 0;
+    protocol::JournalBodies bodies_ = protocol::JournalBodies::compressed;
     std::atomic<bool> broken_ = false;
 };
 

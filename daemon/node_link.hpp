@@ -5,6 +5,7 @@
 #include "protocol/agent_messages.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,14 +37,20 @@ struct NodeLink {
     int connection = -1;                  // welcomed; -1 = none
     std::uint64_t next_report = 0;        // number of the next one on this connection
     std::uint64_t taken = 0;              // reports of this agent below it were taken
-    int launched = -1;                    // newest epoch that the agent has or was sent
-    int store_asked = -1;                 // epoch
+    struct Chunk {
+        std::uint64_t report = 0;
+        int next_step = 0;  // behind it
+    };
+    std::deque<Chunk> unwritten;     // of those, chunks whose steps are not in the journal yet
+    std::uint64_t acknowledged = 0;  // on this connection
+    int launched = -1;               // newest epoch that the agent has or was sent
+    int store_asked = -1;            // epoch
     std::optional<protocol::StopHow> stop_sent;
     MonotonicTime stop_deadline = kNever;  // then its agent is ended
     bool dismissed = false;
     protocol::Heartbeat pulse;
-    int next_step = 0;                // metrics below it are in the journal
-    int next_matrix_step = 0;         // and matrices
+    int next_step = 0;                // metrics below it were taken
+    int next_matrix_step = 0;         // matrices below it are in the journal
     std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
     MonotonicTime health_paid{};      // allowance for them is used up to here
 };

@@ -79,6 +79,7 @@ ControllerOptions core_options(protocol::RunSubmitted submission, BackendTraits 
     options.boot_id = boot_id();
     options.pid = ::getpid();
     options.lease = traits.lease;
+    if (!traits.outlive) options.steps_wait = {};
     options.adopt_limit = traits.adopt_limit;
     options.agent_stop_limit = traits.agent_stop_limit;
     return options;

@@ -17,10 +17,11 @@ using protocol::RunNotice;
 constexpr double kSigmaPerMad = 1.4826;
 constexpr double kMedianPerMean = 1.2533;  // standard error of a median over that of a mean
 
-double value_at(protocol::MetricChunk const& chunk, char const* name, std::size_t index) {
-    auto const column = chunk.columns.find(name);
-    if (column == chunk.columns.end() || index >= column->second.mean.size()) return std::nan("");
-    return column->second.mean[index];
+double value_at(protocol::MergedSteps const& steps, char const* name, std::size_t index) {
+    auto const column = steps.columns.find(name);
+    if (column == steps.columns.end()) return std::nan("");
+    auto const summary = summary_of(steps, column->first, column->second, index);
+    return summary.n > 0 ? summary.mean : std::nan("");
 }
 
 double standard_error(double spread, std::size_t count) {
@@ -33,33 +34,36 @@ std::vector<double> values(std::deque<double> const& window) {
 
 }  // namespace
 
-std::vector<RunNotice> StepAlarm::take(protocol::MetricChunk const& chunk) {
+std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
     std::vector<RunNotice> told;
-    if (chunk.node != 0 || chunk.epoch < epoch_) return told;
-    if (chunk.epoch > epoch_) begin_epoch(chunk);
-    for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
-        step_ = chunk.step0 + static_cast<int>(i);
-        if (step_ < next_step_) continue;
+    bool const has_node_0 = steps.first_node == 0 && !steps.next_steps.empty();
+    if (!has_node_0 || steps.epoch < epoch_) return told;
+    if (steps.epoch > epoch_) begin_epoch(steps);
+    for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
+        step_ = steps.step0 + static_cast<int>(i);
+        if (step_ < next_step_ || step_ >= steps.next_steps[0]) continue;
         next_step_ = step_ + 1;
-        double const step_s = value_at(chunk, "step_time_s", i);
-        int const samples = i < chunk.samples.size() ? chunk.samples[i] : 0;
+        double const step_s = value_at(steps, "step_time_s", i);
+        int const ranks =
+            i < std::min(steps.samples.size(), steps.ranks.size()) ? steps.ranks[i] : 0;
+        double const samples = ranks > 0 ? static_cast<double>(steps.samples[i]) / ranks : 0;
         bool const warm = step_ - first_step_ >= options_.warmup_steps;
         if (warm && samples > 0 && std::isfinite(step_s) && step_s > 0) {
-            look_at_time(chunk.bucket[i], step_s, samples, told);
+            look_at_time(steps.bucket[i], step_s, samples, told);
         }
-        if (chunk.columns.contains("loss")) look_at_loss(value_at(chunk, "loss", i), told);
+        if (steps.columns.contains("loss")) look_at_loss(value_at(steps, "loss", i), told);
     }
     return told;
 }
 
-void StepAlarm::begin_epoch(protocol::MetricChunk const& chunk) {
-    epoch_ = chunk.epoch;
-    first_step_ = next_step_ = chunk.step0;
+void StepAlarm::begin_epoch(protocol::MergedSteps const& steps) {
+    epoch_ = steps.epoch;
+    first_step_ = next_step_ = steps.step0;
     ratios_.clear();
     losses_.clear();
 }
 
-void StepAlarm::look_at_time(std::string const& bucket, double step_s, int samples,
+void StepAlarm::look_at_time(std::string const& bucket, double step_s, double samples,
                              std::vector<RunNotice>& told) {
     double const sample_s = step_s / samples;
     auto& reference = references_[bucket];

@@ -1,10 +1,11 @@
 // Tells a user while the run goes on that its steps have become slower or its loss has left its
-// path: after a relaunch with another layout, a batch change, or by themselves. Fed with the steps
-// of node 0, whose times are those of all nodes since the ranks of a step wait for each other.
-// Pure; part of the controller core, where replayed chunks give the same state.
+// path: after a relaunch with another layout, a batch change, or by themselves. Fed with
+// steps as they go into the journal, once node 0 has told them: of a step that not all nodes have
+// told yet this is enough, since its ranks wait for each other. Pure; part of the controller core,
+// where replayed records give the same state.
 #pragma once
 
-#include "protocol/metric_chunk.hpp"
+#include "protocol/merged_steps.hpp"
 #include "protocol/run_events.hpp"
 
 #include <deque>
@@ -30,18 +31,18 @@ class StepAlarm {
 public:
     explicit StepAlarm(StepAlarmOptions options = {}) : options_(options) {}
 
-    /// Notices to record: kinds throughput_sag, throughput_back, loss_divergence. Chunks of other
-    /// nodes are not looked at.
-    [[nodiscard]] std::vector<protocol::RunNotice> take(protocol::MetricChunk const& chunk);
+    /// Notices to record: kinds throughput_sag, throughput_back, loss_divergence. Records
+    /// without node 0 are not looked at.
+    [[nodiscard]] std::vector<protocol::RunNotice> take(protocol::MergedSteps const& steps);
 
 private:
     struct Reference {
-        std::vector<double> seconds;  // a sample, until there are enough
+        std::vector<double> seconds;  // a sample of a rank, until there are enough
         double median_s = 0, spread_s = 0;
     };
 
-    void begin_epoch(protocol::MetricChunk const& chunk);
-    void look_at_time(std::string const& bucket, double step_s, int samples,
+    void begin_epoch(protocol::MergedSteps const& steps);
+    void look_at_time(std::string const& bucket, double step_s, double samples,
                       std::vector<protocol::RunNotice>& told);
     void look_at_loss(double loss, std::vector<protocol::RunNotice>& told);
     [[nodiscard]] protocol::RunNotice notice(std::string kind, std::string severity,

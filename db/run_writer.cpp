@@ -19,7 +19,7 @@ namespace {
 
 using namespace protocol;
 
-constexpr int kJournalVersion = 1;  // of kJournalHeader
+constexpr int kJournalVersion = 1;  // of events' JSON: both versions of journals hold the same
 
 /// The keys of the resolved run file that history has columns for.
 struct ConfigModel {
@@ -94,7 +94,8 @@ void RunWriter::apply(JournalRecord const& record) {
         steps_.add(*matrix, record.sequence);
     } else if (auto const* part = std::get_if<ProbePart>(&record.event)) {
         save_probe_part(connection_, run_.run_id, record.sequence, *part);
-    } else if (!std::holds_alternative<MetricChunk>(record.event)) {
+    } else if (!std::holds_alternative<MetricChunk>(record.event) &&
+               !std::holds_alternative<MergedSteps>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));
     }
     std::visit([&](auto const& event) { on(event, record.wall_us); }, record.event);
@@ -181,6 +182,10 @@ void RunWriter::on(RunEnded const& event, std::int64_t wall_us) {
 }
 
 void RunWriter::on(MetricChunk const& event, std::int64_t wall_us) {
+    on(merged_steps_of(event), wall_us);
+}
+
+void RunWriter::on(MergedSteps const& event, std::int64_t wall_us) {
     if (!run_.first_step_us) run_.first_step_us = wall_us;
     auto const added = steps_.add(event);
     if (added.has_error()) add_finding("bad_metrics", added.error().message);

@@ -37,6 +37,7 @@ private:
     void on(protocol::RunEnded const& event, std::int64_t wall_us);
     void on(protocol::PlanChosen const& event, std::int64_t wall_us);
     void on(protocol::MetricChunk const& event, std::int64_t wall_us);
+    void on(protocol::MergedSteps const& event, std::int64_t wall_us);
     template <class Event>
     void on(Event const&, std::int64_t) {}  // kept as an event only
 

@@ -7,24 +7,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
 namespace osora::db {
 namespace {
 
-Result<void> check_shape(protocol::MetricChunk const& chunk) {
-    auto const steps = chunk.bucket.size();
-    bool good = chunk.samples.size() == steps && chunk.ranks > 0 && chunk.step0 >= 0;
-    for (auto const& [name, column] : chunk.columns) {
-        good = good && column.mean.size() == steps && column.min.size() == steps &&
-               column.max.size() == steps && column.argmax.size() == steps;
+Result<void> check_shape(protocol::MergedSteps const& steps) {
+    auto const count = steps.bucket.size();
+    bool good = steps.samples.size() == count && steps.ranks.size() == count && steps.step0 >= 0 &&
+                std::ranges::all_of(steps.ranks, [](int ranks) { return ranks > 0; });
+    for (auto const& [name, column] : steps.columns) {
+        good = good && column.mean.size() == count && column.min.size() == count &&
+               column.max.size() == count && column.argmax.size() == count;
     }
     if (good) return {};
     return Error{Errc::invalid_input,
-                 fmt::format("metric chunk of node {} from step {}: its columns differ in length",
-                             chunk.node, chunk.step0)};
+                 fmt::format("metrics of node {} from step {}: their columns differ in length",
+                             steps.first_node, steps.step0)};
 }
 
 std::string unit_of(std::string const& metric) {
@@ -48,32 +49,20 @@ StepWriter::StepWriter(Connection& connection, std::int64_t run_id)
     }
 }
 
-// n-weighted mean. NaN counts as the greatest value (as in the agents' reducer), so argmax names a
-// rank that has it; of equal maxima the lowest rank is named.
-void StepWriter::Cell::merge(Cell const& other) {
-    auto const total = static_cast<double>(n + other.n);
-    mean = (mean * static_cast<double>(n) + other.mean * static_cast<double>(other.n)) / total;
-    n += other.n;
-    if (std::isnan(min) || other.min < min) min = std::isnan(other.min) ? min : other.min;
-    bool const both_nan = std::isnan(max) && std::isnan(other.max);
-    if (both_nan || max == other.max) {
-        argmax = std::min(argmax, other.argmax);
-    } else if (!std::isnan(max) && (std::isnan(other.max) || other.max > max)) {
-        argmax = other.argmax;
-        max = other.max;
+Result<void> StepWriter::add(protocol::MergedSteps const& steps) {
+    OSORA_TRY_VOID(check_shape(steps));
+    OSORA_TRY(auto const nodes, nodes_of(steps));
+    // What every node of the record had told before is told again.
+    int first = nodes.empty() ? 0 : std::numeric_limits<int>::max();
+    for (auto const& told : nodes) {
+        auto& read = positions_[told.node];
+        if (steps.epoch > read.epoch) read = {steps.epoch, 0};
+        bool const is_over = steps.epoch < read.epoch;
+        first = std::min(first, is_over ? told.next_step : read.next_step);
+        if (!is_over) read.next_step = std::max(read.next_step, told.next_step);
     }
-}
-
-Result<void> StepWriter::add(protocol::MetricChunk const& chunk) {
-    OSORA_TRY_VOID(check_shape(chunk));
-    auto& read = positions_[chunk.node];
-    if (chunk.epoch < read.epoch) return {};
-    if (chunk.epoch > read.epoch) read = {chunk.epoch, 0};
-    for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
-        int const step = chunk.step0 + static_cast<int>(i);
-        if (step < read.next_step) continue;
-        add_step(chunk, i);
-        read.next_step = step + 1;
+    for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
+        if (steps.step0 + static_cast<int>(i) >= first) add_step(steps, i);
     }
     return {};
 }
@@ -104,9 +93,10 @@ std::optional<StepWriter::Step> StepWriter::load(int step) {
                                            "s.run_id=?1 AND s.step=?2 ORDER BY 1"),
                       run_id_, step);
     while (cell.executeStep()) {
-        result.cells.push_back({cell.getColumn(0).getInt64(), cell.getColumn(1).getInt64(),
-                                real_or_nan(cell.getColumn(2)), real_or_nan(cell.getColumn(3)),
-                                real_or_nan(cell.getColumn(4)), cell.getColumn(5).getInt()});
+        result.cells.push_back({cell.getColumn(0).getInt64(),
+                                {cell.getColumn(1).getInt64(), real_or_nan(cell.getColumn(2)),
+                                 real_or_nan(cell.getColumn(3)), real_or_nan(cell.getColumn(4)),
+                                 cell.getColumn(5).getInt()}});
     }
     return result;
 }
@@ -118,33 +108,33 @@ StepWriter::Step* StepWriter::find(int step) {
     return loaded ? &steps_.emplace(step, std::move(*loaded)).first->second : nullptr;
 }
 
-void StepWriter::add_step(protocol::MetricChunk const& chunk, std::size_t index) {
-    int const number = chunk.step0 + static_cast<int>(index);
+void StepWriter::add_step(protocol::MergedSteps const& steps, std::size_t index) {
+    int const number = steps.step0 + static_cast<int>(index);
     Step* step = find(number);
     last_step_ = std::max<std::int64_t>(last_step_, number);
-    if (step != nullptr && step->epoch > chunk.epoch) return;
-    if (step == nullptr || step->epoch < chunk.epoch) {
+    if (step != nullptr && step->epoch > steps.epoch) return;
+    if (step == nullptr || step->epoch < steps.epoch) {
         bool const is_new = step == nullptr;
-        Step fresh{.epoch = chunk.epoch,
+        Step fresh{.epoch = steps.epoch,
                    .repeated = is_new ? 0 : step->repeated + 1,
-                   .bucket = chunk.bucket[index],
+                   .bucket = steps.bucket[index],
                    .cells = {},
                    .replaces = !is_new};
         step = &(steps_[number] = std::move(fresh));
     }
-    step->ranks += chunk.ranks;
-    step->samples += chunk.samples[index];
-    // Ranks of other nodes may train another bucket in the same step.
-    protocol::merge_bucket(step->bucket, chunk.bucket[index]);
-    for (auto const& [name, column] : chunk.columns) {
-        Cell const cell{metric_id(name),   chunk.ranks,       column.mean[index],
-                        column.min[index], column.max[index], column.argmax[index]};
-        auto const place =
-            std::ranges::lower_bound(step->cells, cell.metric_id, {}, &Cell::metric_id);
-        if (place != step->cells.end() && place->metric_id == cell.metric_id) {
-            place->merge(cell);
+    step->ranks += steps.ranks[index];
+    step->samples += steps.samples[index];
+    // Ranks may train different buckets in the same step.
+    protocol::merge_bucket(step->bucket, steps.bucket[index]);
+    for (auto const& [name, column] : steps.columns) {
+        auto const summary = protocol::summary_of(steps, name, column, index);
+        if (summary.n <= 0) continue;
+        auto const id = metric_id(name);
+        auto const place = std::ranges::lower_bound(step->cells, id, {}, &Cell::metric_id);
+        if (place != step->cells.end() && place->metric_id == id) {
+            place->summary.merge(summary);
         } else {
-            step->cells.insert(place, cell);
+            step->cells.insert(place, {id, summary});
         }
     }
 }
@@ -177,7 +167,8 @@ void StepWriter::finish() {
             if (cell == step.cells.end() || cell->metric_id != id) continue;
             execute(connection_,
                     "INSERT OR REPLACE INTO step_summary VALUES(?1,?2,?3,?4,?5,?6,?7,?8)", run_id_,
-                    id, number, cell->n, cell->mean, cell->min, cell->max, cell->argmax);
+                    id, number, cell->summary.n, cell->summary.mean, cell->summary.min,
+                    cell->summary.max, cell->summary.argmax);
         }
     }
     steps_.clear();

@@ -1,7 +1,7 @@
-// Private to db/: metric chunks of a run into step and step_summary rows. A step of a later epoch
-// replaces the older one; chunks of several nodes are merged, in memory, so that a step of many
-// nodes is written once a batch; a chunk that a node sends again is dropped. Matrices of ranks are
-// kept as they are. May throw SQLite::Exception.
+// Private to db/: a run's steps into step and step_summary rows. A step of a later epoch replaces
+// the older one; parts of a step are merged, in memory, so that it is written once a batch; what a
+// node of a journal that was not merged tells again is dropped. Matrices of ranks are kept as they
+// are. May throw SQLite::Exception.
 #pragma once
 
 #include "db/connection_internal.hpp"
@@ -19,8 +19,8 @@ class StepWriter {
 public:
     StepWriter(Connection& connection, std::int64_t run_id);
 
-    /// invalid_input when the chunk's vectors do not fit together; nothing is written then.
-    [[nodiscard]] Result<void> add(protocol::MetricChunk const& chunk);
+    /// invalid_input when the vectors do not fit together; nothing is written then.
+    [[nodiscard]] Result<void> add(protocol::MergedSteps const& steps);
     /// `matrix`: the event of journal record `sequence`.
     void add(protocol::RankMatrix const& matrix, std::uint64_t sequence);
     /// Writes the steps and how far each node has been read.
@@ -33,10 +33,7 @@ private:
     /// One metric of a step, as step_summary has it; NaN stands for NULL.
     struct Cell {
         std::int64_t metric_id = 0;
-        std::int64_t n = 0;
-        double mean = 0, min = 0, max = 0;
-        int argmax = 0;
-        void merge(Cell const& other);
+        protocol::FigureSummary summary;
     };
     struct Step {
         int epoch = 0, ranks = 0, samples = 0, repeated = 0;
@@ -45,7 +42,7 @@ private:
         bool replaces = false;    // the cells of an older epoch are in the database
     };
 
-    void add_step(protocol::MetricChunk const& chunk, std::size_t index);
+    void add_step(protocol::MergedSteps const& steps, std::size_t index);
     /// The step as it stands, of this batch or before; nullptr: it is new.
     [[nodiscard]] Step* find(int step);
     [[nodiscard]] std::optional<Step> load(int step);

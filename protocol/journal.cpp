@@ -2,6 +2,8 @@
 // as an impossible length, or (finish) as whole records behind a record that never ends.
 #include "protocol/journal.hpp"
 
+#include "base/compression.hpp"
+#include "protocol/measurement.hpp"
 #include "protocol/message.hpp"
 
 #include <boost/crc.hpp>
@@ -14,7 +16,10 @@ namespace osora::protocol {
 namespace {
 
 constexpr std::size_t kPrefixBytes = 8;
-constexpr std::string_view kBodyStart = "{\"seq\":";  // every body starts so
+constexpr std::size_t kExpansionMax = 16;                      // of a frame; real ones: 1.3 to 4
+constexpr std::size_t kVersionAt = kJournalHeader.size() - 2;  // where the headers differ
+static_assert(kPlainJournalHeader.size() == kJournalHeader.size());
+constexpr std::string_view kBodyStart = "{\"seq\":";  // every body starts so, or with kZstdMagic
 
 using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
@@ -55,8 +60,18 @@ Result<std::int64_t> integer_in(json::object const& object, char const* key) {
     return number;
 }
 
+/// Of a frame. So a piece of a journal that somebody sent takes memory in proportion to its size.
+std::size_t longest_text(std::size_t frame_bytes) {
+    return std::min<std::size_t>(kJournalRecordBytesMax, frame_bytes * kExpansionMax);
+}
+
 /// nullopt for an event of a type that this version does not know.
 Result<std::optional<JournalRecord>> read_body(std::string_view body, std::uint64_t expected) {
+    std::string text;
+    if (body.starts_with(kZstdMagic)) {
+        OSORA_TRY(text, decompress(body, longest_text(body.size())));
+        body = text;
+    }
     OSORA_TRY(auto value, parse_json(body));
     auto const* object = value.if_object();
     if (object == nullptr) return Error{Errc::corrupt, "not an object"};
@@ -79,14 +94,19 @@ Result<std::optional<JournalRecord>> read_body(std::string_view body, std::uint6
 
 }  // namespace
 
-Result<std::string> encode_record(JournalRecord const& record) {
+Result<std::string> encode_record(JournalRecord const& record, JournalBodies bodies) {
     json::object object{{"seq", record.sequence}, {"wall_us", record.wall_us}};
     for (auto&& member : message_to_json(record.event)) object.insert(std::move(member));
-    std::string const body = json::serialize(object);
+    std::string body = json::serialize(object);
     if (body.size() > kJournalRecordBytesMax) {
         return Error{Errc::invalid_input, "journal record of " + std::to_string(body.size()) +
                                               " bytes; the limit is " +
                                               std::to_string(kJournalRecordBytesMax)};
+    }
+    if (bodies == JournalBodies::compressed && holds_measurement(record.event)) {
+        std::string frame = compress(body);
+        bool const is_shorter = frame.size() < body.size();
+        if (is_shorter && body.size() <= longest_text(frame.size())) body = std::move(frame);
     }
     std::string bytes(kPrefixBytes, '\0');
     auto* prefix = reinterpret_cast<unsigned char*>(bytes.data());
@@ -99,11 +119,14 @@ Result<std::vector<JournalRecord>> JournalReader::feed(std::string_view bytes) {
     buffer_.append(bytes);
     std::string_view rest = buffer_;
     if (good_bytes_ == 0) {
-        auto const known = std::min(rest.size(), kJournalHeader.size());
-        auto const differs = std::ranges::mismatch(rest.substr(0, known), kJournalHeader).in1;
+        bool const is_plain = rest.starts_with(kPlainJournalHeader.substr(0, kVersionAt + 1));
+        auto const header = is_plain ? kPlainJournalHeader : kJournalHeader;
+        bodies_ = is_plain ? JournalBodies::plain : JournalBodies::compressed;
+        auto const known = std::min(rest.size(), header.size());
+        auto const differs = std::ranges::mismatch(rest.substr(0, known), header).in1;
         auto const same = static_cast<std::size_t>(differs - rest.begin());
         // A header that a crash left unfinished: its length may be on disk before its bytes.
-        bool const is_torn = same < kJournalHeader.size() && all_zero(rest.substr(same));
+        bool const is_torn = same < header.size() && all_zero(rest.substr(same));
         if (is_torn) return std::vector<JournalRecord>{};
         if (same < known) return corrupt_at(0, "not a journal of this version");
         rest.remove_prefix(known);
@@ -134,10 +157,12 @@ Result<std::vector<JournalRecord>> JournalReader::feed(std::string_view bytes) {
 
 Result<void> JournalReader::finish() const {
     std::string_view const rest = buffer_;
-    for (auto at = rest.find(kBodyStart, kPrefixBytes + 1); at != std::string_view::npos;
-         at = rest.find(kBodyStart, at + 1)) {
-        if (whole_body(rest.substr(at - kPrefixBytes))) {
-            return corrupt_at(good_bytes_, "a damaged length; whole records follow");
+    for (auto const start : {kBodyStart, kZstdMagic}) {
+        for (auto at = rest.find(start, kPrefixBytes + 1); at != std::string_view::npos;
+             at = rest.find(start, at + 1)) {
+            if (whole_body(rest.substr(at - kPrefixBytes))) {
+                return corrupt_at(good_bytes_, "a damaged length; whole records follow");
+            }
         }
     }
     return {};

@@ -1,5 +1,7 @@
 // The bytes of a run's journal, sans-io: a header, then records, each
 //   u32 length (big endian) | u32 CRC-32C of the body | body = JSON {"seq","wall_us","type",...}
+// In version 2 the bodies of measurements may be that JSON as a zstd frame (they then begin with
+// kZstdMagic); decisions can be read with the eye.
 // One appender; any number of readers, also while it grows. A record at the end that is cut off or
 // not wholly on disk (wrong checksum, zeros) is a crash of the appender and is dropped by the next
 // one; a bad one with more behind it is corruption.
@@ -14,12 +16,17 @@
 
 namespace osora::protocol {
 
-inline constexpr std::string_view kJournalHeader = "osora journal 1\n";
+inline constexpr std::string_view kJournalHeader = "osora journal 2\n";
+/// Of journals whose bodies are plain; an appender leaves them so for older readers.
+inline constexpr std::string_view kPlainJournalHeader = "osora journal 1\n";
 inline constexpr std::string_view kJournalFile = "journal";  // in the run directory
-constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;
+constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;   // of a body, as JSON
+
+enum class JournalBodies { plain, compressed };  // compressed: of measurements, where shorter
 
 /// The bytes to append for `record`; invalid_input when it is longer than the limit.
-[[nodiscard]] Result<std::string> encode_record(JournalRecord const& record);
+[[nodiscard]] Result<std::string> encode_record(JournalRecord const& record,
+                                                JournalBodies bodies = JournalBodies::compressed);
 
 /// Cuts a journal into records as its bytes arrive.
 class JournalReader {
@@ -42,6 +49,8 @@ public:
     /// Offset behind the last whole record: where an appender goes on after a crash.
     [[nodiscard]] std::uint64_t good_bytes() const { return good_bytes_; }
     [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
+    /// As the header says.
+    [[nodiscard]] JournalBodies bodies() const { return bodies_; }
     /// Bytes of a record that is not complete (yet).
     [[nodiscard]] std::size_t pending_bytes() const { return buffer_.size(); }
 
@@ -49,6 +58,7 @@ private:
     std::string buffer_;
     std::uint64_t good_bytes_ = 0;
     std::uint64_t next_sequence_ = 0;
+    JournalBodies bodies_ = JournalBodies::compressed;
 };
 
 }  // namespace osora::protocol

@@ -13,7 +13,7 @@ namespace osora::protocol {
 template <class T>
 inline constexpr bool is_measurement =
     std::is_same_v<T, MetricChunk> || std::is_same_v<T, RankMatrix> ||
-    std::is_same_v<T, NodeHealth> || std::is_same_v<T, ProbePart>;
+    std::is_same_v<T, NodeHealth> || std::is_same_v<T, ProbePart> || std::is_same_v<T, MergedSteps>;
 
 /// Of a RunEvent, or of any message.
 template <class... T>

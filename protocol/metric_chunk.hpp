@@ -1,5 +1,5 @@
-// What a node tells of its steps: the figures of its ranks, reduced by its agent. In the journal
-// they change no state.
+// What a node tells of its steps: the figures of its ranks, reduced by its agent. The controller
+// merges them (protocol/merged_steps.hpp); only journals of older ones have them.
 #pragma once
 
 #include "protocol/json.hpp"

@@ -1,9 +1,9 @@
 // What happens to a run: the events of its journal (docs/rfc/001). Only decisions are events;
-// replaying them through daemon/run_fsm gives the run's state. Metrics and health change none.
+// replaying them through daemon/run_fsm gives the run's state. Measurements change none.
 #pragma once
 
 #include "protocol/json.hpp"
-#include "protocol/metric_chunk.hpp"
+#include "protocol/merged_steps.hpp"
 #include "protocol/node_health.hpp"
 #include "protocol/worker_messages.hpp"
 
@@ -140,7 +140,7 @@ struct RunEnded {
 using RunEvent = std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost,
                               LaunchOrdered, RankStarted, RankFailed, NodeFinished, HangDetected,
                               CheckpointCompleted, RunNotice, StopRequested, NodeStopped, RunEnded,
-                              MetricChunk, NodeHealth, RankMatrix, ProbePart>;
+                              MetricChunk, NodeHealth, RankMatrix, ProbePart, MergedSteps>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps

@@ -19,23 +19,12 @@ void keep(std::deque<T>& kept, T const& value) {
     if (kept.size() > kKept) kept.pop_front();
 }
 
-double at(std::vector<double> const& values, std::size_t i) {
-    return i < values.size() ? values[i] : std::nan("");
-}
-
-MetricColumn const* column(MetricChunk const& chunk, char const* name) {
-    auto const found = chunk.columns.find(name);
-    return found != chunk.columns.end() ? &found->second : nullptr;
-}
-
-double mean_of(MetricChunk const& chunk, char const* name, std::size_t i) {
-    auto const* found = column(chunk, name);
-    return found != nullptr ? at(found->mean, i) : std::nan("");
-}
-
-double max_of(MetricChunk const& chunk, char const* name, std::size_t i) {
-    auto const* found = column(chunk, name);
-    return found != nullptr ? at(found->max, i) : std::nan("");
+FigureSummary figure(MergedSteps const& steps, std::string const& name, std::size_t i) {
+    auto const found = steps.columns.find(name);
+    FigureSummary summary;
+    if (found != steps.columns.end()) summary = summary_of(steps, name, found->second, i);
+    double const none = std::nan("");
+    return summary.n > 0 ? summary : FigureSummary{0, none, none, none, -1};
 }
 
 std::int64_t bytes_of(double value) {
@@ -47,21 +36,21 @@ void merge_mean(double& mean, int ranks, double other, int other_ranks) {
     mean = (mean * ranks + other * other_ranks) / (ranks + other_ranks);
 }
 
-StepView step_of(MetricChunk const& chunk, std::size_t i) {
+StepView step_of(MergedSteps const& steps, std::size_t i) {
     StepView step;
-    step.step = chunk.step0 + static_cast<int>(i);
-    step.ranks = chunk.ranks;
-    step.samples = i < chunk.samples.size() ? chunk.samples[i] : 0;
-    step.step_time_s = max_of(chunk, "step_time_s", i);
-    step.loss = mean_of(chunk, "loss", i);
-    step.grad_norm = mean_of(chunk, "grad_norm", i);
-    step.lr = mean_of(chunk, "lr", i);
-    step.data_wait_s = mean_of(chunk, "data_wait_s", i);
-    step.exposed_comm_s = mean_of(chunk, "exposed_comm_s", i);
-    auto const* comm = column(chunk, "exposed_comm_s");
-    step.least_comm_s = comm != nullptr ? at(comm->min, i) : std::nan("");
-    step.arrivals = arrivals_of(chunk, i);
-    step.bucket = chunk.bucket[i];
+    step.step = steps.step0 + static_cast<int>(i);
+    step.ranks = steps.ranks[i];
+    step.samples = i < steps.samples.size() ? steps.samples[i] : 0;
+    step.step_time_s = figure(steps, "step_time_s", i).max;
+    step.loss = figure(steps, "loss", i).mean;
+    step.grad_norm = figure(steps, "grad_norm", i).mean;
+    step.lr = figure(steps, "lr", i).mean;
+    step.data_wait_s = figure(steps, "data_wait_s", i).mean;
+    auto const comm = figure(steps, "exposed_comm_s", i);
+    step.exposed_comm_s = comm.mean;
+    step.least_comm_s = comm.min;
+    step.arrivals = arrivals_of(steps, i);
+    step.bucket = steps.bucket[i];
     return step;
 }
 
@@ -232,39 +221,6 @@ void on(RunView& view, NodeLost const& event, std::int64_t) {
     keep(view.nodes_lost, event);
 }
 
-double mean_of_chunk(std::vector<double> const& values) {
-    double sum = 0;
-    int count = 0;
-    for (double const each : values) {
-        if (!std::isfinite(each)) continue;
-        sum += each;
-        ++count;
-    }
-    return count > 0 ? sum / count : std::nan("");
-}
-
-NodeView node_view_of(MetricChunk const& chunk, NodeView const& before) {
-    NodeView node;
-    auto const mean_of_max = [&](char const* name) {
-        auto const* found = column(chunk, name);
-        return found != nullptr ? mean_of_chunk(found->max) : std::nan("");
-    };
-    std::size_t const last = chunk.bucket.size() - 1;
-    node.steps_done =
-        std::max(before.steps_done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
-    node.step_time_s = mean_of_max("step_time_s");
-    node.arrival_s = mean_of_max("arrival_s");
-    auto const* comm = column(chunk, "exposed_comm_s");
-    node.exposed_comm_s = comm != nullptr ? mean_of_chunk(comm->mean) : std::nan("");
-    node.latest_rank = arrivals_of(chunk, last).latest_rank;
-    node.rss_bytes = bytes_of(max_of(chunk, "rss_bytes", last));
-    for (std::size_t i = 0; i <= last; ++i) {
-        node.peak_allocated_bytes =
-            std::max(node.peak_allocated_bytes, bytes_of(max_of(chunk, "peak_allocated_bytes", i)));
-    }
-    return node;
-}
-
 void update_straggler(RunView& view) {
     std::vector<ArrivalRow> rows;
     int const ranks = view.nodes * view.ranks_per_node;
@@ -274,34 +230,66 @@ void update_straggler(RunView& view) {
     view.straggler = find_straggler(rows);
 }
 
-/// Numbers that no agent sends.
-bool is_sane(RunView const& view, MetricChunk const& chunk) {
+/// Numbers that no controller writes.
+bool is_sane(RunView const& view, MergedSteps const& steps) {
     constexpr int kStepsMax = 1'000'000'000;
-    bool const known_node =
-        chunk.node >= 0 && chunk.node < static_cast<int>(view.status.nodes.size());
-    return known_node && chunk.epoch == view.status.epoch && chunk.step0 >= 0 &&
-           chunk.step0 < kStepsMax && chunk.ranks >= 1 &&
-           chunk.ranks <= view.status.ranks_per_node && !chunk.bucket.empty();
+    int const nodes = static_cast<int>(view.status.nodes.size());
+    bool const known_nodes = steps.first_node >= 0 && steps.first_node < nodes &&
+                             std::ssize(steps.next_steps) <= nodes - steps.first_node;
+    bool const known_ranks = std::ranges::all_of(steps.ranks, [&](int ranks) {
+        return ranks >= 1 && ranks <= nodes * view.status.ranks_per_node;
+    });
+    return known_nodes && known_ranks && steps.epoch == view.status.epoch && steps.step0 >= 0 &&
+           steps.step0 < kStepsMax && !steps.bucket.empty() &&
+           steps.ranks.size() == steps.bucket.size();
+}
+
+void take_node(RunView& view, NodeTold const& told) {
+    NodeView& node = view.node_views[static_cast<std::size_t>(told.node)];
+    node.steps_done = std::max(node.steps_done, told.next_step);
+    node.step_time_s = told.step_time_s;
+    node.arrival_s = told.arrival_s;
+    node.exposed_comm_s = told.exposed_comm_s;
+    bool const is_told = told.latest_local_rank >= 0;
+    int const first_rank = told.node * view.status.ranks_per_node;
+    node.latest_rank = is_told ? first_rank + told.latest_local_rank : -1;
+    node.rss_bytes = bytes_of(told.rss_bytes);
+    node.peak_allocated_bytes = bytes_of(told.peak_allocated_bytes);
+}
+
+void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeTold> const& nodes,
+                std::int64_t wall_us) {
+    if (!is_sane(view, steps)) return;
+    if (view.first_step_us == 0) view.first_step_us = wall_us;
+    view.node_views.resize(view.status.nodes.size());
+    for (NodeTold const& each : nodes) take_node(view, each);
+    bool const told = !view.status.rehearsal && steps.columns.contains("loss");
+    view.has_loss = view.has_loss || told;
+    for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
+        add_step(view, step_of(steps, i));
+        smooth(view);
+        view.peak_rss_bytes =
+            std::max(view.peak_rss_bytes, bytes_of(figure(steps, "rss_bytes", i).max));
+        view.peak_allocated_bytes = std::max(
+            view.peak_allocated_bytes, bytes_of(figure(steps, "peak_allocated_bytes", i).max));
+    }
+    bool const whole = steps.ranks.back() == view.nodes * view.ranks_per_node;
+    auto const largest = std::ranges::max_element(view.node_views, {}, &NodeView::rss_bytes);
+    view.rss_bytes = whole ? bytes_of(figure(steps, "rss_bytes", steps.ranks.size() - 1).max)
+                           : largest->rss_bytes;
+    update_rates(view);
+    update_straggler(view);
+}
+
+void on(RunView& view, MergedSteps const& steps, std::int64_t wall_us) {
+    auto const nodes = nodes_of(steps);
+    if (nodes.has_value()) take_steps(view, steps, *nodes, wall_us);
 }
 
 void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
-    if (!is_sane(view, chunk)) return;
-    if (view.first_step_us == 0) view.first_step_us = wall_us;
-    view.node_views.resize(view.status.nodes.size());
-    NodeView& node = view.node_views[static_cast<std::size_t>(chunk.node)];
-    node = node_view_of(chunk, node);
-    bool const told = !view.status.rehearsal && column(chunk, "loss") != nullptr;
-    view.has_loss = view.has_loss || told;
-    for (std::size_t i = 0; i < chunk.bucket.size(); ++i) {
-        add_step(view, step_of(chunk, i));
-        smooth(view);
-        view.peak_rss_bytes =
-            std::max(view.peak_rss_bytes, bytes_of(max_of(chunk, "rss_bytes", i)));
-    }
-    view.peak_allocated_bytes = std::max(view.peak_allocated_bytes, node.peak_allocated_bytes);
-    view.rss_bytes = std::ranges::max(view.node_views, {}, &NodeView::rss_bytes).rss_bytes;
-    update_rates(view);
-    update_straggler(view);
+    bool const of_one_node = chunk.ranks <= view.status.ranks_per_node;
+    auto const told = told_by_node(chunk, view.status.ranks_per_node);
+    if (of_one_node) take_steps(view, merged_steps_of(chunk), {told}, wall_us);
 }
 
 void on(RunView& view, NodeHealth const& event, std::int64_t) {

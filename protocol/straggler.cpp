@@ -6,15 +6,13 @@
 
 namespace osora::protocol {
 
-Arrivals arrivals_of(MetricChunk const& chunk, std::size_t index) {
-    Arrivals none{std::nan(""), std::nan(""), -1, 0};
-    auto const found = chunk.columns.find("arrival_s");
-    if (found == chunk.columns.end()) return none;
-    MetricColumn const& column = found->second;
-    if (index >= std::min({column.mean.size(), column.max.size(), column.argmax.size()})) {
-        return none;
-    }
-    return {column.mean[index], column.max[index], column.argmax[index], chunk.ranks};
+Arrivals arrivals_of(MergedSteps const& steps, std::size_t index) {
+    Arrivals const none{std::nan(""), std::nan(""), -1, 0};
+    auto const found = steps.columns.find("arrival_s");
+    if (found == steps.columns.end()) return none;
+    auto const summary = summary_of(steps, found->first, found->second, index);
+    if (summary.n <= 0) return none;
+    return {summary.mean, summary.max, summary.argmax, static_cast<int>(summary.n)};
 }
 
 void merge(Arrivals& into, Arrivals const& other) {

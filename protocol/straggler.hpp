@@ -19,7 +19,7 @@ struct Arrivals {
     int latest_rank = -1;
     int ranks = 0;
 };
-[[nodiscard]] Arrivals arrivals_of(MetricChunk const& chunk, std::size_t index);
+[[nodiscard]] Arrivals arrivals_of(MergedSteps const& steps, std::size_t index);
 /// Over the ranks of both.
 void merge(Arrivals& into, Arrivals const& other);
 

@@ -13,7 +13,7 @@
 namespace osora::bench {
 namespace {
 
-constexpr double kCpuMsMax = 10, kHistoryMbMax = 30, kAnswerSecondsMax = 1;
+constexpr double kCpuMsMax = 10, kMbMax = 30, kAnswerSecondsMax = 1;
 
 /// A folder that goes with the object.
 class Folder {
@@ -45,9 +45,14 @@ bool measure_writing(RunSize const& size) {
         "{:.2f}, ingest {:.2f}, in all {:.2f} (limit {:.0f})\n",
         ms(cost.reduce_s), ms(cost.matrix_s), ms(cost.journal_s), ms(cost.ingest_s),
         ms(cost.total_s()), kCpuMsMax);
-    fmt::print("MB an hour: history.db {:.1f} (limit {:.0f}), journal {:.1f}\n",
-               mb_an_hour(cost.history_bytes), kHistoryMbMax, mb_an_hour(cost.journal_bytes));
-    return ms(cost.total_s()) <= kCpuMsMax && mb_an_hour(cost.history_bytes) <= kHistoryMbMax;
+    double const history_mb = mb_an_hour(cost.history_bytes);
+    double const journal_mb = mb_an_hour(cost.journal_bytes);
+    fmt::print("MB an hour: history.db {:.1f}, journal {:.1f} (limit of each {:.0f})\n", history_mb,
+               journal_mb, kMbMax);
+    for (auto const& [kind, bytes] : cost.journal_bytes_of) {
+        fmt::print("  journal, {}: {:.1f}\n", kind, mb_an_hour(bytes));
+    }
+    return ms(cost.total_s()) <= kCpuMsMax && history_mb <= kMbMax && journal_mb <= kMbMax;
 }
 
 bool measure_reading(HistorySize const& size) {

@@ -1,7 +1,8 @@
-// Each node reduces its ranks' steps, the controller appends what they send, and the history is fed
-// with it: the same code as in the product, without sockets between them.
+// Each node reduces its ranks' steps, the controller merges and appends what they send, and the
+// history is fed with it: the same code as in the product, without sockets between them.
 #include "bench/history/written_run.hpp"
 
+#include "daemon/step_merger.hpp"
 #include "db/ingest.hpp"
 #include "protocol/journal.hpp"
 #include "protocol/metric_reducer.hpp"
@@ -9,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <ctime>
 #include <fstream>
 #include <random>
@@ -57,7 +59,8 @@ public:
     Writer(fs::path const& state_dir, RunSize const& size)
         : size_(size),
           run_dir_(state_dir / "runs" / "rate-0001"),
-          history_(db::history_file(state_dir)) {
+          history_(db::history_file(state_dir)),
+          steps_(size.ranks_per_node) {
         fs::create_directories(run_dir_);
         journal_.open(run_dir_ / kJournalFile, std::ios::binary);
         journal_ << kJournalHeader;
@@ -73,9 +76,11 @@ public:
         for (int step = 0; step < size_.steps; ++step) {
             wall_us_ += 1'000'000;
             do_step(step);
+            tell_health(step);
             if ((step + 1) % size_.steps_between_ingests == 0) ingest();
         }
         for (auto& node : nodes_) take(node, true);
+        write_steps(true);
         append(RunEnded{Verdict::ok, 0, ""});
         ingest();
         cost_.journal_bytes = static_cast<std::int64_t>(fs::file_size(run_dir_ / kJournalFile));
@@ -136,6 +141,32 @@ private:
             }
             take(node, false);
         }
+        write_steps(false);
+    }
+
+    /// Each node tells it every ten minutes, in turn.
+    void tell_health(int step) {
+        constexpr int kEverySteps = 600, kGpus = 8;
+        std::normal_distribution<double> around(1, 0.1);
+        for (int node = 0; node < static_cast<int>(nodes_.size()); ++node) {
+            if (node * kEverySteps / std::ssize(nodes_) != step % kEverySteps) continue;
+            NodeHealth health;
+            health.node = node;
+            health.number = step / kEverySteps;
+            health.why = "regular";
+            health.load = 12 * around(random_);
+            health.memory_available_bytes = static_cast<std::int64_t>(1.5e12 * around(random_));
+            health.disk_free_bytes = static_cast<std::int64_t>(9e12 * around(random_));
+            for (int gpu = 0; gpu < kGpus; ++gpu) {
+                GpuHealth each{.gpu = gpu};
+                each.temperature_c = std::round(60 * around(random_));
+                each.power_w = std::round(650'000 * around(random_)) / 1000;
+                each.sm_mhz = 1980;
+                each.memory_used_bytes = static_cast<std::int64_t>(6.1e10 * around(random_));
+                health.gpus.push_back(each);
+            }
+            append(health);
+        }
     }
 
     void take(Node& node, bool partial) {
@@ -149,13 +180,27 @@ private:
             Timed const timed(cost_.matrix_s);
             matrix = node.matrices.take(partial);
         }
-        if (chunk) append(std::move(*chunk));
+        if (chunk) {
+            Timed const timed(cost_.journal_s);
+            steps_.add(*chunk, 0, {});
+        }
         if (matrix) append(std::move(*matrix));
+    }
+
+    void write_steps(bool partial) {
+        std::vector<MergedSteps> records;
+        {
+            Timed const timed(cost_.journal_s);
+            records = steps_.take(partial);
+        }
+        for (auto& each : records) append(std::move(each));
     }
 
     void append(RunEvent event) {
         Timed const timed(cost_.journal_s);
+        auto const kind = std::visit([](auto const& each) { return each.kType; }, event);
         auto const bytes = must(encode_record({sequence_++, wall_us_, std::move(event)}));
+        cost_.journal_bytes_of[std::string(kind)] += static_cast<std::int64_t>(bytes.size());
         journal_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
         journal_.flush();
     }
@@ -171,6 +216,7 @@ private:
     fs::path run_dir_, history_;
     std::ofstream journal_;
     std::vector<Node> nodes_;
+    daemon::StepMerger steps_;
     std::mt19937_64 random_{1};
     std::uint64_t sequence_ = 0;
     std::int64_t wall_us_ = 1'700'000'000'000'000;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
+#include <string>
 
 namespace osora::bench {
 
@@ -19,6 +21,7 @@ struct RunSize {
 struct WritingCost {
     double reduce_s = 0, matrix_s = 0, journal_s = 0, ingest_s = 0;
     std::int64_t journal_bytes = 0, history_bytes = 0;
+    std::map<std::string, std::int64_t> journal_bytes_of;  // by kind of record
     [[nodiscard]] double total_s() const { return reduce_s + matrix_s + journal_s + ingest_s; }
 };
 

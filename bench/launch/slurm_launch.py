@@ -52,7 +52,8 @@ def last_hello_s(osora, run_dir):
     at, last, count = data.index(b"\n") + 1, 0, 0
     while at + 8 <= len(data):
         length = int.from_bytes(data[at:at + 4], "big")
-        record = json.loads(data[at + 8:at + 8 + length])
+        body = data[at + 8:at + 8 + length]
+        record = json.loads(body) if body.startswith(b"{") else {"type": "a measurement"}
         if record["type"] == "rank_started":
             last, count = max(last, record["wall_us"] / 1e6), count + 1
         at += 8 + length

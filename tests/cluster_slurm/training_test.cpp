@@ -42,7 +42,7 @@ TEST_F(ClusterTraining, ThreeNodesFindEachOther) {
     EXPECT_THAT(ended.out, HasSubstr("\ndone     6 steps"));
     EXPECT_THAT(events<protocol::RankFailed>(), SizeIs(0)) << logs();
     EXPECT_THAT(events<protocol::RankStarted>(), SizeIs(3));
-    EXPECT_THAT(events<protocol::MetricChunk>(), testing::Not(SizeIs(0)));
+    EXPECT_THAT(events<protocol::MergedSteps>(), testing::Not(SizeIs(0)));
     EXPECT_TRUE(nothing_left());
 }
 

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <numeric>
 #include <set>
 
 namespace osora::e2e {
@@ -42,22 +44,34 @@ protected:
         await_event<RankStarted>(4);
         await_event<CheckpointCompleted>();
     }
-    /// Steps of `node` as the journal has them, each exactly once and without a gap.
-    void expect_every_step_once(int node) const {
-        int next = 0;
-        for (auto const& chunk : events<MetricChunk>()) {
-            if (chunk.node != node) continue;
-            EXPECT_EQ(chunk.step0, next) << "node " << node;
-            EXPECT_EQ(chunk.ranks, 2);
-            next = chunk.step0 + static_cast<int>(chunk.bucket.size());
+    /// Steps as the journal has them: each rank once in each, without a gap.
+    void expect_every_step_once() const {
+        std::map<int, int> ranks;  // by step
+        std::map<int, int> told{{0, 0}, {1, 0}};
+        for (auto const& each : events<MergedSteps>()) {
+            for (auto const& node : nodes_of(each).value()) {
+                EXPECT_GT(node.next_step, told[node.node]);
+                told[node.node] = node.next_step;
+            }
+            for (std::size_t i = 0; i < each.ranks.size(); ++i) {
+                ranks[each.step0 + static_cast<int>(i)] += each.ranks[i];
+            }
         }
+        int next = 0;
+        for (auto const& [step, count] : ranks) {
+            EXPECT_EQ(step, next++);
+            EXPECT_EQ(count, (step < told[0] ? 2 : 0) + (step < told[1] ? 2 : 0)) << step;
+        }
+        for (int const node : {0, 1}) expect_every_row_once(node, next);
+    }
+    void expect_every_row_once(int node, int steps) const {
         int row = 0;
         for (auto const& matrix : events<RankMatrix>()) {
             if (matrix.node != node) continue;
             EXPECT_EQ(matrix.step0, row) << "node " << node;
             row = matrix.step0 + matrix.steps;
         }
-        EXPECT_GT(next, row - 1);
+        EXPECT_GE(steps, row);
     }
     [[nodiscard]] std::set<int> worker_pids() const {
         std::set<int> pids;
@@ -70,15 +84,17 @@ protected:
         EXPECT_EQ(events<RankStarted>().size(), 4u);
         EXPECT_TRUE(events<NodeLost>().empty());
         EXPECT_TRUE(events<RankFailed>().empty());
-        for (int const node : {0, 1}) expect_every_step_once(node);
+        expect_every_step_once();
     }
     /// Until metrics of every node come that were taken by the present controller.
-    double seconds_to_metrics_after(std::size_t known_chunks) const {
+    double seconds_to_metrics_after(std::size_t known_records) const {
         auto const begin = Clock::now();
         auto const both = [&] {
-            auto const chunks = events<MetricChunk>();
+            auto const records = events<MergedSteps>();
             std::set<int> nodes;
-            for (std::size_t i = known_chunks; i < chunks.size(); ++i) nodes.insert(chunks[i].node);
+            for (std::size_t i = known_records; i < records.size(); ++i) {
+                for (auto const& each : nodes_of(records[i]).value()) nodes.insert(each.node);
+            }
             return nodes.size() == 2;
         };
         EXPECT_TRUE(eventually(both)) << "no metrics after the restart";
@@ -100,11 +116,11 @@ TEST_F(E2eAdoption, TheNextControllerTakesTheLivingAgents) {
     auto const before = controller_file();
     EXPECT_EQ(before.life, 0);
     kill_controller();
-    std::size_t const chunks = events<MetricChunk>().size();
+    std::size_t const records = events<MergedSteps>().size();
     auto const alive = processes();
     EXPECT_EQ(alive.size(), 6u) << "two agents with two workers each";
     start();
-    double const seconds = seconds_to_metrics_after(chunks);
+    double const seconds = seconds_to_metrics_after(records);
     fmt::print("metrics of both nodes {:.2f} s after the start of the second controller\n",
                seconds);
     EXPECT_LT(seconds, 10);  // two seconds on an idle machine
@@ -128,9 +144,9 @@ TEST_F(E2eAdoption, AlsoWhenAnotherProgramHasTakenItsPort) {
     kill_controller();
     // It accepts and says nothing sensible: an agent must not stop at it.
     Listener const squatter(before.port);
-    std::size_t const chunks = events<MetricChunk>().size();
+    std::size_t const records = events<MergedSteps>().size();
     start();
-    seconds_to_metrics_after(chunks);
+    seconds_to_metrics_after(records);
     EXPECT_NE(controller_file().port, before.port);
     expect_one_undisturbed_epoch();
     stop();
@@ -159,8 +175,10 @@ TEST_F(E2eAdoption, WhatHappenedMeanwhileIsTold) {
     for (auto const& [step, count] : saved) EXPECT_EQ(count, 1) << "step " << step;
     EXPECT_EQ(saved.size(), 6u);
     int steps = 0;
-    for (auto const& chunk : events<MetricChunk>()) steps += static_cast<int>(chunk.bucket.size());
-    EXPECT_EQ(steps, 2 * 60);
+    for (auto const& each : events<MergedSteps>()) {
+        steps += std::accumulate(each.ranks.begin(), each.ranks.end(), 0);
+    }
+    EXPECT_EQ(steps, 4 * 60);
     EXPECT_TRUE(all_gone(0));
 }
 
@@ -202,7 +220,7 @@ TEST_P(E2eKilledBehindARecord, TheRunEndsAsIfNothingHadHappened) {
     std::size_t const records = static_cast<std::size_t>(GetParam());
     auto const decisions = [&] {
         return std::ranges::count_if(journal(), [](JournalRecord const& each) {
-            return !std::holds_alternative<MetricChunk>(each.event);
+            return !std::holds_alternative<MergedSteps>(each.event);
         });
     };
     start();
@@ -219,7 +237,7 @@ TEST_P(E2eKilledBehindARecord, TheRunEndsAsIfNothingHadHappened) {
     EXPECT_EQ(events<RankStarted>().size(), 4u);
     EXPECT_EQ(events<NodeFinished>().size(), 2u);
     EXPECT_EQ(events<CheckpointCompleted>().size(), 2u);
-    for (int const node : {0, 1}) expect_every_step_once(node);
+    expect_every_step_once();
     EXPECT_TRUE(all_gone(0));
 }
 

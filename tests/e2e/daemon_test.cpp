@@ -85,7 +85,7 @@ protected:
         await_steps(5);
     }
     void expect_undisturbed(std::size_t controllers) {
-        await_event<MetricChunk>(events<MetricChunk>().size() + 2);
+        await_event<MergedSteps>(events<MergedSteps>().size() + 2);
         EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
         EXPECT_EQ(events<AgentJoined>().size(), 1u);
         EXPECT_EQ(events<NodeLost>().size(), 0u);

@@ -38,11 +38,11 @@ TEST_F(E2eExec, StepsComeThroughTheDescriptor) {
               0)
         << errors();
     int steps = 0;
-    for (auto const& chunk : events<MetricChunk>()) {
-        EXPECT_TRUE(chunk.columns.contains("loss"));
-        EXPECT_FALSE(chunk.columns.contains("data_wait_s")) << "nobody gave it";
-        for (std::size_t i = 0; i < chunk.bucket.size(); ++i, ++steps) {
-            EXPECT_EQ(chunk.columns.at("step_time_s").max[i], 0.25);
+    for (auto const& each : events<MergedSteps>()) {
+        EXPECT_TRUE(each.columns.contains("loss"));
+        EXPECT_FALSE(each.columns.contains("data_wait_s")) << "nobody gave it";
+        for (std::size_t i = 0; i < each.bucket.size(); ++i, ++steps) {
+            EXPECT_EQ(each.columns.at("step_time_s").max[i], 0.25);
         }
     }
     EXPECT_GE(steps, 5);  // the ranks are not in step: a row may be told for each

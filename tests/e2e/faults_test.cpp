@@ -137,7 +137,7 @@ TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
     EXPECT_FALSE(processes().empty());
     kill_controller();
     EXPECT_TRUE(all_gone(10));
-    EXPECT_GE(events<MetricChunk>().size(), 1u);
+    EXPECT_GE(events<MergedSteps>().size(), 1u);
     EXPECT_TRUE(events<RunEnded>().empty());
 
     start();

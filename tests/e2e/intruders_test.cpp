@@ -28,8 +28,8 @@ protected:
     }
     /// The run still trains, with the workers it had.
     void expect_unaffected() {
-        std::size_t const chunks = events<MetricChunk>().size();
-        await_event<MetricChunk>(chunks + 2);
+        std::size_t const chunks = events<MergedSteps>().size();
+        await_event<MergedSteps>(chunks + 2);
         EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
         EXPECT_EQ(events<AgentJoined>().size(), 1u);
         EXPECT_EQ(command(ControlPing{}).message, "running");

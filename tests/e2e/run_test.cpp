@@ -31,10 +31,10 @@ TEST_F(E2eRun, TwoRanksTrainToTheEnd) {
     EXPECT_EQ(events<NodeFinished>().at(0).steps, 20);
     EXPECT_EQ(last<CheckpointCompleted>().step, 20);
     int steps = 0, samples = 0;
-    for (auto const& chunk : events<MetricChunk>()) {
-        EXPECT_EQ(chunk.step0, steps);
-        steps += static_cast<int>(chunk.bucket.size());
-        for (int const each : chunk.samples) samples += each;
+    for (auto const& each : events<MergedSteps>()) {
+        EXPECT_EQ(each.step0, steps);
+        steps += static_cast<int>(each.bucket.size());
+        for (int const count : each.samples) samples += count;
     }
     EXPECT_EQ(steps, 20);
     EXPECT_EQ(samples, 40);

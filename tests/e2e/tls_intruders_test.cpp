@@ -34,8 +34,8 @@ protected:
         await_event<RankStarted>(4);
     }
     void expect_unaffected() {
-        std::size_t const chunks = events<MetricChunk>().size();
-        await_event<MetricChunk>(chunks + 2);
+        std::size_t const chunks = events<MergedSteps>().size();
+        await_event<MergedSteps>(chunks + 2);
         EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
         EXPECT_EQ(events<AgentJoined>().size(), 2u);
         EXPECT_EQ(command(ControlPing{}).message, "running");

@@ -1,6 +1,7 @@
 // Damaged frames, messages and journals: they end in a message or an error, never in a crash, and
 // never depend on how the bytes were cut. Best run with the asan preset. OSORA_FUZZ_ROUNDS is small
 // in the gate and large in the soak tier.
+#include "base/compression.hpp"
 #include "base/files.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/agent_start.hpp"
@@ -150,7 +151,7 @@ TEST(Fuzz, Frames) {
 }
 
 TEST(Fuzz, Journals) {
-    std::vector<std::string> const corpus{golden("journal")};
+    std::vector<std::string> const corpus{golden("journal"), golden("journal2")};
     Mutator mutator(3);
     for (int round = 0; round < kRounds; ++round) {
         std::string const bytes = mutator.mutate(corpus);
@@ -189,6 +190,22 @@ TEST(Fuzz, RecordsWithARightChecksum) {
         auto const read = reader.feed(std::string(kJournalHeader) + bytes);
         ASSERT_TRUE(read.has_value()) << read.error().message << ": " << bytes;
         if (round % 50 == 0) view = {};
+    }
+}
+
+/// Bytes that begin as a frame: no more memory than the limit, and an error or a text.
+TEST(Fuzz, CompressedBodies) {
+    constexpr std::size_t kLimit = 1 << 16;
+    std::vector<std::string> corpus{compress(golden("journal")), compress(std::string(70'000, 'x')),
+                                    compress("")};
+    Mutator mutator(7);
+    for (int round = 0; round < kRounds; ++round) {
+        auto const text = decompress(mutator.mutate(corpus), kLimit);
+        if (text.has_value()) {
+            EXPECT_LE(text->size(), kLimit);
+        } else {
+            EXPECT_EQ(text.error().code, Errc::corrupt);
+        }
     }
 }
 

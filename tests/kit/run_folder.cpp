@@ -20,8 +20,8 @@ std::vector<protocol::JournalRecord> RunFolder::journal() const {
 
 int RunFolder::steps_done() const {
     int done = 0;
-    for (auto const& chunk : events<protocol::MetricChunk>()) {
-        done = std::max(done, chunk.step0 + static_cast<int>(chunk.bucket.size()));
+    for (auto const& each : events<protocol::MergedSteps>()) {
+        done = std::max(done, each.step0 + static_cast<int>(each.bucket.size()));
     }
     return done;
 }

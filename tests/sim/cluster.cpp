@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
+#include <utility>
 
 namespace osora::sim {
 
@@ -71,12 +73,32 @@ Ending Cluster::run() {
     ending_.finished = controller.finished();
     ending_.exit_code = controller.exit_code();
     RunStatus replayed;
-    for (JournalRecord const& each : disk.read()) fold(replayed, each.event);
+    auto const records = disk.read();
+    for (JournalRecord const& each : records) fold(replayed, each.event);
     ending_.status = replayed;
+    count_steps(records);
     if (controller.alive() && !disk.full && !(replayed == controller.status())) {
         world.violated("the journal on disk does not replay to the controller's state");
     }
     return ending_;
+}
+
+/// A rank is at most once in each step of an epoch, whoever died in between.
+void Cluster::count_steps(std::vector<JournalRecord> const& records) {
+    std::map<std::pair<int, int>, int> ranks;  // by epoch and step
+    for (JournalRecord const& each : records) {
+        auto const* steps = std::get_if<MergedSteps>(&each.event);
+        for (std::size_t i = 0; steps != nullptr && i < steps->ranks.size(); ++i) {
+            ranks[{steps->epoch, steps->step0 + static_cast<int>(i)}] += steps->ranks[i];
+        }
+    }
+    int const world_size = scenario.nodes * scenario.ranks_per_node;
+    for (auto const& [key, count] : ranks) {
+        if (count == world_size) ++ending_.whole_steps;
+        if (count <= world_size) continue;
+        world.violated(fmt::format("epoch {}, step {}: {} ranks of {}", key.first, key.second,
+                                   count, world_size));
+    }
 }
 
 bool Cluster::nothing_left() const {

@@ -22,6 +22,7 @@ struct Ending {
     std::vector<std::string> causes;  // of each relaunch, and of the end
     bool finished = false;            // a controller said so
     int exit_code = 0;
+    int whole_steps = 0;  // that all ranks have told, in the journal
     Time stop_asked{}, finished_at{};
 };
 
@@ -64,6 +65,7 @@ private:
     [[nodiscard]] AgentProcess* agent_of(int node);
     [[nodiscard]] bool nothing_left() const;
     void check();
+    void count_steps(std::vector<protocol::JournalRecord> const& records);
 
     std::map<int, std::unique_ptr<AgentProcess>> agents_;  // by pid
     std::vector<std::unique_ptr<AgentProcess>> dead_;      // until the event is over

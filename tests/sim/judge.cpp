@@ -124,6 +124,10 @@ private:
         bool const ok = ending_.status.verdict == Verdict::ok && ending_.status.restarts == 0 &&
                         ending_.exit_code == 0 && ending_.status.cause.empty();
         if (!ok) wrong("an undisturbed run did not end well: " + ending_.status.cause);
+        bool const tells_steps = !scenario_.exec;
+        if (tells_steps && ending_.whole_steps != scenario_.steps) {
+            wrong(fmt::format("{} of {} steps are whole", ending_.whole_steps, scenario_.steps));
+        }
     }
 
     void judge_one(Fault const& fault) {

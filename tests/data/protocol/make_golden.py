@@ -2,8 +2,9 @@
 """Writes the golden files beside it: the bytes that docs/rfc/002 promises, made without osora.
 
 Each *.frames file holds one frame (u32 length, big endian, then JSON) for every message of one
-direction; journal holds one record for every kind of event. Run it again after a message has got a
-new member, and look at the difference: an old file must still be read.
+direction; journal holds one record for every kind of event, journal2 the same as zstd frames. Run it
+again after a message has got a new member, and look at the difference: an old file must still be
+read.
 """
 import base64
 import json
@@ -140,6 +141,11 @@ HEALTH = dict(type="health", node=1, number=3, why="GPU 1: Xid 79", load=1.5,
 MATRIX = dict(type="rank_matrix", epoch=1, node=1, first_rank=4, ranks=3, step0=7, steps=2,
               figures={"arrival_s": raw(matrix([[0.5, 0.505, 0.7], [0.25, NAN, 30.0]])),
                        "data_wait_s": raw(matrix([[0.0, 0.0, 0.0], [0.001, 0.0, 0.002]]))})
+STEPS = dict(type="steps", epoch=1, step0=7, ranks=[8, 4], samples=[48, 32], bucket=["64x64x8", "128x128x1"],
+             columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6])},
+             told_by={"loss": [4, 4]}, first_node=1, next_steps=[9, 0, 8], local_ranks=[1, -1, 3],
+             node_figures=raw(matrix([[0.5, NAN, 0.7], [0.25, NAN, 0.5], [NAN, NAN, 0.001],
+                                      [3.5, NAN, 3.25], [0.0, NAN, 60.0]])))
 PROBE = dict(type="probe", epoch=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
 EVENTS = [
     RUN_SUBMITTED,
@@ -155,7 +161,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS, HEALTH, MATRIX, PROBE,
+    METRICS, HEALTH, MATRIX, PROBE, STEPS,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -183,10 +189,16 @@ TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")
 FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]
 
 
-def journal():
-    data = b"osora journal 1\n"
+def zstd(data):
+    """One segment, 8 bytes of content size, one raw block (RFC 8878, 3.1.1)."""
+    head = struct.pack("<IBQ", 0xFD2FB528, 0b11100000, len(data))
+    return head + (len(data) << 3 | 1).to_bytes(3, "little") + data
+
+
+def journal(version, packed):
+    data = f"osora journal {version}\n".encode()
     for sequence, event in enumerate(EVENTS):
-        body = text(dict(seq=sequence, wall_us=1_700_000_000_000_000 - sequence, **event)).encode()
+        body = packed(text(dict(seq=sequence, wall_us=1_700_000_000_000_000 - sequence, **event)).encode())
         data += struct.pack(">II", len(body), crc32c(body)) + body
     return data
 
@@ -196,7 +208,8 @@ def main():
                                to_agent=TO_AGENT, to_controller=TO_CONTROLLER,
                                from_controller=FROM_CONTROLLER).items():
         (HERE / f"{name}.frames").write_bytes(b"".join(frame(each) for each in messages))
-    (HERE / "journal").write_bytes(journal())
+    (HERE / "journal").write_bytes(journal(1, bytes))
+    (HERE / "journal2").write_bytes(journal(2, zstd))
 
 
 main()

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace osora::daemon {
 namespace {
 
@@ -124,6 +126,164 @@ TEST(ControllerMeasurements, SlowerStepsLeaveOneAlarmAlsoOverACrash) {
     auto cut = controller.records;
     while (alarms_in(cut) > 0) cut.pop_back();
     EXPECT_EQ(alarms_in(Controller(cut).records), 1);
+}
+
+MetricChunk steps_of(int step0, int steps) {
+    MetricChunk made = one_step(step0, 1.0);
+    made.bucket.assign(static_cast<std::size_t>(steps), "8x8x1");
+    made.samples.assign(made.bucket.size(), 8);
+    std::vector const times(made.bucket.size(), 1.0);
+    made.columns["step_time_s"] = {times, times, times, std::vector(made.bucket.size(), 0)};
+    return made;
+}
+
+/// Ranks that a step has in the journal.
+std::map<int, int> ranks_in(std::vector<JournalRecord> const& records) {
+    std::map<int, int> ranks;
+    for (auto const& record : records) {
+        auto const* steps = std::get_if<MergedSteps>(&record.event);
+        for (std::size_t i = 0; steps != nullptr && i < steps->ranks.size(); ++i) {
+            ranks[steps->step0 + static_cast<int>(i)] += steps->ranks[i];
+        }
+    }
+    return ranks;
+}
+
+TEST(ControllerMeasurements, StepsAreAcknowledgedOnceTheyAreWritten) {
+    Controller controller;
+    controller.run();
+    controller.say(0, steps_of(0, 2));
+    EXPECT_EQ(ranks_in(controller.records), (std::map<int, int>{{0, 1}, {1, 1}}));
+    auto const first = controller.sent<AckReports>();
+    ASSERT_EQ(first.size(), 1u);
+    std::size_t const count = controller.records.size();
+    controller.say(1, steps_of(0, 4));  // 0 and 1 are told by both now
+    EXPECT_EQ(controller.records.size(), count) << "steps 0 and 1 wait for node 0, that told them";
+    EXPECT_TRUE(controller.sent<AckReports>().empty());
+    controller.say(1, matrix(0, 64));
+    EXPECT_TRUE(controller.sent<AckReports>().empty()) << "it is behind steps that wait";
+    controller.wait(2s);
+    EXPECT_EQ(ranks_in(controller.records), (std::map<int, int>{{0, 2}, {1, 2}, {2, 1}, {3, 1}}));
+    auto const acks = controller.sent<AckReports>();
+    ASSERT_EQ(acks.size(), 1u);
+    EXPECT_EQ(acks[0].first, 1);
+    EXPECT_EQ(acks[0].second.next, first[0].second.next + 1) << "the steps and the matrix";
+    controller.say(0, steps_of(2, 2));
+    controller.wait(2s);
+    for (auto const& [step, ranks] : ranks_in(controller.records)) EXPECT_EQ(ranks, 2) << step;
+}
+
+TEST(ControllerMeasurements, ADecisionStandsBehindWhatWasToldBefore) {
+    Controller controller;
+    controller.run();
+    controller.say(0, steps_of(0, 1));
+    controller.say(1, steps_of(0, 1));
+    controller.say(0, steps_of(1, 3));
+    EXPECT_EQ(ranks_in(controller.records).count(1), 0u);
+    controller.say(0, Controller::killed(0, 0));
+    auto const position = [&](auto const& is_it) {
+        return std::ranges::find_if(controller.records, is_it) - controller.records.begin();
+    };
+    auto const written = position([](auto const& each) {
+        auto const* steps = std::get_if<MergedSteps>(&each.event);
+        return steps != nullptr && steps->step0 + std::ssize(steps->ranks) == 4;
+    });
+    EXPECT_LT(written, position([](auto const& each) {
+                  return std::holds_alternative<RankFailed>(each.event);
+              }));
+    EXPECT_EQ(ranks_in(controller.records).at(3), 1);
+}
+
+/// A report that was acknowledged before its record is durable would be lost with the controller.
+TEST(ControllerMeasurements, AReportIsAcknowledgedBehindItsOwnRecord) {
+    Controller controller;
+    controller.run();
+    controller.say(0, steps_of(0, 1));
+    controller.say(1, steps_of(0, 1));  // waits for node 0
+    controller.say(1, Controller::killed(0, 1));
+    std::ptrdiff_t failed = -1, last_ack = -1;
+    std::uint64_t highest = 0;
+    for (std::size_t i = 0; i < controller.last.size(); ++i) {
+        auto const* record = std::get_if<AppendRecord>(&controller.last[i]);
+        if (record != nullptr && std::holds_alternative<RankFailed>(record->record.event)) {
+            failed = static_cast<std::ptrdiff_t>(i);
+        }
+        auto const* sent = std::get_if<SendToAgent>(&controller.last[i]);
+        auto const* ack = sent != nullptr ? std::get_if<AckReports>(&sent->message) : nullptr;
+        if (ack == nullptr || sent->connection != 1 || ack->next <= highest) continue;
+        highest = ack->next;
+        last_ack = static_cast<std::ptrdiff_t>(i);
+    }
+    ASSERT_GE(failed, 0);
+    EXPECT_GT(last_ack, failed);
+    EXPECT_EQ(highest, 3u) << "rank started, steps, rank failed";
+}
+
+/// A controller dies between the records of steps: each life writes what the last one had not.
+TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverALifeEnds) {
+    Controller whole;
+    whole.run();
+    std::vector<std::pair<int, MetricChunk>> told;
+    for (int node : {0, 1}) told.emplace_back(node, steps_of(0, 1));
+    for (int i = 0; i < 6; ++i) {
+        told.emplace_back(0, steps_of(1 + 5 * i, 5));
+        told.emplace_back(1, steps_of(1 + 3 * i, 3));
+    }
+    int said = 0;
+    for (auto const& [node, chunk] : told) {
+        whole.say(node, chunk);
+        if (++said == 2) whole.wait(2s);  // from here on they are in step
+    }
+    whole.wait(2s);
+    auto const expected = ranks_in(whole.records);
+    EXPECT_EQ(expected.size(), 31u);
+    // Chunks are in several records: a part of one may be all that a life has written.
+    bool const in_parts = std::ranges::any_of(whole.records, [](auto const& each) {
+        auto const* steps = std::get_if<MergedSteps>(&each.event);
+        return steps != nullptr && steps->step0 == 4 && steps->ranks[0] == 2;
+    });
+    EXPECT_TRUE(in_parts);
+    for (std::size_t kept = 0; kept <= whole.records.size(); ++kept) {
+        std::vector<JournalRecord> cut(whole.records.begin(),
+                                       whole.records.begin() + static_cast<std::ptrdiff_t>(kept));
+        bool const is_up = std::ranges::any_of(cut, [](auto const& each) {
+            return std::holds_alternative<LaunchOrdered>(each.event);
+        });
+        if (!is_up) continue;
+        Controller next(cut);
+        for (int node : {0, 1}) {
+            next.feed(AgentConnected{7 + node});
+            next.say(7 + node, Controller::hello(node, 0));
+        }
+        for (auto const& [node, chunk] : told) next.say(7 + node, chunk);  // all of it, again
+        next.wait(2s, {});
+        EXPECT_EQ(ranks_in(next.records), expected) << "cut behind record " << kept;
+    }
+}
+
+TEST(ControllerMeasurements, WhereAgentsEndWithTheControllerStepsAreWrittenAtOnce) {
+    auto options = Controller::options({});
+    options.steps_wait = {};
+    ControllerCore core(options, {});
+    Now const now{100s, 5};
+    static_cast<void>(core.start(now));
+    for (int node : {0, 1}) {
+        static_cast<void>(core.handle(now, AgentConnected{node}));
+        static_cast<void>(core.handle(now, AgentSaid{node, Controller::hello(node)}));
+    }
+    StoreReserved store;
+    store.host = "h";
+    store.port = 1;
+    static_cast<void>(core.handle(now, AgentSaid{0, store}));
+    for (int i = 0; i < 3; ++i) {
+        for (int node : {0, 1}) {
+            int records = 0;
+            for (auto const& each : core.handle(now, AgentSaid{node, steps_of(i, 1)})) {
+                records += std::holds_alternative<AppendRecord>(each) ? 1 : 0;
+            }
+            EXPECT_EQ(records, 1) << "node " << node << ", step " << i;
+        }
+    }
 }
 
 }  // namespace

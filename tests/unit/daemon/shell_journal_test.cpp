@@ -166,6 +166,21 @@ TEST_F(OnDisk, OldMetricsAreNotKeptInMemory) {
     EXPECT_EQ(opened.journal->next_sequence(), 6001u);
 }
 
+TEST_F(OnDisk, AJournalOfAnOlderVersionGoesOnAsItIs) {
+    protocol::NodeHealth health;
+    health.why = std::string(1000, 'x');
+    std::ofstream(path(), std::ios::binary) << protocol::kPlainJournalHeader;
+    {
+        auto const opened = open();
+        ASSERT_TRUE(opened.journal->append({0, 1, health}, Importance::metric).has_value());
+    }
+    ASSERT_TRUE(open().journal->append({0, 1, health}, Importance::metric).has_value());
+    std::string const content = *read_file(path());
+    EXPECT_EQ(read_all(content).size(), 2u);
+    EXPECT_GT(content.size(), 2000u) << "older readers know no compressed records";
+    EXPECT_TRUE(content.starts_with(protocol::kPlainJournalHeader));
+}
+
 TEST_F(OnDisk, TheReserveIsGivenBackAtTheEnd) {
     open();
     std::filesystem::path const file = path();

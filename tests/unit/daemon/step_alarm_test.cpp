@@ -41,7 +41,8 @@ std::vector<RunNotice> run(StepAlarm& alarm, int epoch, int from, int to,
                            std::function<Step(int)> const& step) {
     std::vector<RunNotice> told;
     for (int i = from; i < to; ++i) {
-        for (auto& each : alarm.take(chunk_of(epoch, i, step(i)))) told.push_back(each);
+        for (auto& each : alarm.take(merged_steps_of(chunk_of(epoch, i, step(i)))))
+            told.push_back(each);
     }
     return told;
 }
@@ -136,8 +137,25 @@ TEST(StepAlarm, StepsThatAreToldAgainAndOtherNodesDoNotCount) {
     for (int i = 100; i < 200; ++i) {
         auto chunk = chunk_of(0, i, slow(i));
         chunk.node = 1;
-        EXPECT_THAT(alarm.take(chunk), IsEmpty());
+        EXPECT_THAT(alarm.take(merged_steps_of(chunk)), IsEmpty());
     }
+}
+
+/// Node 0 tells every step, other nodes only some of them in the same record.
+TEST(StepAlarm, HowManyNodesAreInARecordDoesNotMatter) {
+    StepAlarm alarm;
+    std::vector<RunNotice> told;
+    for (int i = 0; i < 400; ++i) {
+        auto steps = merged_steps_of(chunk_of(0, i, {.step_s = i < 200 ? 1.0 : 1.3}));
+        int const nodes = 1 + i % 64;
+        steps.ranks[0] *= nodes;
+        steps.samples[0] *= nodes;
+        for (auto& each : alarm.take(steps)) told.push_back(each);
+        // The others, later.
+        steps.next_steps[0] = 0;
+        EXPECT_THAT(alarm.take(steps), IsEmpty());
+    }
+    EXPECT_THAT(told, ElementsAre(Field(&RunNotice::kind, "throughput_sag")));
 }
 
 TEST(StepAlarm, HostileChunksAreNoTrouble) {
@@ -145,9 +163,14 @@ TEST(StepAlarm, HostileChunksAreNoTrouble) {
     auto chunk = chunk_of(0, 50, {});
     chunk.samples.clear();
     chunk.columns["step_time_s"].mean.clear();
-    EXPECT_THAT(alarm.take(chunk), IsEmpty());
+    EXPECT_THAT(alarm.take(merged_steps_of(chunk)), IsEmpty());
+    auto odd = merged_steps_of(chunk_of(0, 51, {}));
+    odd.ranks[0] = 0;
+    EXPECT_THAT(alarm.take(odd), IsEmpty());
+    odd.ranks.clear();
+    EXPECT_THAT(alarm.take(odd), IsEmpty());
     chunk = chunk_of(0, 51, {.step_s = HUGE_VAL, .loss = -HUGE_VAL, .samples = -1});
-    EXPECT_THAT(alarm.take(chunk), IsEmpty());
+    EXPECT_THAT(alarm.take(merged_steps_of(chunk)), IsEmpty());
 }
 
 }  // namespace

@@ -109,12 +109,30 @@ TEST(IngestProperty, StepsAreThoseOfABruteForce) {
     }
 }
 
+/// What the controller merges is what was merged here before.
+TEST(IngestProperty, MergedStepsAreThoseOfABruteForceOverTheChunks) {
+    for (std::uint64_t seed = 1; seed <= 3 * SEEDS; ++seed) {
+        RunMaker maker(seed);
+        auto const shape = random_shape(maker, 1);
+        auto const records = maker.make(shape);
+        StateDir state;
+        write_run(state.path(), "run-0", journal_bytes(merged(records, shape, maker)));
+        auto const store = Store::open(history_file(state.path()));
+        ASSERT_TRUE(ingest_all(**store, state.path()).has_value());
+        ASSERT_EQ(dump_steps(history_file(state.path())), expected_steps(records))
+            << "seed " << seed;
+    }
+}
+
 TEST(IngestProperty, AnyCutsAndOrderGiveTheSameRows) {
     for (std::uint64_t seed = 1; seed <= SEEDS; ++seed) {
         RunMaker maker(seed);
         std::vector<std::string> journals;
         for (int run = 1; run <= 3; ++run) {
-            journals.push_back(journal_bytes(maker.make(random_shape(maker, run))));
+            auto const shape = random_shape(maker, run);
+            auto records = maker.make(shape);
+            if (run > 1) records = merged(records, shape, maker);
+            journals.push_back(journal_bytes(records));
         }
         StateDir state;
         ingest_in_pieces(state, journals, maker);
@@ -159,7 +177,9 @@ void ingest_and_die(StateDir const& state, int operations, IngestOptions const& 
 TEST(IngestProperty, ACrashAnywhereLosesAndRepeatsNothing) {
     for (std::uint64_t seed = 1; seed <= SEEDS; ++seed) {
         RunMaker maker(seed);
-        std::vector<std::string> const journals{journal_bytes(maker.make(random_shape(maker, 1)))};
+        auto const shape = random_shape(maker, 1);
+        std::vector<std::string> const journals{
+            journal_bytes(merged(maker.make(shape), shape, maker))};
         auto const expected = ingested_at_once(journals);
         StateDir state;
         write_run(state.path(), "run-0", journals[0]);

@@ -1,6 +1,7 @@
 #include "db/ingest.hpp"
 
 #include "base/file_lock.hpp"
+#include "base/files.hpp"
 #include "db/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
@@ -56,6 +57,19 @@ TEST_F(Ingest, ReadsOnlyWhatIsNew) {
     EXPECT_EQ(first.records + second.records,
               static_cast<std::int64_t>(RunMaker(1).make({}).size()));
     EXPECT_EQ(ingest().changed, 0);
+}
+
+/// See Golden.AJournalOfAnOlderOsoraIsRead.
+TEST_F(Ingest, ReadsAJournalOfAnOlderOsora) {
+    write("recorded-0001",
+          *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/protocol/journal1_recorded"));
+    EXPECT_THAT(ingest().problems, IsEmpty());
+    EXPECT_EQ(one("SELECT count(*)||' '||min(ranks)||' '||sum(samples) FROM step"), "10 3 60");
+    EXPECT_EQ(one("SELECT count(*) FROM step_summary JOIN metric USING(metric_id) WHERE "
+                  "name='loss' AND n=3 AND vmin=10-step AND abs(vmax-(10.2-step))<1e-12 AND "
+                  "abs(mean-(10.1-step))<1e-12 AND argmax=2"),
+              "10");
+    EXPECT_EQ(one("SELECT metric_epoch||' '||metric_step FROM run_node"), "0 10");
 }
 
 TEST_F(Ingest, NodesThatTrainDifferentBucketsAreBothNamed) {

@@ -1,12 +1,14 @@
 #include "tests/unit/db/run_maker.hpp"
 
 #include "base/files.hpp"
+#include "daemon/step_merger.hpp"
 #include "protocol/matrix_codec.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace osora::db::test {
@@ -178,6 +180,38 @@ Records RunMaker::make(RunShape const& shape) {
     add(records, CheckpointCompleted{shape.relaunches, shape.steps, "checkpoints/last", 0.5, 1000});
     if (shape.ended) add(records, RunEnded{Verdict::ok, 0, ""});
     return records;
+}
+
+Records merged(Records const& records, RunShape const& shape, RunMaker& maker) {
+    Records result;
+    daemon::StepMerger merger(shape.ranks_per_node);
+    std::map<int, int> next;  // by node
+    auto const add = [&](std::int64_t wall_us, RunEvent event) {
+        result.push_back({result.size(), wall_us, std::move(event)});
+    };
+    auto const write = [&](std::int64_t wall_us, bool partial) {
+        for (auto& each : merger.take(partial)) add(wall_us, std::move(each));
+    };
+    for (auto const& record : records) {
+        auto const* chunk = std::get_if<MetricChunk>(&record.event);
+        if (chunk == nullptr) {
+            write(record.wall_us, true);
+            if (auto const* launch = std::get_if<LaunchOrdered>(&record.event)) {
+                merger.begin(launch->epoch);
+                next.clear();
+            }
+            add(record.wall_us, record.event);
+            continue;
+        }
+        int const end = chunk->step0 + static_cast<int>(chunk->bucket.size());
+        if (end > next[chunk->node]) {
+            merger.add(*chunk, next[chunk->node], {});
+            next[chunk->node] = end;
+        }
+        write(record.wall_us, maker.integer(0, 4) == 0);
+    }
+    write(records.back().wall_us, true);
+    return result;
 }
 
 std::string journal_bytes(Records const& records) {

@@ -48,6 +48,9 @@ private:
     std::int64_t wall_us_ = 1'700'000'000'000'000;
 };
 
+/// The same steps as a controller writes them: merged over nodes, in records that end anywhere.
+[[nodiscard]] Records merged(Records const& records, RunShape const& shape, RunMaker& maker);
+
 /// The bytes of a journal with these records.
 [[nodiscard]] std::string journal_bytes(Records const& records);
 

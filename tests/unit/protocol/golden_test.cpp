@@ -1,5 +1,6 @@
 // The bytes on the wire and on disk, against files that were made by tests/data/protocol/
 // make_golden.py without osora. A file that does not read any more breaks runs in progress.
+#include "base/compression.hpp"
 #include "base/files.hpp"
 #include "protocol/agent_messages.hpp"
 #include "protocol/control_messages.hpp"
@@ -7,6 +8,7 @@
 #include "protocol/journal.hpp"
 #include "protocol/matrix_codec.hpp"
 #include "protocol/message.hpp"
+#include "protocol/run_view.hpp"
 
 #include <gtest/gtest.h>
 
@@ -75,13 +77,14 @@ TEST(Golden, JournalBothWays) {
     ASSERT_TRUE(records.has_value()) << records.error().message;
     EXPECT_EQ(reader.good_bytes(), bytes.size());
     EXPECT_EQ(reader.next_sequence(), std::variant_size_v<RunEvent>);
-    std::string again(kJournalHeader);
+    std::string again(kPlainJournalHeader);
+    EXPECT_EQ(reader.bodies(), JournalBodies::plain);
     for (std::size_t i = 0; i < records->size(); ++i) {
         JournalRecord const& record = (*records)[i];
         EXPECT_EQ(record.sequence, i);
         EXPECT_EQ(record.event.index(), i) << "one record of each kind, in the order of RunEvent";
         EXPECT_EQ(record.wall_us, 1'700'000'000'000'000 - static_cast<std::int64_t>(i));
-        again += *encode_record(record);
+        again += *encode_record(record, JournalBodies::plain);
     }
     EXPECT_EQ(again, bytes);
     EXPECT_EQ(std::get<RunEnded>((*records)[14].event).verdict, Verdict::node_fault);
@@ -94,6 +97,56 @@ TEST(Golden, JournalBothWays) {
     EXPECT_TRUE(std::isnan(arrivals->at(4)));
     EXPECT_NEAR(arrivals->at(5), 30, 0.03);
     EXPECT_EQ(encode_matrix(*arrivals, 3), matrix.figures.at("arrival_s").value);
+    auto const& steps = std::get<MergedSteps>((*records)[19].event);
+    auto const nodes = nodes_of(steps);
+    ASSERT_TRUE(nodes.has_value()) << nodes.error().message;
+    ASSERT_EQ(nodes->size(), 2u) << "of node 2 there is nothing new";
+    EXPECT_EQ(nodes->at(1).node, 3);
+    EXPECT_NEAR(nodes->at(1).step_time_s, 0.7, 0.0007);
+    EXPECT_NEAR(nodes->at(1).peak_allocated_bytes, 6e10, 6e7);
+    EXPECT_EQ(summary_of(steps, "loss", steps.columns.at("loss"), 0).n, 4);
+}
+
+/// A run of an osora that did not merge: 3 ranks wrote "step=I time_s=0.1RANK loss=(10-I).RANK
+/// samples=2 arrival_s=0.05RANK" for I in 0..9.
+TEST(Golden, AJournalOfAnOlderOsoraIsRead) {
+    JournalReader reader;
+    auto const records = reader.feed(golden("journal1_recorded"));
+    ASSERT_TRUE(records.has_value()) << records.error().message;
+    EXPECT_EQ(reader.pending_bytes(), 0u);
+    RunView view;
+    for (auto const& each : *records) fold(view, each);
+    EXPECT_EQ(view.status.verdict, Verdict::ok);
+    EXPECT_EQ(view.steps_done, 10);
+    ASSERT_EQ(view.recent_steps.size(), 10u);
+    for (StepView const& each : view.recent_steps) {
+        EXPECT_EQ(each.ranks, 3);
+        EXPECT_EQ(each.samples, 6);
+        EXPECT_DOUBLE_EQ(each.loss, 10 - each.step + 0.1);
+        EXPECT_DOUBLE_EQ(each.step_time_s, 0.12);
+        EXPECT_EQ(each.arrivals.latest_rank, 2);
+    }
+    ASSERT_EQ(view.node_views.size(), 1u);
+    EXPECT_DOUBLE_EQ(view.node_views[0].step_time_s, 0.12);
+    EXPECT_DOUBLE_EQ(view.node_views[0].arrival_s, 0.052);
+    EXPECT_EQ(view.node_views[0].latest_rank, 2);
+}
+
+TEST(Golden, BothVersionsOfJournalsHoldTheSame) {
+    auto const plain = JournalReader().feed(golden("journal"));
+    JournalReader reader;
+    auto const packed = reader.feed(golden("journal2"));
+    ASSERT_TRUE(packed.has_value()) << packed.error().message;
+    EXPECT_EQ(reader.bodies(), JournalBodies::compressed);
+    ASSERT_EQ(packed->size(), plain->size());
+    std::string again(kJournalHeader);
+    for (std::size_t i = 0; i < packed->size(); ++i) {
+        EXPECT_EQ(*encode_record(packed->at(i), JournalBodies::plain),
+                  *encode_record(plain->at(i), JournalBodies::plain));
+        again += *encode_record(packed->at(i));
+    }
+    EXPECT_LT(again.size(), golden("journal").size());
+    EXPECT_EQ(JournalReader().feed(again)->size(), plain->size());
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "protocol/journal.hpp"
 
+#include "base/compression.hpp"
+
 #include <gtest/gtest.h>
+#include <boost/crc.hpp>
 
 #include <algorithm>
 
@@ -11,6 +14,23 @@ std::string notice(std::uint64_t sequence, std::string detail) {
     RunNotice event;
     event.detail = std::move(detail);
     return *encode_record({sequence, 7, event});
+}
+
+std::string measurement(std::uint64_t sequence, std::string why) {
+    NodeHealth event;
+    event.why = std::move(why);
+    return *encode_record({sequence, 7, event});
+}
+
+/// `body` as a record.
+std::string framed(std::string const& body) {
+    boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+    crc.process_bytes(body.data(), body.size());
+    std::string bytes;
+    for (std::uint32_t const number : {static_cast<std::uint32_t>(body.size()), crc.checksum()}) {
+        for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift);
+    }
+    return bytes + body;
 }
 
 std::string journal_of(int records) {
@@ -68,14 +88,13 @@ TEST(Journal, TornBeforeTheFirstRecord) {
         EXPECT_EQ(error_of(kJournalHeader.substr(0, size)), "");
     }
     EXPECT_EQ(error_of(std::string(50, '\0')), "");
-    EXPECT_EQ(error_of("osora journal 2\n"), "journal, offset 0: not a journal of this version");
+    EXPECT_EQ(error_of(kPlainJournalHeader.substr(0, 14)), "");
+    EXPECT_EQ(error_of("osora journal 3\n"), "journal, offset 0: not a journal of this version");
 }
 
 // Every single damaged byte of every record but the last is found: as a wrong checksum or length at
 // once, or, where the length now points beyond the end, by finish().
-TEST(Journal, DamageInTheMiddleIsCorruption) {
-    std::string const whole = journal_of(4);
-    std::size_t const last = journal_of(3).size();
+void expect_all_damage_found(std::string const& whole, std::size_t last) {
     for (std::size_t at = kJournalHeader.size(); at < last; ++at) {
         for (int bit = 0; bit < 8; ++bit) {
             std::string bytes = whole;
@@ -83,6 +102,44 @@ TEST(Journal, DamageInTheMiddleIsCorruption) {
             EXPECT_NE(error_of(bytes), "") << "byte " << at << " bit " << bit;
         }
     }
+}
+
+TEST(Journal, DamageInTheMiddleIsCorruption) {
+    expect_all_damage_found(journal_of(4), journal_of(3).size());
+}
+
+TEST(Journal, DamageBetweenCompressedRecordsIsCorruption) {
+    std::string whole(kJournalHeader);
+    std::size_t last = 0;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        last = whole.size();
+        whole += measurement(i, std::string(400 + i, 'x'));
+    }
+    ASSERT_EQ(whole.substr(last + 8, 4), kZstdMagic);
+    expect_all_damage_found(whole, last);
+}
+
+TEST(Journal, MeasurementsAreCompressedAndReadBack) {
+    std::string why;
+    for (int i = 0; i < 1000; ++i) why += std::to_string(i * i) + ",";
+    std::string const record = measurement(0, why);
+    EXPECT_LT(record.size(), why.size() / 2);
+    auto const read = JournalReader().feed(std::string(kJournalHeader) + record);
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(std::get<NodeHealth>(read->at(0).event).why, why);
+    EXPECT_GT(notice(0, why).size(), 5000u) << "decisions can be read with the eye";
+}
+
+/// A frame of a few hundred bytes that would become a megabyte is neither written nor read.
+TEST(Journal, RecordsThatExpandWithoutMeasureAreRefused) {
+    std::string const plain = measurement(0, std::string(1 << 20, 'x'));
+    EXPECT_GT(plain.size(), 1u << 20);
+    EXPECT_EQ(error_of(std::string(kJournalHeader) + plain), "");
+    std::string const frame = compress(plain.substr(8));
+    ASSERT_LT(frame.size(), 4096u);
+    EXPECT_NE(error_of(std::string(kJournalHeader) + framed(frame)), "");
+    std::string const fair = compress(notice(0, "").substr(8));
+    EXPECT_EQ(error_of(std::string(kJournalHeader) + framed(fair)), "");
 }
 
 TEST(Journal, GapsAndRepeatsAreCorruption) {

@@ -65,21 +65,23 @@ TEST(Straggler, NodesAreMergedIntoOneRow) {
     EXPECT_EQ(all.latest_rank, 3);
     EXPECT_DOUBLE_EQ(all.latest_s, 1.5);
     EXPECT_NEAR(all.mean_s, (1.0 + 1.2 + 1.1 + 1.5 + 0.9) / 5, 1e-12);
-    Arrivals none = arrivals_of(MetricChunk{}, 0);
+    Arrivals none = arrivals_of(MergedSteps{}, 0);
     merge(all, none);
     EXPECT_EQ(all.ranks, 5);
     merge(none, all);
     EXPECT_EQ(none.latest_rank, 3);
 }
 
-TEST(Straggler, ADamagedChunkTellsNothing) {
-    MetricChunk chunk;
-    chunk.ranks = 2;
-    chunk.columns["arrival_s"] = {{1.0}, {}, {2.0}, {}};
-    EXPECT_EQ(arrivals_of(chunk, 0).ranks, 0);
-    chunk.columns["arrival_s"].argmax = {1};
-    EXPECT_EQ(arrivals_of(chunk, 0).latest_rank, 1);
-    EXPECT_EQ(arrivals_of(chunk, 1).ranks, 0);
+TEST(Straggler, DamagedStepsTellNothing) {
+    MergedSteps steps;
+    steps.ranks = {2};
+    steps.columns["arrival_s"] = {{1.0}, {0.5}, {2.0}, {}};
+    EXPECT_EQ(arrivals_of(steps, 0).ranks, 0);
+    steps.columns["arrival_s"].argmax = {1};
+    EXPECT_EQ(arrivals_of(steps, 0).latest_rank, 1);
+    EXPECT_EQ(arrivals_of(steps, 1).ranks, 0);
+    steps.ranks.clear();
+    EXPECT_EQ(arrivals_of(steps, 0).ranks, 0);
 }
 
 }  // namespace

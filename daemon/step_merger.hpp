@@ -1,0 +1,61 @@
+// The chunks of an epoch's nodes, merged into the records of the journal. A step goes when all
+// nodes that tell any have told it, or (the caller's decision) when it has waited for long. Part of
+// the controller core; pure.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "protocol/merged_steps.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::daemon {
+
+class StepMerger {
+public:
+    static constexpr std::size_t kFiguresMax = 64;  // others are left out
+    static constexpr int kRecordSteps = 128;        // keeps a record far below its limit
+    static constexpr std::size_t kRowsMax = 16384;  // that wait; then they are to be taken
+
+    explicit StepMerger(int ranks_per_node) : ranks_per_node_(ranks_per_node) {}
+
+    /// Forgets the nodes; what waits must have been taken.
+    void begin(int epoch);
+    /// Steps of `chunk` from `first` on. Its vectors have the same length, its steps are behind
+    /// those that its node has told before.
+    void add(protocol::MetricChunk const& chunk, int first, MonotonicTime now);
+
+    /// The oldest steps as far as all nodes have told them; with `partial` all.
+    [[nodiscard]] std::vector<protocol::MergedSteps> take(bool partial);
+
+    /// Steps of `node` below are in records that were taken.
+    [[nodiscard]] int taken_to(int node) const;
+    /// When the step that waits longest came; kNever: none waits.
+    [[nodiscard]] MonotonicTime oldest() const;
+    [[nodiscard]] std::size_t rows() const { return rows_.size(); }
+
+private:
+    struct Row {
+        MonotonicTime since{};
+        int nodes = 0, ranks = 0, samples = 0;
+        std::string bucket;
+        std::vector<protocol::FigureSummary> figures;  // by the number of their name; may be short
+    };
+    struct Node {
+        protocol::NodeTold newest;
+        int taken_to = 0;
+    };
+    [[nodiscard]] protocol::MergedSteps take_record(bool partial);
+    void append(protocol::MergedSteps& record, Row const& row) const;
+    [[nodiscard]] std::vector<protocol::NodeTold> nodes_up_to(int end);
+    [[nodiscard]] bool may_go(Row const& row, bool partial) const;
+
+    int ranks_per_node_;
+    int epoch_ = 0;
+    std::map<std::string, std::size_t> names_;  // of figures, numbered as they came
+    std::map<int, Row> rows_;                   // by step
+    std::map<int, Node> nodes_;                 // that have told any step of this epoch
+};
+
+}  // namespace osora::daemon
