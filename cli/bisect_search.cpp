@@ -156,7 +156,7 @@ private:
             around[static_cast<std::size_t>(plan_.atoms.commit_atom)] = is_bad;
             auto& end = measured[std::string(steps, is_bad ? '1' : '0')];
             std::ranges::copy_if(*before.trials, std::back_inserter(end), [&](auto const& each) {
-                return each.flipped == bits_of(around) && each.status == "measured";
+                return each.flipped == bits_of(around) && each.failure.empty();
             });
         }
         return measured;
@@ -188,8 +188,8 @@ private:
                     return names;
                 },
             .line = [this](TrialRecord const& record) { return commit_trial_line(plan_, record); },
-            .is_path = true,
-            .measured = measured_ends(around, before)};
+            .measured = measured_ends(around, before),
+            .is_path = true};
         return search(
             question, std::move(kind), [&](Measure const& measure, OnDecided const& decided) {
                 return bisect_commits(plan_.commits.path->steps(), options, measure, decided);

@@ -30,9 +30,6 @@ struct Bisection {
     std::FILE* progress = stdout;
 };
 
-/// "0110" for {false, true, true, false}.
-[[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
-
 /// What the switches of one search mean.
 struct TrialKind {
     std::string rung;
@@ -40,10 +37,13 @@ struct TrialKind {
     std::function<TrialChoice(std::vector<bool> const&)> choice;
     std::function<std::vector<std::string>(std::vector<bool> const&)> changed;  // names of items
     std::function<std::string(db::analysis::TrialRecord const&)> line;
-    bool is_path = false;  // commits one after the other, not items
     /// Measured by the search before, by what is flipped in this one: not measured again.
     std::map<std::string, std::vector<db::InvestigatedTrial>> measured = {};
+    bool is_path = false;  // commits one after the other, not items
 };
+
+/// "0110" for {false, true, true, false}.
+[[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
 
 /// Runs the trials of one search, and keeps what they measured.
 class Trials {

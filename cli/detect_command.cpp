@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
+#include "cli/detect_history.hpp"
 #include "cli/detect_render.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
@@ -10,7 +11,6 @@
 #include "cli/value_column.hpp"
 #include "db/analysis/changepoint/mozilla.hpp"
 #include "db/analysis/changepoint/otava.hpp"
-#include "db/queries.hpp"
 
 #include <fmt/format.h>
 
@@ -139,37 +139,6 @@ int detect_csv(std::string const& file, Arguments const& arguments) {
     }
 }
 
-Result<SeriesDetection> detect_series(db::Store& store, std::string const& name,
-                                      db::analysis::DetectionOptions const& options) {
-    OSORA_TRY(auto const runs, db::load_series(store, name));
-    SeriesDetection series{.name = name, .groups = {}, .too_few = {}};
-    for (auto& group : db::analysis::run_groups(runs)) {
-        if (static_cast<int>(group.numbers.size()) < values_needed(options.robust)) {
-            series.too_few.push_back(std::move(group));
-        } else {
-            series.groups.push_back(db::analysis::detect(std::move(group), options));
-        }
-    }
-    return series;
-}
-
-Result<std::vector<SeriesDetection>> detect_history(db::Store& store,
-                                                    std::optional<std::string> const& wanted,
-                                                    db::analysis::DetectionOptions const& options) {
-    std::vector<std::string> names;
-    if (wanted) {
-        names.push_back(*wanted);
-    } else {
-        OSORA_TRY(names, db::series_names(store));
-    }
-    std::vector<SeriesDetection> all;
-    for (auto const& name : names) {
-        OSORA_TRY(auto series, detect_series(store, name, options));
-        all.push_back(std::move(series));
-    }
-    return all;
-}
-
 int detect_runs(Context const& context, Arguments const& arguments) {
     for (auto const* option :
          {"--method", "--window", "--p-value", "--column", "--lower-is-worse"}) {
@@ -188,13 +157,21 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     db::analysis::DetectionOptions options;
     options.robust = settings->robust;
     options.gate.min_effect = settings->robust.min_effect;
+    options.metrics = true;
+    db::analysis::NodeDriftOptions node_options;
+    if (arguments.has("--min-effect")) {
+        node_options.robust.min_effect = settings->robust.min_effect;
+    }
     auto const wanted = arguments.value("SERIES");
-    auto const all = detect_history(*history->store, wanted, options);
+    auto const what = wanted                     ? DetectWhat::series
+                      : arguments.has("--nodes") ? DetectWhat::nodes
+                                                 : DetectWhat::all;
+    auto const all = detect_history(*history->store, what, wanted, options, node_options);
     if (all.has_error()) return fail(exit_code_for(all.error().code), all.error().message);
     if (arguments.has("--json")) {
         print_json("detect", detect_json(*all));
     } else {
-        fmt::print("{}", wanted ? detect_text(all->front()) : detect_text(*all));
+        fmt::print("{}", wanted ? detect_text(all->series.front()) : detect_text(*all));
     }
     auto const finding = finding_of(*all);
     if (finding == Finding::bad) return kExitBad;
@@ -203,8 +180,9 @@ int detect_runs(Context const& context, Arguments const& arguments) {
 
 int run(Context const& context, Arguments const& arguments) {
     auto const file = arguments.value("--csv");
-    if (file && arguments.has("SERIES")) {
-        return fail(kExitUsage, "name a series, or a file with --csv");
+    int const named = arguments.has("--csv") + arguments.has("SERIES") + arguments.has("--nodes");
+    if (named > 1) {
+        return fail(kExitUsage, "name a series, or a file with --csv, or --nodes: one of them");
     }
     return file ? detect_csv(*file, arguments) : detect_runs(context, arguments);
 }
@@ -218,13 +196,22 @@ CommandSpec detect_command() {
         .details =
             "Finds the levels of the median step times of the runs of a series that do the same "
             "work on as many ranks and nodes, and holds the newest run against those before it; "
-            "without SERIES all series, a line each. With --csv the values of a file, one a line. "
-            "Single slow runs are no change, changes below the least effect are none, and noise "
-            "that runs share with their neighbours is taken into account. Exit code 1 when a "
-            "regression is confirmed, 3 when there are fewer than 6 values or the newest run must "
-            "be repeated.",
+            "without SERIES all series, a line each, and the nodes. With --csv the values of a "
+            "file, one a line. Single slow runs are no change, changes below the least effect are "
+            "none, and noise that runs share with their neighbours is taken into account.\n\n"
+            "A regression is suspected when the newest run is slow, and confirmed when two runs in "
+            "a row are, when that run was repeated and is slow again (bisect.auto = \"run\" does "
+            "that), or when a whole level is. Beside it stand what ranks wait for and memory, "
+            "where they became worse.\n\n"
+            "--nodes: what each node reached in each probe against the others of that probe, its "
+            "network and its reading of storage; names nodes whose newest level is lower than it "
+            "was. However many nodes there are, a healthy history names one in 5 of 100 cases at "
+            "most.\n\n"
+            "Exit code 1 when a regression is confirmed or a node became slower, 3 when a "
+            "regression is suspected or there are fewer than 6 values.",
         .example =
             "osora detect stdit3-stage1\n"
+            "osora detect --nodes\n"
             "osora detect --csv steps.csv --json\n"
             "osora detect --csv results.csv --column step_s --min-effect 5%",
         .positionals = {{.name = "SERIES",
@@ -236,13 +223,14 @@ CommandSpec detect_command() {
               .value = "FILE",
               .help = "Values, one a line, with or without a header; - is standard input.",
               .complete = Complete::file},
+             {.name = "--nodes", .value = {}, .help = "Nodes, over the probes of the history."},
              {.name = "--column",
               .value = "NAME|NUMBER",
               .help = "Which column of the file: its name, or a number from 1 on."},
              {.name = "--min-effect",
               .value = "SHARE",
-              .help = "Least change of level that counts, 0.05 or 5% (3 %; otava and mozilla: "
-                      "any)."},
+              .help = "Least change of level that counts, 0.05 or 5% (3 %; nodes: 5 %; otava "
+                      "and mozilla: any)."},
              {.name = "--lower-is-worse", .value = {}, .help = "Values are rates, not times."},
              {.name = "--method",
               .value = "METHOD",

@@ -43,7 +43,7 @@ json::object newest_object(GateDecision const& newest) {
 }
 
 json::object group_object(std::string const& name, Detection const& detection) {
-    auto const& [group, robust, verdict, newest] = detection;
+    auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     auto const run_at = [&](int index) { return group.numbers[static_cast<std::size_t>(index)]; };
     json::array points;
     for (auto const& point : robust.points) {
@@ -51,6 +51,16 @@ json::object group_object(std::string const& name, Detection const& detection) {
         object["run"] = run_at(point.index);
         object["interval_runs"] = json::array{run_at(point.lo), run_at(point.hi)};
         points.push_back(std::move(object));
+    }
+    json::array also;
+    for (auto const& trend : metrics.worse) {
+        also.push_back(json::object{{"metric", trend.name},
+                                    {"unit", to_json(trend.kind)},
+                                    {"run", run_at(trend.index)},
+                                    {"before", to_json(trend.before)},
+                                    {"after", to_json(trend.after)},
+                                    {"p", to_json(trend.p)},
+                                    {"adjusted_p", to_json(trend.adjusted_p)}});
     }
     auto const pair = runs_to_compare(detection);
     return {{"series", name},
@@ -61,10 +71,13 @@ json::object group_object(std::string const& name, Detection const& detection) {
             {"runs", to_json(group.numbers)},
             {"step_s", to_json(group.step_s)},
             {"finding", to_json(finding_of(detection))},
+            {"regression", to_json(regression_of(detection))},
             {"state", to_json(verdict.value)},
             {"reason", verdict.reason},
             {"change_points", std::move(points)},
             {"newest", newest_object(newest)},
+            {"repeat", repeat == 0 ? json::value() : json::value(repeat)},
+            {"also_worse", std::move(also)},
             {"noise", to_json(robust.noise)},
             {"correlation", to_json(robust.correlation)},
             {"bimodal", modes_value(robust.modes)},
@@ -96,6 +109,13 @@ json::object detect_json(std::vector<SeriesDetection> const& all) {
         for (auto const& each : series.groups) groups.push_back(group_object(series.name, each));
     }
     return {{"finding", to_json(finding_of(all))}, {"series", std::move(groups)}};
+}
+
+json::object detect_json(HistoryDetection const& history) {
+    auto object = detect_json(history.series);
+    if (history.nodes) object["nodes"] = detect_json(*history.nodes);
+    object["finding"] = to_json(finding_of(history));
+    return object;
 }
 
 }  // namespace osora::cli

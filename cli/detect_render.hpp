@@ -2,8 +2,10 @@
 #pragma once
 
 #include "db/analysis/detection.hpp"
+#include "db/analysis/node_drift.hpp"
 #include "protocol/json.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +37,22 @@ struct SeriesDetection {
 
 /// bad when any group is; else undecided when any is, or there is none.
 [[nodiscard]] db::analysis::Finding finding_of(std::vector<SeriesDetection> const& all);
+
+/// Nodes over the probes of a history.
+[[nodiscard]] std::string detect_text(db::analysis::NodeDriftReport const& report);
+[[nodiscard]] protocol::json::object detect_json(db::analysis::NodeDriftReport const& report);
+[[nodiscard]] db::analysis::Finding finding_of(db::analysis::NodeDriftReport const& report);
+
+/// What was looked at: series, nodes, or both.
+struct HistoryDetection {
+    bool nodes_only = false;
+    std::vector<SeriesDetection> series;
+    std::optional<db::analysis::NodeDriftReport> nodes;
+};
+/// With both: nodes are told when there were probes.
+[[nodiscard]] std::string detect_text(HistoryDetection const& history);
+[[nodiscard]] protocol::json::object detect_json(HistoryDetection const& history);
+/// bad when either is. Nodes that nothing can be said of do not make series undecided.
+[[nodiscard]] db::analysis::Finding finding_of(HistoryDetection const& history);
 
 }  // namespace osora::cli

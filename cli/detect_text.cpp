@@ -8,12 +8,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace osora::cli {
 namespace {
 
 using namespace db::analysis::changepoint;
 using db::analysis::Detection;
 using db::analysis::Finding;
+using db::analysis::Regression;
 using db::analysis::RunGroup;
 
 constexpr int kNameColumns = 20;
@@ -33,17 +36,40 @@ LevelWords run_words(RunGroup const& group) {
 std::string next_text(Detection const& detection) {
     auto const pair = runs_to_compare(detection);
     if (pair.bad == 0) return {};
-    if (detection.newest.value == GateState::suspect &&
-        detection.verdict.value != SeriesState::regressed) {
-        return fmt::format("submit run {} once more: two of two confirm it", pair.bad);
+    if (regression_of(detection) == Regression::suspected) {
+        return fmt::format("osora submit --from {}: two of two confirm it", pair.bad);
     }
     return fmt::format("osora bisect {} {}", pair.good, pair.bad);
 }
 
+/// A level that is slow speaks for itself; else the newest run does, when it is slow.
+std::string group_headline(Detection const& detection, LevelWords const& words) {
+    auto const& group = detection.group;
+    auto const regression = regression_of(detection);
+    if (regression == Regression::none || detection.verdict.value == SeriesState::regressed) {
+        return headline(detection.robust, detection.verdict, words);
+    }
+    return fmt::format("regression {}: run {} took {}{}, {}",
+                       boost::describe::enum_to_string(regression, ""), group.numbers.back(),
+                       seconds_cell(group.step_s.back(), words.unit).text, words.unit_name,
+                       detection.newest.reason);
+}
+
+std::string metric_text(db::analysis::MetricTrend const& trend, RunGroup const& group) {
+    bool const share = trend.kind == db::analysis::MetricKind::share_of_step;
+    auto const figure = [&](double value) {
+        return share ? fmt::format("{:.0f} %", 100 * value)
+                     : format_bytes(static_cast<std::int64_t>(value));
+    };
+    return fmt::format("{}: {} -> {}{} from run {} on", trend.name, figure(trend.before),
+                       figure(trend.after), share ? " of the step" : "",
+                       group.numbers[static_cast<std::size_t>(trend.index)]);
+}
+
 std::string group_text(std::string const& name, Detection const& detection) {
-    auto const& [group, robust, verdict, newest] = detection;
+    auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     LevelWords const words = run_words(group);
-    std::string text = filled(headline(robust, verdict, words), 0, kDetectColumns);
+    std::string text = filled(printable(group_headline(detection, words)), 0, kDetectColumns);
     text += filled(printable(fmt::format("series {} · {} · {} runs", name, describe(group.size),
                                          group.numbers.size())),
                    0, kDetectColumns);
@@ -51,6 +77,7 @@ std::string group_text(std::string const& name, Detection const& detection) {
     text += labelled("newest",
                      fmt::format("run {}: {}, {}", group.numbers.back(),
                                  boost::describe::enum_to_string(newest.value, ""), newest.reason));
+    for (auto const& trend : metrics.worse) text += labelled("also", metric_text(trend, group));
     if (auto const next = next_text(detection); !next.empty()) text += labelled("next", next);
     return text;
 }
@@ -61,11 +88,12 @@ bool is_news(GateDecision const& newest) {
 
 /// The one thing that matters most, in 32 columns.
 std::string state_text(Detection const& detection) {
-    auto const& [group, robust, verdict, newest] = detection;
+    auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     std::string const state = boost::describe::enum_to_string(verdict.value, "");
     if (is_news(newest) && verdict.value != SeriesState::regressed) {
-        return fmt::format("newest run {}, {}", boost::describe::enum_to_string(newest.value, ""),
-                           signed_percent(newest.effect));
+        return fmt::format("{} at run {}, {}",
+                           boost::describe::enum_to_string(regression_of(detection), ""),
+                           group.numbers.back(), signed_percent(newest.effect));
     }
     if (!verdict.point) return state;
     auto const& point = robust.points[*verdict.point];
@@ -160,6 +188,22 @@ std::string detect_text(std::vector<SeriesDetection> const& all) {
     }
     if (!next.empty()) text += (too_few > 0 ? "" : "\n") + labelled("next", next);
     return text;
+}
+
+std::string detect_text(HistoryDetection const& history) {
+    if (!history.nodes) return detect_text(history.series);
+    if (history.nodes_only) return detect_text(*history.nodes);
+    bool const probed = history.nodes->probes + history.nodes->probes_small > 0;
+    std::string const text = detect_text(history.series);
+    return probed ? text + "\n" + detect_text(*history.nodes) : text;
+}
+
+Finding finding_of(HistoryDetection const& history) {
+    if (history.nodes && !history.nodes->drifted.empty()) return Finding::bad;
+    bool const series_told = std::ranges::any_of(
+        history.series, [](SeriesDetection const& each) { return !each.groups.empty(); });
+    return history.nodes && (history.nodes_only || !series_told) ? finding_of(*history.nodes)
+                                                                 : finding_of(history.series);
 }
 
 Finding finding_of(std::vector<SeriesDetection> const& all) {

@@ -4,10 +4,13 @@
 #include "cli/commands.hpp"
 #include "cli/history_access.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trial_run.hpp"
 #include "db/queries.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace osora::cli {
@@ -15,16 +18,82 @@ namespace {
 
 using db::analysis::changepoint::GateState;
 
-constexpr int kColumns = 80, kIndent = 9;
+constexpr int kColumns = 80, kIndent = 10;
+// A repeat's first fifth warms up; ten steps must be left to count.
+constexpr int kRepeatSteps = 40, kRepeatStepsMin = 15;
+constexpr double kStartGuess_s = 60;
 
 std::string block(std::string_view label, std::string const& body) {
-    auto const lines = filled(body, kIndent, kColumns);
+    auto const lines = filled(printable(body), kIndent, kColumns);
     return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
+}
+
+std::string bisect_line(std::string_view label, RegressionWord const& word) {
+    if (word.good == 0) return {};
+    return block(label, fmt::format("osora bisect {} {}", word.good, word.bad));
+}
+
+using Runs = std::vector<db::analysis::SeriesRun>;
+
+Result<Runs> series_runs(Context const& context, std::string const& series) {
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    OSORA_TRY(auto const history, open_history(state));
+    return db::load_series(*history.store, series);
+}
+
+std::optional<db::analysis::Repeat> repeat_of(Runs const& runs, Runs const& repeats, int number) {
+    for (auto& group : db::analysis::run_groups(runs)) {
+        if (group.numbers.back() != number) continue;
+        return db::analysis::judge_repeat(db::analysis::detect(std::move(group)), runs, repeats);
+    }
+    return std::nullopt;
+}
+
+/// Runs it again; the word is as it was when that says nothing.
+RegressionWord repeated(Context const& context, plan::RunConfig const& config,
+                        plan::ConfigRequest request, RegressionWord const& suspected) {
+    if (config.run.job != "train") {
+        fmt::print("{}", block("repeat", fmt::format("job = \"{}\" has no number of steps that "
+                                                     "could be cut; run it again yourself",
+                                                     config.run.job)));
+        return suspected;
+    }
+    int const steps = repeat_steps(config.train.steps, suspected, config.bisect.budget_gpu_h);
+    if (steps == 0) {
+        fmt::print("{}", block("repeat", fmt::format("{} steps of it cost more than "
+                                                     "bisect.budget_gpu_h = {:g}",
+                                                     kRepeatStepsMin, config.bisect.budget_gpu_h)));
+        return suspected;
+    }
+    fmt::print("{}", block("repeat", fmt::format("run {} once more for {} steps (bisect.auto = "
+                                                 "\"run\")",
+                                                 suspected.bad, steps)));
+    std::fflush(stdout);
+    auto const series = db::analysis::repeat_series(config.run.name, suspected.bad);
+    for (auto& set : trial_settings(config.run.job, series, steps)) {
+        request.sets.push_back(std::move(set));
+    }
+    auto const end = run_trial(context, request);
+    if (!end.failure.empty()) {
+        fmt::print("{}", block("", "it says nothing: " + end.failure));
+        return suspected;
+    }
+    auto const runs = series_runs(context, config.run.name);
+    auto const repeats = series_runs(context, series);
+    if (runs.has_error() || repeats.has_error()) return suspected;
+    auto const repeat = repeat_of(*runs, *repeats, suspected.bad);
+    if (!repeat) {
+        fmt::print("{}", block("", fmt::format("run {} cannot be held against it: another size, "
+                                               "or too few steps",
+                                               end.run)));
+        return suspected;
+    }
+    return regression_word(suspected, *repeat);
 }
 
 }  // namespace
 
-RegressionWord regression_word(std::vector<db::analysis::SeriesRun> const& runs, int number) {
+RegressionWord regression_word(Runs const& runs, int number) {
     RegressionWord word;
     for (auto& group : db::analysis::run_groups(runs)) {
         if (group.numbers.empty() || group.numbers.back() != number) continue;
@@ -34,30 +103,69 @@ RegressionWord regression_word(std::vector<db::analysis::SeriesRun> const& runs,
         if (state != GateState::suspect && !word.confirmed) return word;
         word.bad = number;
         word.good = db::analysis::last_faster_run(detection.group, number);
-        word.text = block(word.confirmed ? "slow" : "slower", detection.newest.reason);
-        if (word.good > 0) {
-            word.text += block("next", fmt::format("osora bisect {} {}", word.good, word.bad));
+        word.step_s = detection.group.step_s.back();
+        word.ranks = detection.group.size.ranks;
+        word.text = block(word.confirmed ? "confirmed" : "suspected", detection.newest.reason);
+        if (word.confirmed) {
+            word.text += bisect_line("next", word);
+        } else {
+            word.text += block("", "one slow run may be chance; two of two confirm it");
+            word.text += block("next", fmt::format("osora submit --from {}", number));
+            word.text += bisect_line("then", word);
         }
     }
     return word;
 }
 
-void follow_up(Context const& context, RunFolder const& run, std::string const& series,
-               std::string const& auto_mode) {
-    if (auto_mode == "off") return;
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return;
-    RegressionWord word;
-    {
-        auto const history = open_history(*state);
-        if (history.has_error()) return;
-        auto const runs = db::load_series(*history->store, series);
-        if (runs.has_error()) return;
-        word = regression_word(*runs, run.number);
+RegressionWord regression_word(RegressionWord const& suspected,
+                               db::analysis::Repeat const& repeat) {
+    RegressionWord word = suspected;
+    auto const& decision = repeat.decision;
+    word.confirmed = decision.value == GateState::confirmed;
+    word.text = block(word.confirmed ? "confirmed" : "dismissed",
+                      fmt::format("run {} repeated it: {}", repeat.number, decision.reason));
+    if (word.confirmed) {
+        word.text += bisect_line("next", word);
+        return word;
     }
+    if (decision.value == GateState::undecided) {
+        word = suspected;
+        word.text = block("undecided", fmt::format("run {}: {}", repeat.number, decision.reason));
+        return word;
+    }
+    word.good = word.bad = 0;
+    if (!repeat.other_nodes.empty()) {
+        word.text += block("nodes", fmt::format("it ran without {}, which may be what was slow",
+                                                fmt::join(repeat.other_nodes, ", ")));
+        word.text += block("next", "osora detect --nodes");
+    }
+    return word;
+}
+
+int repeat_steps(int steps, RegressionWord const& suspected, double budget_gpu_h) {
+    double const budget_s = budget_gpu_h * 3600 / std::max(1, suspected.ranks) - kStartGuess_s;
+    double const affordable = budget_s / std::max(suspected.step_s, 1e-9);
+    if (affordable < kRepeatStepsMin) return 0;
+    int const wanted = std::clamp(steps, kRepeatStepsMin, kRepeatSteps);
+    return affordable < wanted ? static_cast<int>(affordable) : wanted;
+}
+
+void follow_up(Context const& context, RunFolder const& run, plan::RunConfig const& config,
+               plan::ConfigRequest const& request) {
+    auto const& mode = config.bisect.auto_mode;
+    if (mode == "off") return;
+    auto const runs = series_runs(context, config.run.name);
+    if (runs.has_error()) return;
+    auto word = regression_word(*runs, run.number);
     if (word.text.empty()) return;
     fmt::print("{}", word.text);
-    if (auto_mode != "run" || word.good == 0) return;
+    if (mode != "run") return;
+    if (!word.confirmed) {
+        auto const again = repeated(context, config, request, word);
+        if (again.text != word.text) fmt::print("{}", again.text);
+        word = again;
+    }
+    if (!word.confirmed || word.good == 0) return;
     fmt::print("\nbisect.auto = \"run\": osora bisect {} {}\n", word.good, word.bad);
     auto const command = bisect_command();
     std::vector<std::string> const words{std::to_string(word.good), std::to_string(word.bad)};

@@ -2,6 +2,7 @@
 #include "base/files.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
+#include "cli/detect_history.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/report_figures.hpp"
@@ -44,8 +45,11 @@ Result<Rendered> run_text(db::Store& store, std::string const& wanted, ReportFor
 
 Result<Rendered> series_text(db::Store& store, std::string const& name, ReportFormat format) {
     OSORA_TRY(auto const runs, db::load_series(store, name));
-    auto const report = db::analysis::series_report(name, runs);
-    auto const charts = db::analysis::series_charts(report, runs);
+    auto report = db::analysis::series_report(name, runs);
+    for (auto& trend : report.trends) {
+        OSORA_TRY_VOID(use_repeat(store, name, runs, {}, trend));
+    }
+    auto const charts = db::analysis::series_charts(report);
     return Rendered{format == ReportFormat::html
                         ? as_page(page_of(report, series_figures(report, charts)))
                         : render(report, format),
@@ -105,8 +109,9 @@ CommandSpec report_command() {
             "goes, buckets, relaunches and notices. With --series: the runs of that name that "
             "do the same work, by number of ranks; runs that do other work are left out and "
             "named. Step times are medians with the median absolute deviation, behind the "
-            "first 20 steps of each launch (a fifth of a short one). Exit code 3 when nothing "
-            "was measured.\n\n"
+            "first 20 steps of each launch (a fifth of a short one). It begins with whether the "
+            "step time changed from run to run, and since when. Exit code 3 when nothing was "
+            "measured.\n\n"
             "With --whatif and --meta: how much of a traced job's step is straggling, and "
             "which worker, stage or type of op holds it. The trace is replayed with each op "
             "as long as is typical of its type (ByteDance's what-if analysis, OSDI'25). It "

@@ -2,6 +2,7 @@
 #include "base/units.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
+#include "cli/trend_words.hpp"
 
 #include <fmt/format.h>
 
@@ -69,6 +70,30 @@ PageFigure efficiency_figure(SeriesReport const& report) {
     return figure;
 }
 
+json::array levels_json(SeriesCharts const& charts) {
+    json::array levels;
+    for (auto const& level : charts.levels) {
+        levels.push_back(
+            {{"first", level.first}, {"last", level.last}, {"step_s", figure_json(level.step_s)}});
+    }
+    return levels;
+}
+
+json::array changes_json(SeriesCharts const& charts, TimeUnit const& unit) {
+    json::array changes;
+    for (auto const& change : charts.changes) {
+        auto const& run = charts.runs[static_cast<std::size_t>(change.at)];
+        changes.push_back({{"at", change.at},
+                           {"effect", figure_json(change.after / change.before - 1)},
+                           {"label", fmt::format("run {}, {}\n{} -> {} {} ({})", run.number,
+                                                 date_text(run.submitted_us),
+                                                 seconds_cell(change.before, unit).text,
+                                                 seconds_cell(change.after, unit).text, unit.name,
+                                                 change_text(change.after / change.before - 1))}});
+    }
+    return changes;
+}
+
 PageFigure runs_figure(SeriesCharts const& charts) {
     std::vector<double> seconds;
     json::array runs;
@@ -81,19 +106,25 @@ PageFigure runs_figure(SeriesCharts const& charts) {
                         {"step_s", figure_json(run.step_s)},
                         {"mad", figure_json(run.mad)}});
     }
+    auto const unit = time_unit(seconds);
     PageFigure figure;
     figure.id = "runs";
     figure.title = "Step time of the runs";
-    figure.caption = "Medians ± median absolute deviation, oldest run first.";
-    if (!charts.change_points.empty()) {
+    figure.caption =
+        "Medians ± median absolute deviation, oldest run first; buckets are weighted alike in all "
+        "runs.";
+    if (!charts.levels.empty()) figure.caption += " Broad lines: the median of a level.";
+    if (!charts.changes.empty()) {
         figure.caption += " Vertical lines: the first run of a new level.";
     }
-    figure.label = fmt::format("Step time of {} runs", charts.runs.size());
+    figure.label = fmt::format("Step time of {} runs, {} change{} of level", charts.runs.size(),
+                               charts.changes.size(), charts.changes.size() == 1 ? "" : "s");
     figure.data = {{"kind", "runs"},
-                   {"height", 300},
-                   {"unit", unit_json(time_unit(seconds))},
+                   {"height", charts.changes.empty() ? 300 : 360},
+                   {"unit", unit_json(unit)},
                    {"runs", runs},
-                   {"change_points", protocol::to_json(charts.change_points)}};
+                   {"levels", levels_json(charts)},
+                   {"changes", changes_json(charts, unit)}};
     return figure;
 }
 
@@ -101,12 +132,14 @@ PageFigure runs_figure(SeriesCharts const& charts) {
 
 std::vector<PageFigure> series_figures(SeriesReport const& report, SeriesCharts const& charts) {
     std::vector<PageFigure> figures;
+    bool const several = charts.runs.size() > 1;
+    if (several && !charts.changes.empty()) figures.push_back(runs_figure(charts));
     bool const sizes = !report.rows.empty() && report.rows.front().ranks < report.rows.back().ranks;
     if (sizes) {
         figures.push_back(throughput_figure(report));
         figures.push_back(efficiency_figure(report));
     }
-    if (charts.runs.size() > 1) figures.push_back(runs_figure(charts));
+    if (several && charts.changes.empty()) figures.push_back(runs_figure(charts));
     return figures;
 }
 

@@ -1,5 +1,6 @@
 // Reports as JSON. Names are part of the contract with scripts: grow them, do not change them.
 #include "cli/report_render.hpp"
+#include "cli/trend_words.hpp"
 #include "protocol/json.hpp"
 
 namespace osora::cli {
@@ -162,6 +163,25 @@ json::object scaling_object(ScalingRow const& row) {
             {"loss", row.loss}};
 }
 
+json::object trend_object(std::string const& series, Detection const& trend) {
+    json::array changes;
+    for (auto const& point : trend.robust.points) {
+        auto const at = static_cast<std::size_t>(point.index);
+        auto const& submitted_us = trend.group.submitted_us[at];
+        changes.push_back(json::object{
+            {"run", trend.group.numbers[at]},
+            {"submitted_us", submitted_us ? json::value(*submitted_us) : json::value()},
+            {"before_s", to_json(point.before)},
+            {"after_s", to_json(point.after)},
+            {"effect", to_json(point.effect())}});
+    }
+    return {
+        {"ranks", trend.group.size.ranks},           {"nodes", trend.group.size.nodes},
+        {"runs", to_json(trend.group.numbers)},      {"step_s", to_json(trend.group.step_s)},
+        {"state", to_json(trend.verdict.value)},     {"regression", to_json(regression_of(trend))},
+        {"sentence", trend_sentence(series, trend)}, {"changes", std::move(changes)}};
+}
+
 json::array slowest_ranks(std::vector<db::analysis::RankWork> const& ranks) {
     constexpr std::size_t kTold = 16;
     json::array array;
@@ -212,6 +232,8 @@ std::string report_json(SeriesReport const& report) {
     auto const left_out = array_of(report.left_out, [](LeftOut const& each) {
         return json::object{{"number", each.number}, {"name", each.name}, {"reason", each.reason}};
     });
+    auto const trends = array_of(
+        report.trends, [&](Detection const& each) { return trend_object(report.name, each); });
     json::object const object{{"schema", "osora.report/1"},
                               {"kind", "series"},
                               {"series", report.name},
@@ -220,6 +242,7 @@ std::string report_json(SeriesReport const& report) {
                               {"held_equal", report.held_equal},
                               {"runs", report.runs},
                               {"rows", array_of(report.rows, scaling_object)},
+                              {"trends", trends},
                               {"left_out", left_out},
                               {"notes", to_json(report.notes)},
                               {"next", to_json(report.next)}};

@@ -5,6 +5,7 @@
 #include "base/version.hpp"
 #include "cli/html.hpp"
 #include "cli/report_tables.hpp"
+#include "cli/trend_words.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -143,10 +144,16 @@ ReportPage page_of(db::analysis::RunReport const& report, std::vector<PageFigure
 ReportPage page_of(db::analysis::SeriesReport const& report, std::vector<PageFigure> figures) {
     ReportPage page{
         .words = words_of(report), .good = true, .tables = {}, .figures = std::move(figures)};
-    if (report.rows.empty()) {
-        page.words.answer.push_back({"answer", {"no run has enough steps to compare"}});
-    } else {
+    for (auto const& trend : report.trends) {
+        page.good = page.good && regression_of(trend) != db::analysis::Regression::confirmed;
+    }
+    if (!report.rows.empty()) {
         page.tables.push_back({"Runs by number of ranks: medians", scaling_table(report)});
+    }
+    auto changes = change_table(report);
+    if (!changes.rows.empty()) {
+        page.tables.push_back(
+            {"Changes of step time: medians of the runs before and after", std::move(changes)});
     }
     return page;
 }

@@ -2,6 +2,7 @@
 #include "cli/report_tables.hpp"
 #include "cli/report_words.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trend_words.hpp"
 
 #include <fmt/format.h>
 
@@ -45,11 +46,12 @@ std::string run_report_text(RunReport const& report) {
 std::string series_report_text(SeriesReport const& report) {
     auto const words = words_of(report);
     std::string text = filled(printable(words.title), 0, kColumns);
-    if (report.rows.empty()) {
-        text += "no run has enough steps to compare\n";
-    } else {
-        text += "\n" + draw_text(scaling_table(report));
+    for (auto const& each : words.answer) {
+        for (auto const& line : each.lines) text += filled(printable(line), 0, kColumns);
     }
+    if (!report.rows.empty()) text += "\n" + draw_text(scaling_table(report));
+    auto const changes = change_table(report);
+    if (!changes.rows.empty()) text += "\n" + draw_text(changes);
     std::string below = blocks(words.why);
     for (auto const& each : words.next) below += block("next", {each});
     return below.empty() ? text : text + "\n" + below;
@@ -57,7 +59,12 @@ std::string series_report_text(SeriesReport const& report) {
 
 std::string series_report_markdown(SeriesReport const& report) {
     std::string text = "# " + markdown_text(series_title(report)) + "\n\n";
+    for (auto const& each : words_of(report).answer) {
+        for (auto const& line : each.lines) text += markdown_text(line) + "\n\n";
+    }
     text += draw_markdown(scaling_table(report)) + "\n";
+    auto const changes = change_table(report);
+    if (!changes.rows.empty()) text += draw_markdown(changes) + "\n";
     for (auto const& remark : series_remarks(report)) text += "- " + markdown_text(remark) + "\n";
     for (auto const& each : report.left_out) {
         text += fmt::format("- left out: run {} ({}): {}\n", each.number, markdown_text(each.name),

@@ -1,6 +1,7 @@
 // The words of a series' report: what its figures do not say, and which runs are not in it.
 #include "cli/report_tables.hpp"
 #include "cli/report_words.hpp"
+#include "cli/trend_words.hpp"
 
 #include <fmt/format.h>
 
@@ -41,7 +42,14 @@ std::vector<std::string> series_remarks(SeriesReport const& report) {
 
 ReportWords words_of(SeriesReport const& report) {
     ReportWords words{
-        .title = series_title(report), .about = {}, .answer = {}, .why = {}, .next = report.next};
+        .title = series_title(report), .about = {}, .answer = {}, .why = {}, .next = {}};
+    if (report.rows.empty()) {
+        words.answer.push_back({"answer", {"no run has enough steps to compare"}});
+    } else {
+        words.answer.push_back({"trend", trend_sentences(report)});
+    }
+    words.next = trend_commands(report);
+    words.next.insert(words.next.end(), report.next.begin(), report.next.end());
     for (auto const& remark : series_remarks(report)) words.why.push_back({"note", {remark}});
     for (std::size_t i = 0; i < report.left_out.size() && i < kLeftOutShown; ++i) {
         auto const& each = report.left_out[i];

@@ -93,12 +93,12 @@ int run(Context const& context, Arguments const& arguments) {
     if (!arguments.has("--dry-run")) {
         StartOptions const options{
             .json = json, .attached = !arguments.has("--detach"), .after = *after};
-        auto const series = config.run.name, auto_mode = config.bisect.auto_mode;
-        bool const measures = config.run.job == "train" || config.run.job == "exec";
+        auto const resolved = config;  // start_run() takes the run with it
+        bool const measures = resolved.run.job == "train" || resolved.run.job == "exec";
         auto const started = start_run(context, std::move(*prepared), options);
         bool const ended_well = started.exit_code == kExitOk && options.attached;
         if (ended_well && measures && !json) {
-            follow_up(context, started.folder, series, auto_mode);
+            follow_up(context, started.folder, resolved, *request);
         }
         return started.exit_code;
     }
@@ -127,6 +127,8 @@ CommandSpec submit_command() {
                 "queue while it waits. Inside a job (salloc, sbatch) the run starts on that job's "
                 "nodes at once. With \"ssh\" it runs on the hosts of [ssh], which must see the run "
                 "directory and take a key of yours without a question.\n\n"
+                "A run that was slower than those before it is told at the end, with the commands "
+                "that confirm it and find out why; with bisect.auto = \"run\" they are run.\n\n"
                 "The exit code is that of the run: 0 ok, 1 failed, 130 stopped.",
             .example =
                 "osora submit stage1.toml\n"

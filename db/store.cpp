@@ -75,6 +75,7 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
 /// next close.
 void empty_wal(Connection& connection) {
     constexpr std::uintmax_t kBytesAtRest = 4 << 20;
+    if (connection.file().empty()) return;
     std::error_code missing;
     auto const bytes = std::filesystem::file_size(connection.file().string() + "-wal", missing);
     if (missing || bytes <= kBytesAtRest) return;

@@ -53,7 +53,7 @@ private:
     std::int64_t wall_us_ = 1'600'000'000'000'000;
 };
 
-MetricChunk chunk_of(int step0, int steps, std::mt19937_64& random) {
+MetricChunk chunk_of(int step0, int steps, double slower, std::mt19937_64& random) {
     std::normal_distribution<double> around(1, 0.01);
     MetricChunk chunk;
     chunk.ranks = kRanks;
@@ -65,7 +65,7 @@ MetricChunk chunk_of(int step0, int steps, std::mt19937_64& random) {
           "other_s", "arrival_s", "loss", "grad_norm", "lr", "rss_bytes", "peak_allocated_bytes"}) {
         auto& column = chunk.columns[name];
         for (int i = 0; i < steps; ++i) {
-            double const mean = around(random);
+            double const mean = slower * around(random);
             column.mean.push_back(mean);
             column.min.push_back(0.98 * mean);
             column.max.push_back(1.02 * mean);
@@ -99,8 +99,9 @@ void write_journal(fs::path const& state_dir, int number, int steps) {
     for (int rank = 0; rank < kRanks; ++rank) {
         journal.append(RankStarted{0, 0, rank, 300 + rank, 0, {{"device", "cuda:0"}}});
     }
+    double const slower = number % 5 == 0 ? 1.1 : 1;  // than the last good one
     for (int step = 0; step < steps; step += kChunkSteps) {
-        journal.append(chunk_of(step, std::min(kChunkSteps, steps - step), random));
+        journal.append(chunk_of(step, std::min(kChunkSteps, steps - step), slower, random));
     }
     journal.append(RunEnded{Verdict::ok, 0, ""});
 }
@@ -162,6 +163,13 @@ std::vector<Question> ask_history(fs::path const& state_dir, HistorySize const& 
                      fmt::format("SELECT avg(step_time_s),avg(loss),max(arrival_max_s) FROM "
                                  "v_step WHERE run={}",
                                  newest));
+         }},
+        {"sql: why runs are slower than their last good ones",
+         [&] { ask_sql(*store, "SELECT part,avg(gap_s) FROM v_attribution GROUP BY part"); }},
+        {"open after one more run has ended",
+         [&] {
+             write_journal(state_dir, newest + 1, size.steps_each);
+             must(db::ingest_all(*store, state_dir));
          }},
     };
     std::vector<Question> answers;

@@ -13,20 +13,18 @@ using changepoint::SeriesState;
 constexpr double kNearNoises = 2;
 constexpr double kNoiseMin = 0.005;  // of the level
 
-/// Steps of all runs by bucket.
-using Mix = std::map<std::string, double>;
-
-double step_time(Measured const& run, Mix const& mix) {
+/// A figure of the buckets, weighted with `mix`; `otherwise` when one of them was not measured.
+double mixed(Measured const& run, Mix const& mix, double BucketMeasure::*figure, double otherwise) {
     double weighted = 0, steps = 0;
     for (auto const& bucket : run.buckets) {
         auto const found = mix.find(bucket.bucket);
-        if (found == mix.end() || !std::isfinite(bucket.step_s_median)) continue;
-        weighted += found->second * bucket.step_s_median;
+        if (found == mix.end() || !std::isfinite(bucket.*figure)) continue;
+        weighted += found->second * bucket.*figure;
         steps += found->second;
     }
     double all = 0;
     for (auto const& [bucket, count] : mix) all += count;
-    return steps > 0 && steps == all ? weighted / steps : run.step_s_mix;
+    return steps > 0 && steps == all ? weighted / steps : otherwise;
 }
 
 RunGroup group_of(std::vector<SeriesRun const*> const& members) {
@@ -34,20 +32,26 @@ RunGroup group_of(std::vector<SeriesRun const*> const& members) {
     RunGroup group;
     group.size = size_of(first.summary);
     group.work = first.work;
-    Mix mix;
     for (auto const* run : members) {
         for (auto const& bucket : run->summary.measured->buckets) {
-            if (bucket.steps > 0) mix[bucket.bucket] += bucket.steps;
+            if (bucket.steps > 0) group.mix[bucket.bucket] += bucket.steps;
         }
     }
+    std::vector<Measured const*> counted;
     for (auto const* run : members) {
-        double const seconds = step_time(*run->summary.measured, mix);
+        auto const& measured = *run->summary.measured;
+        double const seconds = step_s_of(measured, group.mix);
         if (!std::isfinite(seconds)) continue;
         group.numbers.push_back(run->summary.run.number);
         group.names.push_back(run->summary.run.name);
         group.run_ids.push_back(run->summary.run.run_id);
+        group.submitted_us.push_back(run->summary.run.submitted_us);
         group.step_s.push_back(seconds);
+        group.mad_s.push_back(
+            mixed(measured, group.mix, &BucketMeasure::step_s_mad, measured.step_s_mad));
+        counted.push_back(&measured);
     }
+    group.metrics = metric_series(counted);
     return group;
 }
 
@@ -64,6 +68,10 @@ std::size_t typical(Detection const& detection, changepoint::Segment const& part
 }
 
 }  // namespace
+
+double step_s_of(Measured const& run, Mix const& mix) {
+    return mixed(run, mix, &BucketMeasure::step_s_median, run.step_s_mix);
+}
 
 std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
     std::map<std::pair<Facts, RunSize>, std::vector<SeriesRun const*>> members;
@@ -110,19 +118,30 @@ Detection detect(RunGroup group, DetectionOptions const& options) {
     if (!values.empty()) {
         detection.newest = changepoint::gate_newest(values, level_start, options.gate);
     }
+    if (options.metrics) {
+        detection.metrics = metric_trends(detection.group.metrics, options.robust);
+    }
     return detection;
 }
 
-Finding finding_of(Detection const& detection) {
-    auto const series = detection.verdict.value;
+Regression regression_of(Detection const& detection) {
     auto const newest = detection.newest.value;
-    if (series == SeriesState::regressed || newest == GateState::confirmed) return Finding::bad;
-    bool const unknown = series == SeriesState::undecided && newest == GateState::undecided;
-    return unknown || newest == GateState::suspect ? Finding::undecided : Finding::good;
+    if (detection.verdict.value == SeriesState::regressed || newest == GateState::confirmed) {
+        return Regression::confirmed;
+    }
+    return newest == GateState::suspect ? Regression::suspected : Regression::none;
+}
+
+Finding finding_of(Detection const& detection) {
+    auto const regression = regression_of(detection);
+    if (regression == Regression::confirmed) return Finding::bad;
+    bool const unknown = detection.verdict.value == SeriesState::undecided &&
+                         detection.newest.value == GateState::undecided;
+    return unknown || regression == Regression::suspected ? Finding::undecided : Finding::good;
 }
 
 RunPair runs_to_compare(Detection const& detection) {
-    auto const& [group, robust, verdict, newest] = detection;
+    auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     int const count = static_cast<int>(group.numbers.size());
     auto const compare = [&](int slow_from, double before, double after) -> RunPair {
         if (slow_from < 1) return {};
@@ -134,8 +153,9 @@ RunPair runs_to_compare(Detection const& detection) {
         return compare(point.index, point.before, point.after);
     }
     double const slow = group.step_s.empty() ? 0 : group.step_s.back();
-    if (newest.value == GateState::confirmed) return compare(count - 2, newest.level, slow);
-    if (newest.value == GateState::suspect) return compare(count - 1, newest.level, slow);
+    bool const two_in_a_row = newest.value == GateState::confirmed && repeat == 0;
+    if (two_in_a_row) return compare(count - 2, newest.level, slow);
+    if (regression_of(detection) != Regression::none) return compare(count - 1, newest.level, slow);
     return {};
 }
 

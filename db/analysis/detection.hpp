@@ -5,9 +5,11 @@
 #include "db/analysis/changepoint/gate.hpp"
 #include "db/analysis/changepoint/series_verdict.hpp"
 #include "db/analysis/history.hpp"
+#include "db/analysis/metric_trends.hpp"
 #include "db/analysis/run_size.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,20 +17,32 @@
 namespace osora::db::analysis {
 
 struct DetectionOptions {
-    changepoint::RobustOptions robust;
-    changepoint::GateOptions gate;
+    changepoint::RobustOptions robust = {};
+    changepoint::GateOptions gate = {};
+    bool metrics = false;  // look at what else became worse, too
 };
+
+/// Steps by bucket.
+using Mix = std::map<std::string, double>;
+
+/// Seconds a step: medians of the buckets, weighted with `mix`; the run's own mix when it lacks
+/// one.
+[[nodiscard]] double step_s_of(Measured const& run, Mix const& mix);
 
 /// Runs of the same work and size, oldest first.
 struct RunGroup {
     RunSize size;
     Facts work;
+    Mix mix;  // of all runs
     std::vector<int> numbers;
     std::vector<std::string> names;
     std::vector<std::int64_t> run_ids;
+    std::vector<std::optional<std::int64_t>> submitted_us;
     /// Seconds a step, one a run: medians of the buckets, weighted with the steps that all runs of
     /// the group took of each, so that a run's own mix does not show.
     std::vector<double> step_s;
+    std::vector<double> mad_s;  // of its steps, by bucket as step_s
+    std::vector<MetricSeries> metrics;
 };
 
 /// Runs with enough steps; the group of the newest run comes first.
@@ -46,14 +60,21 @@ struct Detection {
     changepoint::Robust robust;
     changepoint::SeriesVerdict verdict;
     changepoint::GateDecision newest;
+    MetricTrends metrics;  // by themselves: adjust() them before they are shown
+    int repeat = 0;  // the run that repeated the newest and decided; 0: none (confirmation.hpp)
 };
 
 [[nodiscard]] Detection detect(RunGroup group, DetectionOptions const& options = {});
 
+/// suspected: the newest run is slow, which one run may be by chance. confirmed: two in a row are,
+/// or that run and its repeat, or a whole level (3 runs and more).
+enum class Regression { none, suspected, confirmed };
+BOOST_DESCRIBE_ENUM(Regression, none, suspected, confirmed)
+[[nodiscard]] Regression regression_of(Detection const& detection);
+
 enum class Finding { undecided, good, bad };
 BOOST_DESCRIBE_ENUM(Finding, undecided, good, bad)
-/// bad: the newest level is a regression, or two runs in a row say so. undecided: too few runs, or
-/// one suspect that was not repeated yet.
+/// bad: a regression is confirmed. undecided: too few runs, or one is suspected.
 [[nodiscard]] Finding finding_of(Detection const& detection);
 
 /// The runs to compare: the last of the level before and the newest that is slow; 0, 0: none.

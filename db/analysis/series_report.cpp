@@ -163,6 +163,9 @@ SeriesReport series_report(std::string const& name, std::vector<SeriesRun> const
         if (row.efficiency < kEfficiencyLow) row.loss = largest_loss(report.rows[0], row);
     }
     add_notes(report);
+    for (auto& group : run_groups(runs)) {
+        if (group.work == report.work) report.trends.push_back(detect(std::move(group)));
+    }
     if (report.scaling == Scaling::one_size && !report.rows.empty()) {
         report.next.push_back("submit it at another size: --set resources.gpus_per_node=2");
     }

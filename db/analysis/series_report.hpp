@@ -2,6 +2,7 @@
 // the same work. Runs that do other work are left out and named, with the difference. Pure.
 #pragma once
 
+#include "db/analysis/detection.hpp"
 #include "db/analysis/history.hpp"
 #include "db/analysis/measure.hpp"
 #include "db/analysis/run_size.hpp"
@@ -50,9 +51,10 @@ struct SeriesReport {
     std::string name;
     Facts work;  // what all rows do
     Scaling scaling = Scaling::one_size;
-    std::string held_equal;        // "global batch 8", "batch of a rank 4, 2, 1"
-    int runs = 0;                  // in the rows
-    std::vector<ScalingRow> rows;  // ascending ranks
+    std::string held_equal;         // "global batch 8", "batch of a rank 4, 2, 1"
+    int runs = 0;                   // in the rows
+    std::vector<ScalingRow> rows;   // ascending ranks
+    std::vector<Detection> trends;  // of each row over time; that of the newest run first
     std::vector<LeftOut> left_out;
     std::vector<std::string> notes;  // what the figures are no statement about
     std::vector<std::string> next;

@@ -169,8 +169,8 @@ _osora() {
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
         "diff") _osora_words "--json --help" ;;
-        "detect") _osora_words "--csv --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
-        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --json --help" ;;
+        "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
+        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
         "history export") _osora_words "--to --all --json --help" ;;

@@ -253,7 +253,7 @@ constexpr std::array kRows{
     SchemaRow{.section = "probe", .key = "exclude",
               .doc = "A node that is found slow is left out, while there are spares."},
 
-    SchemaRow{.section = "bisect", .key = "auto", .doc = "When a regression is confirmed.",
+    SchemaRow{.section = "bisect", .key = "auto", .doc = "After a slow run: repeat, then bisect.",
               .choices = "off|suggest|run", .member = "auto_mode"},
     SchemaRow{.section = "bisect", .key = "budget_gpu_h", .doc = "Most that a bisect may spend.",
               .unit = "GPU-h", .min = 0, .max = 1e9},

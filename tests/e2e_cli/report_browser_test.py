@@ -97,6 +97,26 @@ def check_paper(page, file):
     assert b"595" in content, "not A4"
 
 
+def check_change(page, folder):
+    """A series that became slower: said first, and drawn with its label and levels."""
+    for number in range(12):
+        step_s = 0.02 if number < 8 else 0.06
+        osora(folder, "submit", "run.toml", "--set", "run.name=slower", "--set", "train.steps=15",
+              "--set", f"worker.env.OSORA_MOCK_STEP_S={step_s}", "--set", "bisect.auto=off")
+    osora(folder, "report", "--series", "slower", "--format", "html", "--out", "slower.html")
+    file = folder / "slower.html"
+    answer = re.search(r"<dt>trend</dt>\n<dd>([^<]*)</dd>", file.read_text()).group(1)
+    found = re.fullmatch(r"slower became [23]\.\dx slower at run (\d+) on (\S+) and has stayed so: "
+                         r"\S+ -&gt; \S+ ms/step\.", answer)
+    assert found, (answer, osora(folder, "report", "--series", "slower", "--json").stdout)
+    assert check_drawn(page, file) == 1
+    dom, _ = page.open(file, "--dump-dom")
+    texts = re.findall(r"<text [^>]*>([^<]*)</text>", dom)
+    assert f"run {found.group(1)}, {found.group(2)}" in texts, texts
+    assert any(" -&gt; " in text and " ms (+" in text for text in texts), texts
+    check_paper(page, file)
+
+
 def main():
     program = browser()
     with tempfile.TemporaryDirectory() as name:
@@ -115,6 +135,7 @@ def main():
         assert check_drawn(page, series) == 3  # throughput, efficiency, runs
         check_refusals(page, run)
         check_paper(page, run)
+        check_change(page, folder)
 
 
 if __name__ == "__main__":

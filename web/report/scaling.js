@@ -73,6 +73,48 @@ function spread(points, scale) {
     };
 }
 
+/// The median of each level, over its runs.
+function levels(parts, scale) {
+    return {
+        type: 'custom', silent: true, clip: true, z: 3, tooltip: {show: false}, encode: {x: 0, y: 2},
+        data: parts.map(part => [part.first, part.last, part.step_s * scale]),
+        renderItem: (params, api) => {
+            const room = api.size([1, 0])[0] / 2, value = api.value(2);
+            const [from, y] = api.coord([api.value(0), value]), [to] = api.coord([api.value(1), value]);
+            return {type: 'line', shape: {x1: from - room, x2: to + room, y1: y, y2: y},
+                    style: {stroke: api.visual('color'), lineWidth: 5, opacity: 0.35}};
+        },
+    };
+}
+
+/// Which labels find room above the plot: the largest change first.
+function labelled(all, runs, width) {
+    const room = 190 / Math.max(1, width - 84) * runs, told = [];
+    [...all].sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).forEach(change => {
+        if (told.every(other => Math.abs(other.at - change.at) >= room)) told.push(change);
+    });
+    return told;
+}
+
+/// Vertical lines at the first runs of new levels.
+function changes(all, look, runs, width) {
+    const told = labelled(all, runs, width);
+    const side = at => at < 0.2 * runs ? 'left' : at > 0.8 * runs ? 'right' : 'center';
+    return {
+        type: 'line', data: [], symbol: 'none', itemStyle: {color: look.bad},
+        lineStyle: {color: look.bad},
+        markLine: {
+            silent: true, symbol: 'none',
+            data: all.map(change => ({
+                xAxis: change.at,
+                lineStyle: {color: look.bad, type: change.effect > 0 ? 'solid' : 'dashed', width: 1.5},
+                label: {show: told.includes(change), formatter: change.label, position: 'end',
+                        align: side(change.at), color: look.text, fontSize: 11, lineHeight: 14},
+            })),
+        },
+    };
+}
+
 export function runs(chart, look, width) {
     const {per_second: scale, name: unit} = chart.unit;
     const points = chart.runs.map((run, at) => ({...run, at}));
@@ -90,18 +132,18 @@ export function runs(chart, look, width) {
                      data: members.map(point => [point.at, point.step_s * scale])});
         series.push({...spread(members, scale), name, itemStyle: {color}});
     });
-    if (series.length && chart.change_points.length) {
-        series.push({
-            type: 'line', name: 'level changes', data: [], symbol: 'none', itemStyle: {color: look.bad},
-            lineStyle: {color: look.bad},
-            markLine: {silent: true, symbol: 'none', label: {show: false},
-                       lineStyle: {color: look.bad, type: 'solid', width: 1.5},
-                       data: chart.change_points.map(at => ({xAxis: at}))},
-        });
-        names.push('level changes');
+    if (chart.levels.length) {
+        series.push({...levels(chart.levels, scale), name: 'level', itemStyle: {color: look.text}});
+        names.push('level');
     }
+    if (chart.changes.length) {
+        series.push({...changes(chart.changes, look, points.length, width), name: 'change'});
+        names.push('change');
+    }
+    const around_plot = frame(look, width, names);
+    if (chart.changes.length) around_plot.grid.top += 34;  // for their labels
     return {
-        ...frame(look, width, names),
+        ...around_plot,
         xAxis: axis(look, 'run', {type: 'category', data: points.map(point => String(point.number)),
                                   splitLine: {show: false}}),
         yAxis: figures(look, unit + '/step', {...limits, axisLabel: {color: look.dim, formatter: digits}}),

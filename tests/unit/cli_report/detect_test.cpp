@@ -44,7 +44,7 @@ SeriesDetection detected(std::vector<DemoRun> const& runs) {
         if (group.numbers.size() < 6) {
             series.too_few.push_back(std::move(group));
         } else {
-            series.groups.push_back(detect(std::move(group)));
+            series.groups.push_back(detect(std::move(group), {.metrics = true}));
         }
     }
     return series;
@@ -83,17 +83,29 @@ TEST(DetectRuns, ASlowRunBesideTheChangeIsNotCompared) {
 TEST(DetectRuns, OneSlowRunIsASuspectAndTwoConfirm) {
     auto const suspect = only(repeated(10, 1, {1.1}));
     EXPECT_EQ(suspect.newest.value, GateState::suspect);
+    EXPECT_EQ(regression_of(suspect), Regression::suspected);
+    EXPECT_THAT(detect_text(SeriesDetection{"demo", {suspect}, {}}),
+                testing::StartsWith("regression suspected: run 21 took 550 ms/step, 9.6 % over "));
+    EXPECT_EQ(detect_json(std::vector{SeriesDetection{"demo", {suspect}, {}}})
+                  .at("series")
+                  .at(0)
+                  .at("regression"),
+              "suspected");
     EXPECT_EQ(finding_of(suspect), Finding::undecided);
     EXPECT_THAT(detect_text(SeriesDetection{"demo", {suspect}, {}}),
-                HasSubstr("next     submit run 21 once more: two of two confirm it"));
+                HasSubstr("next     osora submit --from 21: two of two confirm it"));
     auto const confirmed = only(repeated(10, 1, {1.1, 1.1}));
     EXPECT_EQ(confirmed.newest.value, GateState::confirmed);
     EXPECT_EQ(finding_of(confirmed), Finding::bad);
+    EXPECT_EQ(regression_of(confirmed), Regression::confirmed);
+    EXPECT_THAT(detect_text(SeriesDetection{"demo", {confirmed}, {}}),
+                testing::StartsWith("regression confirmed: run 22 took "));
     EXPECT_EQ(runs_to_compare(confirmed).good, 20);
     EXPECT_EQ(runs_to_compare(confirmed).bad, 22);
     auto const dismissed = only(repeated(10, 1, {1.1, 1}));
     EXPECT_EQ(dismissed.newest.value, GateState::dismissed);
     EXPECT_EQ(finding_of(dismissed), Finding::good);
+    EXPECT_EQ(regression_of(dismissed), Regression::none);
     EXPECT_EQ(runs_to_compare(dismissed).bad, 0);
 }
 
@@ -162,6 +174,84 @@ TEST(DetectRuns, JsonSaysTheRuns) {
     EXPECT_EQ(point.at("interval"), (protocol::json::array{10, 10}));
     EXPECT_EQ(group.at("compare").at("good"), 20);
     EXPECT_EQ(group.at("bimodal"), nullptr);
+}
+
+// Twelve looks at each of two series: what explains a slow level is told beside it.
+TEST(DetectRuns, WhatElseBecameWorseStandsBesideIt) {
+    auto runs = runs_of(repeated(10, 1, {1.3, 1.3, 1.3, 1.3, 1.3, 1.3}));
+    for (std::size_t i = 10; i < runs.size(); ++i) runs[i].data_share = 0.2;
+    auto detection = detected(runs).groups.at(0);
+    adjust({&detection.metrics});
+    ASSERT_THAT(detection.metrics.worse, SizeIs(1));
+    auto const& trend = detection.metrics.worse[0];
+    EXPECT_EQ(trend.name, "data wait");
+    EXPECT_NEAR(trend.before, 0.02, 0.001);
+    EXPECT_NEAR(trend.after, 0.2, 0.001);
+    EXPECT_LE(trend.adjusted_p, 0.05);
+    EXPECT_THAT(detect_text(SeriesDetection{"demo", {detection}, {}}),
+                HasSubstr("also     data wait: 2 % -> 20 % of the step from run 21 on"));
+    auto steady = detected(runs_of(repeated(16, 1))).groups.at(0);
+    EXPECT_THAT(steady.metrics.worse, IsEmpty());
+    EXPECT_GE(steady.metrics.tested, 4);
+}
+
+NodeDrift drift(std::string host, std::string leaf, std::string path) {
+    return {.host = std::move(host),
+            .leaf = std::move(leaf),
+            .path = std::move(path),
+            .since_run = 214,
+            .since_us = 1'795'000'000'000'000,
+            .before = 0.99,
+            .after = 0.71,
+            .rate_before = 5.76e9,
+            .rate_after = 4.13e9,
+            .probes_before = 12,
+            .probes_since = 7,
+            .p = 1e-5,
+            .adjusted_p = 0.01};
+}
+
+TEST(DetectNodes, SlowerNodesAreNamedWithWhatTheyReach) {
+    NodeDriftReport report{.probes = 20, .nodes = 1024, .series = 2048};
+    EXPECT_EQ(finding_of(report), Finding::good);
+    EXPECT_EQ(detect_text(report), "no node became slower: 1,024 nodes in 20 probes\n");
+    report.drifted = {drift("n11", "leaf2", ""), drift("a-host-with-a-long-name", "leaf2", "/d")};
+    report.leaf_nodes = {{"leaf2", 4}};
+    report.nodes_few = 2;
+    report.probes_small = 1;
+    auto const text = detect_text(report);
+    EXPECT_EQ(finding_of(report), Finding::bad);
+    EXPECT_THAT(text, testing::StartsWith("slower: n11 since probe 214, "));
+    EXPECT_THAT(text, HasSubstr(" n11               214  2026-11-18       7  0.99 -> 0.71  46.1 -> "
+                                "33.0 Gbit/s\n"));
+    EXPECT_THAT(text, HasSubstr("5.36 -> 3.85 GiB/s\n"));
+    EXPECT_THAT(text, HasSubstr("left out 2 nodes with too few probes, 1 probe of fewer than 4"));
+    EXPECT_THAT(text, Not(HasSubstr("uplink")));  // one of four by the network
+    expect_narrow(text);
+    report.drifted.push_back(drift("n12", "leaf2", ""));
+    EXPECT_THAT(detect_text(report), HasSubstr("leaf     2 of the 4 nodes of leaf2: its switch"));
+    auto const object = detect_json(report);
+    EXPECT_EQ(object.at("finding"), "bad");
+    EXPECT_EQ(object.at("drifted").at(1).at("measure"), "storage");
+    EXPECT_EQ(object.at("drifted").at(0).at("probes_since"), 7);
+}
+
+TEST(DetectNodes, TheySpeakForAHistoryThatHasNoSeries) {
+    HistoryDetection history;
+    history.nodes = NodeDriftReport{};
+    EXPECT_EQ(finding_of(history), Finding::undecided);
+    EXPECT_EQ(detect_text(history), "undecided: no series has 6 runs that can be compared\n");
+    history.nodes_only = true;
+    EXPECT_THAT(detect_text(history), testing::StartsWith("undecided: no node is in 6 probes"));
+    history.nodes_only = false;
+    history.nodes = NodeDriftReport{.probes = 20, .nodes = 16, .series = 16};
+    EXPECT_EQ(finding_of(history), Finding::good);
+    history.series.push_back(detected(runs_of(repeated(8, 1))));
+    EXPECT_EQ(finding_of(history), Finding::good);
+    EXPECT_THAT(detect_text(history), HasSubstr("\n\nno node became slower"));
+    history.nodes->drifted.push_back(drift("n1", "", ""));
+    EXPECT_EQ(finding_of(history), Finding::bad);
+    EXPECT_EQ(detect_json(history).at("nodes").at("finding"), "bad");
 }
 
 }  // namespace

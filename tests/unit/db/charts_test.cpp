@@ -170,23 +170,41 @@ TEST(PairMatrixTest, ManyNodesAreShownAsLeaves) {
     EXPECT_THAT(pair_matrix(probe).names, IsEmpty());
 }
 
-TEST(SeriesChartsTest, OnlyRunsOfTheTableOldestFirst) {
+Detection trend(int ranks, std::vector<int> numbers, std::vector<double> step_s) {
+    Detection trend;
+    trend.group.size.ranks = ranks;
+    trend.group.submitted_us.resize(numbers.size());
+    trend.group.mad_s.assign(numbers.size(), 0.1);
+    trend.group.numbers = std::move(numbers);
+    trend.group.step_s = std::move(step_s);
+    return trend;
+}
+
+TEST(SeriesChartsTest, RunsOfAllSizesByNumberWithTheLevelsOfEach) {
     SeriesReport report;
-    report.rows.resize(1);
-    report.rows[0].ranks = 2;
-    report.rows[0].runs = {4, 7};
-    std::vector<SeriesRun> runs(3);
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-        runs[i].summary.run.number = i == 0 ? 4 : i == 1 ? 5 : 7;
-        runs[i].summary.run.ranks = 2;
-        runs[i].summary.measured.emplace();
-        runs[i].summary.measured->step_s_median = 1.0 + static_cast<double>(i);
-    }
-    auto const charts = series_charts(report, runs, {1});
-    ASSERT_EQ(charts.runs.size(), 2u);
-    EXPECT_EQ(charts.runs[1].number, 7);
-    EXPECT_EQ(charts.runs[1].step_s, 3);
-    EXPECT_THAT(charts.change_points, ElementsAre(1));
+    report.trends = {trend(2, {2, 4, 6}, {5, 6, 7}), trend(1, {1, 3, 5, 7}, {1, 1, 2, 2.5})};
+    report.trends[1].verdict.value = changepoint::SeriesState::regressed;
+    report.trends[1].robust.points = {{.index = 2, .before = 1, .after = 2.25}};
+    auto const charts = series_charts(report);
+    std::vector<int> numbers;
+    for (auto const& run : charts.runs) numbers.push_back(run.number);
+    EXPECT_THAT(numbers, ElementsAre(1, 2, 3, 4, 5, 6, 7));
+    EXPECT_EQ(charts.runs[3].step_s, 6);
+    EXPECT_EQ(charts.runs[3].ranks, 2);
+    ASSERT_EQ(charts.changes.size(), 1u);
+    EXPECT_EQ(charts.changes[0].at, 4);  // run 5
+    ASSERT_EQ(charts.levels.size(), 2u) << "three runs of two ranks have no level";
+    EXPECT_EQ(charts.levels[0].first, 0);
+    EXPECT_EQ(charts.levels[0].last, 2);
+    EXPECT_EQ(charts.levels[1].first, 4);
+    EXPECT_EQ(charts.levels[1].last, 6);
+    EXPECT_EQ(charts.levels[1].step_s, 2.25);
+}
+
+TEST(SeriesChartsTest, NumbersThatComeTwiceStayApart) {
+    SeriesReport report;
+    report.trends = {trend(2, {4, 4}, {5, 6}), trend(1, {4}, {7})};
+    EXPECT_EQ(series_charts(report).runs.size(), 3u);
 }
 
 }  // namespace

@@ -72,6 +72,22 @@ TEST_F(DerivedRows, ARunThatGoesOnIsComparedWhenItEndsAgain) {
     ingest();
     EXPECT_EQ(ask(kPairs), "2|1\n");
     EXPECT_EQ(ask(kAll), fresh());
+    // All of it between two looks: the pair is the same, its figures are not.
+    auto const before = ask("SELECT gap_s FROM v_attribution");
+    add(protocol::LaunchOrdered{2, 1, "127.0.0.1", 4000});
+    for (auto const& record : run(3, 0.9)) {
+        auto const* chunk = std::get_if<protocol::MetricChunk>(&record.event);
+        if (chunk == nullptr) continue;
+        auto later = *chunk;
+        later.epoch = 2;
+        later.step0 += 40;
+        add(later);
+    }
+    add(protocol::RunEnded{protocol::Verdict::ok, 0, ""});
+    write(2, records);
+    ingest();
+    EXPECT_NE(ask("SELECT gap_s FROM v_attribution"), before);
+    EXPECT_EQ(ask(kAll), fresh());
 }
 
 TEST_F(DerivedRows, AnotherGoodRunIsAnotherComparison) {

@@ -1,0 +1,50 @@
+// What else got worse along a series beside its step time: shares of the step that ranks spend
+// waiting for data, communicating or waiting for each other, and memory. They explain a change of
+// step time and decide nothing; since many are looked at, the false discovery rate over all of them
+// is held at 5 %. Pure.
+#pragma once
+
+#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/measure.hpp"
+
+#include <boost/describe/enum.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+enum class MetricKind { share_of_step, bytes };
+BOOST_DESCRIBE_ENUM(MetricKind, share_of_step, bytes)
+
+/// A value for each run of a group; NaN where a run has none.
+struct MetricSeries {
+    std::string name;  // "data wait"
+    MetricKind kind{};
+    std::vector<double> values;
+};
+[[nodiscard]] std::vector<MetricSeries> metric_series(std::vector<Measured const*> const& runs);
+
+/// The newest level of a metric, when it is worse than the one before it.
+struct MetricTrend {
+    std::string name;
+    MetricKind kind{};
+    int index = 0;  // of the run that it began with
+    double before = 0, after = 0;
+    double p = 1;           // of orders of the two levels' runs
+    double adjusted_p = 1;  // over all metrics of all groups: set by adjust()
+};
+
+struct MetricTrends {
+    int tested = 0;
+    std::vector<MetricTrend> worse;
+};
+/// Shares count from 3 points of the step on (min_effect), memory from min_effect of its level on.
+[[nodiscard]] MetricTrends metric_trends(std::vector<MetricSeries> const& metrics,
+                                         changepoint::RobustOptions const& options = {});
+
+/// Sets adjusted_p over all of them, and drops what is above `false_discovery`.
+void adjust(std::vector<MetricTrends*> const& all, double false_discovery = 0.05);
+
+}  // namespace osora::db::analysis
