@@ -29,10 +29,13 @@ std::int32_t level_of(float value) {
     return 1 + static_cast<std::int32_t>(std::lround(std::log(within / kLeast) / kStep));
 }
 
-float value_of(std::int32_t level) {
-    if (level == kNan) return std::numeric_limits<float>::quiet_NaN();
-    if (level == kZero) return 0;
-    return static_cast<float>(kLeast * std::exp(kStep * (level - 1)));
+/// values[level - kNan] for each level up to `highest`: a report decodes millions of them.
+std::vector<float> values_of_levels(std::int32_t highest) {
+    std::vector<float> values{std::numeric_limits<float>::quiet_NaN(), 0};
+    for (std::int32_t level = 1; level <= highest; ++level) {
+        values.push_back(static_cast<float>(kLeast * std::exp(kStep * (level - 1))));
+    }
+    return values;
 }
 
 std::uint32_t zigzag(std::int32_t number) {
@@ -189,9 +192,11 @@ Result<std::vector<float>> decode_matrix(std::string_view bytes, std::size_t ste
     if (bytes.empty() || bytes[0] != kVersion) {
         return Error{Errc::invalid_input, "matrix: of another version"};
     }
-    std::int32_t const highest = level_of(std::numeric_limits<float>::infinity());
+    static std::int32_t const highest = level_of(std::numeric_limits<float>::infinity());
+    static std::vector<float> const value_of = values_of_levels(highest);
     BitReader in(bytes.substr(1));
     std::vector<float> values;
+    values.reserve(std::min(steps * ranks, 8 * bytes.size()));  // each takes a bit or more
     std::int64_t median = 0;
     for (std::size_t step = 0; ranks > 0 && step < steps; ++step) {
         auto const moved = get_gamma(in);
@@ -204,7 +209,7 @@ Result<std::vector<float>> decode_matrix(std::string_view bytes, std::size_t ste
             if (!difference) return damaged(step);
             std::int64_t const level = median + unzigzag(*difference);
             if (level < kNan || level > highest) return damaged(step);
-            values.push_back(value_of(static_cast<std::int32_t>(level)));
+            values.push_back(value_of[static_cast<std::size_t>(level - kNan)]);
         }
     }
     if (!in.is_at_end()) return Error{Errc::invalid_input, "matrix: bytes behind its end"};

@@ -18,9 +18,14 @@ std::vector<RankWork> rank_work(std::vector<RankBlock> const& blocks) {
         auto const values =
             protocol::decode_matrix(block.data, static_cast<std::size_t>(block.steps), ranks);
         if (values.has_error()) continue;
-        for (std::size_t i = 0; i < values->size(); ++i) {
-            if (std::isnan((*values)[i])) continue;
-            by_rank[block.first_rank + static_cast<int>(i % ranks)].push_back((*values)[i]);
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            std::vector<double> times;
+            for (std::size_t i = rank; i < values->size(); i += ranks) {
+                if (!std::isnan((*values)[i])) times.push_back((*values)[i]);
+            }
+            if (times.empty()) continue;
+            auto& all = by_rank[block.first_rank + static_cast<int>(rank)];
+            all.insert(all.end(), times.begin(), times.end());
         }
     }
     std::vector<RankWork> found;
