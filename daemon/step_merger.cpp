@@ -3,6 +3,7 @@
 #include "protocol/bucket_label.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace osora::daemon {
@@ -14,13 +15,14 @@ void StepMerger::begin(int epoch) {
     names_.clear();
     rows_.clear();
     nodes_.clear();
+    nodes_at_.clear();
 }
 
 void StepMerger::add(MetricChunk const& chunk, int first, MonotonicTime now) {
     auto const from = static_cast<std::size_t>(std::max(0, first - chunk.step0));
     for (std::size_t i = from; i < chunk.bucket.size(); ++i) {
         Row& row = rows_[chunk.step0 + static_cast<int>(i)];
-        if (row.nodes++ == 0) row.since = now;
+        if (row.ranks == 0) row.since = now;
         row.ranks += chunk.ranks;
         row.samples += chunk.samples[i];
         merge_bucket(row.bucket, chunk.bucket[i]);
@@ -35,29 +37,32 @@ void StepMerger::add(MetricChunk const& chunk, int first, MonotonicTime now) {
                 {chunk.ranks, column.mean[i], column.min[i], column.max[i], column.argmax[i]});
         }
     }
-    nodes_[chunk.node].newest = told_by_node(chunk, ranks_per_node_);
+    auto const [known, is_new] = nodes_.try_emplace(chunk.node);
+    NodeTold& newest = known->second.newest;
+    if (!is_new && --nodes_at_[newest.next_step] == 0) nodes_at_.erase(newest.next_step);
+    newest = told_by_node(chunk, ranks_per_node_);
+    ++nodes_at_[newest.next_step];
 }
 
-bool StepMerger::may_go(Row const& row, bool partial) const {
-    return partial || row.nodes >= static_cast<int>(nodes_.size());
+int StepMerger::told_by_all() const {
+    return nodes_at_.empty() ? 0 : nodes_at_.begin()->first;
 }
 
 std::vector<MergedSteps> StepMerger::take(bool partial) {
     std::vector<MergedSteps> records;
-    while (!rows_.empty() && may_go(rows_.begin()->second, partial)) {
-        records.push_back(take_record(partial));
-    }
+    int const stop = partial ? std::numeric_limits<int>::max() : told_by_all();
+    while (!rows_.empty() && rows_.begin()->first < stop) records.push_back(take_record(stop));
     return records;
 }
 
-/// Consecutive steps, from the oldest on.
-MergedSteps StepMerger::take_record(bool partial) {
+/// Consecutive steps below `stop`, from the oldest on.
+MergedSteps StepMerger::take_record(int stop) {
     MergedSteps record;
     record.epoch = epoch_;
     record.step0 = rows_.begin()->first;
     int end = record.step0;
-    while (!rows_.empty() && rows_.begin()->first == end && end - record.step0 < kRecordSteps &&
-           may_go(rows_.begin()->second, partial)) {
+    while (!rows_.empty() && rows_.begin()->first == end && end < stop &&
+           end - record.step0 < kRecordSteps) {
         append(record, rows_.begin()->second);
         rows_.erase(rows_.begin());
         ++end;

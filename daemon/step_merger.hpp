@@ -38,7 +38,7 @@ public:
 private:
     struct Row {
         MonotonicTime since{};
-        int nodes = 0, ranks = 0, samples = 0;
+        int ranks = 0, samples = 0;
         std::string bucket;
         std::vector<protocol::FigureSummary> figures;  // by the number of their name; may be short
     };
@@ -46,16 +46,18 @@ private:
         protocol::NodeTold newest;
         int taken_to = 0;
     };
-    [[nodiscard]] protocol::MergedSteps take_record(bool partial);
+    [[nodiscard]] protocol::MergedSteps take_record(int stop);
     void append(protocol::MergedSteps& record, Row const& row) const;
     [[nodiscard]] std::vector<protocol::NodeTold> nodes_up_to(int end);
-    [[nodiscard]] bool may_go(Row const& row, bool partial) const;
+    /// All nodes that tell steps have told those below, in this record or an earlier one.
+    [[nodiscard]] int told_by_all() const;
 
     int ranks_per_node_;
     int epoch_ = 0;
     std::map<std::string, std::size_t> names_;  // of figures, numbered as they came
     std::map<int, Row> rows_;                   // by step
     std::map<int, Node> nodes_;                 // that have told any step of this epoch
+    std::map<int, int> nodes_at_;               // how many of them go on with a step
 };
 
 }  // namespace osora::daemon

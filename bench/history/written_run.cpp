@@ -80,7 +80,6 @@ public:
             if ((step + 1) % size_.steps_between_ingests == 0) ingest();
         }
         for (auto& node : nodes_) take(node, true);
-        write_steps(true);
         append(RunEnded{Verdict::ok, 0, ""});
         ingest();
         cost_.journal_bytes = static_cast<std::int64_t>(fs::file_size(run_dir_ / kJournalFile));
@@ -141,7 +140,6 @@ private:
             }
             take(node, false);
         }
-        write_steps(false);
     }
 
     /// Each node tells it every ten minutes, in turn.
@@ -184,6 +182,7 @@ private:
             Timed const timed(cost_.journal_s);
             steps_.add(*chunk, 0, {});
         }
+        write_steps(partial);
         if (matrix) append(std::move(*matrix));
     }
 

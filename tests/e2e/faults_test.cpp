@@ -262,8 +262,9 @@ private:
 
 TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     RunSpec spec;
-    spec.steps = 500;
-    spec.env = {{"OSORA_MOCK_STEP_S", "0.003"}};
+    spec.steps = 6000;  // more records of them than the reserve has room for
+    spec.checkpoint_every = 100;
+    spec.env = {{"OSORA_MOCK_STEP_S", "0.0005"}};
     make_small_disk_run(spec);
     start();
     await_event<CheckpointCompleted>();
@@ -274,7 +275,7 @@ TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     EXPECT_EQ(notices[0].kind, "metrics_lost");
     EXPECT_THAT(notices[0].detail, HasSubstr("No space left on device"));
     EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::ok);
-    EXPECT_EQ(last<CheckpointCompleted>().step, 500);
+    EXPECT_EQ(last<CheckpointCompleted>().step, spec.steps);
 }
 
 TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
