@@ -170,7 +170,7 @@ _osora() {
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
         "diff") _osora_words "--json --help" ;;
         "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
-        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --json --help" ;;
+        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
         "history export") _osora_words "--to --all --json --help" ;;

@@ -92,8 +92,7 @@ std::vector<DemoRun> regressed_series() {
 TEST(FiguresEqualViews, EveryPointOfASeries) {
     auto const store = history_of(regressed_series());
     auto const runs = db::load_series(*store, "demo").value();
-    auto const charts =
-        db::analysis::series_charts(db::analysis::series_report("demo", runs), runs);
+    auto const charts = db::analysis::series_charts(db::analysis::series_report("demo", runs));
     Sql const sql(*store);
     ASSERT_EQ(charts.runs.size(), 12u);
     for (auto const& point : charts.runs) {
