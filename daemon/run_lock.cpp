@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace osora::daemon {
 namespace {
@@ -24,13 +26,25 @@ std::string holder_of(std::filesystem::path const& path) {
                        text->substr(space + 1, end - space - 1));
 }
 
+/// A controller that was killed while it started an agent leaves the lock to that child until the
+/// child is another program; so a lock that is held is asked for again for a second.
+bool lock_soon(Descriptor const& file) {
+    constexpr int kAttempts = 50;
+    constexpr std::chrono::milliseconds kPause{20};
+    for (int attempt = 1;; ++attempt) {
+        if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno != EWOULDBLOCK || attempt == kAttempts) return false;
+        std::this_thread::sleep_for(kPause);
+    }
+}
+
 }  // namespace
 
 Result<RunLock> RunLock::take(protocol::RunPaths const& paths) {
     auto const path = paths.lock();
     Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!file.is_open()) return file_error(errno, "open", path);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (!lock_soon(file)) {
         if (errno != EWOULDBLOCK) return file_error(errno, "lock", path);
         return Error{Errc::busy, fmt::format("{}: this run already has a controller: {}",
                                              paths.dir.string(), holder_of(path))};

@@ -102,7 +102,7 @@ TEST(FiguresEqualViews, EveryPointOfASeries) {
         };
         EXPECT_EQ(point.ranks, of("ranks"));
         EXPECT_EQ(point.nodes, of("nodes"));
-        EXPECT_EQ(point.step_s, of("step_s"));
+        EXPECT_NEAR(point.step_s, of("step_s"), 1e-12);
         EXPECT_EQ(point.mad, of("step_s_mad"));
         EXPECT_EQ(static_cast<double>(point.submitted_us.value()), of("submitted_us"));
     }
