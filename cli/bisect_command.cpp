@@ -181,9 +181,8 @@ int run(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto bisection = [&]() -> Result<Bisection> {
-        OSORA_TRY(auto const history, open_history(*state));
-        for (auto const& warning : history.warnings) fmt::print(stderr, "osora: {}\n", warning);
-        return bisection_of(context, arguments, *history.store);
+        OSORA_TRY(auto const history, open_history_aloud(*state));
+        return bisection_of(context, arguments, *history);
     }();
     if (bisection.has_error()) {
         return fail(exit_code_for(bisection.error().code), bisection.error().message);

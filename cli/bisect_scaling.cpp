@@ -128,17 +128,19 @@ void show_trial(Scaling const& scaling, std::size_t seq, std::string const& what
     std::fflush(scaling.progress);
 }
 
-/// Up and down the sizes, so that a drift of the cluster does not look like a size.
-Result<void> measure_sizes(Scaling const& scaling, ScalingTrials& trials) {
+/// Up and down the sizes, so that a drift of the cluster does not look like a size. False: the
+/// budget ended it.
+Result<bool> measure_sizes(Scaling const& scaling, ScalingTrials& trials) {
     for (int round = 0; round < scaling.repeats; ++round) {
         auto sizes = scaling.sizes;
         if (round % 2 == 1) std::ranges::reverse(sizes);
         for (int const nodes : sizes) {
             OSORA_TRY(auto const trial, trials.measure(nodes, {}));
-            show_trial(scaling, trials.done().size(), counted(nodes, "node"), trial);
+            if (!trial) return false;
+            show_trial(scaling, trials.done().size(), counted(nodes, "node"), *trial);
         }
     }
-    return {};
+    return true;
 }
 
 /// Seconds of a sample and rank-second: what two sizes are compared by.
@@ -172,8 +174,8 @@ std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
     return list;
 }
 
-/// In pairs at the largest size.
-Result<void> try_remedies(Scaling const& scaling, ScalingTrials& trials, ScalingAnswer& answer) {
+/// In pairs at the largest size. False: the budget ended it.
+Result<bool> try_remedies(Scaling const& scaling, ScalingTrials& trials, ScalingAnswer& answer) {
     plan::TuneSearch search(remedies_for(scaling), {}, kRemedyTrials);
     int const nodes = scaling.sizes.back();
     fmt::print(scaling.progress, "remedies at {} nodes, in pairs\n", nodes);
@@ -181,49 +183,49 @@ Result<void> try_remedies(Scaling const& scaling, ScalingTrials& trials, Scaling
         auto const trial = trials.measure(nodes, sets_of(next->settings));
         answer.remedies = search.verdicts();
         if (trial.has_error()) return trial.error();
+        if (!*trial) return false;
+        auto const& done = **trial;
         show_trial(scaling, trials.done().size(),
-                   next->with_change ? next->key + "=" + next->value : "as it is", *trial);
-        trial->failure.empty() ? search.add(trial->step_s) : search.add_failure(trial->failure);
+                   next->with_change ? next->key + "=" + next->value : "as it is", done);
+        done.failure.empty() ? search.add(done.step_s) : search.add_failure(done.failure);
     }
     answer.remedies = search.verdicts();
-    return {};
+    return true;
 }
 
 bool grew_on_the_network(db::analysis::ScalingStep const& step) {
     return step.largest == kExposed || step.largest == kWaiting;
 }
 
-/// Why an answer has less than it was meant to have; an error: there is none.
-Result<void> stopped_by(Error const& error, ScalingAnswer& answer) {
-    if (error.code == Errc::cancelled) {
-        answer.stopped = true;
-    } else if (error.code == Errc::out_of_space) {
-        answer.notes.push_back("the budget of GPU-hours is spent: what was not tried is open");
-    } else {
-        return error;
+/// Takes an end before the end into the answer; an error: there is none.
+Result<void> note_end(Result<bool> const& whole, ScalingAnswer& answer) {
+    if (whole.has_value()) {
+        if (!*whole) {
+            answer.notes.push_back("the budget of GPU-hours is spent: what was not tried is open");
+        }
+        return {};
     }
+    if (whole.error().code != Errc::cancelled) return whole.error();
+    answer.stopped = true;
     return {};
 }
 
 Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
     ScalingAnswer answer{.series = scaling.series, .rung = scaling.rung()};
     answer.log = trials.id();
-    if (auto const done = measure_sizes(scaling, trials); done.has_error()) {
-        OSORA_TRY_VOID(stopped_by(done.error(), answer));
-    }
+    auto const measured = measure_sizes(scaling, trials);
+    OSORA_TRY_VOID(note_end(measured, answer));
     auto const points = points_of(trials.done());
     std::vector<ScalingPoint> list;
     for (auto const& [nodes, point] : points) list.push_back(point);
-    bool const whole = list.size() == scaling.sizes.size();
+    bool const whole = measured.has_value() && *measured;
     if (list.size() >= 2) {
         OSORA_TRY(answer.study, db::analysis::study_scaling(std::move(list)));
         auto const largest = answer.study.steps.back().nodes;
         if (answer.study.has_knee) answer.p = p_of(points, answer.study.knee_nodes, largest);
         bool const low = answer.study.steps.back().efficiency < kEfficiencyLow;
-        if (low && whole && !answer.stopped && answer.notes.empty()) {
-            if (auto const done = try_remedies(scaling, trials, answer); done.has_error()) {
-                OSORA_TRY_VOID(stopped_by(done.error(), answer));
-            }
+        if (low && whole) {
+            OSORA_TRY_VOID(note_end(try_remedies(scaling, trials, answer), answer));
         }
         if (answer.study.has_knee && grew_on_the_network(answer.study.steps.back())) {
             auto const seen = links_beside(scaling.state, scaling.base.hosts, RealEnv().wall_us());
@@ -262,6 +264,7 @@ ScalingCost cost_of(Scaling const& scaling) {
         cost.wall_s += scaling.repeats * trial_s;
     }
     cost.budget_gpu_s = scaling.budget_gpu_s;
+    cost.remedies_below = kEfficiencyLow;
     return cost;
 }
 

@@ -149,11 +149,10 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     if (settings.has_error()) return fail(kExitUsage, settings.error().message);
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
     db::analysis::DetectionOptions options;
     options.robust = settings->robust;
     options.gate.min_effect = settings->robust.min_effect;
@@ -166,7 +165,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     auto const what = wanted                     ? DetectWhat::series
                       : arguments.has("--nodes") ? DetectWhat::nodes
                                                  : DetectWhat::all;
-    auto const all = detect_history(*history->store, what, wanted, options, node_options);
+    auto const all = detect_history(**history, what, wanted, options, node_options);
     if (all.has_error()) return fail(exit_code_for(all.error().code), all.error().message);
     if (arguments.has("--json")) {
         print_json("detect", detect_json(*all));

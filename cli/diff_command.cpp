@@ -63,12 +63,11 @@ int run(Context const& context, Arguments const& arguments) {
     auto const asked_a = *arguments.value("A"), asked_b = *arguments.value("B");
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    auto const a = side_of(*history->store, asked_a), b = side_of(*history->store, asked_b);
+    auto const a = side_of(**history, asked_a), b = side_of(**history, asked_b);
     for (auto const* side : {&a, &b}) {
         // 1 says that B is slower; a run that is not there is a wrong argument.
         if (side->has_error()) return fail(kExitUsage, side->error().message);

@@ -23,6 +23,10 @@ struct OpenHistory {
 [[nodiscard]] Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
                                                db::StoreOptions const& options = {});
 
+/// The same, with the warnings on stderr.
+[[nodiscard]] Result<std::unique_ptr<db::Store>> open_history_aloud(
+    std::filesystem::path const& state_dir);
+
 [[nodiscard]] db::analysis::Surroundings surroundings_of(db::RunRecord const& run);
 
 }  // namespace osora::cli

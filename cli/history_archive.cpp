@@ -71,10 +71,9 @@ int run_export(Context const& context, Arguments const& arguments) {
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(state.error());
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) return fail(history.error());
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    auto const runs = chosen(*history->store, arguments);
+    auto const runs = chosen(**history, arguments);
     if (runs.has_error()) return fail(runs.error());
     if (runs->empty()) return cli::fail(kExitUndecided, "there is no run to export");
     auto const exported = db::export_runs(*runs, *file);

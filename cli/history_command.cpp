@@ -20,13 +20,12 @@ int list(Context const& context, Arguments const& arguments) {
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto const limit = arguments.number("--limit", 1, 1'000'000);
     if (limit.has_error()) return fail(kExitUsage, limit.error().message);
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    auto const runs = db::list_runs(*history->store, arguments.value("QUERY").value_or(""),
-                                    limit->value_or(kLimit));
+    auto const runs =
+        db::list_runs(**history, arguments.value("QUERY").value_or(""), limit->value_or(kLimit));
     if (runs.has_error()) return fail(exit_code_for(runs.error().code), runs.error().message);
     std::vector<HistoryRow> rows;
     for (auto const& run : *runs) {

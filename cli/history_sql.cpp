@@ -95,12 +95,11 @@ int run(Context const& context, Arguments const& arguments) {
     if (arguments.has("SQL") && sql.find_first_not_of(" \t\r\n;") == std::string::npos) {
         return fail(kExitUsage, "the query is empty; try SELECT * FROM v_run");
     }
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    return answer(context, arguments, *history->store, sql);
+    return answer(context, arguments, **history, sql);
 }
 
 }  // namespace

@@ -85,13 +85,12 @@ int run(Context const& context, Arguments const& arguments) {
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history(*state);
+    auto const history = open_history_aloud(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    for (auto const& warning : history->warnings) fmt::print(stderr, "osora: {}\n", warning);
-    auto const report = wanted ? run_text(*history->store, *wanted, format)
-                               : series_text(*history->store, *series, format);
+    auto const report =
+        wanted ? run_text(**history, *wanted, format) : series_text(**history, *series, format);
     if (report.has_error()) {
         return fail(exit_code_for(report.error().code), report.error().message);
     }

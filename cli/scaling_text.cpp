@@ -87,7 +87,9 @@ bool is_proved(ScalingAnswer const& answer) {
 std::string scaling_answer_text(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     if (study.steps.empty()) {
-        return "\nfewer than two sizes were measured; the same command goes on\n";
+        std::string text = "\nfewer than two sizes were measured\n";
+        for (auto const& note : answer.notes) text += filled("note: " + note, 2, kColumns);
+        return text + (answer.stopped ? "stopped; the same command goes on\n" : "");
     }
     auto const word = is_proved(answer) ? "proved: " : "";
     std::string text =
@@ -135,7 +137,7 @@ std::string scaling_cost_text(ScalingCost const& cost) {
                               "Below {:.0f} % efficiency remedies are tried as well.",
                               trials, cost.rung, cost.steps, format_seconds(cost.wall_s),
                               gpu_s / kSecondsPerHour, cost.budget_gpu_s / kSecondsPerHour, over,
-                              90.0),
+                              100 * cost.remedies_below),
                   0, kColumns);
 }
 

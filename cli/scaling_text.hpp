@@ -36,6 +36,7 @@ struct ScalingCost {
     };
     std::vector<Size> sizes = {};
     double wall_s = 0, budget_gpu_s = 0;
+    double remedies_below = 0;  // efficiency
 };
 
 /// There is a knee, and chance does not make one.

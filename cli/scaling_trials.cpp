@@ -79,13 +79,16 @@ Result<ScalingTrials> ScalingTrials::open(Context const& context, Scaling const&
 ScalingTrials::ScalingTrials(Context const& context, Scaling const& scaling, TrialLog log)
     : context_(&context), scaling_(&scaling), log_(std::move(log)), known_(log_.trials().size()) {}
 
-Result<ScalingTrial> ScalingTrials::measure(int nodes, std::vector<std::string> const& sets) {
+Result<std::optional<ScalingTrial>> ScalingTrials::measure(int nodes,
+                                                           std::vector<std::string> const& sets) {
     ScalingTrial trial;
     if (done_.size() < known_) {
         trial = played_back(log_.trials()[done_.size()]);
         if (trial.nodes != nodes || trial.sets != sets) {
             return Error{Errc::corrupt, "the log holds other trials; --anew measures again"};
         }
+    } else if (is_spent(nodes)) {
+        return std::optional<ScalingTrial>();
     } else {
         OSORA_TRY(trial, measure_anew(nodes, sets));
         std::vector<std::string> changed{fmt::format("resources.nodes={}", nodes)};
@@ -100,7 +103,7 @@ Result<ScalingTrial> ScalingTrials::measure(int nodes, std::vector<std::string> 
     }
     cost_gpu_s_ += trial.cost_gpu_s;
     done_.push_back(trial);
-    return trial;
+    return std::optional(std::move(trial));
 }
 
 void ScalingTrials::end(db::InvestigationEnd end) {
@@ -108,12 +111,14 @@ void ScalingTrials::end(db::InvestigationEnd end) {
     if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
 }
 
-Result<ScalingTrial> ScalingTrials::measure_anew(int nodes, std::vector<std::string> const& sets) {
+/// By what a trial of that size has cost.
+bool ScalingTrials::is_spent(int nodes) const {
     auto const like = std::ranges::find(done_, nodes, &ScalingTrial::nodes);
     double const expected_gpu_s = like == done_.end() ? 0 : like->cost_gpu_s;
-    if (cost_gpu_s_ + expected_gpu_s > scaling_->budget_gpu_s) {
-        return Error{Errc::out_of_space, "the budget is spent"};
-    }
+    return cost_gpu_s_ + expected_gpu_s > scaling_->budget_gpu_s;
+}
+
+Result<ScalingTrial> ScalingTrials::measure_anew(int nodes, std::vector<std::string> const& sets) {
     OSORA_TRY(auto trial, run(nodes, sets));
     if (trial.failure.empty() || !sets.empty()) return trial;
     double const wasted_gpu_s = trial.cost_gpu_s;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,10 +51,11 @@ public:
     /// Both outlive it. busy, corrupt: as TrialLog.
     [[nodiscard]] static Result<ScalingTrials> open(Context const& context, Scaling const& scaling);
 
-    /// cancelled: interrupted; out_of_space: the budget is spent; corrupt: the log holds other
+    /// nullopt: the budget has no room for it. cancelled: interrupted; corrupt: the log holds other
     /// trials. A remedy that fails is an answer; without one a trial that fails is tried once more,
     /// then invalid_input says why.
-    [[nodiscard]] Result<ScalingTrial> measure(int nodes, std::vector<std::string> const& sets);
+    [[nodiscard]] Result<std::optional<ScalingTrial>> measure(int nodes,
+                                                              std::vector<std::string> const& sets);
 
     [[nodiscard]] std::vector<ScalingTrial> const& done() const { return done_; }
     [[nodiscard]] double cost_gpu_s() const { return cost_gpu_s_; }
@@ -64,6 +66,7 @@ public:
 
 private:
     ScalingTrials(Context const& context, Scaling const& scaling, TrialLog log);
+    [[nodiscard]] bool is_spent(int nodes) const;
     [[nodiscard]] Result<ScalingTrial> measure_anew(int nodes,
                                                     std::vector<std::string> const& sets);
     [[nodiscard]] Result<ScalingTrial> run(int nodes, std::vector<std::string> const& sets) const;

@@ -173,6 +173,11 @@ TEST_F(BisectBed, ScalingKnowsItsTrialsTheNextTime) {
         EXPECT_DOUBLE_EQ(one.at("value_s").as_double(), other.at("value_s").as_double());
     }
     EXPECT_EQ(answer->at("sizes").as_array().size(), 2u);
+    // 3.6 seconds of a rank are not enough for twelve trials.
+    auto const poor = in_job({"bisect", "--scaling", "demo-rehearsal", "--nodes", "4", "--steps",
+                              "20", "--budget-gpu-h", "0.001"});
+    EXPECT_EQ(poor.code, 3) << poor.out << poor.err;
+    EXPECT_THAT(poor.out, testing::HasSubstr("the budget of GPU-hours is spent"));
 }
 
 #if OSORA_BISECT_ALL

@@ -2,10 +2,10 @@
 
 #include "base/files.hpp"
 #include "protocol/json.hpp"
+#include "tests/unit/db/history_kit.hpp"
 #include "topology/probe_result.hpp"
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 
 #include <filesystem>
 
@@ -19,12 +19,6 @@ constexpr std::int64_t kNow_us = 1'800'000'000'000'000, kHour_us = 3'600'000'000
 
 class ProbeEvidence : public testing::Test {
 protected:
-    void SetUp() override {
-        std::string folder = testing::TempDir() + "osora-evidence-XXXXXX";
-        ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-        state_ = folder;
-    }
-    void TearDown() override { std::filesystem::remove_all(state_); }
     void keep(std::string const& name, topology::ProbeResult const& probe) {
         std::filesystem::create_directories(state_ / "probes");
         ASSERT_TRUE(
@@ -36,7 +30,8 @@ protected:
         result.nodes = std::move(nodes);
         return result;
     }
-    std::filesystem::path state_;
+    db::test::StateDir folder_;
+    std::filesystem::path state_ = folder_.path();
 };
 
 TEST_F(ProbeEvidence, IsTheNewestProbeOfOneOfTheHosts) {

@@ -6,7 +6,6 @@
 #include "tests/unit/db/history_kit.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cmath>
 #include <filesystem>
@@ -16,19 +15,14 @@ namespace {
 
 class TrialLogTest : public testing::Test {
 protected:
-    void SetUp() override {
-        std::string folder = testing::TempDir() + "osora-bisect-XXXXXX";
-        ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-        state_ = folder;
-    }
-    void TearDown() override { std::filesystem::remove_all(state_); }
     Result<TrialLog> open(LogMode mode, int steps = 20) {
         db::Investigation what;
         what.question = {
             .good = "a", .bad = "b", .rung = "rehearsal", .steps = steps, .atoms = {"x", "y"}};
         return TrialLog::open(state_ / "bisects", what, mode);
     }
-    std::filesystem::path state_;
+    db::test::StateDir folder_;
+    std::filesystem::path state_ = folder_.path();
 };
 
 TEST_F(TrialLogTest, IsFoundAgainByTheSameQuestion) {
