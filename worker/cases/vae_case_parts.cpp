@@ -1,5 +1,7 @@
 #include "worker/cases/vae_case_parts.hpp"
 
+#include "worker/vae/gaussian.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -38,6 +40,20 @@ Result<void> CaseVariant::allow(std::string_view name, at::IntArrayRef shape) co
                              fmt::join(tensor.sizes(), ","), fmt::join(shape, ","))};
 }
 
+Result<void> CaseVariant::only(std::vector<std::string> const& names) const {
+    for (auto const& [name, tensor] : inputs)
+        if (std::ranges::find(names, name) == names.end())
+            return Error{Errc::invalid_input, fmt::format("in/{}{} is unknown", prefix, name)};
+    return {};
+}
+
+Result<void> CaseVariant::divides(std::int64_t factor) const {
+    at::Tensor const x = get("x");
+    if (x.size(-2) % factor == 0 && x.size(-1) % factor == 0) return {};
+    return Error{Errc::not_divisible, fmt::format("in/{}x: {} x {} pixels % {} != 0", prefix,
+                                                  x.size(-2), x.size(-1), factor)};
+}
+
 Result<std::vector<CaseVariant>> case_variants(CaseFile const& file) {
     std::vector<CaseVariant> variants;
     for (auto const& entry : file.content.tensors) {
@@ -70,6 +86,17 @@ Result<void> load_case_weights(CaseFile const& file, Parameters& parameters) {
 
 void CaseOutputs::add(std::string_view name, at::Tensor const& tensor) const {
     results.push_back({"out/" + variant.prefix + std::string(name), rounded(tensor)});
+}
+
+at::Tensor CaseOutputs::add_posterior(at::Tensor const& moments) const {
+    auto const gaussian = gaussian_of(moments);
+    at::Tensor const z = sample(gaussian, variant.get("eps"));
+    add("moments", moments);
+    add("mean", gaussian.mean);
+    add("logvar", gaussian.logvar);
+    add("z", z);
+    add("kl", kl_divergence(gaussian));
+    return z;
 }
 
 void add_gradients(std::vector<NamedTensor>& results, CaseVariant const& variant,

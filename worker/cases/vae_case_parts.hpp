@@ -29,6 +29,10 @@ struct CaseVariant {
     [[nodiscard]] Result<void> require(std::string_view name, at::IntArrayRef shape) const;
     /// The same for an input that may be absent.
     [[nodiscard]] Result<void> allow(std::string_view name, at::IntArrayRef shape) const;
+    /// An error that names an input which is none of `names`.
+    [[nodiscard]] Result<void> only(std::vector<std::string> const& names) const;
+    /// An error when `factor` does not divide height and width of x, its last sizes.
+    [[nodiscard]] Result<void> divides(std::int64_t factor) const;
 };
 
 /// Variants in the order of the file, each with the inputs that stand beside the variants;
@@ -48,6 +52,8 @@ struct CaseOutputs {
     std::vector<NamedTensor>& results;
     CaseVariant const& variant;
     void add(std::string_view name, at::Tensor const& tensor) const;
+    /// Adds moments, mean, logvar, z and kl; z is drawn with in/eps, and returned.
+    [[nodiscard]] at::Tensor add_posterior(at::Tensor const& moments) const;
 };
 
 }  // namespace osora::worker

@@ -12,39 +12,26 @@
 namespace osora::worker {
 namespace {
 
-constexpr std::string_view kTemporalNoise = "eps_temporal";
-
 std::vector<FrameChunk> chunks_of(CaseVariant const& variant, VaePipelineConfig const& config) {
     return frame_chunks(variant.get("x").size(2), config.micro_frame_size,
                         config.temporal.factor());
 }
 
 std::string noise_name(std::size_t chunk) {
-    return fmt::format("{}{}", kTemporalNoise, chunk);
-}
-
-Result<void> check_names(CaseVariant const& variant, std::size_t chunks) {
-    for (auto const& [name, tensor] : variant.inputs) {
-        bool known = name == "x" || name == "eps2d" || name == "loss_weight";
-        for (std::size_t i = 0; i < chunks; ++i) known = known || name == noise_name(i);
-        if (!known)
-            return Error{Errc::invalid_input,
-                         fmt::format("in/{}{} is unknown", variant.prefix, name)};
-    }
-    return {};
+    return fmt::format("eps_temporal{}", chunk);
 }
 
 Result<void> check(CaseVariant const& variant, VaePipelineConfig const& config, bool train_step) {
     OSORA_TRY_VOID(variant.require("x", {-1, config.spatial.in_channels, -1, -1, -1}));
     auto const x = variant.get("x").sizes();
     std::int64_t const factor = config.spatial.factor();
-    if (x[3] % factor != 0 || x[4] % factor != 0)
-        return Error{Errc::not_divisible, fmt::format("in/{}x: {} x {} pixels % {} != 0",
-                                                      variant.prefix, x[3], x[4], factor)};
+    OSORA_TRY_VOID(variant.divides(factor));
     std::int64_t const h = x[3] / factor;
     std::int64_t const w = x[4] / factor;
     auto const chunks = chunks_of(variant, config);
-    OSORA_TRY_VOID(check_names(variant, chunks.size()));
+    std::vector<std::string> names{"x", "eps2d", "loss_weight"};
+    for (std::size_t i = 0; i < chunks.size(); ++i) names.push_back(noise_name(i));
+    OSORA_TRY_VOID(variant.only(names));
     bool const drawn = variant.has("eps2d");
     OSORA_TRY_VOID(variant.allow("eps2d", {x[0] * x[2], config.spatial.latent_channels, h, w}));
     for (std::size_t i = 0; i < chunks.size(); ++i) {

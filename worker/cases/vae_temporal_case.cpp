@@ -1,22 +1,17 @@
 #include "worker/cases/vae_temporal_case.hpp"
 
 #include "worker/cases/vae_case_parts.hpp"
-#include "worker/vae/gaussian.hpp"
 #include "worker/vae/temporal_vae.hpp"
 #include "worker/vae/vae_chunks.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
-#include <fmt/format.h>
 
 namespace osora::worker {
 namespace {
 
 Result<void> check(CaseVariant const& variant, TemporalVaeConfig const& config, bool train_step) {
-    for (auto const& [name, tensor] : variant.inputs)
-        if (name != "x" && name != "eps" && name != "loss_weight")
-            return Error{Errc::invalid_input,
-                         fmt::format("in/{}{} is unknown", variant.prefix, name)};
+    OSORA_TRY_VOID(variant.only({"x", "eps", "loss_weight"}));
     OSORA_TRY_VOID(variant.require("x", {-1, config.in_out_channels, -1, -1, -1}));
     auto const x = variant.get("x").sizes();
     std::int64_t const latents = latent_frames(x[2], 0, config.factor());
@@ -39,16 +34,8 @@ CaseResult run_vae_temporal(CaseFile const& file) {
     std::vector<NamedTensor> results;
     for (auto const& variant : variants) {
         at::Tensor const x = variant.get("x").requires_grad_(file.train_step);
-        at::Tensor const moments = vae.encode(x);
-        auto const gaussian = gaussian_of(moments);
-        at::Tensor const z = sample(gaussian, variant.get("eps"));
-        at::Tensor const decoded = vae.decode(z, x.size(2));
         CaseOutputs const out{results, variant};
-        out.add("moments", moments);
-        out.add("mean", gaussian.mean);
-        out.add("logvar", gaussian.logvar);
-        out.add("z", z);
-        out.add("kl", kl_divergence(gaussian));
+        at::Tensor const decoded = vae.decode(out.add_posterior(vae.encode(x)), x.size(2));
         out.add("decoded", decoded);
         if (file.train_step) add_gradients(results, variant, decoded, parameters);
     }

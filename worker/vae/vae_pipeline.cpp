@@ -84,7 +84,7 @@ std::int64_t VaePipeline::latent_frames(std::int64_t num_frames) const {
 at::Tensor VaePipeline::encode_frames(at::Tensor const& x, at::Tensor const& eps) const {
     Tiling const tiling{config_.tile_sample_min_size, config_.tile_overlap_factor};
     return over_frames(x, config_.micro_batch_size, [&](at::Tensor const& chunk, auto first) {
-        auto const gaussian = gaussian_of(spatial_.encode(chunk, tiling));
+        auto const gaussian = gaussian_of(spatial_.encode(chunk.to(scale_.scalar_type()), tiling));
         at::Tensor const noise = eps.defined() ? eps.narrow(0, first, chunk.size(0)) : eps;
         return sample(gaussian, noise).mul(config_.z_scale_2d);
     });
@@ -100,7 +100,7 @@ at::Tensor VaePipeline::decode_frames(at::Tensor const& x_z) const {
 VaeEncoded VaePipeline::encode(at::Tensor const& x, VaeNoise const& noise) const {
     OSORA_CHECK_EQ(x.dim(), 5);
     VaeEncoded out;
-    out.x_z = encode_frames(x.to(scale_.scalar_type()), noise.spatial);
+    out.x_z = encode_frames(x, noise.spatial);
     auto const chunks =
         frame_chunks(x.size(2), config_.micro_frame_size, config_.temporal.factor());
     std::vector<at::Tensor> moments;

@@ -107,8 +107,8 @@ def spatial_case():
     dist = model.encode(x).latent_dist
     z = dist.sample()
     decoded = model.decode(z).sample
-    tensors = {"in/x": x, "in/eps": drawn[-1], "out/moments": dist.parameters, "out/z": z,
-               "out/kl": dist.kl(), "out/decoded": decoded}
+    tensors = {"in/x": x, "in/eps": drawn[-1], "out/moments": dist.parameters, "out/mean": dist.mean,
+               "out/logvar": dist.logvar, "out/z": z, "out/kl": dist.kl(), "out/decoded": decoded}
     model.enable_tiling()  # tiles of 16 pixels, 4 latents
     with torch.no_grad():
         big = randn(1, 3, 24, 40)
