@@ -1,4 +1,7 @@
 // The trainer as a process: real decoding, real collectives, real checkpoints.
+#include "base/files.hpp"
+#include "base/robust.hpp"
+#include "protocol/json.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -33,6 +36,7 @@ double relative_difference(double a, double b) {
 
 TEST_F(Train, ResumesBitExactlyAfterAKill) {
     auto whole = job(1, 14);
+    whole.config.optim.grad_clip = {};  // adaptive
     auto const uninterrupted = run(whole, 1)[0];
     ASSERT_EQ(uninterrupted.exit_code, 0);
     ASSERT_EQ(uninterrupted.steps("loss").size(), 14u);
@@ -54,6 +58,15 @@ TEST_F(Train, ResumesBitExactlyAfterAKill) {
     EXPECT_EQ(resumed.steps("loss"), std::vector(expected.begin() + start, expected.end()));
     auto const norms = uninterrupted.steps("grad_norm");
     EXPECT_EQ(resumed.steps("grad_norm"), std::vector(norms.begin() + start, norms.end()));
+    // What adaptive clipping goes by, too.
+    auto const text =
+        read_file(folder_ / "run dir" / "checkpoints" / "step-00000014" / "state.json", 1 << 20);
+    ASSERT_TRUE(text.has_value()) << text.error().message;
+    auto const state = protocol::parse_json(*text);
+    ASSERT_TRUE(state.has_value());
+    auto const& kept = state->at("grad_norms");
+    EXPECT_EQ(kept.at("steps"), 14);
+    EXPECT_NEAR(kept.at("mean").to_number<double>(), mean(norms), 1e-9 * mean(norms));
 }
 
 // The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32
