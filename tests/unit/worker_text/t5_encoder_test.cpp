@@ -1,12 +1,15 @@
 // The T5 encoder against Hugging Face's transformers, its files, and what it refuses.
 #include "worker/cases/t5_case.hpp"
 #include "worker/text/t5_files.hpp"
+#include "worker/text/t5_tokenizer.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/isfinite.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -96,6 +99,23 @@ TEST(T5, PaddingDoesNotReachTheCaption) {
     at::Tensor const padded = encoder(ids, mask).narrow(1, 0, length);
     at::Tensor const alone = encoder(ids.narrow(1, 0, length), {});
     EXPECT_LE(relative_difference(padded, alone), 2e-6);
+}
+
+// Both libraries bring a protobuf of their own into the process.
+TEST(T5, ReadsWhatTheTokenizerWrites) {
+    auto const tokenizer = *T5Tokenizer::open(OSORA_SOURCE_DIR "/tests/data/text/tiny.model");
+    auto tokens = tokenizer.encode_padded("A dog runs through a snowy field.", 20);
+    T5Config config = *parse_t5_config(recorded().config);
+    config.vocab_size = tokenizer.vocab_size();
+    T5Encoder encoder(config, at::TensorOptions(at::kFloat));
+    for (NamedTensor const& weight : encoder.parameters().all())
+        at::Tensor(weight.tensor).fill_(0.1);
+    auto const row = [](std::vector<std::int64_t>& values) {
+        return at::from_blob(values.data(), {1, std::ssize(values)}, at::kLong);
+    };
+    at::Tensor const out = encoder(row(tokens.ids), row(tokens.mask));
+    EXPECT_EQ(out.sizes(), (std::vector<std::int64_t>{1, 20, config.d_model}));
+    EXPECT_TRUE(at::isfinite(out).all().item<bool>());
 }
 
 class T5Folder : public testing::Test {
