@@ -1,6 +1,7 @@
 #include "worker/text/t5_encoder.hpp"
 
 #include "base/check.hpp"
+#include "worker/text/padding_bias.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/abs.h>
@@ -14,28 +15,12 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/ScalarTypeToTypeMeta.h>
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace osora::worker {
-namespace {
-
-/// What is added to the score of a key that is padding: the dtype's lowest number, so that a row of
-/// padding alone gives numbers, not NaN.
-double lowest(at::ScalarType dtype) {
-    if (dtype == at::kBFloat16) {
-        return static_cast<double>(std::numeric_limits<at::BFloat16>::lowest());
-    }
-    if (dtype == at::kHalf) return static_cast<double>(std::numeric_limits<at::Half>::lowest());
-    return static_cast<double>(std::numeric_limits<float>::lowest());
-}
-
-}  // namespace
 
 at::Tensor t5_position_buckets(at::Tensor const& distance, std::int64_t num_buckets,
                                std::int64_t max_distance) {
@@ -117,10 +102,7 @@ at::Tensor T5Encoder::operator()(at::Tensor const& ids, at::Tensor const& mask) 
     at::Tensor bias = position_bias(ids.size(1));
     if (mask.defined()) {
         OSORA_CHECK(mask.sizes() == ids.sizes(), "one mask value a token");
-        at::Tensor const padding =
-            at::zeros(mask.sizes(), bias.options())
-                .masked_fill_(mask.to(bias.device()) == 0, lowest(bias.scalar_type()));
-        bias = bias + padding.unsqueeze(1).unsqueeze(1);  // (B, heads, L, L)
+        bias = bias + padding_bias(mask, bias.options());  // (B, heads, L, L)
     }
     at::Tensor x = at::embedding(embedding_, ids.to(embedding_.device()));
     for (Block const& block : blocks_) {

@@ -182,7 +182,7 @@ TEST_F(T5Folder, RefusalsNameTheFile) {
 TEST(T5, RefusesBadCases) {
     CaseFile file = recorded();
     file.train_step = true;
-    EXPECT_EQ(refusal(file), "t5: the encoder is never trained: no train step");
+    EXPECT_EQ(refusal(file), "t5: it is never trained: no train step");
     file = recorded();
     std::ranges::find(file.content.tensors, "in/whole/input_ids", &NamedTensor::name)->name =
         "in/whole/ids";
