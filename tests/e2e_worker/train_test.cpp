@@ -92,6 +92,38 @@ TEST_F(Train, RanksTrainTheSameModelAsOneRank) {
     }
 }
 
+TEST_F(Train, TheOriginalScheduleGivesRanksBucketsOfTheirOwn) {
+    auto const original = [&](int steps) {
+        auto made = job(2, steps);
+        made.config.debug.bucket_schedule = "original";
+        for (auto& bucket : made.plan.chosen.buckets) {
+            bucket.global_batch_size = 2;
+            bucket.micro_batch_size = 1;
+        }
+        return made;
+    };
+    auto const whole = run(original(12), 2);
+    ASSERT_EQ(whole[0].exit_code, 0);
+    ASSERT_EQ(whole[1].exit_code, 0);
+    EXPECT_EQ(whole[0].steps("grad_norm"), whole[1].steps("grad_norm"));
+    auto const first = whole[0].of("step");
+    auto const second = whole[1].of("step");
+    ASSERT_EQ(first.size(), 12u);
+    int different = 0;
+    for (std::size_t step = 0; step < 12; ++step) {
+        different += first[step].at("bucket") != second[step].at("bucket") ? 1 : 0;
+        EXPECT_TRUE(std::isfinite(whole[1].steps("loss")[step])) << step;
+    }
+    EXPECT_GT(different, 2);
+
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    ASSERT_EQ(run(original(7), 2)[0].exit_code, 0);
+    auto const resumed = run(original(12), 2);
+    ASSERT_EQ(resumed[1].exit_code, 0);
+    auto const expected = whole[1].steps("loss");
+    EXPECT_EQ(resumed[1].steps("loss"), std::vector(expected.begin() + 7, expected.end()));
+}
+
 TEST_F(Train, ACorruptClipIsSkippedTheSameWayEachTime) {
     std::ofstream(folder_ / "broken.mp4") << "this is not a video";
     fs::copy_file(folder_ / "clip 0.mp4", folder_ / "cut.mp4");
