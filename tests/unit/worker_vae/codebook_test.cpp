@@ -1,7 +1,8 @@
-// The codebook against brute force and closed forms.
+// The codebook against VideoGPT's, brute force and closed forms.
 #include "worker/vae/codebook.hpp"
 
 #include "tests/parity/compare.hpp"
+#include "worker/model/safetensors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>
@@ -22,6 +23,38 @@ struct Fixture {
     Parameters parameters{at::TensorOptions()};
     Codebook book;
 };
+
+TEST(Codebook, TrainsAsVideoGpts) {  // tests/data/vae/README.md
+    auto const content =
+        load_safetensors(OSORA_SOURCE_DIR "/tests/data/vae/codebook.safetensors").value();
+    Parameters parameters{at::TensorOptions(at::kDouble)};
+    CodebookConfig config;
+    config.n_codes = 6;
+    config.embedding_dim = 3;
+    Codebook book(parameters, config);
+    std::int64_t restarted = 0;
+    for (int step = 0; step < 5; ++step) {
+        SCOPED_TRACE(step);
+        auto const tensor = [&](std::string const& name) {
+            return content.find(name)->to(at::kDouble);
+        };
+        auto const out = "out/" + std::to_string(step) + "/";
+        at::Tensor const z = tensor("in/" + std::to_string(step) + "/z");
+        at::Tensor const first = z.movedim(1, -1).flatten(0, -2).narrow(0, 0, 6);
+        if (step == 0) book.initialise(first);
+        auto const found = book.quantize(z);
+        EXPECT_TRUE(found.codes.equal(*content.find(out + "codes")));
+        EXPECT_LE(relative_error(found.embeddings, tensor(out + "embeddings")), 2e-7);
+        EXPECT_NEAR(found.commitment_loss.item<double>(),
+                    tensor(out + "commitment_loss").item<double>(), 1e-6);
+        EXPECT_NEAR(found.perplexity.item<double>(), tensor(out + "perplexity").item<double>(),
+                    1e-6);
+        restarted += book.update(found.counts, first);
+        for (auto const& [name, buffer, kind] : parameters.all())
+            EXPECT_LE(relative_error(buffer, tensor(out + "book/" + name)), 2e-7) << name;
+    }
+    EXPECT_GT(restarted, 0);
+}
 
 at::Generator generator(std::uint64_t seed) {
     return at::make_generator<at::CPUGeneratorImpl>(seed);

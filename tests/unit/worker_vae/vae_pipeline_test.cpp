@@ -2,6 +2,7 @@
 #include "worker/vae/vae_pipeline.hpp"
 
 #include "tests/parity/compare.hpp"
+#include "worker/model/safetensors.hpp"
 #include "worker/vae/gaussian.hpp"
 
 #include <ATen/ops/full.h>
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 namespace osora::worker {
 namespace {
@@ -110,6 +112,18 @@ TEST(VaePipeline, InitialValuesAreThoseOfPyTorch) {
     EXPECT_EQ(tensor("temporal_vae.encoder.norm1.weight").mean().item<double>(), 1);
     EXPECT_NEAR(tensor("scale").view(-1)[3].item<double>(), 3.06, 1e-6);
     EXPECT_NEAR(tensor("shift").view(-1)[0].item<double>(), -0.1, 1e-6);
+}
+
+TEST(VaePipeline, IsTheSameAfterSavingAndLoading) {
+    at::NoGradGuard const no_grad;
+    auto const vae = pipeline(small_config());
+    auto const path = std::filesystem::path(testing::TempDir()) / "osora_vae.safetensors";
+    save_safetensors(path, vae.parameters().all()).value();
+    VaePipeline loaded(small_config());
+    loaded.parameters().load(load_safetensors(path).value().tensors).value();
+    std::filesystem::remove(path);
+    at::Tensor const x = at::randn({1, 3, 5, 8, 8});
+    EXPECT_TRUE(loaded.encode(x).z.equal(vae.encode(x).z));
 }
 
 TEST(VaePipeline, AFrozen2dVaeHasNoGradient) {
