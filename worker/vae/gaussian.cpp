@@ -18,7 +18,7 @@ Gaussian gaussian_of(at::Tensor const& moments) {
 at::Tensor sample(Gaussian const& gaussian, at::Tensor const& eps) {
     if (!eps.defined()) return gaussian.mean;
     OSORA_CHECK(eps.sizes() == gaussian.mean.sizes(), "noise has the shape of the latents");
-    return gaussian.mean + at::exp(0.5 * gaussian.logvar) * eps;
+    return gaussian.mean + at::exp(0.5 * gaussian.logvar) * eps.to(gaussian.mean.scalar_type());
 }
 
 at::Tensor kl_divergence(Gaussian const& gaussian) {

@@ -14,7 +14,7 @@ struct Gaussian {
 /// Halves of `moments` (N, 2 C, ...).
 [[nodiscard]] Gaussian gaussian_of(at::Tensor const& moments);
 
-/// mean + exp(logvar / 2) eps; the mean where `eps` is undefined.
+/// mean + exp(logvar / 2) eps in the type of the mean; the mean where `eps` is undefined.
 [[nodiscard]] at::Tensor sample(Gaussian const& gaussian, at::Tensor const& eps);
 
 /// Divergence from N(0, 1), summed over all dimensions but the first: (N).

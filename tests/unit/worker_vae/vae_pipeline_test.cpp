@@ -114,6 +114,21 @@ TEST(VaePipeline, InitialValuesAreThoseOfPyTorch) {
     EXPECT_NEAR(tensor("shift").view(-1)[0].item<double>(), -0.1, 1e-6);
 }
 
+TEST(VaePipeline, RunsInBf16) {
+    at::NoGradGuard const no_grad;
+    auto const exact = pipeline(small_config());
+    VaePipeline half(small_config(), at::TensorOptions(at::kBFloat16));
+    half.parameters().load(exact.parameters().all()).value();
+    at::Tensor const x = at::randn({1, 3, 5, 8, 8});
+    VaeNoise const noise{at::randn({5, 4, 4, 4}), at::randn({1, 4, 2, 4, 4})};
+    auto const encoded = half.encode(x, noise);
+    EXPECT_EQ(encoded.z.scalar_type(), at::kBFloat16);
+    EXPECT_LE(relative_error(encoded.z, exact.encode(x, noise).z), 0.05);
+    auto const decoded = half.decode(encoded.z, 5).x;
+    EXPECT_EQ(decoded.scalar_type(), at::kBFloat16);
+    EXPECT_LE(relative_error(decoded, exact.decode(encoded.z, 5).x), 0.05);
+}
+
 TEST(VaePipeline, IsTheSameAfterSavingAndLoading) {
     at::NoGradGuard const no_grad;
     auto const vae = pipeline(small_config());
