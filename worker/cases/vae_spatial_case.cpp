@@ -1,0 +1,46 @@
+#include "worker/cases/vae_spatial_case.hpp"
+
+#include "worker/cases/vae_case_parts.hpp"
+#include "worker/vae/spatial_vae.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+namespace osora::worker {
+namespace {
+
+Result<void> check(CaseVariant const& variant, SpatialVaeConfig const& config, bool train_step) {
+    OSORA_TRY_VOID(variant.only({"x", "eps", "loss_weight"}));
+    OSORA_TRY_VOID(variant.require("x", {-1, config.in_channels, -1, -1}));
+    auto const x = variant.get("x").sizes();
+    std::int64_t const factor = config.factor();
+    OSORA_TRY_VOID(variant.divides(factor));
+    OSORA_TRY_VOID(
+        variant.allow("eps", {x[0], config.latent_channels, x[2] / factor, x[3] / factor}));
+    if (train_step) return variant.require("loss_weight", {x[0], config.out_channels, x[2], x[3]});
+    return {};
+}
+
+}  // namespace
+
+CaseResult run_vae_spatial(CaseFile const& file) {
+    OSORA_TRY(auto const config, parse_spatial_vae_config(file.config));
+    Parameters parameters{at::TensorOptions(at::kDouble)};
+    SpatialVae const vae(parameters, config);
+    OSORA_TRY_VOID(load_case_weights(file, parameters));
+    OSORA_TRY(auto const variants, case_variants(file));
+    for (auto const& variant : variants) OSORA_TRY_VOID(check(variant, config, file.train_step));
+
+    at::AutoGradMode const grad_mode(file.train_step);
+    std::vector<NamedTensor> results;
+    for (auto const& variant : variants) {
+        at::Tensor const x = variant.get("x").requires_grad_(file.train_step);
+        CaseOutputs const out{results, variant};
+        at::Tensor const decoded = vae.decode(out.add_posterior(vae.encode(x)));
+        out.add("decoded", decoded);
+        if (file.train_step) add_gradients(results, variant, decoded, parameters);
+    }
+    return results;
+}
+
+}  // namespace osora::worker
