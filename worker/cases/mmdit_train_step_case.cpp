@@ -30,6 +30,8 @@ Result<TrainStep> read_step(CaseInputs& inputs, std::string_view variant) {
     OSORA_TRY(step.normal, inputs.need(variant, "normal", real({x.size(0)})));
     OSORA_TRY(step.noise, inputs.need(variant, "noise", real(packed)));
     OSORA_TRY(step.pred, inputs.need(variant, "pred", real(packed)));
+    for (at::Tensor* tensor : {&step.latent, &step.normal, &step.noise, &step.pred})
+        *tensor = tensor->to(at::kFloat);
     return step;
 }
 

@@ -4,6 +4,7 @@
 #include "base/version.hpp"
 #include "worker/cases/case_table.hpp"
 #include "worker/model/mmdit_config.hpp"
+#include "worker/model/older_weights.hpp"
 #include "worker/model/stdit3_config.hpp"
 #include "worker/model/weight_files.hpp"
 
@@ -148,6 +149,8 @@ Result<CaseFile> open_arch(ModelCommand const& command) {
     CaseFile file;
     OSORA_TRY_VOID(name_arch(command.arch, file));
     OSORA_TRY(auto weights, load_weight_files(command.weights));
+    if (auto const stdit3 = stdit3_config(command.arch); stdit3.has_value())
+        weights = as_stdit3_weights(std::move(weights), *stdit3);
     OSORA_TRY(auto inputs, load_safetensors(command.inputs));
     file.content.metadata = std::move(inputs.metadata);
     for (auto& tensor : weights) {

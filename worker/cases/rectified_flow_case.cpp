@@ -31,6 +31,12 @@ std::vector<double> numbers(at::Tensor const& tensor) {
     return {first, first + values.numel()};
 }
 
+Result<at::Tensor> need_fp32(CaseInputs& inputs, std::string_view variant, std::string_view name,
+                             std::vector<std::int64_t> shape) {
+    OSORA_TRY(auto const found, inputs.need(variant, name, real(std::move(shape))));
+    return found.to(at::kFloat);
+}
+
 /// in/VARIANT/{height, width, num_frames}, one each for every sample.
 Result<std::vector<VideoSize>> read_sizes(CaseInputs& inputs, std::string_view variant,
                                           std::int64_t batch) {
@@ -39,8 +45,16 @@ Result<std::vector<VideoSize>> read_sizes(CaseInputs& inputs, std::string_view v
     OSORA_TRY(auto const frames, inputs.need(variant, "num_frames", number({batch})));
     auto const h = numbers(height), w = numbers(width), f = numbers(frames);
     std::vector<VideoSize> sizes;
-    for (std::size_t i = 0; i < h.size(); ++i)
+    constexpr double kLimit = 1e9;
+    for (std::size_t i = 0; i < h.size(); ++i) {
+        for (double const size : {h[i], w[i], f[i]})
+            if (!(size > 0 && size <= kLimit))
+                return Error{Errc::invalid_input,
+                             fmt::format("{}: sizes of sample {} are {} x {} x {}: must be in (0, "
+                                         "1e9]",
+                                         case_name("in", variant, "height"), i, h[i], w[i], f[i])};
         sizes.push_back({h[i], w[i], static_cast<std::int64_t>(f[i])});
+    }
     return sizes;
 }
 
@@ -70,8 +84,8 @@ CaseResult run_add_noise(CaseInputs& inputs) {
     Outputs outputs;
     for (auto const& variant : inputs.variants()) {
         OSORA_TRY(auto const x,
-                  inputs.need(variant, "original_samples", real({-1, -1, -1, -1, -1})));
-        OSORA_TRY(auto const noise, inputs.need(variant, "noise", real(x.sizes().vec())));
+                  need_fp32(inputs, variant, "original_samples", {-1, -1, -1, -1, -1}));
+        OSORA_TRY(auto const noise, need_fp32(inputs, variant, "noise", x.sizes().vec()));
         OSORA_TRY(auto const t, inputs.maybe(variant, "timesteps", real({x.size(0)})));
         OSORA_TRY(auto const whole_t, inputs.maybe(variant, "timesteps_int", whole({x.size(0)})));
         if (!t.defined() && !whole_t.defined())
@@ -91,10 +105,11 @@ CaseResult run_losses(CaseInputs& inputs) {
         OSORA_TRY(auto const t, inputs.need(variant, "t", number({x.size(0)})));
         auto shape = x.sizes().vec();
         shape[1] *= 2;
-        OSORA_TRY(auto const output, inputs.need(variant, "model_output", real(shape)));
+        OSORA_TRY(auto const output, need_fp32(inputs, variant, "model_output", shape));
         OSORA_TRY(auto const given, inputs.maybe(variant, "mask", whole({x.size(0), x.size(2)})));
         at::Tensor const mask = given.defined() ? given.ne(0) : given;
-        add(outputs, variant, "x_t", add_noise({}, x, noise, t, mask));
+        at::Tensor const x_t = add_noise({}, x.to(at::kFloat), noise.to(at::kFloat), t, mask);
+        add(outputs, variant, "x_t", x_t);
         add(outputs, variant, "t_model", t);  // a time that was given is not transformed
         add(outputs, variant, "velocity_target", at::sub(x, noise));
         add(outputs, variant, "loss", flow_losses(output, x, noise, mask));
@@ -163,11 +178,11 @@ struct Sampling {
 Result<Sampling> read_sampling(CaseInputs& inputs, std::string const& variant, std::int64_t batch,
                                std::int64_t steps) {
     Sampling read{variant, {}, {}, {}};
-    OSORA_TRY(read.z, inputs.need(variant, "z", real({batch, -1, -1, -1, -1})));
+    OSORA_TRY(read.z, need_fp32(inputs, variant, "z", {batch, -1, -1, -1, -1}));
     OSORA_TRY(read.mask, inputs.maybe(variant, "mask", real({batch, read.z.size(2)})));
     for (std::int64_t i = 0; read.mask.defined() && i < steps; ++i) {
         OSORA_TRY(auto noise,
-                  inputs.need(variant, fmt::format("noise_step{}", i), real(read.z.sizes().vec())));
+                  need_fp32(inputs, variant, fmt::format("noise_step{}", i), read.z.sizes().vec()));
         read.noise.push_back(std::move(noise));
     }
     return read;
@@ -178,9 +193,9 @@ CaseResult run_sampling(CaseInputs& inputs) {
     config.num_sampling_steps = 6;
     config.flow.use_timestep_transform = true;
     LinearNetwork network;
-    OSORA_TRY(network.y, inputs.need("", "y", real({-1, -1})));
-    OSORA_TRY(network.a, inputs.need("", "A", real({-1, -1})));
-    OSORA_TRY(network.c, inputs.need("", "C", real({network.a.size(0), network.y.size(1)})));
+    OSORA_TRY(network.y, need_fp32(inputs, "", "y", {-1, -1}));
+    OSORA_TRY(network.a, need_fp32(inputs, "", "A", {-1, -1}));
+    OSORA_TRY(network.c, need_fp32(inputs, "", "C", {network.a.size(0), network.y.size(1)}));
     std::int64_t const batch = network.y.size(0);
     OSORA_TRY(auto const sizes, read_sizes(inputs, "meta", batch));
     at::Tensor const times = sampling_times(config, sizes);

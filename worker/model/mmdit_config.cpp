@@ -88,7 +88,7 @@ std::string to_json(MmditConfig const& config) {
 }
 
 Result<void> check_mmdit_config(MmditConfig const& config) {
-    constexpr std::int64_t kLimit = 1 << 20;  // keeps every product of two sizes far from overflow
+    constexpr std::int64_t kLimit = 1 << 20;  // keeps the sizes of all tensors far from overflow
     constexpr std::int64_t kDepthLimit = 1024;
     struct Size {
         char const* name;
@@ -104,7 +104,7 @@ Result<void> check_mmdit_config(MmditConfig const& config) {
                           {"axes_dim[0]", config.axes_dim[0], 0, kLimit},
                           {"axes_dim[1]", config.axes_dim[1], 0, kLimit},
                           {"axes_dim[2]", config.axes_dim[2], 0, kLimit},
-                          {"patch_size", config.patch_size, 1, 1024}};
+                          {"patch_size", config.patch_size, 1, 64}};
     for (auto const& [name, value, min, max] : sizes)
         if (value < min || value > max)
             return invalid(fmt::format("{} = {}: must be in [{}, {}]", name, value, min, max));

@@ -92,12 +92,9 @@ std::string to_json(Stdit3Config const& config) {
 }
 
 Result<void> check_stdit3_config(Stdit3Config const& config) {
-    constexpr std::int64_t kLimit = 1 << 20;  // keeps every product of two sizes far from overflow
+    constexpr std::int64_t kLimit = 1 << 20;  // keeps the sizes of all tensors far from overflow
     std::pair<char const*, std::int64_t> const sizes[] = {
         {"in_channels", config.in_channels},
-        {"patch_size[0]", config.patch_size[0]},
-        {"patch_size[1]", config.patch_size[1]},
-        {"patch_size[2]", config.patch_size[2]},
         {"hidden_size", config.hidden_size},
         {"num_heads", config.num_heads},
         {"caption_channels", config.caption_channels},
@@ -106,6 +103,9 @@ Result<void> check_stdit3_config(Stdit3Config const& config) {
     for (auto const& [name, value] : sizes)
         if (value < 1 || value > kLimit)
             return invalid(fmt::format("{} = {}: must be in [1, {}]", name, value, kLimit));
+    for (std::int64_t const size : config.patch_size)
+        if (size < 1 || size > 64)
+            return invalid(fmt::format("patch_size {}: must be in [1, 64]", size));
     if (config.depth < 1 || config.depth > 1024)
         return invalid(fmt::format("depth = {}: must be in [1, 1024]", config.depth));
     if (!(config.mlp_ratio > 0 && config.mlp_ratio <= 64))
