@@ -117,8 +117,7 @@ CommandSpec model_forward_command() {
                 "osora-worker.",
             .example =
                 "osora model forward --case case.safetensors --out o.safetensors\n"
-                "osora model forward --arch stdit3-tiny --weights w.safetensors --inputs "
-                "i.safetensors --out o.safetensors",
+                "osora model forward --arch stdit3-tiny --weights DIR --inputs IN --out OUT",
             .positionals = {},
             .options = options(),
             .run = run_forward};
