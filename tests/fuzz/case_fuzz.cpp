@@ -77,7 +77,7 @@ private:
     void change(NamedTensor& entry) {
         constexpr at::ScalarType kTypes[] = {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16,
                                              at::kLong,  at::kInt,    at::kBool, at::kByte};
-        constexpr double kValues[] = {0, 1, 2, NAN, INFINITY, 1e30, -1};
+        constexpr double kValues[] = {0, 1, 2, NAN, INFINITY, 1e4, -1};
         at::Tensor& tensor = entry.tensor;
         auto const dim = static_cast<std::int64_t>(pick(static_cast<std::size_t>(tensor.dim())));
         auto const size = static_cast<std::size_t>(tensor.size(dim));

@@ -92,9 +92,12 @@ Result<CaseFile> open_any(ModelCommand const& command) {
     return open_arch(command);
 }
 
-/// A case that writes over what it was made from would be lost.
+/// Before the work: a case that writes over what it was made from would be lost.
 Result<void> check_out(ModelCommand const& command) {
     std::error_code failed;
+    if (command.out.has_parent_path() && !fs::is_directory(command.out.parent_path(), failed))
+        return invalid(fmt::format("--out {}: {} is not a folder", command.out.string(),
+                                   command.out.parent_path().string()));
     for (fs::path const* read : {&command.case_path, &command.weights, &command.inputs})
         if (!read->empty() && fs::equivalent(*read, command.out, failed))
             return invalid(fmt::format("--out {} is what is read", command.out.string()));

@@ -164,13 +164,15 @@ TEST_F(BadCase, Bytes) {
     EXPECT_THAT(run_file(folder_), HasSubstr("not a regular file"));
 }
 
-TEST_F(BadCase, TheCaseIsNotWrittenOver) {
+TEST_F(BadCase, WhereTheResultsGo) {
     auto const path = folder_ / "case.safetensors";
     fs::copy_file(kA1, path);
     ModelCommand command;
     command.case_path = command.out = path;
     EXPECT_THAT(run_model_command(command).error().message, HasSubstr("is what is read"));
     EXPECT_EQ(fs::file_size(path), fs::file_size(kA1));
+    command.out = folder_ / "none" / "o.safetensors";
+    EXPECT_THAT(run_model_command(command).error().message, HasSubstr("none is not a folder"));
 }
 
 TEST(CaseTable, IsSortedAndEveryRowIsFound) {
