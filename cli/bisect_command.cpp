@@ -56,6 +56,15 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
     return options;
 }
 
+/// What a run of the user's own program took beside its steps: how long it takes to start is not
+/// ours to guess.
+double beside_steps_s(RunSummary const& bad) {
+    auto const& run = bad.run;
+    if (!run.submitted_us || !run.ended_us || !bad.measured) return kStartGuess_s;
+    double const wall_s = static_cast<double>(*run.ended_us - *run.submitted_us) / 1e6;
+    return std::max(0.0, wall_s - bad.measured->next_step * bad.measured->step_s_median);
+}
+
 /// What the search would take.
 void estimate(Bisection& bisection) {
     auto& plan = bisection.plan;
@@ -72,11 +81,9 @@ void estimate(Bisection& bisection) {
     plan.nodes = run.nodes;
     plan.ranks = run.ranks;
     plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");
-    plan.are_whole_runs = run.job == "exec";
-    plan.trial_s = kStartGuess_s + plan.steps * (plan.good_s + plan.bad_s) / 2;
-    if (plan.are_whole_runs && run.submitted_us && run.ended_us) {
-        plan.trial_s = static_cast<double>(*run.ended_us - *run.submitted_us) / 1e6;
-    }
+    double const start_s =
+        run.job == "exec" ? beside_steps_s(bisection.bad.run.summary) : kStartGuess_s;
+    plan.trial_s = start_s + plan.steps * (plan.good_s + plan.bad_s) / 2;
     plan.budget_gpu_h = bisection.options.budget_gpu_s / 3600;
 }
 

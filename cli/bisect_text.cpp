@@ -222,7 +222,6 @@ std::string bisect_plan_text(BisectPlan const& plan) {
 }
 
 std::string rung_text(BisectPlan const& plan, std::string const& rung) {
-    if (plan.are_whole_runs) return "whole runs of the program";
     return fmt::format("{} of {} steps", rung, plan.steps);
 }
 

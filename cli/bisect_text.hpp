@@ -19,8 +19,7 @@ struct BisectPlan {
     TriableAtoms atoms;
     int expected = 0;  // trials
     int ranks = 0, nodes = 0, steps = 0;
-    bool are_whole_runs = false;  // job = "exec": trials are as long as the runs were
-    double trial_s = 0;           // wall time of one, as far as it can be guessed
+    double trial_s = 0;  // wall time of one, as far as it can be guessed
     double budget_gpu_h = 0;
     bool gpu = false;
     std::string rung;          // the first one

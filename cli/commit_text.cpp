@@ -91,7 +91,7 @@ std::vector<std::string> commits_details(BisectPlan const& plan, BisectAnswer co
         auto const run = answer.runs.find(each);
         if (run == answer.runs.end()) continue;
         auto const steps =
-            plan.are_whole_runs ? "" : fmt::format(" --set train.steps={}", plan.steps);
+            plan.commits.is_exec ? "" : fmt::format(" --set train.steps={}", plan.steps);
         again.push_back(fmt::format("osora submit --from {}{}", run->second, steps));
     }
     if (again.size() == 2) lines.push_back(fmt::format("run both: {}", fmt::join(again, "; ")));

@@ -55,6 +55,7 @@ public:
             for (int const signal : signals_.take()) on_signal(signal);
             if (left_) return kExitInterrupted;
             send_stop();
+            stop_when_timed();
             follow_job();
             bool const over = controller_is_gone();  // before reading: nothing comes after it
             if (auto const read = read_journal(); read.has_error()) {
@@ -142,6 +143,17 @@ private:
         if (sent.has_value() || sent.error().code == Errc::invalid_input) sent_ = interrupts_;
     }
 
+    /// A program of the user's own may train for days; a trial needs its first steps only.
+    void stop_when_timed() {
+        if (options_.enough_steps == 0 || stopped_as_timed_ || interrupts_ > 0) return;
+        if (view_.recent_steps.empty()) return;
+        if (first_step_ < 0) first_step_ = view_.recent_steps.front().step;
+        if (view_.steps_done - first_step_ < options_.enough_steps) return;
+        protocol::ControlStop stop{.reason =
+                                       fmt::format("{} steps are enough", options_.enough_steps)};
+        stopped_as_timed_ = send_command(run_.paths, stop).has_value();
+    }
+
     /// Whether Ctrl-C stops the run; else it only leaves it.
     [[nodiscard]] bool is_mine() const {
         return options_.controller != nullptr || (options_.job != nullptr && !options_.only_watch);
@@ -159,7 +171,7 @@ private:
 
     /// A run whose job was warned or lost its nodes goes on in another job.
     bool goes_on() {
-        if (options_.job == nullptr || interrupts_ > 0 ||
+        if (options_.job == nullptr || interrupts_ > 0 || stopped_as_timed_ ||
             view_.status.verdict == protocol::Verdict::ok) {
             return false;
         }
@@ -224,8 +236,9 @@ private:
                 [[maybe_unused]] auto const status = reap(options_.controller->child);
             }
         }
-        output_->end(view_, "");
-        return view_.status.exit_code;
+        bool const well = stopped_as_timed_ && interrupts_ == 0;
+        if (!well) output_->end(view_, "");
+        return well ? kExitOk : view_.status.exit_code;
     }
 
     RunFolder run_;
@@ -237,6 +250,8 @@ private:
     Clock::time_point heard_;  // the journal grew, or the controller answered
     int interrupts_ = 0;
     int sent_ = 0;  // interrupts that the controller knows of
+    int first_step_ = -1;
+    bool stopped_as_timed_ = false;
     bool left_ = false;
     bool in_place_ = false;  // what is waited for shows on a terminal, second by second
 };

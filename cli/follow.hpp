@@ -24,6 +24,9 @@ struct FollowOptions {
     bool only_watch = false;
     /// Records of the journal that are old news: a resumed run is followed from here on.
     std::uint64_t known_records = 0;
+    /// A run that is only timed is stopped behind so many steps, and that is a good end; 0: it goes
+    /// on to its own.
+    int enough_steps = 0;
     std::FILE* stream = stdout;
 };
 

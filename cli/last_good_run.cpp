@@ -11,7 +11,7 @@ Result<std::string> last_good_run(db::Store& store, db::analysis::RunHistory con
     auto const& record = bad.summary.run;
     OSORA_TRY(auto const runs, db::load_series(store, record.series));
     for (auto const& group : db::analysis::run_groups(runs)) {
-        int const good = db::analysis::last_faster_run(group, record.number);
+        int const good = db::analysis::good_run_of(group, record.number);
         if (good > 0) return std::to_string(good);
     }
     return Error{Errc::not_found,

@@ -9,8 +9,8 @@
 
 namespace osora::cli {
 
-/// The number of the newest run before `bad` in its series that does the same work at the same size
-/// and was faster (db::analysis::last_faster_run). not_found: there is none.
+/// The number of the run before `bad` in its series that did the same work at the same size and was
+/// as fast as such runs usually were (db::analysis::good_run_before). not_found: there is none.
 [[nodiscard]] Result<std::string> last_good_run(db::Store& store,
                                                 db::analysis::RunHistory const& bad);
 

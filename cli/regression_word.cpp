@@ -49,15 +49,13 @@ std::optional<db::analysis::Repeat> repeat_of(Runs const& runs, Runs const& repe
     return std::nullopt;
 }
 
+bool is_measured(plan::RunConfig const& config) {
+    return config.run.job == "train" || config.run.job == "exec";
+}
+
 /// Runs it again; the word is as it was when that says nothing.
 RegressionWord repeated(Context const& context, plan::RunConfig const& config,
                         plan::ConfigRequest request, RegressionWord const& suspected) {
-    if (config.run.job != "train") {
-        fmt::print("{}", block("repeat", fmt::format("job = \"{}\" has no number of steps that "
-                                                     "could be cut; run it again yourself",
-                                                     config.run.job)));
-        return suspected;
-    }
     int const steps = repeat_steps(config.train.steps, suspected, config.bisect.budget_gpu_h);
     if (steps == 0) {
         fmt::print("{}", block("repeat", fmt::format("{} steps of it cost more than "
@@ -102,7 +100,7 @@ RegressionWord regression_word(Runs const& runs, int number) {
         word.confirmed = state == GateState::confirmed;
         if (state != GateState::suspect && !word.confirmed) return word;
         word.bad = number;
-        word.good = db::analysis::last_faster_run(detection.group, number);
+        word.good = db::analysis::good_run_of(detection.group, number);
         word.step_s = detection.group.step_s.back();
         word.ranks = detection.group.size.ranks;
         word.text = block(word.confirmed ? "confirmed" : "suspected", detection.newest.reason);
@@ -150,10 +148,19 @@ int repeat_steps(int steps, RegressionWord const& suspected, double budget_gpu_h
     return affordable < wanted ? static_cast<int>(affordable) : wanted;
 }
 
+void tell_regression(Context const& context, RunFolder const& run) {
+    auto const submission = read_submission(run);
+    if (submission.has_error()) return;
+    auto const config = protocol::from_json<plan::RunConfig>(submission->config);
+    if (config.has_error() || config->bisect.auto_mode == "off" || !is_measured(*config)) return;
+    auto const runs = series_runs(context, config->run.name);
+    if (runs.has_value()) fmt::print("{}", regression_word(*runs, run.number).text);
+}
+
 void follow_up(Context const& context, RunFolder const& run, plan::RunConfig const& config,
                plan::ConfigRequest const& request) {
     auto const& mode = config.bisect.auto_mode;
-    if (mode == "off") return;
+    if (mode == "off" || !is_measured(config)) return;
     auto const runs = series_runs(context, config.run.name);
     if (runs.has_error()) return;
     auto word = regression_word(*runs, run.number);

@@ -32,6 +32,10 @@ struct RegressionWord {
 /// Steps of the repeat of a run of `steps` steps; 0: not even the fewest fit the budget.
 [[nodiscard]] int repeat_steps(int steps, RegressionWord const& suspected, double budget_gpu_h);
 
+/// The word with its commands, for somebody who watched a run to its good end; nothing where
+/// [bisect] auto is "off".
+void tell_regression(Context const& context, RunFolder const& run);
+
 /// What [bisect] auto asks for at the end of a run that went well: "off": nothing; "suggest": the
 /// word, with the commands; "run": a suspected run is repeated for a few steps, and what is
 /// confirmed is bisected. History that cannot be read says nothing.

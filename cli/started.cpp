@@ -88,6 +88,7 @@ int serve_and_follow(Context const& context, RunFolder const& run, StartOptions 
                       {.json = options.json,
                        .quiet = options.quiet,
                        .known_records = options.known_records,
+                       .enough_steps = options.enough_steps,
                        .stream = options.stream});
     }
     if (!options.json) {
@@ -118,6 +119,7 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
                    .quiet = options.quiet,
                    .controller = &*controller,
                    .known_records = options.known_records,
+                   .enough_steps = options.enough_steps,
                    .stream = options.stream});
 }
 

@@ -17,6 +17,7 @@ struct StartOptions {
     bool quiet = false;               // the command has the word: FollowOptions::quiet
     bool resume = false;              // the run has ended and is opened again
     std::uint64_t known_records = 0;  // of its journal, not to be told again
+    int enough_steps = 0;             // FollowOptions::enough_steps
     Predecessor after = {};           // Slurm only
     std::FILE* stream = stdout;       // for people; JSON always goes to stdout
 };

@@ -94,12 +94,9 @@ int run(Context const& context, Arguments const& arguments) {
         StartOptions const options{
             .json = json, .attached = !arguments.has("--detach"), .after = *after};
         auto const resolved = config;  // start_run() takes the run with it
-        bool const measures = resolved.run.job == "train" || resolved.run.job == "exec";
         auto const started = start_run(context, std::move(*prepared), options);
         bool const ended_well = started.exit_code == kExitOk && options.attached;
-        if (ended_well && measures && !json) {
-            follow_up(context, started.folder, resolved, *request);
-        }
+        if (ended_well && !json) follow_up(context, started.folder, resolved, *request);
         return started.exit_code;
     }
     if (json) {

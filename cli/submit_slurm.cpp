@@ -91,6 +91,7 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                    .quiet = options.quiet,
                    .job = &job,
                    .known_records = options.known_records,
+                   .enough_steps = options.enough_steps,
                    .stream = options.stream});
 }
 

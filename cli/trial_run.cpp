@@ -22,6 +22,8 @@ TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     if (prepared.has_error()) return {.exit_code = prepared.error(), .failure = "is not valid"};
     StartOptions options;
     options.quiet = true;
+    auto const& config = prepared->submission.resolved.config;
+    if (config.run.job == "exec") options.enough_steps = config.train.steps;
     options.stream = stderr;
     auto const begin_us = RealEnv().wall_us();
     auto const started = start_run(context, std::move(*prepared), options);

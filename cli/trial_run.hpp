@@ -13,7 +13,8 @@
 namespace osora::cli {
 
 /// "section.key=value" settings that make a run an experiment: no checkpoints, no probe before the
-/// start, no relaunches, `steps` steps, a series of its own.
+/// start, no relaunches, `steps` steps, a series of its own. run_trial() stops a program of the
+/// user's own (job = "exec") behind so many; other jobs end there by themselves.
 [[nodiscard]] std::vector<std::string> trial_settings(std::string const& job,
                                                       std::string const& series, int steps);
 

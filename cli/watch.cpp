@@ -3,6 +3,7 @@
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
+#include "cli/regression_word.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
@@ -10,6 +11,15 @@
 
 namespace osora::cli {
 namespace {
+
+int follow_to_end(Context const& context, RunFolder const& folder, bool json) {
+    if (auto record = read_job_record(folder.paths)) {
+        QueuedRun job(context, folder, std::move(*record));
+        return follow(context, folder,
+                      {.json = json, .nodes = true, .job = &job, .only_watch = true});
+    }
+    return follow(context, folder, {.json = json, .nodes = true, .controller = nullptr});
+}
 
 int run(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
@@ -23,30 +33,29 @@ int run(Context const& context, Arguments const& arguments) {
         fmt::print("run {} · {}\n", folder->name, folder->paths.dir.string());
         std::fflush(stdout);
     }
-    if (auto record = read_job_record(folder->paths)) {
-        QueuedRun job(context, *folder, std::move(*record));
-        return follow(context, *folder,
-                      {.json = json, .nodes = true, .job = &job, .only_watch = true});
-    }
-    return follow(context, *folder, {.json = json, .nodes = true, .controller = nullptr});
+    int const code = follow_to_end(context, *folder, json);
+    if (code == kExitOk && !json) tell_regression(context, *folder);
+    return code;
 }
 
 }  // namespace
 
 CommandSpec watch_command() {
-    return {.name = "watch",
-            .summary = "follow a run: its events so far, then live progress",
-            .details =
-                "Prints what happened to the run so far, then its progress until it ends. On a "
-                "terminal a table of the nodes is kept up to date: s/step, the own work of the "
-                "slowest rank before it waits for the others, waiting, memory. A rank that "
-                "arrives last in most steps is named. "
-                "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
-                "its controller is gone.",
-            .example = "osora watch 42",
-            .positionals = {run_positional()},
-            .options = {json_option("Print JSON lines: events, progress, end.")},
-            .run = run};
+    return {
+        .name = "watch",
+        .summary = "follow a run: its events so far, then live progress",
+        .details =
+            "Prints what happened to the run so far, then its progress until it ends. On a "
+            "terminal a table of the nodes is kept up to date: s/step, the own work of the "
+            "slowest rank before it waits for the others, waiting, memory. A rank that "
+            "arrives last in most steps is named. A run that was slower than those before it is "
+            "said at its end. "
+            "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
+            "its controller is gone.",
+        .example = "osora watch 42",
+        .positionals = {run_positional()},
+        .options = {json_option("Print JSON lines: events, progress, end.")},
+        .run = run};
 }
 
 }  // namespace osora::cli

@@ -22,7 +22,7 @@ using analysis::RunHistory;
 
 constexpr std::size_t kComparisonsAtOnce = 8;  // in a transaction
 
-/// A run, and the newest one before it that did the same and was faster.
+/// A run, and the one that it is held against.
 struct Pair {
     std::int64_t run_id = 0, good_run_id = 0;
 };
@@ -31,7 +31,7 @@ std::vector<Pair> pairs_of(std::vector<RunGroup> const& groups) {
     std::vector<Pair> pairs;
     for (auto const& group : groups) {
         for (std::size_t i = 0; i < group.run_ids.size(); ++i) {
-            auto const good = analysis::last_faster(group, i);
+            auto const good = analysis::good_run_before(group, i);
             if (good) pairs.push_back({group.run_ids[i], group.run_ids[*good]});
         }
     }

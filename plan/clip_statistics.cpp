@@ -65,8 +65,11 @@ Result<BucketTable> bucket_table(RunConfig const& config, ModelShape const& shap
                            .num_frames = bucket.num_frames,
                            .keep_prob = bucket.keep_prob});
     }
+    bool const original = config.debug.bucket_schedule == "original";
     return BucketTable::make(std::move(entries),
-                             {.multiple = shape.pixel_multiple(), .images_from_videos = true});
+                             {.multiple = shape.pixel_multiple(),
+                              .images_from_videos = !original,
+                              .rule = original ? AssignRule::original : AssignRule::osora});
 }
 
 Result<ClipStatistics> clip_statistics(RunConfig const& config, ModelShape const& shape,

@@ -172,9 +172,6 @@ private:
         if (!config_.optim.freeze.empty()) {
             add("optim.freeze", "this version's worker trains all weights; valid: []");
         }
-        if (config_.optim.grad_clip.is_auto()) {
-            add("optim.grad_clip", "this version's worker clips at a fixed norm; as in: 1.0");
-        }
         check_choice("debug.collectives", config_.debug.collectives, support_.collectives);
         check_choice("debug.bucket_schedule", config_.debug.bucket_schedule,
                      support_.bucket_schedules);

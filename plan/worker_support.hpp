@@ -15,7 +15,7 @@ struct WorkerSupport {
     std::vector<std::string> recompute{"none"};
     std::vector<std::string> activation_stores{"none"};
     std::vector<std::string> collectives{"bucketed", "per_parameter"};
-    std::vector<std::string> bucket_schedules{"balanced"};
+    std::vector<std::string> bucket_schedules{"balanced", "original"};
     int zero_stage_max = 0;
     bool model_parallel = false;  // tp, pp, sp above 1
 };

@@ -1,5 +1,7 @@
 #include "db/analysis/detection.hpp"
 
+#include "base/robust.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +14,7 @@ using changepoint::SeriesState;
 
 constexpr double kNearNoises = 2;
 constexpr double kNoiseMin = 0.005;  // of the level
+constexpr std::size_t kFasterRuns = 5;
 
 /// A figure of the buckets, weighted with `mix`; `otherwise` when one of them was not measured.
 double mixed(Measured const& run, Mix const& mix, double BucketMeasure::*figure, double otherwise) {
@@ -90,20 +93,27 @@ std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
     return groups;
 }
 
-std::optional<std::size_t> last_faster(RunGroup const& group, std::size_t index,
-                                       double min_effect) {
-    for (std::size_t i = index; i-- > 0;) {
-        if (group.step_s[i] * (1 + min_effect) <= group.step_s[index]) return i;
+std::optional<std::size_t> good_run_before(RunGroup const& group, std::size_t index,
+                                           double min_effect) {
+    std::vector<std::size_t> faster;  // newest first
+    for (std::size_t i = index; i-- > 0 && faster.size() < kFasterRuns;) {
+        if (group.step_s[i] * (1 + min_effect) <= group.step_s[index]) faster.push_back(i);
     }
-    return std::nullopt;
+    if (faster.empty()) return std::nullopt;
+    std::vector<double> seconds;
+    for (auto const i : faster) seconds.push_back(group.step_s[i]);
+    double const usual = median(seconds);
+    auto const distance = [&](std::size_t i) { return std::abs(group.step_s[i] - usual); };
+    auto const near = std::ranges::find_if(
+        faster, [&](std::size_t i) { return distance(i) <= min_effect / 2 * usual; });
+    return near != faster.end() ? *near : *std::ranges::min_element(faster, {}, distance);
 }
 
-int last_faster_run(RunGroup const& group, int number, double min_effect) {
+int good_run_of(RunGroup const& group, int number) {
     auto const at = std::ranges::find(group.numbers, number);
     if (at == group.numbers.end()) return 0;
-    auto const index = static_cast<std::size_t>(at - group.numbers.begin());
-    auto const faster = last_faster(group, index, min_effect);
-    return faster ? group.numbers[*faster] : 0;
+    auto const good = good_run_before(group, static_cast<std::size_t>(at - group.numbers.begin()));
+    return good ? group.numbers[*good] : 0;
 }
 
 Detection detect(RunGroup group, DetectionOptions const& options) {
@@ -143,19 +153,20 @@ Finding finding_of(Detection const& detection) {
 RunPair runs_to_compare(Detection const& detection) {
     auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     int const count = static_cast<int>(group.numbers.size());
-    auto const compare = [&](int slow_from, double before, double after) -> RunPair {
+    auto const compare = [&](int slow_from, double level) -> RunPair {
         if (slow_from < 1) return {};
-        return {group.numbers[typical(detection, {0, slow_from}, before)],
-                group.numbers[typical(detection, {slow_from, count}, after)]};
+        auto const bad = typical(detection, {slow_from, count}, level);
+        auto const good = good_run_before(group, bad);
+        if (!good) return {};
+        return {group.numbers[*good], group.numbers[bad]};
     };
     if (verdict.value == SeriesState::regressed) {
-        auto const& point = robust.points.back();
-        return compare(point.index, point.before, point.after);
+        return compare(robust.points.back().index, robust.points.back().after);
     }
     double const slow = group.step_s.empty() ? 0 : group.step_s.back();
     bool const two_in_a_row = newest.value == GateState::confirmed && repeat == 0;
-    if (two_in_a_row) return compare(count - 2, newest.level, slow);
-    if (regression_of(detection) != Regression::none) return compare(count - 1, newest.level, slow);
+    if (two_in_a_row) return compare(count - 2, slow);
+    if (regression_of(detection) != Regression::none) return compare(count - 1, slow);
     return {};
 }
 

@@ -48,12 +48,14 @@ struct RunGroup {
 /// Runs with enough steps; the group of the newest run comes first.
 [[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);
 
-/// The place of the newest run before that at `index` that was faster by `min_effect` or more;
-/// none: there is none.
-[[nodiscard]] std::optional<std::size_t> last_faster(RunGroup const& group, std::size_t index,
-                                                     double min_effect = 0.03);
-/// The newest run of the group before `number` that was faster by `min_effect` or more; 0: none.
-[[nodiscard]] int last_faster_run(RunGroup const& group, int number, double min_effect = 0.03);
+/// The run that the one at `index` is held against, wherever osora names one: of the last five
+/// before it that were faster by `min_effect` or more, the newest that was about as fast as they
+/// usually were. One quick run, and slow ones beside the change, are passed over; none: there is no
+/// faster one.
+[[nodiscard]] std::optional<std::size_t> good_run_before(RunGroup const& group, std::size_t index,
+                                                         double min_effect = 0.03);
+/// Its number, for the run of this number; 0: none.
+[[nodiscard]] int good_run_of(RunGroup const& group, int number);
 
 struct Detection {
     RunGroup group;
@@ -77,7 +79,7 @@ BOOST_DESCRIBE_ENUM(Finding, undecided, good, bad)
 /// bad: a regression is confirmed. undecided: too few runs, or one is suspected.
 [[nodiscard]] Finding finding_of(Detection const& detection);
 
-/// The runs to compare: the last of the level before and the newest that is slow; 0, 0: none.
+/// The newest run that is slow, as its level is, and good_run_before() it; 0, 0: none.
 struct RunPair {
     int good = 0, bad = 0;
 };

@@ -2,11 +2,14 @@
 #include "plan/buckets/assign.hpp"
 
 #include "base/check.hpp"
+#include "plan/buckets/numpy_rng.hpp"
+#include "plan/buckets/original_shapes.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 
 namespace osora::plan {
@@ -43,7 +46,30 @@ bool comes_before(BucketTable::Row const& a, BucketTable::Row const& b) {
     return a.entry.num_frames > b.entry.num_frames;
 }
 
+/// The row's shapes; the original's, and their names, where the rule asks for them and it has any.
+void set_shapes(BucketTable::Row& row, AssignOptions const& options) {
+    if (options.rule == AssignRule::original) {
+        for (OriginalShape const& original : original_shapes(row.entry.resolution)) {
+            row.shapes.push_back(original.shape);
+            row.ratios.push_back(original.ratio);
+        }
+    }
+    if (row.shapes.empty()) row.shapes = aspect_shapes(row.area, options.multiple);
+}
+
 }  // namespace
+
+Draw original_draws(std::uint64_t seed) {
+    struct State {
+        std::size_t entry = 0;
+        NumpyRng rng{0};
+    };
+    return [seed, state = std::make_shared<State>()](std::size_t entry, int k) {
+        if (k == 0) *state = {entry, NumpyRng(seed + entry)};
+        OSORA_CHECK_EQ(entry, state->entry);
+        return state->rng.random();
+    };
+}
 
 Result<BucketTable> BucketTable::make(std::vector<BucketEntry> entries, AssignOptions options) {
     if (entries.empty()) return Error{Errc::invalid_input, "buckets: none given; one is needed"};
@@ -65,7 +91,9 @@ Result<BucketTable> BucketTable::make(std::vector<BucketEntry> entries, AssignOp
         table.rows_.push_back({.entry = std::move(entries[source]),
                                .source = source,
                                .area = area,
-                               .shapes = aspect_shapes(area, options.multiple)});
+                               .shapes = {},
+                               .ratios = {}});
+        set_shapes(table.rows_.back(), options);
     }
     std::ranges::stable_sort(table.rows_, comes_before);
     for (std::size_t i = 1; i < table.rows_.size(); ++i) {
@@ -92,6 +120,19 @@ bool BucketTable::fits(ClipShape const& clip, std::size_t row) const {
         return clip.num_frames > frames * options_.frame_stride;
     }
     return clip.num_frames >= (frames - 1) * options_.frame_stride + 1;
+}
+
+std::size_t BucketTable::shape_count() const {
+    std::size_t count = 0;
+    for (Row const& row : rows_) count += row.shapes.size();
+    return count;
+}
+
+std::size_t BucketTable::nearest(ClipShape const& clip, std::size_t row) const {
+    OSORA_CHECK_LT(row, rows_.size());
+    Row const& r = rows_[row];
+    if (r.ratios.empty()) return nearest_shape(r.shapes, clip.height, clip.width);
+    return nearest_ratio(r.ratios, clip.height, clip.width);
 }
 
 std::optional<std::size_t> BucketTable::draw_row(ClipShape const& clip, Draw const& draw) const {
@@ -139,8 +180,7 @@ BucketSet fill_buckets(BucketTable const& table, std::span<ClipShape const> clip
         for (std::size_t i = 0; i < rows.size(); ++i) {
             if (shares[i] <= 0.0) continue;
             used = true;
-            std::size_t const shape =
-                nearest_shape(rows[i].shapes, clips[c].height, clips[c].width);
+            std::size_t const shape = table.nearest(clips[c], i);
             Bucket& bucket = filled[{rows[i].source, shape}];
             bucket.entry = rows[i].source;
             bucket.key = {.height = rows[i].shapes[shape].height,

@@ -22,8 +22,8 @@ struct ClipShape {
 
 /// `osora`: a clip needs the frames that the window covers, and one that an entry does not keep
 /// tries the next entry. `original`: as github.com/hpcaitech/Open-Sora v1.2
-/// opensora/datasets/bucket.py, which wants more than num_frames * frame_stride frames, and sends
-/// what keep_prob rejects to the next smaller area.
+/// opensora/datasets/bucket.py, which wants more than num_frames * frame_stride frames, sends what
+/// keep_prob rejects to the next smaller area, and has shapes of its own (original_shapes.hpp).
 enum class AssignRule { osora, original };
 
 struct AssignOptions {
@@ -34,7 +34,11 @@ struct AssignOptions {
 };
 
 /// The k-th uniform number in [0, 1) that is drawn for (clip, entry); entry: index of the table.
+/// k = 0, 1, ... of one entry come in this order, before the next entry's.
 using Draw = std::function<double(std::size_t entry, int k)>;
+
+/// Open-Sora's draws for a clip: numpy.random.default_rng(seed + entry).
+[[nodiscard]] Draw original_draws(std::uint64_t seed);
 
 /// The entries of a run file, checked and in the order in which a clip tries them.
 class BucketTable {
@@ -49,16 +53,21 @@ public:
         std::size_t source = 0;           // index of the entry in the run file
         std::int64_t area = 0;            // pixels
         std::vector<AspectShape> shapes;  // of this area
+        std::vector<double> ratios;       // original rule: names of the shapes; else empty
     };
     /// Areas descending, then num_frames descending.
     [[nodiscard]] std::span<Row const> rows() const { return rows_; }
     [[nodiscard]] AssignOptions const& options() const { return options_; }
+    /// Shapes of all rows.
+    [[nodiscard]] std::size_t shape_count() const;
 
     /// Whether the clip is large and long enough for a row (area >= 0.8 x the row's).
     [[nodiscard]] bool fits(ClipShape const& clip, std::size_t row) const;
     /// One draw of the row that the clip trains in; nullopt: none.
     [[nodiscard]] std::optional<std::size_t> draw_row(ClipShape const& clip,
                                                       Draw const& draw) const;
+    /// Index of the row's shape that is nearest to the clip's.
+    [[nodiscard]] std::size_t nearest(ClipShape const& clip, std::size_t row) const;
     /// The probability of each row under draw_row(); sums to <= 1.
     [[nodiscard]] std::vector<double> row_shares(ClipShape const& clip) const;
 

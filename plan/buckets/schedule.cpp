@@ -58,15 +58,12 @@ std::uint64_t draw(std::uint64_t seed, Purpose purpose, std::uint64_t a, std::ui
 
 }  // namespace
 
-Result<StepSchedule> StepSchedule::make(BucketSet set, std::span<std::int64_t const> entry_batches,
-                                        ScheduleOptions const& options) {
+Result<void> Schedule::take(BucketSet set, std::span<std::int64_t const> entry_batches,
+                            std::uint64_t seed) {
     if (set.buckets.empty()) {
         return Error{Errc::invalid_input,
                      "schedule: no clip fits any bucket; use smaller resolutions or fewer frames"};
     }
-    StepSchedule schedule;
-    schedule.seed_ = options.seed;
-    std::vector<double> weights;
     for (Bucket const& bucket : set.buckets) {
         OSORA_CHECK_LT(bucket.entry, entry_batches.size());
         OSORA_CHECK(!bucket.clips.empty() && bucket.clips.size() == bucket.shares.size());
@@ -76,17 +73,29 @@ Result<StepSchedule> StepSchedule::make(BucketSet set, std::span<std::int64_t co
                 Errc::invalid_input,
                 fmt::format("schedule: bucket {}: batch {} must be >= 1", bucket.entry, batch)};
         }
-        schedule.batches_.push_back(batch);
+        batches_.push_back(batch);
+    }
+    set_ = std::move(set);
+    seed_ = seed;
+    return {};
+}
+
+Result<StepSchedule> StepSchedule::make(BucketSet set, std::span<std::int64_t const> entry_batches,
+                                        ScheduleOptions const& options) {
+    StepSchedule schedule;
+    OSORA_TRY_VOID(schedule.take(std::move(set), entry_batches, options.seed));
+    std::vector<double> weights;
+    for (std::size_t i = 0; i < schedule.buckets().size(); ++i) {
+        Bucket const& bucket = schedule.buckets()[i];
         schedule.share_max_.push_back(*std::ranges::max_element(bucket.shares));
-        weights.push_back(bucket.weight / static_cast<double>(batch));
+        weights.push_back(bucket.weight / static_cast<double>(schedule.batches_[i]));
     }
     auto const length = std::max<std::uint32_t>(options.cycle_length,
-                                                4 * static_cast<std::uint32_t>(set.buckets.size()));
+                                                4 * static_cast<std::uint32_t>(weights.size()));
     schedule.visits_ = apportion(weights, length);
     for (std::size_t bucket = 0; bucket < schedule.visits_.size(); ++bucket) {
         schedule.cycle_.insert(schedule.cycle_.end(), schedule.visits_[bucket], bucket);
     }
-    schedule.set_ = std::move(set);
     return schedule;
 }
 
@@ -94,7 +103,7 @@ std::uint32_t StepSchedule::cycle_length() const {
     return static_cast<std::uint32_t>(cycle_.size());
 }
 
-std::int64_t StepSchedule::global_batch_size(std::size_t bucket) const {
+std::int64_t Schedule::global_batch_size(std::size_t bucket) const {
     OSORA_CHECK_LT(bucket, batches_.size());
     return batches_[bucket];
 }
@@ -159,7 +168,7 @@ std::vector<SampleRef> StepSchedule::rank_samples(std::uint64_t step, int dp_ran
     return refs;
 }
 
-std::uint32_t StepSchedule::replacement(SampleRef const& sample, std::uint64_t attempt) const {
+std::uint32_t Schedule::replacement(SampleRef const& sample, std::uint64_t attempt) const {
     OSORA_CHECK_LT(sample.bucket, set_.buckets.size());
     auto const& clips = set_.buckets[sample.bucket].clips;
     OSORA_CHECK_LT(attempt + 1, clips.size());

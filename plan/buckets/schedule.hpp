@@ -25,12 +25,47 @@ struct SampleRef {
     friend bool operator==(SampleRef const&, SampleRef const&) = default;
 };
 
+/// What a loader asks of a schedule: StepSchedule below, or OriginalSchedule. Its answers depend on
+/// what it was made from alone; calls may come from several threads.
+class Schedule {
+public:
+    virtual ~Schedule() = default;
+
+    /// The samples of one dp rank in a step, all of one bucket; dp_size must divide the batch.
+    [[nodiscard]] virtual std::vector<SampleRef> rank_samples(std::uint64_t step, int dp_rank,
+                                                              int dp_size) const = 0;
+    /// Their bucket.
+    [[nodiscard]] virtual std::size_t bucket_of(std::uint64_t step, int dp_rank) const = 0;
+    /// The clip that stands in for the `attempt`-th (0-based) clip that could not be decoded; every
+    /// other clip of the bucket comes up once in attempt = 0 .. clips - 2.
+    [[nodiscard]] std::uint32_t replacement(SampleRef const& sample, std::uint64_t attempt) const;
+
+    [[nodiscard]] std::span<Bucket const> buckets() const { return set_.buckets; }
+    /// dp_size times the samples of a rank in this bucket.
+    [[nodiscard]] std::int64_t global_batch_size(std::size_t bucket) const;
+    [[nodiscard]] std::uint64_t seed() const { return seed_; }
+
+protected:
+    /// Refuses a set without buckets and batches < 1; entry_batches: see StepSchedule::make.
+    [[nodiscard]] Result<void> take(BucketSet set, std::span<std::int64_t const> entry_batches,
+                                    std::uint64_t seed);
+    Schedule() = default;
+    Schedule(Schedule const&) = default;
+    Schedule(Schedule&&) = default;
+    Schedule& operator=(Schedule const&) = default;
+    Schedule& operator=(Schedule&&) = default;
+
+    BucketSet set_;
+    std::vector<std::int64_t> batches_;  // per bucket
+    std::uint64_t seed_ = 0;
+};
+
 struct ScheduleOptions {
     std::uint64_t seed = 0;
     std::uint32_t cycle_length = 128;  // steps; raised to 4 x buckets where that is more
 };
 
-class StepSchedule {
+class StepSchedule final : public Schedule {
 public:
     /// `entry_batches[i]`: global batch size of entry i of the run file. Refuses a set without
     /// buckets and batches < 1.
@@ -48,27 +83,20 @@ public:
     [[nodiscard]] std::vector<SampleRef> samples(std::uint64_t step) const;
     /// The contiguous share of one dp rank; dp_size must divide the batch.
     [[nodiscard]] std::vector<SampleRef> rank_samples(std::uint64_t step, int dp_rank,
-                                                      int dp_size) const;
+                                                      int dp_size) const override;
+    [[nodiscard]] std::size_t bucket_of(std::uint64_t step, int /*dp_rank*/) const override {
+        return slot(step).bucket;
+    }
 
     [[nodiscard]] SampleRef sample(std::size_t bucket, std::uint64_t position) const;
-    /// The clip that stands in for the `attempt`-th (0-based) clip that could not be decoded; every
-    /// other clip of the bucket comes up once in attempt = 0 .. clips - 2.
-    [[nodiscard]] std::uint32_t replacement(SampleRef const& sample, std::uint64_t attempt) const;
-
-    [[nodiscard]] std::span<Bucket const> buckets() const { return set_.buckets; }
-    [[nodiscard]] std::int64_t global_batch_size(std::size_t bucket) const;
     /// Steps of each bucket in one cycle; they sum to cycle_length().
     [[nodiscard]] std::span<std::uint32_t const> visits_per_cycle() const { return visits_; }
     [[nodiscard]] std::uint32_t cycle_length() const;
-    [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
 private:
-    BucketSet set_;
-    std::vector<std::int64_t> batches_;  // per bucket
     std::vector<std::uint32_t> visits_;  // per bucket and cycle
     std::vector<float> share_max_;       // per bucket
     std::vector<std::size_t> cycle_;     // bucket of each slot, before the shuffle
-    std::uint64_t seed_ = 0;
 };
 
 }  // namespace osora::plan

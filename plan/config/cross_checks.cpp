@@ -163,9 +163,6 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");
     }
-    if (probe.config.optim.grad_clip.is_auto()) {
-        complain(probe, "optim.grad_clip", "not available in this version; give a number");
-    }
     RunConfig defaults;
     auto const before = fields_of(defaults);
     auto const now = fields_of(probe.config);

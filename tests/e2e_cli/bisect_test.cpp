@@ -67,6 +67,26 @@ TEST_F(Bisect, TrainsWhereRehearsalsDoNotShowTheGap) {
     EXPECT_THAT(ended.out, HasSubstr("\nproved: worker.env.OSORA_MOCK_OWN_S = 0.03 explains "));
 }
 
+TEST_F(Bisect, StopsTrialsOfAProgramThatWouldTrainForDays) {
+    write("train.sh",
+          "s=5000\nwhile [ $s -lt $(cat last) ]; do\n"
+          "  echo step=$s time_s=$PACE >&$OSORA_STEP_FD\n  s=$((s+1))\n  sleep 0.01\ndone\n");
+    write("last", "5030\n");
+    for (int run : {1, 2}) {
+        write("run.toml", fmt::format("[run]\nname = \"demo\"\njob = \"exec\"\n[resources]\n"
+                                      "gpus_per_node = 1\n[worker]\ncommand = [\"sh\", "
+                                      "\"train.sh\"]\nenv = {{ PACE = \"0.0{}\", A = \"{}\" }}\n",
+                                      run == 1 ? 1 : 3, run));
+        EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    }
+    write("last", "1000000000\n");
+    auto const ended = osora({"bisect", "1", "2", "--steps", "12"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("\nrung: run of 12 steps"));
+    EXPECT_THAT(ended.out, HasSubstr("\nproved: worker.env.PACE = 0.03 explains "));
+    EXPECT_TRUE(all_gone("demo-bisect-0003"));
+}
+
 TEST_F(Bisect, GoesOnWhereItWasInterrupted) {
     run_both(0.01, 0.03);
     auto running = start({"bisect", "1", "2", "--steps", "12"});

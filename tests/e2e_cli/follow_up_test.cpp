@@ -8,6 +8,7 @@ namespace osora::e2e_cli {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -52,6 +53,19 @@ TEST_F(FollowUp, ASlowRunIsSuspectedRepeatedAndBisected) {
     EXPECT_THAT(osora({"report", "--series", "demo"}).out,
                 HasSubstr("and so was its repeat,\nrun 10.\n"));
     EXPECT_THAT(osora({"detect"}).out, Not(HasSubstr("demo-again")));
+}
+
+TEST_F(FollowUp, WhoWatchesADetachedRunIsToldToo) {
+    for (int i = 0; i < 6; ++i) (void)submit("0.01", "off");
+    write_run_file(20, "[worker.env]\nOSORA_MOCK_STEP_S = \"0.03\"\n");
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const watched = osora({"watch", "7"});
+    EXPECT_EQ(watched.code, 0) << watched.err;
+    EXPECT_THAT(watched.out,
+                AllOf(AnyOf(HasSubstr("\nsuspected "), HasSubstr("\nconfirmed ")),
+                      HasSubstr("osora bisect "), HasSubstr(" 7\n"), Not(HasSubstr("repeat"))));
+    auto const lines = osora({"watch", "7", "--json"}).out;
+    EXPECT_THAT(lines, Not(HasSubstr("osora bisect")));
 }
 
 TEST_F(FollowUp, WhatTheBudgetDoesNotAllowIsSaid) {

@@ -1,4 +1,7 @@
 // The trainer as a process: real decoding, real collectives, real checkpoints.
+#include "base/files.hpp"
+#include "base/robust.hpp"
+#include "protocol/json.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -33,6 +36,7 @@ double relative_difference(double a, double b) {
 
 TEST_F(Train, ResumesBitExactlyAfterAKill) {
     auto whole = job(1, 14);
+    whole.config.optim.grad_clip = {};  // adaptive
     auto const uninterrupted = run(whole, 1)[0];
     ASSERT_EQ(uninterrupted.exit_code, 0);
     ASSERT_EQ(uninterrupted.steps("loss").size(), 14u);
@@ -54,6 +58,15 @@ TEST_F(Train, ResumesBitExactlyAfterAKill) {
     EXPECT_EQ(resumed.steps("loss"), std::vector(expected.begin() + start, expected.end()));
     auto const norms = uninterrupted.steps("grad_norm");
     EXPECT_EQ(resumed.steps("grad_norm"), std::vector(norms.begin() + start, norms.end()));
+    // What adaptive clipping goes by, too.
+    auto const text =
+        read_file(folder_ / "run dir" / "checkpoints" / "step-00000014" / "state.json", 1 << 20);
+    ASSERT_TRUE(text.has_value()) << text.error().message;
+    auto const state = protocol::parse_json(*text);
+    ASSERT_TRUE(state.has_value());
+    auto const& kept = state->at("grad_norms");
+    EXPECT_EQ(kept.at("steps"), 14);
+    EXPECT_NEAR(kept.at("mean").to_number<double>(), mean(norms), 1e-9 * mean(norms));
 }
 
 // The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32
@@ -77,6 +90,38 @@ TEST_F(Train, RanksTrainTheSameModelAsOneRank) {
             EXPECT_EQ(several[0].steps("grad_norm")[step], several[1].steps("grad_norm")[step]);
         }
     }
+}
+
+TEST_F(Train, TheOriginalScheduleGivesRanksBucketsOfTheirOwn) {
+    auto const original = [&](int steps) {
+        auto made = job(2, steps);
+        made.config.debug.bucket_schedule = "original";
+        for (auto& bucket : made.plan.chosen.buckets) {
+            bucket.global_batch_size = 2;
+            bucket.micro_batch_size = 1;
+        }
+        return made;
+    };
+    auto const whole = run(original(12), 2);
+    ASSERT_EQ(whole[0].exit_code, 0);
+    ASSERT_EQ(whole[1].exit_code, 0);
+    EXPECT_EQ(whole[0].steps("grad_norm"), whole[1].steps("grad_norm"));
+    auto const first = whole[0].of("step");
+    auto const second = whole[1].of("step");
+    ASSERT_EQ(first.size(), 12u);
+    int different = 0;
+    for (std::size_t step = 0; step < 12; ++step) {
+        different += first[step].at("bucket") != second[step].at("bucket") ? 1 : 0;
+        EXPECT_TRUE(std::isfinite(whole[1].steps("loss")[step])) << step;
+    }
+    EXPECT_GT(different, 2);
+
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    ASSERT_EQ(run(original(7), 2)[0].exit_code, 0);
+    auto const resumed = run(original(12), 2);
+    ASSERT_EQ(resumed[1].exit_code, 0);
+    auto const expected = whole[1].steps("loss");
+    EXPECT_EQ(resumed[1].steps("loss"), std::vector(expected.begin() + 7, expected.end()));
 }
 
 TEST_F(Train, ACorruptClipIsSkippedTheSameWayEachTime) {

@@ -2,6 +2,7 @@
 // thrown. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "tests/fuzz/mutate.hpp"
 #include "worker/cases/case_table.hpp"
+#include "worker/cases/model_case.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full_like.h>
@@ -15,10 +16,10 @@ namespace {
 
 std::vector<CaseFile> golden_cases() {
     std::vector<CaseFile> cases;
-    for (char const* name :
-         {"A0_tables_bf16", "A1_stdit3_plain", "A4_stdit3_xmask", "A8_stdit3_caption_drop",
-          "B1_timestep_transform", "B3_add_noise", "B4_training_losses", "B5_timestep_sampling",
-          "B6_sampling_loop", "F1_mmdit_t2v", "F6_v2_train_step"}) {
+    for (char const* name : {"A0_tables_bf16", "A1_stdit3_plain", "A4_stdit3_xmask",
+                             "A8_stdit3_caption_drop", "B1_timestep_transform", "B3_add_noise",
+                             "B4_training_losses", "B5_timestep_sampling", "B6_sampling_loop",
+                             "F1_mmdit_t2v", "F6_v2_train_step", "T1_t5_encoder", "T2_clip_text"}) {
         CaseFile file;
         file.content = load_safetensors(std::string(OSORA_SOURCE_DIR "/tests/data/parity/") + name +
                                         ".safetensors")
@@ -121,7 +122,11 @@ TEST(Fuzz, Cases) {
         if (mutator.pick(3) == 0) damage.apply(file);
         auto const function = find_case(file.component).value();
         CaseResult result = std::vector<NamedTensor>();
-        ASSERT_NO_THROW(result = function(file)) << "round " << round << ": " << file.component;
+        auto const run_case = [&]() -> CaseResult {
+            OSORA_TRY_VOID(check_weight_values(file));
+            return function(file);
+        };
+        ASSERT_NO_THROW(result = run_case()) << "round " << round << ": " << file.component;
         if (result.has_value()) {
             ++run;
             continue;

@@ -1,7 +1,9 @@
-// A new component is one row here and one declaration in case_table.hpp.
+// A new component is one row here, and its header.
 #include "worker/cases/case_table.hpp"
 
 #include "base/nearest.hpp"
+#include "worker/cases/clip_text_case.hpp"
+#include "worker/cases/t5_case.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,11 +16,13 @@ namespace {
 // One a line.
 // clang-format off
 constexpr CaseRow kTable[] = {
+    {"clip_text", run_clip_text},
     {"mmdit", run_mmdit_case},
     {"mmdit_train_step", run_mmdit_train_step_case},
     {"rectified_flow", run_rectified_flow_case},
     {"stdit3", run_stdit3_case},
     {"stdit3_tables", run_stdit3_tables_case},
+    {"t5", run_t5},
 };
 // clang-format on
 

@@ -67,8 +67,8 @@ Result<at::ScalarType> case_type(CaseFile const& file) {
     return weights.empty() ? at::kFloat : weights.front().tensor.scalar_type();
 }
 
-Result<void> check_weights(Parameters const& parameters, std::vector<NamedTensor> const& weights) {
-    OSORA_TRY_VOID(parameters.check(weights));
+Result<void> check_weight_values(CaseFile const& file) {
+    auto const weights = case_weights(file);
     for (auto const& weight : weights) {
         at::ScalarType const type = weight.tensor.scalar_type();
         if (!is_compute_type(type))

@@ -18,17 +18,17 @@ namespace osora::worker {
 /// weights/KEY as KEY.
 [[nodiscard]] std::vector<NamedTensor> case_weights(CaseFile const& file);
 
-/// Names, shapes and types against `parameters` (on the meta device), and no NaN or infinity.
-[[nodiscard]] Result<void> check_weights(Parameters const& parameters,
-                                         std::vector<NamedTensor> const& weights);
+/// One real type for all weights, and no NaN or infinity: asked of every case before it is run.
+[[nodiscard]] Result<void> check_weight_values(CaseFile const& file);
 
-/// Model(config) with the weights of the file.
+/// Model(config) with the weights of the file, whose names and shapes are compared on the meta
+/// device first.
 template <class Model, class Config>
 [[nodiscard]] Result<Model> load_case_model(CaseFile const& file, Config const& config) {
     OSORA_TRY(auto const type, case_type(file));
     auto const weights = case_weights(file);
     Model const shapes(config, at::TensorOptions(at::kMeta));
-    OSORA_TRY_VOID(check_weights(shapes.parameters(), weights));
+    OSORA_TRY_VOID(shapes.parameters().check(weights));
     Model model(config, type);
     OSORA_TRY_VOID(model.parameters().load(weights));
     return model;

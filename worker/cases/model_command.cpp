@@ -3,6 +3,7 @@
 #include "base/nearest.hpp"
 #include "base/version.hpp"
 #include "worker/cases/case_table.hpp"
+#include "worker/cases/model_case.hpp"
 #include "worker/model/mmdit_config.hpp"
 #include "worker/model/older_weights.hpp"
 #include "worker/model/stdit3_config.hpp"
@@ -174,7 +175,8 @@ Result<std::string> run_model_command(ModelCommand const& command) {
         file.train_step = command.train_step;
         OSORA_TRY(auto const function, find_case(file.component));
         auto const start = std::chrono::steady_clock::now();
-        auto outputs = function(file);
+        auto const checked = check_weight_values(file);
+        auto outputs = checked.has_error() ? CaseResult(checked.error()) : function(file);
         if (outputs.has_error()) {
             fs::path const& read = command.arch.empty() ? command.case_path : command.inputs;
             return std::move(outputs).error().in(read.string());

@@ -21,7 +21,7 @@ namespace {
 /// Giving free pages back now and then costs 1 ms.
 constexpr int kClipsBetweenTrims = 100;
 
-std::int64_t batch_bytes_max(plan::StepSchedule const& schedule, int dp_size) {
+std::int64_t batch_bytes_max(plan::Schedule const& schedule, int dp_size) {
     std::int64_t most = 0;
     for (std::size_t i = 0; i < schedule.buckets().size(); ++i) {
         std::int64_t const share = schedule.global_batch_size(i) / dp_size;
@@ -45,7 +45,7 @@ std::int64_t pixels_allowed(Clip const& clip) {
     return std::max<std::int64_t>(blocks(clip.height), 320) * (blocks(clip.width) + 256);
 }
 
-std::int64_t largest(plan::StepSchedule const& schedule, Manifest const& manifest,
+std::int64_t largest(plan::Schedule const& schedule, Manifest const& manifest,
                      std::int64_t (*pixels)(Clip const&)) {
     std::int64_t most = 0;
     for (plan::Bucket const& bucket : schedule.buckets()) {
@@ -57,7 +57,7 @@ std::int64_t largest(plan::StepSchedule const& schedule, Manifest const& manifes
     return most;
 }
 
-Result<void> check_options(plan::StepSchedule const& schedule, LoaderOptions const& options) {
+Result<void> check_options(plan::Schedule const& schedule, LoaderOptions const& options) {
     auto refuse = [](std::string const& why) {
         return Error{Errc::invalid_input, "loader: " + why};
     };
@@ -131,7 +131,7 @@ double Batch::data_wait_s() const {
 
 class Loader::Impl {
 public:
-    Impl(plan::StepSchedule const& schedule, Manifest const& manifest, LoaderOptions const& options,
+    Impl(plan::Schedule const& schedule, Manifest const& manifest, LoaderOptions const& options,
          plan::LoaderMemory const& memory)
         : schedule_(schedule), manifest_(manifest), options_(options), memory_(memory) {
         pipeline_ = std::make_shared<Pipeline>(
@@ -231,7 +231,7 @@ private:
         return fmt::format("{}: {}", bad.path, bad.reason);
     }
 
-    plan::StepSchedule const& schedule_;
+    plan::Schedule const& schedule_;
     Manifest const& manifest_;
     LoaderOptions const options_;
     plan::LoaderMemory const memory_;
@@ -245,7 +245,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-Result<std::unique_ptr<Loader>> Loader::start(plan::StepSchedule const& schedule,
+Result<std::unique_ptr<Loader>> Loader::start(plan::Schedule const& schedule,
                                               Manifest const& manifest,
                                               LoaderOptions const& options) {
     OSORA_TRY_VOID(check_options(schedule, options));

@@ -72,7 +72,7 @@ public:
     /// Checks the memory first (out_of_memory with what would fit), allocates every slot, starts
     /// the threads. `schedule` and `manifest` must outlive the loader; its clip indices are the
     /// schedule's.
-    [[nodiscard]] static Result<std::unique_ptr<Loader>> start(plan::StepSchedule const& schedule,
+    [[nodiscard]] static Result<std::unique_ptr<Loader>> start(plan::Schedule const& schedule,
                                                                Manifest const& manifest,
                                                                LoaderOptions const& options);
     Loader(Loader const&) = delete;

@@ -5,7 +5,7 @@
 
 namespace osora::worker {
 
-Pipeline::Pipeline(plan::StepSchedule const& schedule, PipelineOptions const& options)
+Pipeline::Pipeline(plan::Schedule const& schedule, PipelineOptions const& options)
     : schedule_(schedule),
       options_(options),
       due_step_(options.start_step),

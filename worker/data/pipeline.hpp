@@ -40,7 +40,7 @@ struct PipelineOptions {
 
 class Pipeline {
 public:
-    Pipeline(plan::StepSchedule const& schedule, PipelineOptions const& options);
+    Pipeline(plan::Schedule const& schedule, PipelineOptions const& options);
 
     struct Task {
         BatchWork* batch = nullptr;
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] bool open_batch();                // with the lock held
     [[nodiscard]] std::optional<Task> find_task();  // with the lock held
 
-    plan::StepSchedule const& schedule_;
+    plan::Schedule const& schedule_;
     PipelineOptions const options_;
     std::vector<std::unique_ptr<std::uint8_t[]>> memory_;  // one block a slot
     std::atomic<bool> cancelled_ = false;

@@ -23,7 +23,7 @@ struct FilledSample {
 
 /// Where samples come from; the schedule's clip indices are the manifest's.
 struct SampleSource {
-    plan::StepSchedule const& schedule;
+    plan::Schedule const& schedule;
     Manifest const& manifest;
     int frame_stride = 1;
 };

@@ -73,8 +73,9 @@ public:
 private:
     explicit Buckets(plan::WorkerJob const& job) : job_(&job) {}
     [[nodiscard]] plan::Bucket const& slot(int step) const {
-        auto const& schedule = data_->schedule;
-        return schedule.buckets()[schedule.slot(static_cast<std::uint64_t>(step)).bucket];
+        // Rank 0's, where the ranks' buckets differ: all ranks rehearse the same step.
+        auto const& schedule = *data_->schedule;
+        return schedule.buckets()[schedule.bucket_of(static_cast<std::uint64_t>(step), 0)];
     }
 
     plan::WorkerJob const* job_;

@@ -2,6 +2,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/hash.hpp"
+#include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
 
 #include <fmt/format.h>
@@ -21,15 +22,38 @@ std::vector<plan::ClipShape> shapes_of(Manifest const& manifest) {
     return shapes;
 }
 
-std::uint64_t hash_of(TrainData const& data, std::int64_t seed) {
-    std::uint64_t hash =
-        plan::hash64({static_cast<std::uint64_t>(seed), data.manifest.fingerprint});
-    for (std::size_t b = 0; b < data.schedule.buckets().size(); ++b) {
-        auto const& key = data.schedule.buckets()[b].key;
+/// As debug.bucket_schedule asks.
+Result<std::unique_ptr<plan::Schedule>> make_schedule(plan::WorkerJob const& job,
+                                                      plan::BucketTable const& table,
+                                                      Manifest const& manifest) {
+    std::vector<std::int64_t> batches;
+    for (auto const& plan : job.plan.chosen.buckets) batches.push_back(plan.global_batch_size);
+    auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
+    if (table.options().rule == plan::AssignRule::original) {
+        OSORA_TRY(auto schedule,
+                  plan::OriginalSchedule::make(table, shapes_of(manifest), batches,
+                                               {.seed = seed, .dp_size = job.plan.chosen.dp_size}));
+        return std::make_unique<plan::OriginalSchedule>(std::move(schedule));
+    }
+    OSORA_TRY(auto schedule,
+              plan::StepSchedule::make(plan::fill_buckets(table, shapes_of(manifest)), batches,
+                                       {.seed = seed}));
+    return std::make_unique<plan::StepSchedule>(std::move(schedule));
+}
+
+std::uint64_t hash_of(TrainData const& data, plan::WorkerJob const& job) {
+    std::uint64_t hash = plan::hash64(
+        {static_cast<std::uint64_t>(job.config.train.seed), data.manifest.fingerprint});
+    if (job.config.debug.bucket_schedule == "original") {
+        // Its steps depend on the number of ranks, too.
+        hash = plan::hash64({hash, static_cast<std::uint64_t>(job.plan.chosen.dp_size)});
+    }
+    for (std::size_t b = 0; b < data.schedule->buckets().size(); ++b) {
+        auto const& key = data.schedule->buckets()[b].key;
         hash = plan::hash64({hash, static_cast<std::uint64_t>(key.height),
                              static_cast<std::uint64_t>(key.width),
                              static_cast<std::uint64_t>(key.num_frames),
-                             static_cast<std::uint64_t>(data.schedule.global_batch_size(b))});
+                             static_cast<std::uint64_t>(data.schedule->global_batch_size(b))});
     }
     return hash;
 }
@@ -55,23 +79,14 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model.arch));
     OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
-    auto set = plan::fill_buckets(table, shapes_of(*manifest));
-    if (set.buckets.empty()) {
-        return Error{Errc::invalid_input,
-                     fmt::format("{}: none of its {} clips is large and long enough for a bucket",
-                                 path, manifest->clips.size())};
-    }
-    std::vector<std::int64_t> batches;
-    for (auto const& plan : plans) batches.push_back(plan.global_batch_size);
-    OSORA_TRY(auto schedule, plan::StepSchedule::make(
-                                 std::move(set), batches,
-                                 {.seed = static_cast<std::uint64_t>(job.config.train.seed)}));
+    auto schedule = make_schedule(job, table, *manifest);
+    if (schedule.has_error()) return std::move(schedule).error().in(path);
     auto data =
-        std::make_unique<TrainData>(TrainData{std::move(*manifest), std::move(schedule), {}, 0});
-    for (auto const& bucket : data->schedule.buckets()) {
+        std::make_unique<TrainData>(TrainData{std::move(*manifest), std::move(*schedule), {}, 0});
+    for (auto const& bucket : data->schedule->buckets()) {
         data->bucket_plans.push_back(plans[bucket.entry]);
     }
-    data->hash = hash_of(*data, job.config.train.seed);
+    data->hash = hash_of(*data, job);
     return data;
 }
 
@@ -88,14 +103,14 @@ Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::Worker
     options.dp_size = layout.dp_size;
     options.start_step = start_step;
     options.stop_step = static_cast<std::uint64_t>(job.config.train.steps);
-    return Loader::start(data.schedule, data.manifest, options);
+    return Loader::start(*data.schedule, data.manifest, options);
 }
 
 std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {
     std::vector<std::string> lines;
     std::vector<bool> used(job.config.bucket.size(), false);
     std::vector<bool> clip_used(data.manifest.clips.size(), false);
-    for (auto const& bucket : data.schedule.buckets()) {
+    for (auto const& bucket : data.schedule->buckets()) {
         used[bucket.entry] = true;
         for (auto const clip : bucket.clips) clip_used[clip] = true;
     }

@@ -16,7 +16,7 @@ namespace osora::worker {
 
 struct TrainData {
     Manifest manifest;
-    plan::StepSchedule schedule;
+    std::unique_ptr<plan::Schedule> schedule;
     std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
     std::uint64_t hash = 0;  // of everything that decides which samples a step trains on
 };

@@ -18,9 +18,6 @@ Result<void> check_supported(plan::RunConfig const& config, RankEnvironment cons
         return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
                                                       layout.dp_size, self.world_size)};
     }
-    if (config.optim.grad_clip.is_auto()) {
-        return Error{Errc::invalid_input, "optim.grad_clip: a number is needed"};
-    }
     return {};
 }
 

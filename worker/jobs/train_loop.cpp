@@ -128,6 +128,7 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.arch = config.model.arch;
     state.trainable = parts_.trainer.model().parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
+    state.grad_norms = parts_.trainer.grad_norms();
     return state;
 }
 

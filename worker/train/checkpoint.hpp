@@ -5,6 +5,7 @@
 
 #include "base/result.hpp"
 #include "worker/model/parameters.hpp"
+#include "worker/train/adaptive_clip.hpp"
 
 #include <boost/describe.hpp>
 
@@ -26,10 +27,11 @@ struct CheckpointState {
     std::string arch;
     std::int64_t trainable = 0;  // numbers
     std::string torch_version;
+    NormHistory grad_norms;  // of optim.grad_clip = "adaptive"
 };
 BOOST_DESCRIBE_STRUCT(CheckpointState, (),
                       (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch,
-                       trainable, torch_version))
+                       trainable, torch_version, grad_norms))
 
 /// The tensors of a checkpoint; names as in the state dict.
 struct CheckpointTensors {

@@ -129,6 +129,10 @@ at::Tensor Trainer::micro_batch_loss(StepInput const& input, at::Tensor const& p
     return flow_losses(model_.forward(model_input), x, noise).mean();
 }
 
+double Trainer::norm_limit() const {
+    return optim_.grad_clip.value ? *optim_.grad_clip.value : adaptive_limit(grad_norms_);
+}
+
 StepOutput Trainer::update(StepOutput output) {
     torch::NoGradGuard const no_grad;
     // Tensor by tensor also where the gradients lie in flat buckets: the fp32 sum over a long
@@ -138,8 +142,10 @@ StepOutput Trainer::update(StepOutput output) {
     output.skipped = !std::isfinite(output.grad_norm);
     output.lr = warmup_lr(optim_.lr, optimizer_.steps(), optim_.warmup_steps);
     if (output.skipped) return output;
-    double const limit = optim_.grad_clip.value_or(0.0);
-    optimizer_.step(output.lr, limit > 0 ? clip_scale(norm, limit) : at::Tensor());
+    double const limit = norm_limit();
+    bool const limited = std::isfinite(limit) && limit > 0;
+    optimizer_.step(output.lr, limited ? clip_scale(norm, limit) : at::Tensor());
+    grad_norms_ = with_norm(grad_norms_, output.grad_norm);
     ema_.update();
     return output;
 }
@@ -200,6 +206,7 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
     OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg, live.exp_avg));
     OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg_sq, live.exp_avg_sq));
     optimizer_.set_steps(checkpoint.state.optimizer_steps);
+    grad_norms_ = checkpoint.state.grad_norms;
     return {};
 }
 

@@ -56,12 +56,14 @@ public:
 
     [[nodiscard]] Stdit3 const& model() const { return model_; }
     [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
+    [[nodiscard]] NormHistory const& grad_norms() const { return grad_norms_; }
 
 private:
     Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group, Device device);
     [[nodiscard]] at::Tensor micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
                                               std::int64_t begin, std::int64_t end);
     [[nodiscard]] StepOutput update(StepOutput output);
+    [[nodiscard]] double norm_limit() const;
 
     plan::OptimSection optim_;
     std::uint64_t seed_;
@@ -71,6 +73,7 @@ private:
     AdamW optimizer_;
     Ema ema_;
     GradReducer reducer_;
+    NormHistory grad_norms_;
 };
 
 }  // namespace osora::worker

@@ -80,6 +80,21 @@ TEST(DetectRuns, ASlowRunBesideTheChangeIsNotCompared) {
     EXPECT_EQ(pair.bad, 24);   // not 25
 }
 
+TEST(DetectRuns, AQuickRunBeforeTheChangeIsNotCompared) {
+    auto const detection = only(repeated(9, 1, {0.9, 1.1, 1.1, 1.1}));
+    auto const pair = runs_to_compare(detection);
+    EXPECT_EQ(pair.good, 19);  // not 20, which was quick once
+    EXPECT_EQ(pair.bad, 23);
+    EXPECT_EQ(db::analysis::good_run_of(detection.group, 21), 19);
+    EXPECT_EQ(db::analysis::good_run_of(detection.group, 20), 0) << "none was faster";
+}
+
+TEST(DetectRuns, OfTwoLevelsThatWereFasterTheNewerIsCompared) {
+    auto const detection = only(repeated(9, 1, {1.1, 1.1, 1.1, 1.3, 1.3, 1.3}));
+    EXPECT_EQ(runs_to_compare(detection).good, 22);
+    EXPECT_EQ(db::analysis::good_run_of(detection.group, 25), 22);
+}
+
 TEST(DetectRuns, OneSlowRunIsASuspectAndTwoConfirm) {
     auto const suspect = only(repeated(10, 1, {1.1}));
     EXPECT_EQ(suspect.newest.value, GateState::suspect);

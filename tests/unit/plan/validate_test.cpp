@@ -58,8 +58,6 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
          "this version's worker trains all weights; valid: 0"},
         {[](RunConfig& c) { c.optim.freeze = {"x"}; }, "optim.freeze",
          "this version's worker trains all weights; valid: []"},
-        {[](RunConfig& c) { c.optim.grad_clip = {}; }, "optim.grad_clip",
-         "this version's worker clips at a fixed norm; as in: 1.0"},
         {[](RunConfig& c) { c.optim.name = "sgd"; }, "optim.name",
          "this version's worker does not do it; valid: adamw"},
         {[](RunConfig& c) { c.debug.collectives = "all_at_once"; }, "debug.collectives",

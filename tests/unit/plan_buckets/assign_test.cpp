@@ -40,6 +40,12 @@ std::vector<BucketEntry> config(std::string const& name) {
     return entries;
 }
 
+int batch_size(std::string const& name, BucketEntry const& entry) {
+    auto const all = boost::json::parse(content(kData + "D_bucket_configs.json"));
+    auto const& frames = all.at(name).at(entry.resolution).at(std::to_string(entry.num_frames));
+    return frames.as_array()[1].to_number<int>();
+}
+
 std::vector<std::string> split(std::string const& text, char separator) {
     std::vector<std::string> parts;
     std::istringstream stream(text);
@@ -47,42 +53,74 @@ std::vector<std::string> split(std::string const& text, char separator) {
     return parts;
 }
 
-void compare_with_recording(std::string const& file, int rows_expected) {
+/// One recorded call of Open-Sora's get_bucket_id.
+struct Recorded {
+    std::string line, config;
+    ClipShape clip;
+    int frame_interval = 0;
+    std::uint64_t seed = 0;
+    std::vector<std::string> bucket;  // hw_id, t_id, ar_id, T, H, W, batch_size; empty: none
+    std::size_t num_bucket = 0;
+    std::map<std::size_t, std::vector<double>> draws;  // by entry
+};
+
+std::vector<Recorded> recorded(std::string const& file) {
     std::ifstream stream(kData + file);
     std::string line;
     std::getline(stream, line);
-    int rows = 0;
+    std::vector<Recorded> rows;
     while (std::getline(stream, line)) {
         auto const cells = split(line + ", ", ',');
-        int const interval = std::stoi(cells[4]);
-        auto const table = *BucketTable::make(
-            config(cells[0]), {.frame_stride = interval, .rule = AssignRule::original});
-        long const seed = std::stol(cells[5]);
-        std::map<std::size_t, std::vector<double>> recorded;
+        Recorded row{.line = line,
+                     .config = cells[0],
+                     .clip = {std::stoi(cells[1]), std::stoi(cells[2]), std::stoi(cells[3])},
+                     .frame_interval = std::stoi(cells[4]),
+                     .seed = std::stoull(cells[5]),
+                     .bucket = {},
+                     .num_bucket = std::stoul(cells[13]),
+                     .draws = {}};
+        if (!cells[6].empty()) row.bucket.assign(cells.begin() + 6, cells.begin() + 13);
         for (std::string const& draw : split(cells[14], ';')) {
             auto const parts = split(draw, ':');
             if (parts.size() != 2) continue;
-            recorded[static_cast<std::size_t>(std::stol(parts[0]) - seed)].push_back(
-                std::stod(parts[1]));
+            row.draws[std::stoull(parts[0]) - row.seed].push_back(std::stod(parts[1]));
         }
-        auto replay = [&](std::size_t entry, int k) {
-            auto const& values = recorded[entry];
-            if (static_cast<std::size_t>(k) < values.size()) {
-                return values[static_cast<std::size_t>(k)];
-            }
-            ADD_FAILURE() << "a draw that Open-Sora did not make: " << line;
-            return 0.0;
-        };
-        ClipShape const clip{std::stoi(cells[1]), std::stoi(cells[2]), std::stoi(cells[3])};
-        auto const row = table.draw_row(clip, replay);
-        ASSERT_EQ(row.has_value(), !cells[6].empty()) << line;
-        if (row) {
-            EXPECT_EQ(table.rows()[*row].entry.resolution, cells[6]) << line;
-            EXPECT_EQ(table.rows()[*row].entry.num_frames, std::stoi(cells[7])) << line;
-        }
-        ++rows;
+        rows.push_back(row);
     }
-    EXPECT_EQ(rows, rows_expected);
+    return rows;
+}
+
+void compare_with_recording(std::string const& file, std::size_t rows_expected) {
+    auto const rows = recorded(file);
+    EXPECT_EQ(rows.size(), rows_expected);
+    for (Recorded const& expected : rows) {
+        SCOPED_TRACE(expected.line);
+        auto const table = *BucketTable::make(
+            config(expected.config),
+            {.frame_stride = expected.frame_interval, .rule = AssignRule::original});
+        EXPECT_EQ(table.shape_count(), expected.num_bucket);
+        std::map<std::size_t, std::vector<double>> drawn;
+        Draw const draw = original_draws(expected.seed);
+        auto const row = table.draw_row(expected.clip, [&](std::size_t entry, int k) {
+            return drawn[entry].emplace_back(draw(entry, k));
+        });
+        // Open-Sora also draws where the clip is too short for the entry.
+        for (auto const& [entry, values] : drawn) {
+            ASSERT_TRUE(expected.draws.contains(entry)) << "entry " << entry;
+            EXPECT_EQ(values, expected.draws.at(entry)) << "entry " << entry;
+        }
+        ASSERT_EQ(row.has_value(), !expected.bucket.empty());
+        if (!row) continue;
+        auto const& found = table.rows()[*row];
+        std::size_t const shape = table.nearest(expected.clip, *row);
+        EXPECT_EQ(found.entry.resolution, expected.bucket[0]);
+        EXPECT_EQ(found.entry.num_frames, std::stoi(expected.bucket[1]));
+        EXPECT_EQ(found.ratios[shape], std::stod(expected.bucket[2]));
+        EXPECT_EQ(found.entry.num_frames, std::stoi(expected.bucket[3]));
+        EXPECT_EQ(found.shapes[shape].height, std::stoi(expected.bucket[4]));
+        EXPECT_EQ(found.shapes[shape].width, std::stoi(expected.bucket[5]));
+        EXPECT_EQ(batch_size(expected.config, found.entry), std::stoi(expected.bucket[6]));
+    }
 }
 
 TEST(Assign, OriginalRuleAgreesWithOpenSora) {

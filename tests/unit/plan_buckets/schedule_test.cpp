@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <set>
 
 namespace osora::plan {
@@ -85,6 +86,61 @@ TEST(Schedule, AnEpochHasEachClipOnceAndEpochsDiffer) {
         ++whole;
     }
     EXPECT_GT(whole, 10);
+}
+
+/// Buckets of any sizes and batches; the same `number` gives the same ones.
+StepSchedule any_schedule(std::uint64_t number) {
+    std::mt19937_64 random(number);
+    auto const below = [&](std::uint32_t end) {
+        return static_cast<std::uint32_t>(random() % end);
+    };
+    BucketSet set;
+    std::vector<std::int64_t> batches;
+    std::uint32_t first = 0;
+    for (std::uint32_t i = 0, count = 1 + below(8); i < count; ++i) {
+        std::uint32_t const clips = 1 + below(i == 0 ? 4 : 70);
+        set.buckets.push_back(bucket(i, {64, 64, static_cast<int>(i) + 1}, range(first, clips)));
+        batches.push_back(4 * (1 + below(6)));
+        first += clips;
+    }
+    return *StepSchedule::make(std::move(set), batches,
+                               {.seed = random(), .cycle_length = 1 + below(40)});
+}
+
+TEST(Schedule, AnyBucketsGiveEachClipOnceAnEpochFromAnyStepOn) {
+    for (std::uint64_t number = 0; number < 100; ++number) {
+        SCOPED_TRACE("any_schedule(" + std::to_string(number) + ")");
+        StepSchedule const whole = any_schedule(number);
+        std::uint64_t const stop = 120;
+        std::vector<std::vector<SampleRef>> order;
+        std::map<std::size_t, std::vector<std::uint32_t>> streams;
+        for (std::uint64_t step = 0; step < stop; ++step) {
+            order.push_back(whole.samples(step));
+            for (SampleRef const& ref : order.back()) {
+                ASSERT_EQ(ref.position, streams[ref.bucket].size());
+                streams[ref.bucket].push_back(ref.clip);
+            }
+        }
+        for (auto const& [bucket, clips] : streams) {
+            std::size_t const size = whole.buckets()[bucket].clips.size();
+            for (std::size_t start = 0; start < clips.size(); start += size) {
+                std::size_t const end = std::min(start + size, clips.size());
+                std::set<std::uint32_t> const epoch(clips.begin() + static_cast<long>(start),
+                                                    clips.begin() + static_cast<long>(end));
+                ASSERT_EQ(epoch.size(), end - start) << "bucket " << bucket;
+            }
+        }
+        StepSchedule const resumed = any_schedule(number);  // knows nothing of the steps before
+        for (std::uint64_t step = number % stop; step < stop; ++step) {
+            std::vector<SampleRef> joined;
+            for (int rank = 0; rank < 4; ++rank) {
+                auto const part = resumed.rank_samples(step, rank, 4);
+                EXPECT_EQ(part.front().bucket, resumed.bucket_of(step, rank));
+                joined.insert(joined.end(), part.begin(), part.end());
+            }
+            ASSERT_EQ(joined, order[step]) << "step " << step;
+        }
+    }
 }
 
 TEST(Schedule, RanksShareEachStepWhateverTheirNumber) {

@@ -68,6 +68,7 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
         ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
                     "train, probe, rehearse, exec"));
     EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
+    EXPECT_THAT(unsupported_with({"optim.grad_clip=adaptive"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}),
                 ElementsAre("--set: optim.lora_rank = 8: not available in this version"));
     auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");

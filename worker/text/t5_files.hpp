@@ -1,0 +1,22 @@
+// T5 encoders from folders as Hugging Face writes them: config.json and model.safetensors, or
+// shards named by model.safetensors.index.json.
+#pragma once
+
+#include "worker/model/safetensors.hpp"
+#include "worker/text/t5_encoder.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace osora::worker {
+
+/// The encoder's own among the tensors of a checkpoint: the decoder's and the head's are left out,
+/// and so is encoder.embed_tokens.weight, another name of shared.weight (taken where that is
+/// missing).
+[[nodiscard]] std::vector<NamedTensor> t5_encoder_tensors(std::vector<NamedTensor> const& tensors);
+
+/// Errors name the file, and the tensors that are missing or do not fit.
+[[nodiscard]] Result<T5Encoder> load_t5(std::filesystem::path const& folder,
+                                        at::TensorOptions const& options);
+
+}  // namespace osora::worker
