@@ -23,6 +23,8 @@ std::vector<CommandSpec> command_table() {
         nccl_fit_command(),
         nccl_model_command(),
         nccl_predict_command(),
+        model_forward_command(),
+        model_train_step_command(),
         doctor_command(),
         topology_show_command(),
         topology_diff_command(),

@@ -1,5 +1,4 @@
 // osora plan calibrate: has the worker measure this machine and keeps the constants.
-#include "base/process.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
@@ -7,63 +6,24 @@
 #include "cli/plan_calibration.hpp"
 #include "cli/plan_run.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/worker_output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <system_error>
 
 namespace osora::cli {
 namespace {
 
-constexpr std::size_t kOutputBytesMax = 1 << 20;
-
-Error system_error(int error, char const* what) {
-    return Error{Errc::io, fmt::format("{}: {}", what, std::generic_category().message(error))};
-}
-
-/// All that a child writes, until it closes its end.
-Result<std::string> read_all(int fd) {
-    std::string text;
-    std::array<char, 4096> buffer{};
-    for (;;) {
-        ssize_t const got = ::read(fd, buffer.data(), buffer.size());
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return system_error(errno, "read");
-        if (got == 0) return text;
-        text.append(buffer.data(), static_cast<std::size_t>(got));
-        if (text.size() > kOutputBytesMax) {
-            return Error{Errc::invalid_input, "it printed more than 1 MiB"};
-        }
-    }
-}
-
 Result<plan::Calibration> measure(Context const& context,
                                   std::optional<std::string> const& manifest) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(errno, "pipe");
-    Descriptor const reader(ends[0]);
-    Descriptor writer(ends[1]);
-    SpawnOptions options;
-    options.program = variable_or(context.environment, "OSORA_WORKER",
-                                  (context.program_dir / "osora-worker").string());
-    options.arguments = {"--calibrate"};
-    if (manifest) options.arguments.push_back(*manifest);
-    options.environment = context.environment;
-    options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
-    OSORA_TRY(Child const child, spawn(options));
-    writer.reset();
-    auto const text = read_all(reader.get());
-    if (text.has_error()) signal_group(child, SIGKILL);
-    ExitStatus const status = reap(child);
-    if (text.has_error()) return text.error();
-    if (status.signal != 0 || status.exit_code != 0) {
-        return Error{Errc::io, "osora-worker --calibrate " + describe(status)};
+    std::vector<std::string> words{"--calibrate"};
+    if (manifest) words.push_back(*manifest);
+    OSORA_TRY(WorkerOutput const output, run_worker(context, std::move(words)));
+    if (output.status.signal != 0 || output.status.exit_code != 0) {
+        return Error{Errc::io, "osora-worker --calibrate " + describe(output.status)};
     }
-    auto calibration = parse_calibration(*text);
+    auto calibration = parse_calibration(output.text);
     if (calibration.has_error()) return std::move(calibration).error().in("osora-worker");
     calibration->measured = true;
     return calibration;

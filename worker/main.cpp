@@ -5,6 +5,7 @@
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
+#include "worker/cases/model_command.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
@@ -20,6 +21,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,10 @@ constexpr std::string_view kUsage =
     "                                      measures this machine (and the decoding of these "
     "clips)\n"
     "                                      for the planner, prints JSON\n"
+    "       osora-worker --model forward|train-step --case FILE --out FILE\n"
+    "                                      runs a network on the tensors of a file, prints JSON;\n"
+    "                                      --arch A --weights FILE --inputs FILE in place of "
+    "--case\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -101,6 +107,18 @@ int print_calibration(std::string const& manifest) {
     return 0;
 }
 
+int run_model(std::span<std::string const> words) {
+    auto const command = parse_model_command(words);
+    auto const printed =
+        command.has_error() ? Result<std::string>(command.error()) : run_model_command(*command);
+    if (printed.has_error()) {
+        fmt::print(stderr, "osora-worker: {}\n", printed.error().message);
+        return exit_code_of(printed.error());
+    }
+    fmt::print("{}\n", *printed);
+    return 0;
+}
+
 int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 1 && arguments[0] == "--version") {
         fmt::print("osora-worker {} ({})\n", kVersion, kGitCommit);
@@ -110,6 +128,8 @@ int run(std::vector<std::string> const& arguments) {
         fmt::print("{}", kUsage);
         return 0;
     }
+    if (!arguments.empty() && arguments[0] == "--model")
+        return run_model(std::span(arguments).subspan(1));
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     if (!arguments.empty() && arguments.size() <= 2 && arguments[0] == "--calibrate") {
         return print_calibration(arguments.size() == 2 ? arguments[1] : "");

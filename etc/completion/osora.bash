@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs model nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -96,6 +96,16 @@ _osora() {
     "nccl predict:--graphs") _osora_files; return ;;
     "nccl predict:--topo") :; return ;;
     "nccl predict:--nccl-version") :; return ;;
+    "model forward:--case") _osora_files; return ;;
+    "model forward:--arch") :; return ;;
+    "model forward:--weights") _osora_files; return ;;
+    "model forward:--inputs") _osora_files; return ;;
+    "model forward:--out") _osora_files; return ;;
+    "model train-step:--case") _osora_files; return ;;
+    "model train-step:--arch") :; return ;;
+    "model train-step:--weights") _osora_files; return ;;
+    "model train-step:--inputs") _osora_files; return ;;
+    "model train-step:--out") _osora_files; return ;;
     "doctor:--run") _osora_runs; return ;;
     "doctor:--root") _osora_folders; return ;;
     "doctor:--probe") _osora_files; return ;;
@@ -161,6 +171,8 @@ _osora() {
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
+        "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
+        "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "doctor") _osora_words "--run --root --probe --json --help" ;;
         "topology show") _osora_words "--json --help" ;;
         "topology diff") _osora_words "--json --help" ;;
@@ -216,6 +228,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
+    "model") _osora_words "forward train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;
     esac

@@ -12,8 +12,7 @@
 namespace osora::worker {
 namespace {
 
-Result<void> check_supported(plan::RunConfig const& config, RankEnvironment const& self,
-                             plan::LayoutPlan const& layout) {
+Result<void> check_supported(RankEnvironment const& self, plan::LayoutPlan const& layout) {
     if (layout.dp_size != self.world_size) {
         return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
                                                       layout.dp_size, self.world_size)};
@@ -41,7 +40,7 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
 Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment const& self,
                                    AgentLink& agent) {
     using protocol::Phase;
-    OSORA_TRY_VOID(check_supported(job.config, self, job.plan.chosen));
+    OSORA_TRY_VOID(check_supported(self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));

@@ -1,5 +1,7 @@
 #include "worker/model/attention.hpp"
 
+#include "worker/model/rope.hpp"
+
 #include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
@@ -7,8 +9,6 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/stack.h>
-#include <ATen/ops/view_as_complex.h>
-#include <ATen/ops/view_as_real.h>
 
 #include <algorithm>
 
@@ -19,15 +19,6 @@ namespace {
 at::Tensor attend(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) {
     return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
         .transpose(1, 2);
-}
-
-/// Rotates pairs (2i, 2i + 1) of the last dimension: a complex product.
-at::Tensor rotate(at::Tensor const& qk, at::Tensor const& rotations) {
-    auto shape = qk.sizes().vec();
-    shape.back() /= 2;
-    shape.push_back(2);
-    at::Tensor const pairs = at::view_as_complex(qk.to(at::kFloat).reshape(shape));
-    return at::view_as_real(at::mul(pairs, rotations)).view(qk.sizes()).to(qk.scalar_type());
 }
 
 }  // namespace
@@ -66,7 +57,7 @@ at::Tensor SelfAttention::operator()(at::Tensor const& x, at::Tensor const& rota
     auto const parts =
         qkv(rows).view({groups, tokens, 3, heads, head_dim}).split_with_sizes({2, 1}, 2);
     at::Tensor qk = normalised(parts[0]);
-    if (rotations.defined()) qk = rotate(qk, rotations);
+    if (rotations.defined()) qk = rotate_frames(qk, rotations);
     auto const q_and_k = qk.unbind(2);
     at::Tensor const mixed = attend(q_and_k[0], q_and_k[1], parts[1].squeeze(2));
     return proj(mixed.reshape(rows.sizes())).view(x.sizes());

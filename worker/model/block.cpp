@@ -1,19 +1,15 @@
 #include "worker/model/block.hpp"
 
+#include "worker/model/modulation.hpp"
+
 #include <ATen/ops/add.h>
 #include <ATen/ops/addcmul.h>
-#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 
 namespace osora::worker {
 namespace {
-
-/// LayerNorm without weights, then scale and shift, which broadcast over the tokens of x.
-at::Tensor modulated(at::Tensor const& x, at::Tensor const& shift, at::Tensor const& scale1) {
-    return at::addcmul(shift, at::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6), scale1);
-}
 
 at::Tensor as_rows(at::Tensor const& x) {
     return x.reshape({-1, x.size(-1)});

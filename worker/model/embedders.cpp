@@ -8,9 +8,7 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/cos.h>
 #include <ATen/ops/exp.h>
-#include <ATen/ops/ones_like.h>
 #include <ATen/ops/outer.h>
-#include <ATen/ops/polar.h>
 #include <ATen/ops/pow.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/sin.h>
@@ -60,18 +58,21 @@ at::Tensor PatchEmbed::operator()(at::Tensor const& x, TokenGrid const& grid) co
     return at::addmm(bias, patches, weight.view({config.hidden_size, -1}).t());
 }
 
-ScalarEmbed::ScalarEmbed(Parameters& parameters, std::string const& name, std::int64_t hidden)
-    : first(parameters, name + ".mlp.0", 256, hidden),
-      second(parameters, name + ".mlp.2", hidden, hidden) {}
-
-at::Tensor ScalarEmbed::operator()(at::Tensor const& values) const {
+at::Tensor sinusoid(at::Tensor const& values) {
     constexpr std::int64_t kHalf = 128;
     at::Tensor const freqs = at::exp(at::arange(kHalf, values.options().dtype(at::kFloat))
                                          .mul_(-std::log(10000.0))
                                          .div_(static_cast<double>(kHalf)));
     at::Tensor const angles = at::outer(values.to(at::kFloat), freqs);
-    at::Tensor const sinusoid = at::cat({at::cos(angles), at::sin(angles)}, -1);
-    return second(at::silu(first(sinusoid.to(first.weight.scalar_type()))));
+    return at::cat({at::cos(angles), at::sin(angles)}, -1);
+}
+
+ScalarEmbed::ScalarEmbed(Parameters& parameters, std::string const& name, std::int64_t hidden)
+    : first(parameters, name + ".mlp.0", 256, hidden),
+      second(parameters, name + ".mlp.2", hidden, hidden) {}
+
+at::Tensor ScalarEmbed::operator()(at::Tensor const& values) const {
+    return second(at::silu(first(sinusoid(values).to(first.weight.scalar_type()))));
 }
 
 CaptionEmbed::CaptionEmbed(Parameters& parameters, Stdit3Config const& config)
@@ -105,6 +106,16 @@ PackedText CaptionEmbed::operator()(at::Tensor const& y, at::Tensor const& mask,
     return {rows.index_select(0, index), std::vector<std::int64_t>(first, first + batch), false};
 }
 
+at::Tensor position_frequencies(std::int64_t hidden, at::TensorOptions const& options) {
+    std::int64_t const half = hidden / 2;
+    return at::pow(
+               10000.0,
+               at::arange(0, half, 2, options.dtype(at::kFloat)).div_(static_cast<double>(half)))
+        .reciprocal_()
+        .to(options.dtype())
+        .to(at::kFloat);
+}
+
 at::Tensor PositionTable::get(TokenGrid const& grid, double scale, std::int64_t hidden,
                               at::TensorOptions const& options) {
     Key const key{grid.rows, grid.columns, scale};
@@ -114,9 +125,7 @@ at::Tensor PositionTable::get(TokenGrid const& grid, double scale, std::int64_t 
 
     auto const fp32 = options.dtype(at::kFloat);
     std::int64_t const half = hidden / 2;
-    at::Tensor const inv_freq =
-        at::pow(10000.0, at::arange(0, half, 2, fp32).div_(static_cast<double>(half)))
-            .reciprocal_();
+    at::Tensor const inv_freq = position_frequencies(hidden, options);
     double const base_size = std::round(std::sqrt(static_cast<double>(grid.per_frame())));
     auto const encode = [&](std::int64_t count) {  // (count, half), [sin, cos]
         at::Tensor const position =
@@ -131,12 +140,6 @@ at::Tensor PositionTable::get(TokenGrid const& grid, double scale, std::int64_t 
         at::cat({by_column, by_row}, -1).view({grid.per_frame(), hidden}).to(options.dtype());
     cache_[key] = table;
     return table;
-}
-
-at::Tensor rope_rotations(at::Tensor const& freqs, std::int64_t frames) {
-    at::Tensor const fp32 = freqs.to(at::kFloat);
-    at::Tensor const angles = at::outer(at::arange(frames, fp32.options()), fp32);
-    return at::polar(at::ones_like(angles), angles).view({frames, 1, 1, -1});
 }
 
 }  // namespace osora::worker

@@ -28,7 +28,10 @@ struct PatchEmbed {
     at::Tensor bias;
 };
 
-/// Sinusoid [cos, sin] of 256 numbers, Linear, SiLU, Linear.
+/// [cos, sin] of the values at 128 frequencies, (n) -> (n, 256), in fp32.
+[[nodiscard]] at::Tensor sinusoid(at::Tensor const& values);
+
+/// sinusoid, Linear, SiLU, Linear.
 struct ScalarEmbed {
     ScalarEmbed(Parameters& parameters, std::string const& name, std::int64_t hidden);
     [[nodiscard]] at::Tensor operator()(at::Tensor const& values) const;  // (B) -> (B, hidden)
@@ -53,6 +56,11 @@ struct CaptionEmbed {
     at::Tensor null_caption;  // (model_max_length, caption_channels), a buffer
 };
 
+/// Of the positions of a network of this type, (hidden / 4) in fp32: a buffer of the network, so
+/// rounded to its type.
+[[nodiscard]] at::Tensor position_frequencies(std::int64_t hidden,
+                                              at::TensorOptions const& options);
+
 /// 2-D sin-cos table: first half of the channels encodes the column, second half the row.
 class PositionTable {
 public:
@@ -64,8 +72,5 @@ private:
     using Key = std::tuple<std::int64_t, std::int64_t, double>;
     std::map<Key, at::Tensor> cache_;  // bounded: emptied when full
 };
-
-/// exp(i position freq) as complex numbers, (frames, 1, 1, head_dim / 2).
-[[nodiscard]] at::Tensor rope_rotations(at::Tensor const& freqs, std::int64_t frames);
 
 }  // namespace osora::worker

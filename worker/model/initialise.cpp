@@ -1,11 +1,10 @@
 // Stdit3::initialise: the initial values of Open-Sora v1.2 (STDiT3.initialize_weights). Each tensor
 // has its own stream, made from the seed and its name.
+#include "worker/model/rope.hpp"
+#include "worker/model/seeded_generator.hpp"
 #include "worker/model/stdit3.hpp"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/pow.h>
 #include <c10/core/GradMode.h>
 
 #include <cmath>
@@ -13,13 +12,6 @@
 
 namespace osora::worker {
 namespace {
-
-/// FNV-1a over the name, started from the seed.
-std::uint64_t key_of(std::uint64_t seed, std::string_view name) {
-    std::uint64_t key = 14695981039346656037ull ^ (seed * 0x9E3779B97F4A7C15ull);
-    for (char const c : name) key = (key ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-    return key;
-}
 
 bool starts_with(std::string_view text, std::string_view head) {
     return text.starts_with(head);
@@ -45,9 +37,7 @@ void initialise_tensor(at::Tensor const& tensor, std::string_view name, double p
     if (ends_with(name, "norm.weight")) {
         tensor.fill_(1);
     } else if (name == "rope.freqs") {
-        auto const pairs = static_cast<double>(tensor.size(0));
-        auto const exponent = at::arange(tensor.size(0), tensor.options()).div_(pairs);
-        tensor.copy_(at::pow(10000.0, exponent).reciprocal_());
+        tensor.copy_(rope_freqs(tensor.size(0)));
     } else if (starts_at_zero(name)) {
         tensor.zero_();
     } else if (ends_with(name, "scale_shift_table") || ends_with(name, "y_embedding")) {
@@ -74,8 +64,7 @@ void Stdit3::initialise(std::uint64_t seed) {
     for (auto const& entry : parameters_.all()) {
         // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
         at::Tensor const values = at::empty(entry.tensor.sizes(), at::kFloat);
-        auto const generator = at::make_generator<at::CPUGeneratorImpl>(key_of(seed, entry.name));
-        initialise_tensor(values, entry.name, patch_fan_in, generator);
+        initialise_tensor(values, entry.name, patch_fan_in, generator_for(seed, entry.name));
         entry.tensor.copy_(values);
     }
 }

@@ -2,15 +2,23 @@
 
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/mm.h>
 
 namespace osora::worker {
 
-Linear::Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out)
+Linear::Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out,
+               bool with_bias)
     : weight(parameters.add(name + ".weight", {out, in})),
-      bias(parameters.add(name + ".bias", {out})) {}
+      bias(with_bias ? parameters.add(name + ".bias", {out}) : at::Tensor()) {}
 
 at::Tensor Linear::operator()(at::Tensor const& rows) const {
-    return at::addmm(bias, rows, weight.t());
+    return bias.defined() ? at::addmm(bias, rows, weight.t()) : at::mm(rows, weight.t());
+}
+
+at::Tensor Linear::over(at::Tensor const& x) const {
+    auto shape = x.sizes().vec();
+    shape.back() = weight.size(0);
+    return (*this)(x.reshape({-1, x.size(-1)})).view(shape);
 }
 
 Mlp::Mlp(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t hidden,

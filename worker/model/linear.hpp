@@ -10,13 +10,16 @@
 namespace osora::worker {
 
 struct Linear {
-    Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out);
+    Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out,
+           bool with_bias = true);
 
     /// rows (n, in) -> (n, out): two dimensions take the one-call path (addmm) in ATen.
     [[nodiscard]] at::Tensor operator()(at::Tensor const& rows) const;
+    /// x (..., in) -> (..., out).
+    [[nodiscard]] at::Tensor over(at::Tensor const& x) const;
 
     at::Tensor weight;  // (out, in)
-    at::Tensor bias;    // (out)
+    at::Tensor bias;    // (out); undefined: none
 };
 
 /// fc1, GELU (tanh form), fc2.

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <map>
 
 namespace osora::worker {
@@ -32,6 +31,7 @@ at::Tensor Parameters::add(std::string name, at::IntArrayRef shape, TensorKind k
     OSORA_CHECK(find(name) == nullptr, "a parameter name is used once");
     at::Tensor tensor = at::empty(shape, options_);
     if (kind == TensorKind::trainable) tensor.set_requires_grad(true);
+    index_.emplace(name, entries_.size());
     entries_.push_back({std::move(name), tensor, kind});
     return tensor;
 }
@@ -44,8 +44,8 @@ std::vector<at::Tensor> Parameters::trainable() const {
 }
 
 NamedTensor const* Parameters::find(std::string_view name) const {
-    auto const found = std::ranges::find(entries_, name, &NamedTensor::name);
-    return found == entries_.end() ? nullptr : &*found;
+    auto const found = index_.find(name);
+    return found == index_.end() ? nullptr : &entries_[found->second];
 }
 
 std::int64_t Parameters::trainable_count() const {
@@ -55,7 +55,7 @@ std::int64_t Parameters::trainable_count() const {
     return count;
 }
 
-Result<void> Parameters::load(std::vector<NamedTensor> const& values) {
+Result<void> Parameters::check(std::vector<NamedTensor> const& values) const {
     std::map<std::string_view, at::Tensor const*> by_name;
     for (auto const& value : values) by_name[value.name] = &value.tensor;
     std::vector<std::string> problems;
@@ -73,8 +73,13 @@ Result<void> Parameters::load(std::vector<NamedTensor> const& values) {
         if (find(value.name) == nullptr) add_problem(problems, value.name + " is unknown");
     if (!problems.empty())
         return Error{Errc::invalid_input, fmt::format("weights: {}", fmt::join(problems, "; "))};
+    return {};
+}
+
+Result<void> Parameters::load(std::vector<NamedTensor> const& values) {
+    OSORA_TRY_VOID(check(values));
     at::NoGradGuard const no_grad;
-    for (auto& entry : entries_) entry.tensor.copy_(*by_name.at(entry.name));
+    for (auto const& value : values) entries_[index_.at(value.name)].tensor.copy_(value.tensor);
     return {};
 }
 

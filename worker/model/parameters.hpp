@@ -7,6 +7,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,8 +44,9 @@ public:
     [[nodiscard]] NamedTensor const* find(std::string_view name) const;
     [[nodiscard]] std::int64_t trainable_count() const;  // numbers, not tensors
 
-    /// Copies values in by name. Missing, additional and misshapen tensors are all named in one
-    /// Error, and nothing is changed then.
+    /// Missing, additional and misshapen tensors among `values`, all named in one Error.
+    [[nodiscard]] Result<void> check(std::vector<NamedTensor> const& values) const;
+    /// Copies values in by name; nothing is changed when check() finds something.
     [[nodiscard]] Result<void> load(std::vector<NamedTensor> const& values);
 
     /// Drops the gradients (they are taken over, not accumulated into, by the next backward).
@@ -52,6 +55,7 @@ public:
 private:
     at::TensorOptions options_;
     std::vector<NamedTensor> entries_;
+    std::map<std::string, std::size_t, std::less<>> index_;  // of entries_, by name
 };
 
 }  // namespace osora::worker

@@ -111,6 +111,11 @@ at::Tensor const* SafetensorsContent::find(std::string_view name) const {
     return found == tensors.end() ? nullptr : &found->tensor;
 }
 
+std::string_view safetensors_type(at::ScalarType type) {
+    auto const* found = std::ranges::find(kTypes, type, &TypePair::torch);
+    return found == kTypes.end() ? "?" : name_of(found->ours);
+}
+
 Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path) {
     OpenFile const file(path);
     if (file.fd() < 0) return file_error(errno, "open", path);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::worker {
@@ -19,6 +20,9 @@ struct SafetensorsContent {
     /// nullptr when there is none.
     [[nodiscard]] at::Tensor const* find(std::string_view name) const;
 };
+
+/// "F32", "BF16", ...: what a file calls this type; "?" when files cannot hold it.
+[[nodiscard]] std::string_view safetensors_type(at::ScalarType type);
 
 /// The mapping lives as long as any of the tensors.
 [[nodiscard]] Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path);

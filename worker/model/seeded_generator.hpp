@@ -1,4 +1,4 @@
-// Random streams of initial values. Private to worker/model.
+// Random streams of initial values.
 #pragma once
 
 #include <ATen/core/Generator.h>

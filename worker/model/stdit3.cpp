@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "worker/model/block.hpp"
+#include "worker/model/rope.hpp"
 
 #include <ATen/ops/add.h>
 #include <ATen/ops/silu.h>

@@ -1,14 +1,12 @@
 #include "worker/model/stdit3_config.hpp"
 
 #include "plan/model_description.hpp"
+#include "worker/model/config_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <boost/json.hpp>
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <utility>
 
 namespace osora::worker {
@@ -29,38 +27,27 @@ Stdit3Config config_of(plan::ModelShape const& shape) {
     return config;
 }
 
-namespace json = boost::json;
+/// Keys of Open-Sora's STDiT3Config and of transformers that change no number here.
+constexpr std::string_view kUnread[] = {"model_type",
+                                        "type",
+                                        "architectures",
+                                        "auto_map",
+                                        "torch_dtype",
+                                        "transformers_version",
+                                        "_name_or_path",
+                                        "from_pretrained",
+                                        "force_huggingface",
+                                        "input_size",
+                                        "drop_path",
+                                        "enable_flash_attn",
+                                        "enable_layernorm_kernel",
+                                        "enable_sequence_parallelism",
+                                        "only_train_temporal",
+                                        "freeze_y_embedder",
+                                        "skip_y_embedder"};
 
-template <class T>
-bool read(json::value const& value, T& out) {
-    auto const got = json::try_value_to<T>(value);
-    if (got) out = *got;
-    return got.has_value();
-}
-
-using Reader = std::function<bool(json::value const&, Stdit3Config&)>;
-
-template <class T>
-Reader reader(T Stdit3Config::*member) {
-    return [member](json::value const& value, Stdit3Config& config) {
-        return read(value, config.*member);
-    };
-}
-
-std::map<std::string, Reader, std::less<>> readers() {
-    return {{"in_channels", reader(&Stdit3Config::in_channels)},
-            {"patch_size", reader(&Stdit3Config::patch_size)},
-            {"hidden_size", reader(&Stdit3Config::hidden_size)},
-            {"depth", reader(&Stdit3Config::depth)},
-            {"num_heads", reader(&Stdit3Config::num_heads)},
-            {"mlp_ratio", reader(&Stdit3Config::mlp_ratio)},
-            {"caption_channels", reader(&Stdit3Config::caption_channels)},
-            {"model_max_length", reader(&Stdit3Config::model_max_length)},
-            {"class_dropout_prob", reader(&Stdit3Config::class_dropout_prob)},
-            {"input_sq_size", reader(&Stdit3Config::input_sq_size)},
-            {"qk_norm", reader(&Stdit3Config::qk_norm)},
-            {"pred_sigma", reader(&Stdit3Config::pred_sigma)}};
-}
+/// Those that would change numbers when on.
+constexpr std::string_view kOffOnly[] = {"drop_path", "skip_y_embedder"};
 
 Error invalid(std::string message) {
     return Error{Errc::invalid_input, "stdit3: " + std::move(message)};
@@ -87,33 +74,28 @@ Result<Stdit3Config> stdit3_config(std::string_view arch) {
 }
 
 Result<Stdit3Config> parse_stdit3_config(std::string_view text) {
-    boost::system::error_code failed;
-    auto const value = json::parse(text, failed);
-    if (failed) return invalid("config: " + failed.message());
-    auto const* object = value.if_object();
-    if (object == nullptr) return invalid("config: not a JSON object");
-    auto const known = readers();
-    Stdit3Config config;
-    for (auto const& [key, field] : *object) {
-        auto const found = known.find(std::string_view(key));
-        if (found == known.end())
-            return invalid(fmt::format("config: unknown key '{}'", std::string_view(key)));
-        if (!found->second(field, config))
-            return invalid(fmt::format("config: {}: wrong type or out of range", found->first));
+    auto read = read_config(text, Stdit3Config{}, kUnread);
+    if (read.has_error()) return std::move(read).error().in("stdit3");
+    auto const object = boost::json::parse(text).as_object();
+    for (std::string_view const key : kOffOnly) {
+        auto const* value = object.if_contains(key);
+        if (value != nullptr && *value != false && *value != 0 && *value != 0.0)
+            return invalid(fmt::format("config: {} = {}: only off is supported", key,
+                                       boost::json::serialize(*value)));
     }
-    OSORA_TRY_VOID(check_stdit3_config(config));
-    return config;
+    OSORA_TRY_VOID(check_stdit3_config(*read));
+    return read;
+}
+
+std::string to_json(Stdit3Config const& config) {
+    return config_json(config);
 }
 
 Result<void> check_stdit3_config(Stdit3Config const& config) {
-    constexpr std::int64_t kLimit = 1 << 20;  // keeps every product of two sizes far from overflow
+    constexpr std::int64_t kLimit = 1 << 20;  // keeps the sizes of all tensors far from overflow
     std::pair<char const*, std::int64_t> const sizes[] = {
         {"in_channels", config.in_channels},
-        {"patch_size[0]", config.patch_size[0]},
-        {"patch_size[1]", config.patch_size[1]},
-        {"patch_size[2]", config.patch_size[2]},
         {"hidden_size", config.hidden_size},
-        {"depth", config.depth},
         {"num_heads", config.num_heads},
         {"caption_channels", config.caption_channels},
         {"model_max_length", config.model_max_length},
@@ -121,6 +103,11 @@ Result<void> check_stdit3_config(Stdit3Config const& config) {
     for (auto const& [name, value] : sizes)
         if (value < 1 || value > kLimit)
             return invalid(fmt::format("{} = {}: must be in [1, {}]", name, value, kLimit));
+    for (std::int64_t const size : config.patch_size)
+        if (size < 1 || size > 64)
+            return invalid(fmt::format("patch_size {}: must be in [1, 64]", size));
+    if (config.depth < 1 || config.depth > 1024)
+        return invalid(fmt::format("depth = {}: must be in [1, 1024]", config.depth));
     if (!(config.mlp_ratio > 0 && config.mlp_ratio <= 64))
         return invalid(fmt::format("mlp_ratio = {}: must be in (0, 64]", config.mlp_ratio));
     if (config.hidden_size % config.num_heads != 0)

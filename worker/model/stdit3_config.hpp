@@ -5,6 +5,8 @@
 
 #include "base/result.hpp"
 
+#include <boost/describe/class.hpp>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -37,6 +39,10 @@ struct Stdit3Config {
     }
     friend bool operator==(Stdit3Config const&, Stdit3Config const&) = default;
 };
+BOOST_DESCRIBE_STRUCT(Stdit3Config, (),
+                      (in_channels, patch_size, hidden_size, depth, num_heads, mlp_ratio,
+                       caption_channels, model_max_length, class_dropout_prob, input_sq_size,
+                       qk_norm, pred_sigma))
 
 /// "stdit3-xl/2", "stdit3-3b/2", "stdit3-tiny" (pixel space); not_found names the known ones.
 [[nodiscard]] Result<Stdit3Config> stdit3_config(std::string_view arch);
@@ -45,6 +51,7 @@ struct Stdit3Config {
 /// From JSON with Open-Sora's keys (metadata "config" of a safetensors case); absent keys keep
 /// their defaults, unknown ones are errors.
 [[nodiscard]] Result<Stdit3Config> parse_stdit3_config(std::string_view json);
+[[nodiscard]] std::string to_json(Stdit3Config const& config);
 
 /// not_divisible / invalid_input when a size cannot work.
 [[nodiscard]] Result<void> check_stdit3_config(Stdit3Config const& config);

@@ -101,7 +101,9 @@ at::Tensor flow_losses(at::Tensor const& model_output, at::Tensor const& x_start
     std::int64_t const channels = x_start.size(1);
     OSORA_CHECK(model_output.size(1) == channels || model_output.size(1) == 2 * channels);
     at::Tensor const velocity = model_output.narrow(1, 0, channels);
-    at::Tensor const errors = at::mse_loss(velocity, at::sub(x_start, noise), at::Reduction::None);
+    // In bf16 the target is rounded, the loss is not.
+    at::Tensor const target = at::sub(x_start, noise).to(velocity.scalar_type());
+    at::Tensor const errors = at::mse_loss(velocity, target, at::Reduction::None);
     if (!x_mask.defined()) return errors.mean({1, 2, 3, 4});
     at::Tensor const per_frame = errors.mean({1, 3, 4});  // (B, T)
     at::Tensor const used = x_mask.to(per_frame.scalar_type());

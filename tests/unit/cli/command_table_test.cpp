@@ -135,7 +135,9 @@ TEST(ManPage, EscapesAndHasEveryCommand) {
     auto const table = command_table();
     std::string const page = man_page(table);
     for (CommandSpec const& each : table) {
-        std::string const head = ".SS osora " + std::string(each.name) + " ";
+        std::string head = ".SS osora " + std::string(each.name) + " ";
+        if (auto const hyphen = head.find('-'); hyphen != std::string::npos)
+            head.insert(hyphen, "\\");
         EXPECT_EQ(page.find(head) != std::string::npos, !each.hidden) << each.name;
     }
     EXPECT_THAT(page, testing::HasSubstr("\\-\\-detach"));

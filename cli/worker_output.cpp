@@ -1,0 +1,58 @@
+#include "cli/worker_output.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace osora::cli {
+namespace {
+
+constexpr std::size_t kOutputBytesMax = std::size_t{16} << 20;
+
+Error system_error(int error, char const* what) {
+    return Error{Errc::io, fmt::format("{}: {}", what, std::generic_category().message(error))};
+}
+
+/// All that a child writes, until it closes its end.
+Result<std::string> read_all(int fd) {
+    std::string text;
+    std::array<char, 4096> buffer{};
+    for (;;) {
+        ssize_t const got = ::read(fd, buffer.data(), buffer.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return system_error(errno, "read");
+        if (got == 0) return text;
+        text.append(buffer.data(), static_cast<std::size_t>(got));
+        if (text.size() > kOutputBytesMax) {
+            return Error{Errc::invalid_input, "it printed more than 16 MiB"};
+        }
+    }
+}
+
+}  // namespace
+
+Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string> arguments) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(errno, "pipe");
+    Descriptor const reader(ends[0]);
+    Descriptor writer(ends[1]);
+    SpawnOptions options;
+    options.program = variable_or(context.environment, "OSORA_WORKER",
+                                  (context.program_dir / "osora-worker").string());
+    options.arguments = std::move(arguments);
+    options.environment = context.environment;
+    options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
+    OSORA_TRY(Child const child, spawn(options));
+    writer.reset();
+    auto text = read_all(reader.get());
+    if (text.has_error()) signal_group(child, SIGKILL);
+    ExitStatus const status = reap(child);
+    if (text.has_error()) return text.error();
+    return WorkerOutput{std::move(*text), status};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,24 @@
+// Commands that need tensors run osora-worker and read what it prints; osora itself has no
+// LibTorch.
+#pragma once
+
+#include "base/process.hpp"
+#include "base/result.hpp"
+#include "cli/context.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+struct WorkerOutput {
+    std::string text;
+    ExitStatus status;
+};
+
+/// Runs $OSORA_WORKER, else the osora-worker beside osora, to its end. Its stderr is ours; more
+/// than 16 MiB of output is invalid_input.
+[[nodiscard]] Result<WorkerOutput> run_worker(Context const& context,
+                                              std::vector<std::string> arguments);
+
+}  // namespace osora::cli

@@ -1,0 +1,56 @@
+// What the cases of networks share: weights checked before anything is allocated, the forward pass,
+// and the gradients of sum(out * in/loss_weight).
+#pragma once
+
+#include "worker/cases/case_inputs.hpp"
+#include "worker/model/parameters.hpp"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+/// The type a network computes in: metadata "dtype" ("torch.bfloat16"), else that of its weights,
+/// which have one type.
+[[nodiscard]] Result<at::ScalarType> case_type(CaseFile const& file);
+
+/// weights/KEY as KEY.
+[[nodiscard]] std::vector<NamedTensor> case_weights(CaseFile const& file);
+
+/// One real type for all weights, and no NaN or infinity: asked of every case before it is run.
+[[nodiscard]] Result<void> check_weight_values(CaseFile const& file);
+
+/// Model(config) with the weights of the file, whose names and shapes are compared on the meta
+/// device first.
+template <class Model, class Config>
+[[nodiscard]] Result<Model> load_case_model(CaseFile const& file, Config const& config) {
+    OSORA_TRY(auto const type, case_type(file));
+    auto const weights = case_weights(file);
+    Model const shapes(config, at::TensorOptions(at::kMeta));
+    OSORA_TRY_VOID(shapes.parameters().check(weights));
+    Model model(config, type);
+    OSORA_TRY_VOID(model.parameters().load(weights));
+    return model;
+}
+
+/// One variant of a case, its inputs read.
+struct CaseRun {
+    std::string variant;
+    at::Tensor loss_weight;           // of the shape of the output; undefined: no loss
+    std::vector<NamedTensor> inputs;  // leaves that gradients are wanted of; undefined: absent
+    std::function<at::Tensor()> forward;
+};
+
+/// in/loss_weight of a variant, which a training step needs.
+[[nodiscard]] Result<at::Tensor> read_loss_weight(CaseFile const& file, CaseInputs& inputs,
+                                                  std::string_view variant,
+                                                  std::vector<std::int64_t> const& shape);
+/// `input` as a leaf of its own that takes a gradient; in a forward pass, or undefined: as it is.
+[[nodiscard]] at::Tensor as_leaf(CaseFile const& file, at::Tensor const& input);
+
+/// Appends out/out, out/loss where there is a loss_weight, and in a training step the gradients.
+void append_outputs(CaseFile const& file, Parameters& parameters, CaseRun const& run,
+                    std::vector<NamedTensor>& outputs);
+
+}  // namespace osora::worker

@@ -1,0 +1,100 @@
+#include "worker/model/weight_files.hpp"
+
+#include "base/files.hpp"
+#include "worker/model/safetensors.hpp"
+
+#include <fmt/format.h>
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace osora::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kIndexBytesMax = std::int64_t{64} << 20;
+constexpr std::string_view kIndexEnding = ".safetensors.index.json";
+
+Error corrupt(std::string message) {
+    return Error{Errc::corrupt, std::move(message)};
+}
+
+Result<std::vector<NamedTensor>> load_shards(fs::path const& index) {
+    OSORA_TRY(auto const text, read_file(index, kIndexBytesMax));
+    auto listed = parse_weight_index(text);
+    if (listed.has_error()) return std::move(listed).error().in(index.string());
+    std::set<std::string> files;
+    for (auto const& [name, file] : *listed) files.insert(file);
+    std::vector<NamedTensor> weights;
+    for (auto const& file : files) {
+        OSORA_TRY(auto shard, load_safetensors(index.parent_path() / file));
+        for (auto& tensor : shard.tensors) {
+            auto const found = listed->find(tensor.name);
+            if (found == listed->end() || found->second != file)
+                return corrupt(fmt::format("{}: '{}' is in {}, but not listed there",
+                                           index.string(), tensor.name, file));
+            listed->erase(found);
+            weights.push_back(std::move(tensor));
+        }
+    }
+    if (!listed->empty())
+        return corrupt(fmt::format("{}: '{}' is not in {}", index.string(), listed->begin()->first,
+                                   listed->begin()->second));
+    return weights;
+}
+
+/// The index of a folder, else its only safetensors file.
+Result<fs::path> file_in(fs::path const& folder) {
+    std::vector<fs::path> indexes, files;
+    std::error_code failed;
+    for (auto const& entry : fs::directory_iterator(folder, failed)) {
+        std::string const name = entry.path().filename().string();
+        if (name.ends_with(kIndexEnding)) indexes.push_back(entry.path());
+        if (name.ends_with(".safetensors")) files.push_back(entry.path());
+    }
+    auto const& found = indexes.empty() ? files : indexes;
+    if (!failed && found.size() == 1) return found.front();
+    return Error{Errc::not_found,
+                 fmt::format("{}: expected one *{} or one *.safetensors, found {} and {}",
+                             folder.string(), kIndexEnding, indexes.size(), files.size())};
+}
+
+}  // namespace
+
+Result<std::map<std::string, std::string>> parse_weight_index(std::string_view text) {
+    boost::system::error_code failed;
+    auto const value = boost::json::parse(text, failed);
+    if (failed) return corrupt("weight index: " + failed.message());
+    auto const* object = value.if_object();
+    auto const* map = object == nullptr ? nullptr : object->if_contains("weight_map");
+    if (map == nullptr || !map->is_object())
+        return corrupt("weight index: no object \"weight_map\"");
+    std::map<std::string, std::string> files;
+    for (auto const& [name, file] : map->get_object()) {
+        if (!file.is_string())
+            return corrupt(
+                fmt::format("weight index: the file of '{}' is not text", std::string_view(name)));
+        fs::path const path(std::string_view(file.get_string()));
+        if (path.empty() || path != path.filename() || path == "." || path == "..")
+            return corrupt(fmt::format("weight index: '{}' of '{}' is not a file name",
+                                       path.string(), std::string_view(name)));
+        files.emplace(name, path.string());
+    }
+    if (files.empty()) return corrupt("weight index: it lists no tensor");
+    return files;
+}
+
+Result<std::vector<NamedTensor>> load_weight_files(fs::path const& path) {
+    std::error_code failed;
+    if (fs::is_directory(path, failed)) {
+        OSORA_TRY(auto const file, file_in(path));
+        return load_weight_files(file);
+    }
+    if (path.extension() == ".json") return load_shards(path);
+    OSORA_TRY(auto content, load_safetensors(path));
+    return std::move(content.tensors);
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,23 @@
+// Weights of a network as checkpoints come: one safetensors file, or the shards that a Hugging Face
+// index (*.safetensors.index.json) lists, or the folder that holds either.
+#pragma once
+
+#include "worker/model/parameters.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::worker {
+
+/// Tensor name -> file name, from the text of an index. Files stand beside the index: names with
+/// a folder in them are refused.
+[[nodiscard]] Result<std::map<std::string, std::string>> parse_weight_index(std::string_view json);
+
+/// Views of the mapped files. A tensor that the index lists and its shard lacks, or the reverse, is
+/// an error that names it.
+[[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
+
+}  // namespace osora::worker
