@@ -117,6 +117,7 @@ std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
                               {kWaiting, known(each.split.wait_s)},
                               {"waiting for data", known(each.split.data_wait_s)},
                               {"other", known(each.split.other_s)}};
+        point.collectives_s = each.split.exposed_by_class_s;
     }
     return points;
 }

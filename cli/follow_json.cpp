@@ -19,6 +19,7 @@ public:
         if (std::holds_alternative<protocol::MetricChunk>(record.event) ||
             std::holds_alternative<protocol::MergedSteps>(record.event) ||
             std::holds_alternative<protocol::ProbePart>(record.event) ||
+            std::holds_alternative<protocol::CollectiveSums>(record.event) ||
             std::holds_alternative<protocol::RankMatrix>(record.event)) {
             return;
         }

@@ -2,6 +2,7 @@
 // one made.
 #include "cli/prepared_run.hpp"
 
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "cli/code_facts.hpp"
@@ -110,6 +111,7 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
             code_facts(context.environment, prepared.submission.base_dir,
                        prepared.submission.resolved.config.worker.command));
     }
+    prepared.submission.submitted_us = RealEnv().wall_us();
     auto run = create_run(*state, prepared.submission);
     if (run.has_error()) return refused(kExitBad, run.error().message);
     prepared.planned.header.run = run->name;

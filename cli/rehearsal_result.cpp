@@ -70,11 +70,14 @@ json::value predicted_value(std::optional<db::PlanRecord> const& plan) {
 
 RehearsalSplit rehearsal_split(db::analysis::RunReport const& report) {
     bool const alone = report.run.run.ranks < 2;
+    std::map<std::string, double> exposed_by_class_s;
+    for (auto const& each : report.collectives) exposed_by_class_s[each.name] += each.exposed_s;
     return {.compute_s = mean_of(report, "compute"),
             .exposed_comm_s = alone ? 0 : mean_of(report, "exposed comm"),
             .wait_s = alone ? 0 : mean_of(report, "wait for ranks"),
             .data_wait_s = mean_of(report, "data wait"),
-            .other_s = mean_of(report, "other")};
+            .other_s = mean_of(report, "other"),
+            .exposed_by_class_s = std::move(exposed_by_class_s)};
 }
 
 std::string compute_source(std::vector<plan::BucketCompute> const& compute) {

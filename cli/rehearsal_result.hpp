@@ -6,6 +6,7 @@
 #include "db/analysis/run_report.hpp"
 #include "plan/rehearsal.hpp"
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct RehearsalResult {
 /// Means over ranks and counted steps, seconds a step; NaN = not measured.
 struct RehearsalSplit {
     double compute_s = 0, exposed_comm_s = 0, wait_s = 0, data_wait_s = 0, other_s = 0;
+    /// What a rank waited for collectives, by class; for slower ranks as well.
+    std::map<std::string, double> exposed_by_class_s = {};
 };
 [[nodiscard]] RehearsalSplit rehearsal_split(db::analysis::RunReport const& report);
 

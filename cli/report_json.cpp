@@ -117,6 +117,18 @@ json::object phase_object(PhaseRow const& row) {
             {"predicted_s", to_json(row.predicted_s)}};
 }
 
+json::object collective_object(CollectiveRow const& row) {
+    return {{"class", row.name},
+            {"collective", row.collective},
+            {"backend", row.backend},
+            {"ranks", row.ranks},
+            {"calls", to_json(row.calls)},
+            {"bytes", to_json(row.bytes)},
+            {"seconds", to_json(row.seconds)},
+            {"exposed_s", to_json(row.exposed_s)},
+            {"algbw_gbps", to_json(row.algbw_gbps)}};
+}
+
 json::object probe_object(db::ProbeRecord const& probe) {
     auto nodes = array_of(probe.nodes, [](db::ProbeNode const& each) {
         return json::object{{"node", each.hostname},   {"leaf", each.leaf},
@@ -212,6 +224,7 @@ std::string report_json(RunReport const& report) {
         {"outside_expected", report.outside_expected},
         {"phases", array_of(report.phases, phase_object)},
         {"buckets", array_of(report.buckets, bucket_object)},
+        {"collectives", array_of(report.collectives, collective_object)},
         {"relaunches", array_of(report.relaunches, relaunch_object)},
         {"checkpoints", json::object{{"count", report.checkpoints.count},
                                      {"last_step", report.checkpoints.last_step},

@@ -135,6 +135,10 @@ ReportPage page_of(db::analysis::RunReport const& report, std::vector<PageFigure
     if (!report.buckets.empty()) {
         page.tables.push_back({"Buckets: medians over steps", bucket_table(report)});
     }
+    if (!report.collectives.empty()) {
+        page.tables.push_back(
+            {"Collectives by class: means over ranks and steps", collective_table(report)});
+    }
     if (!report.probe.nodes.empty()) {
         page.tables.push_back({"Nodes: medians over their pairs", probe_table(report)});
     }

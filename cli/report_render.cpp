@@ -58,7 +58,8 @@ std::string run_report_csv(RunReport const& report) {
     std::string text = "section,item,quantity,value\n";
     for (auto const& [key, value] : rows) text += "run,," + key + "," + csv_field(value) + "\n";
     return text + long_csv("phase", phase_table(report)) +
-           long_csv("bucket", bucket_table(report)) + long_csv("node", probe_table(report));
+           long_csv("bucket", bucket_table(report)) +
+           long_csv("collective", collective_table(report)) + long_csv("node", probe_table(report));
 }
 
 std::string run_report_markdown(RunReport const& report) {
@@ -89,6 +90,7 @@ std::string run_report_markdown(RunReport const& report) {
     }
     if (!report.phases.empty()) text += "\n" + draw_markdown(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_markdown(bucket_table(report));
+    if (!report.collectives.empty()) text += "\n" + draw_markdown(collective_table(report));
     if (!report.probe.nodes.empty()) text += "\n" + draw_markdown(probe_table(report));
     return text;
 }

@@ -57,6 +57,36 @@ TextTable bucket_table(RunReport const& report) {
     return table;
 }
 
+TextTable collective_table(RunReport const& report) {
+    constexpr double kMB = 1e6;
+    std::vector<double> seconds;
+    for (auto const& row : report.collectives) seconds.push_back(row.seconds);
+    auto const unit = time_unit(seconds);
+    TextTable table;
+    table.columns = {{"collectives", "class", false},
+                     {"", "collective", false},
+                     {"", "backend", false},
+                     {"ranks", "ranks"},
+                     {"calls/step", "calls"},
+                     {"MB/step", "mb"},
+                     {unit.name + "/step", "seconds"},
+                     {"exposed", "exposed_s"},
+                     {"GB/s", "algbw_gbps"}};
+    for (auto const& row : report.collectives) {
+        table.rows.push_back({text_cell(clipped(row.name, 32)),
+                              {"", row.collective},
+                              {"", row.backend},
+                              count_cell(row.ranks),
+                              number_cell(row.calls),
+                              number_cell(row.bytes / kMB),
+                              seconds_cell(row.seconds, unit),
+                              seconds_cell(row.exposed_s, unit),
+                              number_cell(row.algbw_gbps)});
+        table.rows.back()[0].raw = row.name;
+    }
+    return table;
+}
+
 TextTable probe_table(RunReport const& report) {
     TextTable table;
     table.columns = {{"node", "node", false},    {"leaf", "leaf", false}, {"Gbit/s", "gbit_s"},

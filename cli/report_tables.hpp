@@ -8,6 +8,8 @@ namespace osora::cli {
 
 [[nodiscard]] TextTable phase_table(db::analysis::RunReport const& report);
 [[nodiscard]] TextTable bucket_table(db::analysis::RunReport const& report);
+/// What the collectives of a step cost, by class.
+[[nodiscard]] TextTable collective_table(db::analysis::RunReport const& report);
 /// Nodes of a probe.
 [[nodiscard]] TextTable probe_table(db::analysis::RunReport const& report);
 [[nodiscard]] TextTable scaling_table(db::analysis::SeriesReport const& report);

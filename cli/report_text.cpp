@@ -37,6 +37,7 @@ std::string run_report_text(RunReport const& report) {
     text += "\n" + blocks(words.answer);
     if (!report.phases.empty()) text += "\n" + draw_text(phase_table(report));
     if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
+    if (!report.collectives.empty()) text += "\n" + draw_text(collective_table(report));
     if (!report.probe.nodes.empty()) text += "\n" + draw_text(probe_table(report));
     std::string const events = blocks(words.why) + block("next", words.next);
     if (!events.empty()) text += "\n" + events;

@@ -21,11 +21,16 @@ constexpr double kProvedP = 0.05;
 constexpr double kSecondsPerHour = 3600;
 
 /// Growth of the largest size over its share of the smallest size's work, largest part first.
-std::vector<std::pair<std::string, double>> growth_of(ScalingStep const& step) {
-    std::vector<std::pair<std::string, double>> parts(step.growth_s.begin(), step.growth_s.end());
+std::vector<std::pair<std::string, double>> largest_first(
+    std::map<std::string, double> const& growth_s) {
+    std::vector<std::pair<std::string, double>> parts(growth_s.begin(), growth_s.end());
     std::ranges::stable_sort(parts, std::greater{}, [](auto const& each) { return each.second; });
     std::erase_if(parts, [](auto const& each) { return !(each.second > 0); });
     return parts;
+}
+
+std::vector<std::pair<std::string, double>> growth_of(ScalingStep const& step) {
+    return largest_first(step.growth_s);
 }
 
 double total(std::vector<std::pair<std::string, double>> const& parts) {
@@ -102,6 +107,14 @@ std::string scaling_answer_text(ScalingAnswer const& answer) {
         for (auto const& [name, seconds] : growth_of(study.steps.back())) {
             text += filled(fmt::format("{:+.3g} s  {}", seconds, name), 2, kColumns);
         }
+        auto const classes = largest_first(study.steps.back().collectives_growth_s);
+        if (!classes.empty()) {
+            text += filled("exposed collectives by class, waiting for slower ranks included:", 2,
+                           kColumns);
+        }
+        for (auto const& [name, seconds] : classes) {
+            text += filled(fmt::format("{:+.3g} s  {}", seconds, printable(name)), 4, kColumns);
+        }
         text += filled(fmt::format("p = {:.2g} that {} nodes are no slower than {} for the same "
                                    "work",
                                    answer.p, study.steps.back().nodes, study.knee_nodes),
@@ -172,20 +185,24 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
         for (auto const& note : *list) notes.emplace_back(note);
     }
     for (auto const& step : study.steps) {
-        steps.push_back(json::object{{"nodes", step.nodes},
-                                     {"step_s", protocol::to_json(step.step_s)},
-                                     {"efficiency", protocol::to_json(step.efficiency)},
-                                     {"per_doubling", protocol::to_json(step.per_doubling)},
-                                     {"growth_s", protocol::to_json(step.growth_s)},
-                                     {"largest", step.largest}});
+        steps.push_back(
+            json::object{{"nodes", step.nodes},
+                         {"step_s", protocol::to_json(step.step_s)},
+                         {"efficiency", protocol::to_json(step.efficiency)},
+                         {"per_doubling", protocol::to_json(step.per_doubling)},
+                         {"growth_s", protocol::to_json(step.growth_s)},
+                         {"collectives_growth_s", protocol::to_json(step.collectives_growth_s)},
+                         {"largest", step.largest}});
     }
     if (study.has_knee) {
-        json::object culprit{{"factor", "resources.nodes"},
-                             {"good", std::to_string(study.knee_nodes)},
-                             {"bad", std::to_string(study.steps.back().nodes)},
-                             {"share", 1.0},
-                             {"p", protocol::to_json(answer.p)},
-                             {"grew", protocol::to_json(study.steps.back().growth_s)}};
+        json::object culprit{
+            {"factor", "resources.nodes"},
+            {"good", std::to_string(study.knee_nodes)},
+            {"bad", std::to_string(study.steps.back().nodes)},
+            {"share", 1.0},
+            {"p", protocol::to_json(answer.p)},
+            {"grew", protocol::to_json(study.steps.back().growth_s)},
+            {"collectives", protocol::to_json(study.steps.back().collectives_growth_s)}};
         culprits.push_back(std::move(culprit));
     }
     for (auto const& each : answer.remedies) {

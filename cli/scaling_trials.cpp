@@ -13,6 +13,9 @@
 namespace osora::cli {
 namespace {
 
+/// Of the figures that are seconds waited for a class of collectives.
+std::string const kExposedPrefix = "exposed ";
+
 db::Investigation question_of(Scaling const& scaling) {
     db::Investigation what{.kind = "scaling", .series = scaling.series};
     what.question = {
@@ -27,10 +30,15 @@ db::Investigation question_of(Scaling const& scaling) {
 /// What a trial is played back from.
 std::map<std::string, double> figures_of(ScalingTrial const& trial) {
     auto const& split = trial.split;
-    return {{"nodes", trial.nodes},         {"samples_per_step", trial.samples_per_step},
-            {"compute_s", split.compute_s}, {"exposed_comm_s", split.exposed_comm_s},
-            {"wait_s", split.wait_s},       {"data_wait_s", split.data_wait_s},
-            {"other_s", split.other_s}};
+    std::map<std::string, double> figures{
+        {"nodes", trial.nodes},         {"samples_per_step", trial.samples_per_step},
+        {"compute_s", split.compute_s}, {"exposed_comm_s", split.exposed_comm_s},
+        {"wait_s", split.wait_s},       {"data_wait_s", split.data_wait_s},
+        {"other_s", split.other_s}};
+    for (auto const& [name, seconds] : split.exposed_by_class_s) {
+        figures[kExposedPrefix + name] = seconds;
+    }
+    return figures;
 }
 
 ScalingTrial played_back(db::InvestigatedTrial const& kept) {
@@ -51,6 +59,10 @@ ScalingTrial played_back(db::InvestigatedTrial const& kept) {
                    .wait_s = figure("wait_s"),
                    .data_wait_s = figure("data_wait_s"),
                    .other_s = figure("other_s")};
+    for (auto const& [name, seconds] : kept.figures) {
+        if (!name.starts_with(kExposedPrefix)) continue;
+        trial.split.exposed_by_class_s[name.substr(kExposedPrefix.size())] = seconds;
+    }
     return trial;
 }
 

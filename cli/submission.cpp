@@ -63,6 +63,7 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
         (config.run.job != "exec" || submission.resolved.origins.contains("train.steps"));
     event.steps = known ? config.train.steps : 0;
     event.attached = submission.attached;
+    event.submitted_us = submission.submitted_us;
     event.facts = submission.facts;
     event.config = protocol::to_json(config);
     event.origins = protocol::to_json(submission.resolved.origins);

@@ -27,6 +27,7 @@ struct Submission {
     std::string run_file_text;                    // as the user wrote it
     bool attached = true;
     std::string user, host;
+    std::int64_t submitted_us = 0;
     std::map<std::string, std::string> facts;
 };
 

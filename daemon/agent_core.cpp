@@ -17,6 +17,7 @@ namespace {
 constexpr MonotonicTime kBlindAfter = 60s;
 constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
 constexpr std::size_t kChunksInFlight = 8;
+constexpr MonotonicTime kCollectivesEveryMost = 300s;
 constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
 
 double seconds(MonotonicTime time) {
@@ -81,6 +82,7 @@ void AgentCore::Impl::hear(Welcome const& message) {
         next_sample_ = message.health ? now_.monotonic + options_.health_every : kNever;
     }
     wants_matrices_ = message.matrices;
+    wants_collectives_ = message.collectives;
     for (FromAgent const& each : reports_.in_memory()) act(SendToController{each});
     next_beat_ = now_.monotonic;
 }
@@ -144,6 +146,7 @@ void AgentCore::Impl::report(FromAgent event) {
 /// bounded, and from there go to the spill; at the end of an epoch all of them go.
 void AgentCore::Impl::take_metrics(bool partial) {
     if (!reducer_) return;
+    take_collectives(partial);
     auto const wanted = [this] {
         if (!welcomed_) return spills_ && reducer_->rows() >= kRowsBeforeSpill;
         auto const in_flight = std::ranges::count_if(reports_.in_memory(), [](auto const& each) {
@@ -179,6 +182,15 @@ void AgentCore::Impl::take_metrics(bool partial) {
     if (unseen > 0) tell_dropped(unseen, "steps of single ranks");
     if (reports_.in_memory().size() >= ReportQueue::kInMemory) return;
     if (auto const count = reports_.take_dropped(); count > 0) tell_dropped(count, "reports");
+}
+
+/// Soon for whoever watches, then seldom: what is told are sums, and the journal of a large run
+/// keeps those of each node.
+void AgentCore::Impl::take_collectives(bool partial) {
+    if (!collectives_ || (!partial && (!welcomed_ || now_.monotonic < next_collectives_))) return;
+    if (auto sums = collectives_->take()) report(std::move(*sums));
+    next_collectives_ = now_.monotonic + collectives_wait_;
+    collectives_wait_ = std::min(2 * collectives_wait_, kCollectivesEveryMost);
 }
 
 void AgentCore::Impl::beat() {

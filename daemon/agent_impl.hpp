@@ -3,6 +3,7 @@
 
 #include "daemon/agent_core.hpp"
 #include "daemon/health_watch.hpp"
+#include "protocol/collective_reducer.hpp"
 #include "protocol/metric_reducer.hpp"
 #include "protocol/rank_matrix_builder.hpp"
 
@@ -57,6 +58,7 @@ private:
     void report(protocol::FromAgent event);
     void beat();
     void take_metrics(bool partial);
+    void take_collectives(bool partial);
     void check_deadlines();
     void sample_health();
     void warn_of_health(std::string const& what);
@@ -113,7 +115,10 @@ private:
     std::vector<WorkerState> workers_;  // of epoch_, by local rank
     std::optional<protocol::MetricReducer> reducer_;
     std::optional<protocol::RankMatrixBuilder> matrices_;
-    bool wants_matrices_ = false;                     // the controller
+    std::optional<protocol::CollectiveReducer> collectives_;
+    MonotonicTime next_collectives_ = kNever;                  // when they are told, in epoch_
+    MonotonicTime collectives_wait_{};                         // until they are told again
+    bool wants_matrices_ = false, wants_collectives_ = false;  // the controller
     std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 

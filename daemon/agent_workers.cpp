@@ -17,6 +17,7 @@ namespace {
 
 constexpr MonotonicTime kTimeToObey = std::chrono::seconds(5);
 constexpr int kStepsToObey = 4;
+constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -63,6 +64,12 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     matrices_.reset();
     if (wants_matrices_) {
         matrices_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+    }
+    collectives_.reset();
+    if (wants_collectives_) {
+        collectives_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+        collectives_wait_ = kCollectivesFirst;
+        next_collectives_ = now_.monotonic + kCollectivesFirst;
     }
     said_.clear();
     act(SpawnWorkers{order});
@@ -143,6 +150,7 @@ void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
     worker_at(epoch_, rank)->pulse.step = message.step;
     if (reducer_) reducer_->add(rank, message);
     if (matrices_) matrices_->add(rank, message);
+    if (collectives_) collectives_->add(rank, message);
 }
 
 void AgentCore::Impl::hear(int, CheckpointSaved const& message) {
@@ -251,6 +259,7 @@ void AgentCore::Impl::hear(StopEpoch const& message) {
         workers_.clear();
         reducer_.reset();
         matrices_.reset();
+        collectives_.reset();
         lease_ended_ = false;
         stop_ = message.how;
         stop_reported_ = false;

@@ -128,7 +128,7 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
         record(AgentJoined{node, hello.host, hello.boot_id, hello.pid, hello.start_ticks,
                            hello.facts});
     }
-    send(node, Welcome{status_.lives - 1, true, true}, false);
+    send(node, Welcome{status_.lives - 1, true, true, true}, false);
 }
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
@@ -183,6 +183,9 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, RankMatrix>) {
                 return is_sane(each) && each.first_rank == first_rank &&
                        each.step0 >= links_[static_cast<std::size_t>(node)].next_matrix_step;
+            } else if constexpr (std::is_same_v<T, CollectiveSums>) {
+                return protocol::is_sane(each) &&
+                       each.number >= links_[static_cast<std::size_t>(node)].next_collectives;
             } else if constexpr (std::is_same_v<T, NodeFinished>) {
                 return !known.finished;
             } else if constexpr (std::is_same_v<T, NodeStopped>) {

@@ -75,7 +75,8 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     OSORA_CHECK_EQ(static_cast<int>(status_.nodes.size()), node_count());
     if (status_.state == RunState::submitted) record(PlanChosen{options_.plan});
     if (status_.state != RunState::done || options_.resume) {
-        record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives});
+        record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives,
+                                 options_.probed_s});
     }
     if (!options_.probe.is_null()) record(ProbePart{status_.epoch, 0, options_.probe});
     if (status_.state != RunState::done) record_alarms();  // an earlier life was about to
@@ -208,7 +209,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
         failed_.clear();
         checkpoint_step_ = -1;
         for (NodeLink& each : links_) {
-            each.next_step = each.next_matrix_step = 0;
+            each.next_step = each.next_matrix_step = each.next_collectives = 0;
             each.unwritten.clear();
             each.stop_sent.reset();
             each.stop_deadline = kNever;
@@ -235,6 +236,11 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* matrix = std::get_if<RankMatrix>(&event)) {
         if (matrix->node >= 0 && matrix->node < node_count()) {
             link(matrix->node).next_matrix_step = matrix->step0 + matrix->steps;
+        }
+    }
+    if (auto const* sums = std::get_if<CollectiveSums>(&event)) {
+        if (sums->node >= 0 && sums->node < node_count()) {
+            link(sums->node).next_collectives = sums->number + 1;
         }
     }
     if (auto const* notice = std::get_if<RunNotice>(&event)) {

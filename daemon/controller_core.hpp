@@ -21,6 +21,7 @@ struct ControllerOptions {
     protocol::RunSubmitted submission;  // submission.json
     protocol::json::value plan;         // plan.json; goes into a fresh journal
     protocol::json::value probe = {};   // what was measured before the start; the same
+    double probed_s = 0;                // that took so long; 0: an older one serves
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;

@@ -51,6 +51,7 @@ struct NodeLink {
     protocol::Heartbeat pulse;
     int next_step = 0;                // metrics below it were taken
     int next_matrix_step = 0;         // matrices below it are in the journal
+    int next_collectives = 0;         // number of the first CollectiveSums that is not in it
     std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
     MonotonicTime health_paid{};      // allowance for them is used up to here
 };

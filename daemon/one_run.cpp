@@ -145,6 +145,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
             return run_one(std::move(probe), env, log);
         }};
     auto const probed = probe_first(before);
+    setup.core.probed_s = probed.took_s;
     if (probed.stopped) {
         // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants the run to end.
         auto const asked =

@@ -2,6 +2,7 @@
 #include "db/queries.hpp"
 
 #include "base/nearest.hpp"
+#include "db/collective_store.hpp"
 #include "db/connection_internal.hpp"
 #include "db/probe_query.hpp"
 #include "db/run_query.hpp"
@@ -182,6 +183,7 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
         history.steps = load_steps(connection, run_id, kReportMetrics);
         history.arrivals = load_blocks(connection, run_id, "arrival_s");
         history.probe = load_probe(connection, run_id);
+        history.collectives = load_collectives(connection, run_id);
         history.kept = load_kept(connection, *run);
         history.events = load_events(connection, run_id);
         history.config = load_facts(connection, run->fingerprint[0]);

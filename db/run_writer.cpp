@@ -3,6 +3,7 @@
 #include "db/run_writer.hpp"
 
 #include "db/analysis/measure.hpp"
+#include "db/collective_store.hpp"
 #include "db/derived.hpp"
 #include "db/event_row.hpp"
 #include "db/facts.hpp"
@@ -98,6 +99,8 @@ void RunWriter::apply(JournalRecord const& record) {
         steps_.add(*matrix, record.sequence);
     } else if (auto const* part = std::get_if<ProbePart>(&record.event)) {
         save_probe_part(connection_, run_.run_id, record.sequence, *part);
+    } else if (auto const* sums = std::get_if<CollectiveSums>(&record.event)) {
+        save_collectives(connection_, run_.run_id, *sums);
     } else if (!std::holds_alternative<MetricChunk>(record.event) &&
                !std::holds_alternative<MergedSteps>(record.event)) {
         insert_event(connection_, run_.run_id, event_row(record));

@@ -109,8 +109,16 @@ LEFT JOIN node b ON b.node_id=y.node_id;
 
 CREATE VIEW v_collective AS SELECT
   r.number AS run, r.uuid, c.backend, c.collective, c.ranks, c.nodes, c.size_bytes, c.time_us,
-  1e-3*c.size_bytes/c.time_us AS algbw_gbps
-FROM probe_collective c JOIN run r USING(run_id);
+  1e-3*c.size_bytes/c.time_us AS algbw_gbps, NULL AS class, NULL AS bucket, NULL AS epoch,
+  NULL AS warmup, NULL AS rank_steps, NULL AS calls, NULL AS bytes, NULL AS seconds,
+  NULL AS exposed_s
+FROM probe_collective c JOIN run r USING(run_id)
+UNION ALL SELECT
+  r.number, r.uuid, s.backend, s.collective, s.ranks,
+  CASE WHEN s.ranks=r.ranks THEN r.nodes END, s.bytes/s.calls, 1e6*s.seconds/s.calls,
+  1e-9*nullif(s.bytes,0)/nullif(s.seconds,0), s.class, nullif(s.bucket,''), s.epoch, s.warmup,
+  s.rank_steps, s.calls, CAST(s.bytes AS INT), s.seconds, s.exposed_s
+FROM collective_sum s JOIN run r USING(run_id);
 
 CREATE VIEW v_storage AS SELECT
   r.number AS run, r.uuid, p.node, h.hostname, p.alone, p.path, p.read_bytes_per_s, p.open_us,

@@ -59,9 +59,10 @@ struct StoreReserved {
     std::string error;  // why there is none; then port is 0
 };
 /// The first four are no reports.
-using FromAgent = std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted,
-                               RankFailed, NodeFinished, NodeStopped, CheckpointCompleted,
-                               RunNotice, MetricChunk, NodeHealth, RankMatrix, ProbePart>;
+using FromAgent =
+    std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted, RankFailed,
+                 NodeFinished, NodeStopped, CheckpointCompleted, RunNotice, MetricChunk, NodeHealth,
+                 RankMatrix, ProbePart, CollectiveSums>;
 
 template <class T>
 inline constexpr bool is_report =
@@ -73,6 +74,7 @@ struct Welcome {
     static constexpr std::string_view kType = "welcome";
     int life = 0;                           // ControllerStarted.life
     bool health = false, matrices = false;  // it takes NodeHealth, RankMatrix
+    bool collectives = false;               // and CollectiveSums
 };
 /// Wrong token, version or node: the agent stops its workers and exits.
 struct Refused {
@@ -126,7 +128,7 @@ BOOST_DESCRIBE_STRUCT(AgentHello, (),
 BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
-BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health, matrices))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health, matrices, collectives))
 BOOST_DESCRIBE_STRUCT(Refused, (), (reason))
 BOOST_DESCRIBE_STRUCT(Beat, (), ())
 BOOST_DESCRIBE_STRUCT(AckReports, (), (next))

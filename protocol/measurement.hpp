@@ -1,4 +1,4 @@
-// What nodes tell all the time: figures of steps, of single ranks, of health, of probes. They
+// What nodes tell all the time: figures of steps, ranks, collectives, of health, of probes. They
 // decide nothing and change no state, so they are not synced, and given up first where there are
 // too many.
 #pragma once
@@ -13,7 +13,8 @@ namespace osora::protocol {
 template <class T>
 inline constexpr bool is_measurement =
     std::is_same_v<T, MetricChunk> || std::is_same_v<T, RankMatrix> ||
-    std::is_same_v<T, NodeHealth> || std::is_same_v<T, ProbePart> || std::is_same_v<T, MergedSteps>;
+    std::is_same_v<T, NodeHealth> || std::is_same_v<T, ProbePart> ||
+    std::is_same_v<T, MergedSteps> || std::is_same_v<T, CollectiveSums>;
 
 /// Of a RunEvent, or of any message.
 template <class... T>

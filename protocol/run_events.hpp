@@ -44,6 +44,7 @@ struct RunSubmitted {
     bool attached = true;                      // ends with the osora that started it
     std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
     json::value config, origins;               // plan::RunConfig, resolved; plan::Origins
+    std::int64_t submitted_us = 0;             // when the user asked for it; 0: not known
 };
 struct PlanChosen {
     static constexpr std::string_view kType = "plan";
@@ -55,6 +56,7 @@ struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
     int pid = 0, life = 0;  // life: 0-based count of controllers of this run
+    double probed_s = 0;    // right before: links were measured for so long
 };
 struct AgentJoined {
     static constexpr std::string_view kType = "agent_joined";
@@ -73,8 +75,7 @@ struct NodeLost {
 /// Workers of `epoch` were ordered on every node.
 struct LaunchOrdered {
     static constexpr std::string_view kType = "launch";
-    int epoch = 0;
-    int world_size = 0;
+    int epoch = 0, world_size = 0;
     std::string store_host;
     int store_port = 0;
 };
@@ -87,11 +88,10 @@ struct RankStarted {
 struct RankFailed {
     static constexpr std::string_view kType = "rank_failed";
     int epoch = 0, node = 0, rank = 0;
-    int exit_code = 0;  // meaningful when signal is 0
-    int signal = 0;
-    bool oom_killed = false;  // the kernel's out-of-memory killer is known to be the cause
-    std::string message;      // the worker's own last words, or ""
-    std::string tail = {};    // end of its log; of the first rank of a node that fails
+    int exit_code = 0, signal = 0;  // exit_code: meaningful when signal is 0
+    bool oom_killed = false;        // the kernel's out-of-memory killer is known to be the cause
+    std::string message;            // the worker's own last words, or ""
+    std::string tail = {};          // end of its log; of the first rank of a node that fails
 };
 struct NodeFinished {  // every rank of the node ended well
     static constexpr std::string_view kType = "node_finished";
@@ -103,9 +103,8 @@ struct HangDetected {
     int epoch = 0, node = 0, rank = 0;
     Phase phase = Phase::starting;
     double silent_s = 0;
-    int step = -1;            // last one that it completed
-    int waiting = 0;          // ranks that have arrived at a collective and wait
-    std::string detail = {};  // what it was found doing: "is stopped by a signal"
+    int step = -1, waiting = 0;  // last one that it completed; ranks that wait at a collective
+    std::string detail = {};     // what it was found doing: "is stopped by a signal"
 };
 struct CheckpointCompleted {
     static constexpr std::string_view kType = "checkpoint";
@@ -137,10 +136,11 @@ struct RunEnded {
     std::string cause;  // as the user reads it; empty when all is well
 };
 
-using RunEvent = std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost,
-                              LaunchOrdered, RankStarted, RankFailed, NodeFinished, HangDetected,
-                              CheckpointCompleted, RunNotice, StopRequested, NodeStopped, RunEnded,
-                              MetricChunk, NodeHealth, RankMatrix, ProbePart, MergedSteps>;
+using RunEvent =
+    std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
+                 RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
+                 RunNotice, StopRequested, NodeStopped, RunEnded, MetricChunk, NodeHealth,
+                 RankMatrix, ProbePart, MergedSteps, CollectiveSums>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps
@@ -150,9 +150,9 @@ struct JournalRecord {
 
 BOOST_DESCRIBE_STRUCT(RunSubmitted, (),
                       (run_uuid, run_name, job, user, host, base_dir, number, nodes, ranks_per_node,
-                       restarts_max, steps, attached, facts, config, origins))
+                       restarts_max, steps, attached, facts, config, origins, submitted_us))
 BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
-BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life))
+BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life, probed_s))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))
 BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
 BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (epoch, world_size, store_host, store_port))

@@ -2,6 +2,7 @@
 // "type". A worker sends its own facts only; the agent adds node and time and reduces over ranks.
 #pragma once
 
+#include "protocol/collectives.hpp"
 #include "protocol/probe_part.hpp"
 
 #include <boost/describe.hpp>
@@ -11,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace osora::protocol {
 
@@ -50,7 +52,8 @@ struct StepMetrics {
     double lr = 0;
     int samples = 0;  // of this rank
     std::int64_t rss_bytes = 0;
-    std::int64_t peak_allocated_bytes = 0;  // device memory; 0 on CPU
+    std::int64_t peak_allocated_bytes = 0;    // device memory; 0 on CPU
+    std::vector<CollectiveCost> collectives;  // of this step, by class; none: one rank
 };
 /// The rank has done its own work of a step and is about to wait for the others.
 struct Arrived {
@@ -101,7 +104,7 @@ BOOST_DESCRIBE_STRUCT(Arrived, (), (step))
 BOOST_DESCRIBE_STRUCT(StepMetrics, (),
                       (step, bucket, step_time_s, data_wait_s, forward_s, backward_s,
                        exposed_comm_s, optimizer_s, other_s, arrival_s, loss, grad_norm, lr,
-                       samples, rss_bytes, peak_allocated_bytes))
+                       samples, rss_bytes, peak_allocated_bytes, collectives))
 BOOST_DESCRIBE_STRUCT(CheckpointSaved, (), (step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(WorkerNotice, (), (kind, severity, step, detail))
 BOOST_DESCRIBE_STRUCT(WorkerFailed, (), (exit_code, message))

@@ -4,12 +4,14 @@
 
 #include "daemon/step_merger.hpp"
 #include "db/ingest.hpp"
+#include "protocol/collective_reducer.hpp"
 #include "protocol/journal.hpp"
 #include "protocol/metric_reducer.hpp"
 #include "protocol/rank_matrix_builder.hpp"
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <ctime>
 #include <fstream>
@@ -23,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace protocol;
+
+constexpr int kStepsBetweenCollectives = 300;  // as agents do, at a step a second
 
 double cpu_seconds() {
     timespec time{};
@@ -52,6 +56,7 @@ T must(Result<T> result) {
 struct Node {
     MetricReducer reducer;
     RankMatrixBuilder matrices;
+    CollectiveReducer collectives;
 };
 
 class Writer {
@@ -67,7 +72,8 @@ public:
         for (int first = 0; first < size.ranks; first += size.ranks_per_node) {
             int const node = static_cast<int>(nodes_.size());
             nodes_.push_back({MetricReducer(0, node, first, size.ranks_per_node),
-                              RankMatrixBuilder(0, node, first, size.ranks_per_node)});
+                              RankMatrixBuilder(0, node, first, size.ranks_per_node),
+                              CollectiveReducer(0, node, first, size.ranks_per_node)});
         }
         begin();
     }
@@ -76,10 +82,12 @@ public:
         for (int step = 0; step < size_.steps; ++step) {
             wall_us_ += 1'000'000;
             do_step(step);
+            if ((step + 1) % kStepsBetweenCollectives == 0) tell_collectives();
             tell_health(step);
             if ((step + 1) % size_.steps_between_ingests == 0) ingest();
         }
         for (auto& node : nodes_) take(node, true);
+        tell_collectives();
         append(RunEnded{Verdict::ok, 0, ""});
         ingest();
         cost_.journal_bytes = static_cast<std::int64_t>(fs::file_size(run_dir_ / kJournalFile));
@@ -109,7 +117,8 @@ private:
         std::normal_distribution<double> around(1, size_.cv);
         StepMetrics metrics;
         metrics.step = step;
-        metrics.bucket = "360x640x51";
+        constexpr std::array kBuckets{"360x640x51", "360x640x102", "720x1280x1"};
+        metrics.bucket = kBuckets[static_cast<std::size_t>(step) % kBuckets.size()];
         for (auto [figure, typical] :
              {std::pair(&metrics.step_time_s, 1.0), std::pair(&metrics.data_wait_s, 0.002),
               std::pair(&metrics.forward_s, 0.28), std::pair(&metrics.backward_s, 0.57),
@@ -122,6 +131,22 @@ private:
         metrics.samples = 8;
         metrics.rss_bytes = 30'000'000'000 + static_cast<std::int64_t>(random_() % 1'000'000'000);
         metrics.peak_allocated_bytes = 61'000'000'000;
+        metrics.collectives.push_back({.name = "gradients all_reduce",
+                                       .collective = "all_reduce",
+                                       .backend = "nccl",
+                                       .ranks = size_.ranks,
+                                       .calls = 168,
+                                       .bytes = 4'400'000'000,
+                                       .seconds = 0.4 * around(random_),
+                                       .exposed_s = metrics.exposed_comm_s});
+        metrics.collectives.push_back({.name = "stop vote",
+                                       .collective = "all_reduce",
+                                       .backend = "gloo",
+                                       .ranks = size_.ranks,
+                                       .calls = 1,
+                                       .bytes = 4,
+                                       .seconds = 0.01 * around(random_),
+                                       .exposed_s = 1e-5 * around(random_)});
         return metrics;
     }
 
@@ -133,12 +158,24 @@ private:
                 {
                     Timed const timed(cost_.reduce_s);
                     node.reducer.add(rank, metrics);
+                    node.collectives.add(rank, metrics);
                 }
                 if (!size_.matrices) continue;
                 Timed const timed(cost_.matrix_s);
                 node.matrices.add(rank, metrics);
             }
             take(node, false);
+        }
+    }
+
+    void tell_collectives() {
+        for (auto& node : nodes_) {
+            std::optional<CollectiveSums> sums;
+            {
+                Timed const timed(cost_.reduce_s);
+                sums = node.collectives.take();
+            }
+            if (sums) append(std::move(*sums));
         }
     }
 

@@ -4,6 +4,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
 #include "db/analysis/step_figures.hpp"
+#include "db/collective_record.hpp"
 #include "db/probe_record.hpp"
 #include "db/run_record.hpp"
 
@@ -31,8 +32,9 @@ struct RunHistory {
     /// left.
     std::optional<StepFigures> kept;
     Facts config, software, env, hardware;
-    ProbeRecord probe;       // empty when nothing was probed
-    int runs_in_series = 1;  // of the same work, this one included
+    std::vector<CollectiveTotal> collectives;  // of training steps
+    ProbeRecord probe;                         // empty when nothing was probed
+    int runs_in_series = 1;                    // of the same work, this one included
 };
 
 /// A run of a series with the work that it does.

@@ -70,6 +70,26 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
     return rows;
 }
 
+std::vector<CollectiveRow> collectives_of(std::vector<CollectiveTotal> const& totals) {
+    std::vector<CollectiveRow> rows;
+    for (auto const& total : totals) {
+        auto const steps = static_cast<double>(total.rank_steps);
+        CollectiveRow row{.name = total.name,
+                          .collective = total.collective,
+                          .backend = total.backend,
+                          .ranks = total.ranks,
+                          .calls = static_cast<double>(total.calls) / steps,
+                          .bytes = total.bytes / steps,
+                          .seconds = total.seconds / steps,
+                          .exposed_s = total.exposed_s / steps};
+        if (total.bytes > 0 && total.seconds > 0) {
+            row.algbw_gbps = total.bytes / total.seconds / 1e9;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
 CheckpointSummary checkpoints_of(std::vector<EventRecord> const& events) {
     CheckpointSummary summary;
     std::vector<double> seconds;
@@ -187,6 +207,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.straggler = figures.straggler;
     report.rank_work = figures.rank_work;
     report.buckets = buckets_of(history, report.measured);
+    report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);
     report.notices = notices_of(history.events);

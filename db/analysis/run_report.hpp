@@ -35,6 +35,14 @@ struct BucketRow {
     Compared step_s;
     double samples_per_s = kUnknown;
 };
+/// A step of a rank, over the ranks and steps that had such collectives.
+struct CollectiveRow {
+    std::string name, collective, backend;  // name: of the class
+    int ranks = 0;                          // of the group
+    double calls = 0, bytes = 0;
+    double seconds = kUnknown, exposed_s = kUnknown;  // under way; waited for
+    double algbw_gbps = kUnknown;                     // bytes over seconds
+};
 struct CheckpointSummary {
     int count = 0, last_step = 0;
     double median_s = kUnknown;
@@ -56,6 +64,7 @@ struct RunReport {
     bool outside_expected = false;               // step time beyond the plan's own error
     std::vector<PhaseRow> phases;
     std::vector<BucketRow> buckets;
+    std::vector<CollectiveRow> collectives;  // by class, most exposed first
     std::vector<Relaunch> relaunches;
     CheckpointSummary checkpoints;
     std::vector<NoticeGroup> notices;

@@ -27,8 +27,10 @@ public:
     explicit Spans(std::vector<LaunchTimes> const& launches) : launches_(launches) {}
 
     void take(std::int64_t wall_us, RunEvent const& event) {
-        if (std::holds_alternative<ControllerStarted>(event) && controller_us_ == 0) {
-            controller_us_ = wall_us;
+        if (auto const* submitted = std::get_if<RunSubmitted>(&event)) {
+            submitted_us_ = submitted->submitted_us;
+        } else if (auto const* controller = std::get_if<ControllerStarted>(&event)) {
+            if (controller_us_ == 0) take(wall_us, *controller);
         } else if (std::holds_alternative<AgentJoined>(event)) {
             if (ordered_.empty()) agents_us_ = wall_us;
         } else if (auto const* launch = std::get_if<LaunchOrdered>(&event)) {
@@ -65,6 +67,13 @@ private:
         std::set<int> ready = {};
     };
 
+    void take(std::int64_t wall_us, ControllerStarted const& controller) {
+        controller_us_ = wall_us;
+        auto const probed_us = std::max<std::int64_t>(0, micros(controller.probed_s));
+        if (probed_us > 0) add("probe", wall_us - probed_us, wall_us);
+        if (submitted_us_ > 0) add("queue", submitted_us_, wall_us - probed_us);
+    }
+
     void take(std::int64_t wall_us, LaunchOrdered const& launch) {
         ordered_[launch.epoch] = {wall_us,
                                   static_cast<std::size_t>(std::max(1, launch.world_size))};
@@ -90,7 +99,7 @@ private:
     std::vector<LaunchTimes> const& launches_;
     std::map<int, Ordered> ordered_;  // by epoch
     std::vector<RunSpan> spans_;
-    std::int64_t controller_us_ = 0, agents_us_ = 0, ended_us_ = 0;
+    std::int64_t submitted_us_ = 0, controller_us_ = 0, agents_us_ = 0, ended_us_ = 0;
 };
 
 }  // namespace

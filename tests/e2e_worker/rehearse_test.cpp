@@ -52,6 +52,15 @@ TEST_F(Rehearse, ReportsStepsAsTrainingDoes) {
                                  step.at("optimizer_s").to_number<double>() +
                                  step.at("other_s").to_number<double>();
             EXPECT_NEAR(parts, step.at("step_time_s").to_number<double>(), 1e-6);
+            auto const& collectives = step.at("collectives").as_array();
+            ASSERT_THAT(collectives, SizeIs(2));
+            EXPECT_EQ(collectives[0].at("name"), "gradients all_reduce");
+            EXPECT_EQ(collectives[0].at("exposed_s"), step.at("exposed_comm_s"));
+            EXPECT_EQ(collectives[0].at("calls").to_number<int>(),
+                      std::stoi(std::string(
+                          rank.of("hello").at(0).at("facts").at("collectives").as_string())));
+            EXPECT_EQ(collectives[1].at("name"), "stop vote");
+            EXPECT_EQ(collectives[1].at("ranks"), 2);
         }
         EXPECT_EQ(rank.of("finished").at(0).at("steps"), 7);
     }

@@ -77,6 +77,7 @@ Ending Cluster::run() {
     for (JournalRecord const& each : records) fold(replayed, each.event);
     ending_.status = replayed;
     count_steps(records);
+    count_collectives(records);
     if (controller.alive() && !disk.full && !(replayed == controller.status())) {
         world.violated("the journal on disk does not replay to the controller's state");
     }
@@ -98,6 +99,39 @@ void Cluster::count_steps(std::vector<JournalRecord> const& records) {
         if (count <= world_size) continue;
         world.violated(fmt::format("epoch {}, step {}: {} ranks of {}", key.first, key.second,
                                    count, world_size));
+    }
+}
+
+/// What nodes tell of an epoch is in the journal once; of one that ended well all of it, unless a
+/// controller died with records that were not synced.
+void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
+    std::map<std::pair<int, int>, int> next;           // number, by epoch and node
+    std::int64_t told = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest epoch
+    int start_step = 0;
+    for (JournalRecord const& each : records) {
+        if (std::holds_alternative<LaunchOrdered>(each.event)) told = in_steps = at_most = 0;
+        if (auto const* rank = std::get_if<RankStarted>(&each.event)) start_step = rank->start_step;
+        if (auto const* steps = std::get_if<MergedSteps>(&each.event)) {
+            for (int const ranks : steps->ranks) in_steps += ranks;
+            auto const end = steps->step0 + std::ssize(steps->ranks);
+            at_most = (end - start_step) * scenario.nodes * scenario.ranks_per_node;
+        }
+        auto const* sums = std::get_if<CollectiveSums>(&each.event);
+        if (sums == nullptr) continue;
+        int& expected = next[{sums->epoch, sums->node}];
+        if (sums->number < expected) {
+            world.violated(fmt::format("epoch {}, node {}: collectives {} a second time",
+                                       sums->epoch, sums->node, sums->number));
+        }
+        expected = sums->number + 1;
+        for (auto const& sum : sums->sums) told += sum.rank_steps;
+    }
+    if (!ending_.finished || ending_.exit_code != 0 || disk.full) return;
+    bool const lossy = std::ranges::any_of(
+        scenario.faults, [](Fault const& each) { return each.kind == FaultKind::kill_controller; });
+    if (told > at_most || (!lossy && told != in_steps)) {
+        world.violated(fmt::format("collectives of {} steps of ranks, which did {} of {}", told,
+                                   in_steps, at_most));
     }
 }
 

@@ -66,6 +66,7 @@ private:
     [[nodiscard]] bool nothing_left() const;
     void check();
     void count_steps(std::vector<protocol::JournalRecord> const& records);
+    void count_collectives(std::vector<protocol::JournalRecord> const& records);
 
     std::map<int, std::unique_ptr<AgentProcess>> agents_;  // by pid
     std::vector<std::unique_ptr<AgentProcess>> dead_;      // until the event is over

@@ -111,6 +111,10 @@ void Workers::end_step(int epoch) {
         metrics.bucket = "64x64x8";
         metrics.step_time_s = std::chrono::duration<double>(cluster_.scenario.step_time).count();
         metrics.samples = 1;
+        metrics.collectives.resize(1);
+        metrics.collectives.front().name = "stop vote";
+        metrics.collectives.front().ranks = group.world_size;
+        metrics.collectives.front().calls = 1;
         all_say(epoch, metrics);
         ++group.step;
     }

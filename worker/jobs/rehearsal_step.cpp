@@ -57,8 +57,7 @@ struct RehearsalStep::Player {
     }
 
     void all_reduce(RehearsalOp const& op) {
-        std::vector<at::Tensor> tensors{step.buckets_[op.bucket]};
-        auto work = step.group_->device_backend().allreduce(tensors);
+        auto work = step.collectives_->all_reduce(step.buckets_[op.bucket]);
         if (op.blocking)
             work->wait();
         else
@@ -91,13 +90,15 @@ struct RehearsalStep::Player {
             case RehearsalKind::all_reduce:
                 return all_reduce(op);
             case RehearsalKind::barrier:
-                if (step.group_) step.group_->device_backend().barrier()->wait();
+                if (step.collectives_) step.collectives_->barrier();
                 return;
             case RehearsalKind::wait:
                 return wait();
             case RehearsalKind::optimizer:
                 wait();
                 times.exposed_comm_s += lap();
+                if (step.collectives_)
+                    times.collectives = step.collectives_->costs(times.exposed_comm_s);
                 work(part_start);
                 times.optimizer_s += lap();
                 return;
@@ -107,7 +108,8 @@ struct RehearsalStep::Player {
 
 RehearsalStep::RehearsalStep(RehearsalPlan plan, std::optional<Group> group, Device const& device,
                              int threads)
-    : plan_(std::move(plan)), group_(std::move(group)), device_(device), threads_(threads) {
+    : plan_(std::move(plan)), device_(device), threads_(threads) {
+    if (group && group->world_size() > 1) collectives_.emplace(std::move(*group));
     std::int64_t total = 0;
     for (std::int64_t const items : plan_.bucket_items) total += items;
     if (total == 0) return;
@@ -125,6 +127,7 @@ Result<RehearsedStep> RehearsalStep::run(plan::BucketCompute const& compute, int
                                          std::function<void()> const& on_arrival) {
     // The step boundary: what LibTorch throws becomes an Error here.
     try {
+        if (collectives_) collectives_->begin();
         Player player{*this, on_arrival};
         for (RehearsalOp const& op : plan_.step(compute, grad_accum_steps)) player.play(op);
         return player.times;

@@ -5,7 +5,7 @@
 #include "base/result.hpp"
 #include "worker/jobs/rehearsal_plan.hpp"
 #include "worker/parallel/device.hpp"
-#include "worker/parallel/process_group.hpp"
+#include "worker/parallel/gradient_collectives.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -17,6 +17,7 @@ namespace osora::worker {
 
 struct RehearsedStep {
     double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
+    std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
 };
 
 class RehearsalStep {
@@ -38,7 +39,7 @@ private:
     struct Player;
 
     RehearsalPlan plan_;
-    std::optional<Group> group_;
+    std::optional<GradientCollectives> collectives_;  // nullopt: one rank
     Device device_;
     int threads_;
     std::vector<at::Tensor> buckets_;

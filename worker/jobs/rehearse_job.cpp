@@ -147,6 +147,10 @@ private:
         metrics.samples = plan.global_batch_size / parts_.self.world_size;
         metrics.rss_bytes = resident_bytes();
         metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
+        metrics.collectives = times.collectives;
+        if (auto vote_cost = parts_.vote.cost()) {
+            metrics.collectives.push_back(std::move(*vote_cost));
+        }
         parts_.agent.send(metrics);
         return vote;
     }

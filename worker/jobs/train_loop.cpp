@@ -88,6 +88,8 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.samples = timed.samples;
     metrics.rss_bytes = resident_bytes();
     metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
+    metrics.collectives = output.collectives;
+    if (auto vote = parts_.vote.cost()) metrics.collectives.push_back(std::move(*vote));
     parts_.agent.send(metrics);
 }
 

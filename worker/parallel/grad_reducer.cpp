@@ -1,6 +1,7 @@
 #include "worker/parallel/grad_reducer.hpp"
 
 #include "base/check.hpp"
+#include "worker/parallel/gradient_collectives.hpp"
 
 #include <ATen/ops/_foreach_mul.h>
 #include <ATen/ops/empty.h>
@@ -34,7 +35,9 @@ struct GradReducer::Impl {
     class Hook;
 
     Impl(std::vector<at::Tensor> params, std::optional<Group> joined)
-        : parameters(std::move(params)), group(std::move(joined)) {}
+        : parameters(std::move(params)) {
+        if (joined && joined->world_size() > 1) collectives.emplace(std::move(*joined));
+    }
 
     void lay_out(ReduceOptions const& options);
     void take(std::size_t index);
@@ -44,7 +47,7 @@ struct GradReducer::Impl {
     Result<ReduceStats> wait();
 
     std::vector<at::Tensor> parameters;
-    std::optional<Group> group;
+    std::optional<GradientCollectives> collectives;  // nullopt: one rank
     ReduceWay way = ReduceWay::overlapped;
     std::vector<Slot> slots;  // one for each parameter; empty without collectives
     std::vector<Bucket> buckets;
@@ -115,8 +118,7 @@ void GradReducer::Impl::take(std::size_t index) {
 }
 
 void GradReducer::Impl::start(std::size_t bucket) {
-    std::vector<at::Tensor> tensors{pieces[bucket]};
-    buckets[bucket].work = group->device_backend().allreduce(tensors);
+    buckets[bucket].work = collectives->all_reduce(pieces[bucket]);
     started = bucket + 1;
 }
 
@@ -132,12 +134,12 @@ void GradReducer::Impl::start_full_buckets() {
 /// The known-bad way: nothing overlaps, and every rank waits for all others twice more a step.
 void GradReducer::Impl::reduce_one_by_one() {
     try {
-        group->device_backend().barrier()->wait();
+        collectives->barrier();
         for (std::size_t b = 0; b < buckets.size(); ++b) {
             start(b);
             buckets[b].work->wait();
         }
-        group->device_backend().barrier()->wait();
+        collectives->barrier();
     } catch (std::exception const& error) {
         failure = error.what();
     }
@@ -172,7 +174,7 @@ GradReducer::GradReducer(std::vector<at::Tensor> parameters, std::optional<Group
                          ReduceOptions const& options)
     : impl_(std::make_unique<Impl>(std::move(parameters), std::move(group))) {
     OSORA_CHECK(!impl_->parameters.empty() && options.bucket_mib > 0);
-    if (impl_->group && impl_->group->world_size() > 1) impl_->lay_out(options);
+    if (impl_->collectives) impl_->lay_out(options);
 }
 
 GradReducer::~GradReducer() {
@@ -186,11 +188,17 @@ std::vector<at::Tensor> const& GradReducer::buckets() const {
     return impl_->pieces;
 }
 
+std::vector<protocol::CollectiveCost> GradReducer::costs(double exposed_s) const {
+    if (!impl_->collectives) return {};
+    return impl_->collectives->costs(exposed_s);
+}
+
 void GradReducer::begin(double scale) {
     OSORA_CHECK(!impl_->active, "finish() ends what begin() started");
     impl_->active = true;
     impl_->scale = scale;
     impl_->started = 0;
+    if (impl_->collectives) impl_->collectives->begin();
     impl_->scale_tensor = at::scalar_tensor(scale, at::kDouble);
     for (auto& slot : impl_->slots) slot.ready = false;
     for (auto& bucket : impl_->buckets) bucket.missing = bucket.parameters;

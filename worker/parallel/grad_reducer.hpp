@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "protocol/collectives.hpp"
 #include "worker/parallel/bucket_layout.hpp"
 #include "worker/parallel/process_group.hpp"
 
@@ -46,6 +47,10 @@ public:
     /// of its bucket. unreachable when a peer failed or the group's timeout passed; the group is
     /// of no use after that.
     [[nodiscard]] Result<ReduceStats> finish();
+
+    /// What the collectives of that step cost by class, when they are done (on a GPU behind a
+    /// synchronisation). `exposed_s`: what this rank waited for them.
+    [[nodiscard]] std::vector<protocol::CollectiveCost> costs(double exposed_s) const;
 
     /// The flat buckets (empty without collectives): clip norms read these few tensors instead of
     /// every gradient.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "protocol/collectives.hpp"
 #include "worker/parallel/process_group.hpp"
 
 #include <memory>
@@ -24,6 +25,9 @@ public:
     void begin(Vote own);
     /// The decision, the same on every rank; unreachable when a peer is gone.
     [[nodiscard]] Result<Vote> finish();
+
+    /// What it cost, once it is finished; none without a group.
+    [[nodiscard]] std::optional<protocol::CollectiveCost> cost() const;
 
 private:
     struct Impl;

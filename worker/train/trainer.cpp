@@ -177,6 +177,7 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
         double const finished_s = watch.lap();
         output.exposed_comm_s = device_.is_gpu() ? finished_s : reduced.exposed_wait_s;
         output.backward_s += finished_s - output.exposed_comm_s;
+        output.collectives = reducer_.costs(output.exposed_comm_s);
         output.loss = loss_sum / static_cast<double>(input.samples);
         output = update(output);
         output.optimizer_s = watch.lap();

@@ -38,6 +38,7 @@ struct StepOutput {
     double loss = 0;       // mean over this rank's samples
     double grad_norm = 0;  // before clipping
     double lr = 0;
+    std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
     bool skipped = false;  // loss or gradient not finite on some rank: weights unchanged everywhere
 };
 

@@ -114,18 +114,21 @@ ScalingLaw fit(std::vector<ScalingPoint> const& points, double sigma) {
 
 void attribute_growth(ScalingPoint const& smallest, ScalingPoint const& before,
                       ScalingPoint const& point, ScalingStep& step) {
-    auto const scaled = [&](ScalingPoint const& at, std::string const& name) {
-        auto const found = at.components_s.find(name);
-        return found == at.components_s.end() ? 0 : found->second * work_scale(smallest, at);
+    using Parts = std::map<std::string, double> ScalingPoint::*;
+    auto const growth = [&](ScalingPoint const& from, Parts parts) {
+        std::map<std::string, double> seconds;
+        for (auto const& [name, value] : point.*parts) {
+            seconds[name] += value * work_scale(smallest, point);
+        }
+        for (auto const& [name, value] : from.*parts) {
+            seconds[name] -= value * work_scale(smallest, from);
+        }
+        return seconds;
     };
-    std::set<std::string> names;
-    for (auto const* each : {&smallest, &before, &point}) {
-        for (auto const& [name, value] : each->components_s) names.insert(name);
-    }
+    step.growth_s = growth(smallest, &ScalingPoint::components_s);
+    step.collectives_growth_s = growth(smallest, &ScalingPoint::collectives_s);
     double most = 0;
-    for (auto const& name : names) {
-        step.growth_s[name] = scaled(point, name) - scaled(smallest, name);
-        double const over_before = scaled(point, name) - scaled(before, name);
+    for (auto const& [name, over_before] : growth(before, &ScalingPoint::components_s)) {
         if (over_before <= most) continue;
         most = over_before;
         step.largest = name;

@@ -17,6 +17,8 @@ struct ScalingPoint {
     std::vector<double> step_s;   // one value a run: the median of its steps
     double samples_per_step = 1;  // global batch; the same at all sizes: strong scaling
     std::map<std::string, double> components_s;  // of a step, e.g. "compute", "exposed all_gather"
+    /// Waited for in a step, by class of collectives; they explain components.
+    std::map<std::string, double> collectives_s = {};
 };
 
 struct ScalingOptions {
@@ -42,6 +44,7 @@ struct ScalingStep {
     double per_doubling = 1;  // that against the size before, to the power 1 / doublings
     double noise = 0;         // what per_doubling may fall by without meaning, 3 sigma
     std::map<std::string, double> growth_s;  // by component, over the smallest size's share of work
+    std::map<std::string, double> collectives_growth_s;  // likewise, by class
     std::string largest;  // component that grew most over the size before; "" = none is known
 };
 

@@ -98,10 +98,12 @@ def raw(data):
 
 FACTS = {"libtorch": "2.11", "odd": "a \"quoted\" ü\n\u0001"}
 
+VOTE = dict(name="stop vote", collective="all_reduce", backend="gloo", ranks=8, calls=3, bytes=12,
+            seconds=0.75, exposed_s=0.0625)
 STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=0.001, forward_s=0.125,
             backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05,
             arrival_s=0.375, loss=NAN, grad_norm=1234.5, lr=0.0001, samples=16,
-            rss_bytes=3000000000, peak_allocated_bytes=12)
+            rss_bytes=3000000000, peak_allocated_bytes=12, collectives=[VOTE])
 FROM_WORKER = [
     dict(type="hello", protocol=1, rank=3, pid=4242, start_step=20, facts=FACTS),
     dict(type="phase", phase="first_step", limit_s=90.5),
@@ -119,7 +121,8 @@ TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
 RUN_SUBMITTED = dict(
     type="submitted", run_uuid="11111111-2222-4333-8444-555555555555", run_name="tiny-0042", job="train",
     user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100,
-    attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}})
+    attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}},
+    submitted_us=1_699_999_999_000_000)
 RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS,
                     cpus="0-3,8")
 RANK_FAILED = dict(type="rank_failed", epoch=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
@@ -146,11 +149,13 @@ STEPS = dict(type="steps", epoch=1, step0=7, ranks=[8, 4], samples=[48, 32], buc
              told_by={"loss": [4, 4]}, first_node=1, next_steps=[9, 0, 8], local_ranks=[1, -1, 3],
              node_figures=raw(matrix([[0.5, NAN, 0.7], [0.25, NAN, 0.5], [NAN, NAN, 0.001],
                                       [3.5, NAN, 3.25], [0.0, NAN, 60.0]])))
+COLLECTIVES = dict(type="collectives", epoch=1, node=1, number=4,
+                   sums=[dict(bucket="64x64x8", warmup=True, rank_steps=3, cost=VOTE)])
 PROBE = dict(type="probe", epoch=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
-    dict(type="controller", host="h", boot_id="b", pid=77, life=2),
+    dict(type="controller", host="h", boot_id="b", pid=77, life=2, probed_s=9.5),
     dict(type="agent_joined", node=1, host="h1", boot_id="b1", pid=78, start_ticks=12345678901, facts=FACTS),
     dict(type="node_lost", node=1, silent_s=4.25, why="fell silent"),
     dict(type="launch", epoch=1, world_size=8, store_host="10.0.0.1", store_port=29500),
@@ -161,7 +166,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS, HEALTH, MATRIX, PROBE, STEPS,
+    METRICS, HEALTH, MATRIX, PROBE, STEPS, COLLECTIVES,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -171,10 +176,10 @@ FROM_AGENT = [
                      ignores_stop=True)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
-    MATRIX, PROBE, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
+    MATRIX, PROBE, COLLECTIVES, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
-    dict(type="welcome", life=2, health=True, matrices=True),
+    dict(type="welcome", life=2, health=True, matrices=True, collectives=True),
     dict(type="refused", reason="wrong token"),
     dict(type="beat"),
     dict(type="ack", next=18),

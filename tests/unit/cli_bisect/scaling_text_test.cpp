@@ -57,6 +57,34 @@ TEST(ScalingText, NamesKneeGrowthAndWhatAProbeSaw) {
     }
 }
 
+TEST(ScalingText, SplitsWhatWasWaitedForByClassOfCollectives) {
+    EXPECT_THAT(scaling_answer_text(answer()), Not(HasSubstr("by class"))) << "older trials";
+    std::vector<db::analysis::ScalingPoint> points;
+    for (int const nodes : {1, 4, 16}) {
+        double const step_s = nodes == 16 ? 2.0 : 1.0;
+        db::analysis::ScalingPoint point{.nodes = nodes,
+                                         .step_s = {step_s, step_s, step_s},
+                                         .samples_per_step = 4.0 * nodes,
+                                         .components_s = {{"compute", 0.9}}};
+        point.components_s["exposed communication"] = step_s - 0.9;
+        if (nodes > 1) {
+            point.collectives_s = {{"gradients all_reduce", step_s - 0.95}, {"stop vote", 0.05}};
+        }
+        points.push_back(std::move(point));
+    }
+    auto told = answer();
+    told.study = db::analysis::study_scaling(points).value();
+    EXPECT_THAT(scaling_answer_text(told),
+                HasSubstr("  exposed collectives by class, waiting for slower ranks included:\n"
+                          "    +1.05 s  gradients all_reduce\n"
+                          "    +0.05 s  stop vote\n"));
+    auto const object = scaling_answer_json(told);
+    auto const& grew = object.at("culprits").at(0).at("collectives");
+    EXPECT_NEAR(grew.at("gradients all_reduce").to_number<double>(), 1.05, 1e-9);
+    EXPECT_NEAR(object.at("sizes").at(1).at("collectives_growth_s").at("stop vote").as_double(),
+                0.05, 1e-9);
+}
+
 TEST(ScalingText, JsonHoldsEachTrial) {
     auto const object = scaling_answer_json(answer());
     EXPECT_EQ(object.at("verdict"), "proved");

@@ -120,6 +120,7 @@ private:
     }
 
     void train(int epoch, int from, int to) {
+        tell_collectives(epoch, from, to);
         for (int step = from; step < to; ++step) {
             bool const image = step % 3 == 0;
             // Within 1 % of its bucket's time, on both sides alike; the first five are slow.
@@ -129,6 +130,41 @@ private:
                 add(node == 0 ? time : 0, chunk(epoch, node, step, time));
             }
         }
+    }
+
+    /// Of the first steps, then of all others; of ranks together.
+    void tell_collectives(int epoch, int from, int to) {
+        if (ranks_ < 2) return;
+        int const cold = std::min(5, to - from);
+        int number = 0;
+        for (int const steps : {cold, to - from - cold}) {
+            for (int node = 0; node < run_.nodes && steps > 0; ++node) {
+                CollectiveSums told{.epoch = epoch, .node = node, .number = number, .sums = {}};
+                for (char const* bucket : {"64x64x1", "64x64x8"}) {
+                    told.sums.push_back(sum("gradients all_reduce", bucket, number == 0, steps));
+                    told.sums.push_back(sum("stop vote", bucket, number == 0, steps));
+                }
+                add(0, told);
+            }
+            ++number;
+        }
+    }
+
+    CollectiveSum sum(std::string const& name, std::string const& bucket, bool warmup,
+                      int steps) const {
+        bool const vote = name == "stop vote", image = bucket == "64x64x1";
+        CollectiveSum sum{.bucket = bucket, .warmup = warmup, .cost = {}};
+        sum.rank_steps = run_.ranks_per_node * (image ? steps / 3 : steps - steps / 3);
+        auto const rank_steps = static_cast<double>(sum.rank_steps);
+        double const exposed_s =
+            (run_.comm_share + run_.wait_share) * (image ? run_.image_s : run_.video_s);
+        sum.cost = {.name = name, .collective = "all_reduce", .backend = "gloo"};
+        sum.cost.ranks = ranks_;
+        sum.cost.calls = (vote ? 1 : 8) * sum.rank_steps;
+        sum.cost.bytes = (vote ? 4 : 25'600'000) * sum.rank_steps;
+        sum.cost.seconds = (vote ? 0.02 : exposed_s + 0.05) * rank_steps;
+        sum.cost.exposed_s = vote ? 0 : exposed_s * rank_steps;
+        return sum;
     }
 
     MetricChunk chunk(int epoch, int node, int step, double time) const {

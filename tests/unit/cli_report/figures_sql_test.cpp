@@ -94,6 +94,36 @@ TEST(FiguresEqualSql, BucketsOfARun) {
     }
 }
 
+TEST(FiguresEqualSql, CollectivesOfARun) {
+    auto const store = history_of({relaunched()});
+    auto const report = db::analysis::run_report(history_in(*store, 42), {false, true});
+    Sql const sql(*store);
+    auto forms = forms_of(collective_table(report),
+                          {"ranks", "calls", "mb", "seconds", "exposed_s", "algbw_gbps"});
+    forms.csv = of_csv(render(report, ReportFormat::csv), "collective");
+    auto const classes = sql.list("SELECT DISTINCT class FROM v_collective ORDER BY 1");
+    ASSERT_EQ(classes, (std::vector<std::string>{"gradients all_reduce", "stop vote"}));
+    ASSERT_EQ(report.collectives.size(), classes.size());
+    for (auto const& name : classes) {
+        auto const of = [&](std::string const& what) {
+            return sql.one(fmt::format(
+                "(SELECT {} FROM v_collective WHERE run=42 AND warmup=0 AND class='{}')", what,
+                name));
+        };
+        expect_cell(forms, name, {"ranks"}, of("max(ranks)"));
+        expect_cell(forms, name, {"calls"}, of("sum(calls)*1.0/sum(rank_steps)"));
+        expect_cell(forms, name, {"mb"}, of("sum(bytes)/1e6/sum(rank_steps)"));
+        expect_cell(forms, name, {"seconds", 1000}, of("sum(seconds)/sum(rank_steps)"));
+        expect_cell(forms, name, {"exposed_s", 1000}, of("sum(exposed_s)/sum(rank_steps)"));
+        expect_cell(forms, name, {"algbw_gbps"}, of("sum(bytes)/1e9/sum(seconds)"));
+    }
+    auto const rows = protocol::parse_json(render(report, ReportFormat::json)).value();
+    auto const& first = rows.at("collectives").at(0);
+    EXPECT_EQ(first.at("class"), "gradients all_reduce") << "most exposed first";
+    EXPECT_EQ(first.at("bytes").to_number<double>(), 25'600'000);
+    EXPECT_EQ(first.at("calls").to_number<double>(), 8);
+}
+
 TEST(FiguresEqualSql, HeadlineOfARun) {
     auto const store = history_of({relaunched()});
     auto const report = db::analysis::run_report(history_in(*store, 42), {false, true});

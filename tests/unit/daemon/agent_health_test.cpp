@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace osora::daemon {
 namespace {
 
@@ -22,7 +24,7 @@ protected:
     void hear(ToAgent const& message) { feed(ControllerSaid{message}); }
     void welcome(bool health) {
         feed(ControllerConnected{});
-        hear(Welcome{0, health, health});
+        hear(Welcome{0, health, health, health});
     }
     void wait(MonotonicTime duration) {
         for (MonotonicTime const end = now_ + duration; core_->next_deadline() <= end;) {
@@ -58,6 +60,62 @@ TEST_F(Agent, SamplesOnlyForAControllerThatTakesThem) {
     EXPECT_EQ(asked(), 0u);
     wait(1s);
     EXPECT_EQ(asked(), 1u);
+}
+
+StepMetrics step_with_a_vote(int number) {
+    StepMetrics metrics;
+    metrics.step = number;
+    metrics.bucket = "8x8x1";
+    CollectiveCost vote{.name = "stop vote", .collective = "all_reduce", .backend = "gloo"};
+    vote.ranks = 2;
+    vote.calls = 1;
+    vote.bytes = 4;
+    metrics.collectives = {vote};
+    return metrics;
+}
+
+TEST_F(Agent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
+    welcome(true);
+    hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    feed(WorkerSpawned{0, 0, 100, ""});
+    std::vector<double> told_s;
+    for (int second = 0; second < 1300; ++second) {
+        auto const before = sent<CollectiveSums>().size();
+        wait(1s);
+        hear(Beat{});
+        if (sent<CollectiveSums>().size() > before) told_s.push_back(second);
+        feed(WorkerSaid{0, 0, step_with_a_vote(second)});
+    }
+    ASSERT_EQ(told_s.size(), 9u);
+    for (auto const& [i, at_s] : std::map<int, int>{{0, 10},
+                                                    {1, 20},
+                                                    {2, 40},
+                                                    {3, 80},
+                                                    {4, 160},
+                                                    {5, 320},
+                                                    {6, 620},
+                                                    {7, 920},
+                                                    {8, 1220}}) {
+        EXPECT_NEAR(told_s[static_cast<std::size_t>(i)], at_s, i + 2) << i;
+    }
+    feed(WorkerExited{0, 0, 1, 0, false});
+    auto const all = sent<CollectiveSums>();
+    ASSERT_EQ(all.size(), 10u) << "what is left goes with the epoch";
+    std::int64_t steps = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        EXPECT_EQ(all[i].number, static_cast<int>(i));
+        for (auto const& sum : all[i].sums) steps += sum.rank_steps;
+    }
+    EXPECT_EQ(steps, 1300);
+}
+
+TEST_F(Agent, TellsCollectivesOnlyToAControllerThatTakesThem) {
+    welcome(false);
+    hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    feed(WorkerSpawned{0, 0, 100, ""});
+    feed(WorkerSaid{0, 0, step_with_a_vote(0)});
+    wait(60s);
+    EXPECT_TRUE(sent<CollectiveSums>().empty());
 }
 
 TEST_F(Agent, DoesNotAskAgainBeforeTheAnswer) {

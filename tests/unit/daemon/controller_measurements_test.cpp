@@ -1,4 +1,5 @@
 // What nodes tell of steps, ranks and health: each record once in the journal, and within measure.
+#include "protocol/collective_reducer.hpp"
 #include "tests/unit/daemon/controller_by_hand.hpp"
 
 #include <gtest/gtest.h>
@@ -61,6 +62,42 @@ TEST(ControllerMeasurements, MatricesThatCannotBeAreNotKept) {
     for (auto const& each : {others, stale, crowded, matrix(0, 0), matrix(-1, 64), matrix(0, 5000),
                              matrix(2'000'000'000, 64)}) {
         EXPECT_FALSE(is_kept(controller, each)) << each.step0 << " + " << each.steps;
+    }
+}
+
+CollectiveSums collectives(int number) {
+    CollectiveSums made{.epoch = 0, .node = 1, .number = number, .sums = {}};
+    made.sums.resize(1);
+    made.sums.front().bucket = "8x8x1";
+    made.sums.front().rank_steps = 7;
+    made.sums.front().cost.name = "stop vote";
+    made.sums.front().cost.ranks = 2;
+    return made;
+}
+
+TEST(ControllerMeasurements, CollectivesAreKeptOnceAlsoByAControllerThatStartsAgain) {
+    Controller controller;
+    controller.run();
+    EXPECT_TRUE(is_kept(controller, collectives(0)));
+    EXPECT_FALSE(is_kept(controller, collectives(0)));
+    EXPECT_TRUE(is_kept(controller, collectives(2))) << "one was dropped on the way";
+    Controller next(controller.records);
+    next.feed(AgentConnected{7});
+    next.say(7, Controller::hello(1, 0));
+    EXPECT_FALSE(is_kept(next, collectives(2), 7));
+    EXPECT_TRUE(is_kept(next, collectives(3), 7));
+}
+
+TEST(ControllerMeasurements, CollectivesThatCannotBeAreNotKept) {
+    Controller controller;
+    controller.run();
+    auto stale = collectives(0), negative = collectives(-1), crowded = collectives(0),
+         empty = collectives(0);
+    stale.epoch = 3;
+    crowded.sums.resize(CollectiveReducer::kSumsMax + 1, crowded.sums.front());
+    empty.sums[0].rank_steps = 0;
+    for (auto const& each : {stale, negative, crowded, empty}) {
+        EXPECT_FALSE(is_kept(controller, each));
     }
 }
 

@@ -27,6 +27,7 @@ RunShape random_shape(RunMaker& maker, int number) {
     shape.nan = maker.integer(0, 1) == 1;
     shape.health = maker.integer(0, 1) == 1;
     shape.matrices = maker.integer(0, 1) == 1;
+    shape.collectives = maker.integer(0, 1) == 1;
     shape.ended = maker.integer(0, 3) != 0;
     shape.series = maker.integer(0, 1) == 1 ? "tiny" : "other";
     shape.arch = maker.integer(0, 3) == 0 ? "mmdit-tiny" : "stdit3-tiny";

@@ -88,6 +88,25 @@ RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0) {
     return matrix;
 }
 
+CollectiveSums collectives_of(RunShape const& shape, int epoch, int node, int number) {
+    CollectiveSums told{.epoch = epoch, .node = node, .number = number, .sums = {}};
+    auto const add = [&](std::string name, std::string bucket, bool warmup, std::int64_t bytes) {
+        CollectiveSum sum{.bucket = std::move(bucket), .warmup = warmup, .cost = {}};
+        sum.rank_steps = 5 * shape.ranks_per_node;
+        sum.cost = {.name = std::move(name), .collective = "all_reduce", .backend = "gloo"};
+        sum.cost.ranks = shape.nodes * shape.ranks_per_node;
+        sum.cost.calls = 2 * sum.rank_steps;
+        sum.cost.bytes = bytes * sum.cost.calls;
+        sum.cost.seconds = 0.25 * static_cast<double>(sum.rank_steps) + 0.125 * node;
+        sum.cost.exposed_s = sum.cost.seconds / 4;
+        told.sums.push_back(std::move(sum));
+    };
+    add("gradients all_reduce", "64x64x1", number == 0, 1'000'000);
+    add("gradients all_reduce", "64x64x8", number == 0, 1'000'000);
+    add("stop vote", "64x64x8", number == 0, 4);
+    return told;
+}
+
 void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int start_step) {
     int const ranks = shape.nodes * shape.ranks_per_node;
     add(records, LaunchOrdered{epoch, ranks, "127.0.0.1", 4000 + epoch});
@@ -145,6 +164,9 @@ MetricChunk RunMaker::chunk(RunShape const& shape, int epoch, int node, int step
 void RunMaker::train(Records& records, RunShape const& shape, int epoch, int start_step,
                      int stop_step) {
     std::vector<int> next(static_cast<std::size_t>(shape.nodes), start_step);
+    for (int node = 0; shape.collectives && node < shape.nodes; ++node) {
+        for (int number : {0, 1}) add(records, collectives_of(shape, epoch, node, number));
+    }
     auto const behind = [&](int step) { return step < stop_step; };
     while (std::ranges::any_of(next, behind)) {
         int const node = integer(0, shape.nodes - 1);

@@ -23,10 +23,11 @@ struct RunShape {
     int steps = 40;
     int relaunches = 0;
     int chunk_steps_max = 8;
-    bool resend = false;    // some chunks arrive twice
-    bool nan = false;       // some losses are not numbers
-    bool health = false;    // nodes tell how they are doing
-    bool matrices = false;  // and what each rank took: the last rank is slower
+    bool resend = false;       // some chunks arrive twice
+    bool nan = false;          // some losses are not numbers
+    bool health = false;       // nodes tell how they are doing
+    bool matrices = false;     // and what each rank took: the last rank is slower
+    bool collectives = false;  // what collectives cost, of each node twice a launch
     bool ended = true;
 };
 
@@ -48,6 +49,9 @@ private:
     std::int64_t wall_us_ = 1'700'000'000'000'000;
 };
 
+/// Sums of two classes, one behind the first steps as well.
+[[nodiscard]] protocol::CollectiveSums collectives_of(RunShape const& shape, int epoch, int node,
+                                                      int number);
 /// Twelve steps of a node's ranks, of which the last rank of all is slower.
 [[nodiscard]] protocol::RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0);
 /// The same steps as a controller writes them: merged over nodes, in records that end anywhere.

@@ -71,6 +71,18 @@ TEST_F(RunSpans, ARunWithAFault) {
                     "first_step e1 s20 64..65", "end e1 s-1 88..99"));
 }
 
+TEST_F(RunSpans, TheWaitInAQueueAndTheProbeBehindIt) {
+    RunSubmitted submitted;
+    submitted.nodes = 2;
+    submitted.submitted_us = us(-3600);
+    at(0, submitted);
+    at(2, ControllerStarted{"n0", "boot", 7, 0, 9.5});
+    at(5, AgentJoined{0, "n0", "boot", 7, 7, {}});
+    at(30, ControllerStarted{"n0", "boot", 8, 1, 0});  // the next life
+    EXPECT_THAT(spans({}), ElementsAre("queue e-1 s-1 -3600..-7.5", "probe e-1 s-1 -7.5..2",
+                                       "agents e-1 s-1 2..5"));
+}
+
 TEST_F(RunSpans, WhatDidNotHappenHasNoSpan) {
     EXPECT_THAT(spans({}), IsEmpty());
     begin();

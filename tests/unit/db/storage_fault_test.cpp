@@ -27,7 +27,8 @@ Records records_of_run() {
                              .relaunches = 1,
                              .resend = true,
                              .health = true,
-                             .matrices = true});
+                             .matrices = true,
+                             .collectives = true});
 }
 
 /// A run of the same series that is faster, and is there from the start.

@@ -114,9 +114,9 @@ TEST_F(Views, AreMadeAnewByAMigration) {
     store_.reset();
     {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
-        for (char const* table :
-             {"attribution", "comparison", "change_point", "culprit", "trial", "investigation",
-              "investigation_file", "launch", "span", "run_window", "stale", "stale_series"}) {
+        for (char const* table : {"attribution", "comparison", "change_point", "culprit", "trial",
+                                  "investigation", "investigation_file", "launch", "span",
+                                  "run_window", "stale", "stale_series", "collective_sum"}) {
             plain.exec(std::string("DROP TABLE ") + table);
         }
         plain.exec(

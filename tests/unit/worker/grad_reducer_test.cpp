@@ -13,6 +13,7 @@
 #include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <latch>
 
@@ -77,6 +78,12 @@ TEST_P(GradReducerRanks, MeanOverTheGlobalBatch) {
         std::int64_t const local = kSamples / group.world_size();
         for (int step = 0; step < 3; ++step) {
             model.parameters().clear_gradients();
+            auto const begin = std::chrono::steady_clock::now();
+            auto const passed_s = [&] {
+                std::chrono::duration<double> const passed =
+                    std::chrono::steady_clock::now() - begin;
+                return passed.count();
+            };
             reducer.begin(1.0 / group.world_size());
             loss_of(model, group.rank() * local, (group.rank() + 1) * local).backward();
             auto const stats = reducer.finish().value();
@@ -86,6 +93,17 @@ TEST_P(GradReducerRanks, MeanOverTheGlobalBatch) {
             EXPECT_EQ(stats.collectives, alone ? 0 : static_cast<std::int64_t>(buckets));
             EXPECT_EQ(stats.bytes, alone ? 0 : bytes);
             EXPECT_GE(stats.exposed_wait_s, 0);
+            auto const costs = reducer.costs(stats.exposed_wait_s);
+            ASSERT_EQ(costs.size(), alone ? 0u : 1u);
+            if (!alone) {
+                EXPECT_EQ(costs[0].name, "gradients all_reduce");
+                EXPECT_EQ(costs[0].ranks, group.world_size());
+                EXPECT_EQ(costs[0].calls, static_cast<std::int64_t>(buckets));
+                EXPECT_EQ(costs[0].bytes, bytes);
+                EXPECT_EQ(costs[0].exposed_s, stats.exposed_wait_s);
+                EXPECT_GT(costs[0].seconds, 0);
+                EXPECT_LT(costs[0].seconds, passed_s());
+            }
             expect_equal(model, expected);
         }
     });
@@ -160,6 +178,18 @@ TEST(GradReducer, OneCollectiveAParameterWhenAsked) {
                 EXPECT_EQ(
                     stats.collectives,
                     static_cast<std::int64_t>(each ? expected.size() : reducer.buckets().size()));
+                auto const costs = reducer.costs(stats.exposed_wait_s);
+                ASSERT_EQ(costs.size(), each ? 2u : 1u);
+                EXPECT_EQ(costs[0].calls, stats.collectives);
+                EXPECT_EQ(costs[0].bytes, model.parameters().trainable_count() * 4);
+                if (each) {
+                    EXPECT_EQ(costs[1].name, "gradients barrier");
+                    EXPECT_EQ(costs[1].collective, "barrier");
+                    EXPECT_EQ(costs[1].calls, 2);
+                    EXPECT_EQ(costs[1].bytes, 0);
+                    EXPECT_NEAR(costs[0].exposed_s + costs[1].exposed_s, stats.exposed_wait_s,
+                                1e-12);
+                }
                 expect_equal(model, expected);
             }
         });

@@ -15,6 +15,7 @@ namespace osora::worker {
 namespace {
 
 using Calls = std::vector<std::string>;
+using Costs = std::vector<protocol::CollectiveCost>;
 
 constexpr int kSteps = 2;
 
@@ -24,6 +25,16 @@ plan::WorkerJob job_with(std::string const& collectives, bool overlap) {
     job.config.parallel.overlap = overlap;
     job.plan.chosen.grad_bucket_mib = 2;
     return job;
+}
+
+/// What was counted of a step, as a recording backend notes it: "all_reduce 3 12 B".
+std::vector<std::string> counts_of(Costs const& costs) {
+    std::vector<std::string> lines;
+    for (auto const& each : costs) {
+        lines.push_back(
+            fmt::format("{} {} {} B over {}", each.name, each.calls, each.bytes, each.ranks));
+    }
+    return lines;
 }
 
 /// Runs `body(group)` on two ranks and gives what each asked of its backend.
@@ -40,7 +51,7 @@ std::vector<Calls> record(std::function<void(Group const&)> const& body) {
 }
 
 /// As TrainLoop::one_step, two micro-batches a step.
-std::vector<Calls> trained(plan::WorkerJob const& job) {
+std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
     return record([&](Group const& group) {
         auto trainer = Trainer::make(job, group).value();
         StopVote vote(group);
@@ -57,7 +68,9 @@ std::vector<Calls> trained(plan::WorkerJob const& job) {
             input.fps = {24, 24};
             input.global_samples = 4;
             vote.begin(Vote::go_on);
-            ASSERT_TRUE(trainer.step(input).has_value());
+            auto const output = trainer.step(input);
+            ASSERT_TRUE(output.has_value());
+            if (group.rank() == 0) counted = output->collectives;
             ASSERT_TRUE(vote.finish().has_value());
         }
     });
@@ -80,13 +93,16 @@ RehearsalPlan plan_of(plan::WorkerJob const& job) {
          .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)});
 }
 
-std::vector<Calls> rehearsed(plan::WorkerJob const& job, plan::BucketCompute const& compute) {
+std::vector<Calls> rehearsed(plan::WorkerJob const& job, plan::BucketCompute const& compute,
+                             Costs& counted) {
     return record([&](Group const& group) {
         RehearsalStep rehearsal(plan_of(job), group, Device(), 1);
         StopVote vote(group);
         for (int step = 0; step < kSteps; ++step) {
             vote.begin(Vote::go_on);
-            ASSERT_TRUE(rehearsal.run(compute, 2, {}).has_value());
+            auto const times = rehearsal.run(compute, 2, {});
+            ASSERT_TRUE(times.has_value());
+            if (group.rank() == 0) counted = times->collectives;
             ASSERT_TRUE(vote.finish().has_value());
         }
     });
@@ -97,15 +113,24 @@ class SameCollectives : public testing::TestWithParam<std::pair<char const*, boo
 TEST_P(SameCollectives, AsTheTrainer) {
     at::set_num_threads(1);
     auto const job = job_with(GetParam().first, GetParam().second);
-    auto const expected = trained(job);
-    EXPECT_EQ(rehearsed(job, {}), expected);
+    Costs in_training, in_rehearsal;
+    auto const expected = trained(job, in_training);
+    EXPECT_EQ(rehearsed(job, {}, in_rehearsal), expected);
+    EXPECT_EQ(counts_of(in_rehearsal), counts_of(in_training));
     EXPECT_EQ(expected[0], expected[1]);
     auto const parameters = tiny_parameters().size();
     std::size_t const calls = expected[0].size() / kSteps - 1;  // without the vote
-    if (job.config.debug.collectives == "per_parameter")
-        EXPECT_EQ(calls, parameters + 2);
-    else
-        EXPECT_EQ(calls, plan_of(job).bucket_items.size());
+    bool const each = job.config.debug.collectives == "per_parameter";
+    EXPECT_EQ(calls, each ? parameters + 2 : plan_of(job).bucket_items.size());
+    // What was counted is what the backend was asked for.
+    ASSERT_EQ(in_training.size(), each ? 2u : 1u);
+    EXPECT_EQ(in_training[0].calls, static_cast<std::int64_t>(each ? parameters : calls));
+    std::int64_t bytes = 0;
+    for (auto const& parameter : tiny_parameters()) bytes += 4 * parameter.items;
+    EXPECT_EQ(in_training[0].bytes, bytes);
+    if (each) {
+        EXPECT_EQ(in_training[1].calls, 2);
+    }
     EXPECT_GT(calls, 1u);
 }
 INSTANTIATE_TEST_SUITE_P(Ways, SameCollectives,

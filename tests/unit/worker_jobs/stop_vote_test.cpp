@@ -20,7 +20,16 @@ std::vector<Vote> decide(std::vector<Vote> const& votes) {
             config.world_size = static_cast<int>(votes.size());
             StopVote vote(*join_gloo_group(store, config));
             vote.begin(votes[rank]);
-            return *vote.finish();
+            auto const decision = *vote.finish();
+            auto const cost = vote.cost();
+            EXPECT_TRUE(cost.has_value());
+            if (!cost) return decision;
+            EXPECT_EQ(cost->name, "stop vote");
+            EXPECT_EQ(cost->calls, 1);
+            EXPECT_EQ(cost->bytes, 4);
+            EXPECT_EQ(cost->ranks, static_cast<int>(votes.size()));
+            EXPECT_GT(cost->seconds, 0);
+            return decision;
         }));
     }
     std::vector<Vote> decisions;
@@ -41,6 +50,7 @@ TEST(StopVote, AloneTheOwnVoteDecides) {
     StopVote vote{std::nullopt};
     vote.begin(Vote::stop_without_checkpoint);
     EXPECT_EQ(*vote.finish(), Vote::stop_without_checkpoint);
+    EXPECT_FALSE(vote.cost().has_value());
 }
 
 }  // namespace

@@ -1,0 +1,55 @@
+// Counts the collectives of one class in a step of this rank: calls, bytes, and the time in which
+// any of them was under way. Whoever starts them tells it; it starts nothing and never fails.
+#pragma once
+
+#include "protocol/collectives.hpp"
+#include "worker/parallel/process_group.hpp"
+
+#include <c10/util/intrusive_ptr.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace c10d {
+class Work;
+}
+
+namespace osora::worker {
+
+class CollectiveTimer {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// `name`: of the class; `collective`: all_reduce, barrier, ... over `backend`.
+    CollectiveTimer(std::string name, std::string collective, c10d::Backend& backend);
+    ~CollectiveTimer();
+    CollectiveTimer(CollectiveTimer&&) noexcept;
+
+    /// A step begins.
+    void begin();
+    /// One was asked for at `start`. Its end is noted when the backend tells it (Gloo), or read
+    /// from the device's own events by cost() (NCCL).
+    void started(Clock::time_point start, c10::intrusive_ptr<c10d::Work> work, std::int64_t bytes);
+
+    /// Of this step; `exposed_s`: what the rank waited for them. Call it when all are done, on a
+    /// GPU behind a synchronisation.
+    [[nodiscard]] protocol::CollectiveCost cost(double exposed_s) const;
+
+private:
+    struct Call {
+        Clock::time_point start;
+        std::shared_ptr<std::atomic<Clock::rep>> done;  // since the clock's epoch; 0: not told
+        c10::intrusive_ptr<c10d::Work> work;            // that keeps its own time; else null
+    };
+    [[nodiscard]] double seconds() const;
+
+    protocol::CollectiveCost counted_;  // names, group and counts
+    bool device_times_ = false;
+    std::vector<Call> calls_;
+};
+
+}  // namespace osora::worker
