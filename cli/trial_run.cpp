@@ -27,7 +27,9 @@ TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     options.stream = stderr;
     auto const begin_us = RealEnv().wall_us();
     auto const started = start_run(context, std::move(*prepared), options);
-    TrialEnd end{.exit_code = started.exit_code, .run = started.folder.name};
+    TrialEnd end;
+    end.exit_code = started.exit_code;
+    end.run = started.folder.name;
     end.wall_s = static_cast<double>(RealEnv().wall_us() - begin_us) / 1e6;
     if (started.exit_code != kExitOk) {
         end.failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code);
