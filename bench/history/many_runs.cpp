@@ -1,6 +1,8 @@
 // Journals are written as controllers write them, so that ingestion is part of what is built.
 #include "bench/history/many_runs.hpp"
 
+#include "cli/report_figures.hpp"
+#include "cli/report_page.hpp"
 #include "db/analysis/run_report.hpp"
 #include "db/analysis/series_report.hpp"
 #include "db/ingest.hpp"
@@ -140,6 +142,14 @@ std::vector<Question> ask_history(fs::path const& state_dir, HistorySize const& 
              auto const report =
                  db::analysis::run_report(must(db::load_run(*store, run.run_id)), {});
              if (report.measured.steps != size.long_run_steps) throw std::runtime_error("steps");
+         }},
+        {"report of the long run, HTML",
+         [&] {
+             auto const run = must(db::find_run(*store, std::to_string(newest)));
+             auto const history = must(db::load_run(*store, run.run_id));
+             auto const report = db::analysis::run_report(history, {});
+             auto const page = cli::page_of(report, cli::run_figures(report, history));
+             if (cli::html_page(page, web::page_assets()).empty()) throw std::runtime_error("HTML");
          }},
         {"report --series of all runs",
          [&] {
