@@ -69,6 +69,44 @@ TEST_F(Train, ResumesBitExactlyAfterAKill) {
     EXPECT_NEAR(kept.at("mean").to_number<double>(), mean(norms), 1e-9 * mean(norms));
 }
 
+// A file, the folder that holds it, and an index of shards are the same weights.
+TEST_F(Train, StartsFromWeightsInEachForm) {
+    auto plain = job(1, 2);
+    auto const fresh = run(plain, 1)[0].steps("loss");
+    auto const checkpoint = folder_ / "run dir" / "checkpoints" / "step-00000002";
+    auto const weights = folder_ / "weights", sharded = folder_ / "sharded";
+    fs::create_directories(weights);
+    fs::create_directories(sharded);
+    fs::rename(checkpoint / "model.safetensors", weights / "model.safetensors");
+    fs::copy_file(weights / "model.safetensors", sharded / "model-1.safetensors");
+    std::uint64_t header_bytes = 0;
+    std::ifstream file(sharded / "model-1.safetensors", std::ios::binary);
+    file.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes);
+    std::string header(header_bytes, ' ');
+    file.read(header.data(), static_cast<std::streamsize>(header.size()));
+    protocol::json::object map;
+    auto const names = protocol::parse_json(header);
+    ASSERT_TRUE(names.has_value());
+    for (auto const& [name, entry] : names->as_object()) {
+        if (name != "__metadata__") map[name] = "model-1.safetensors";
+    }
+    std::ofstream(sharded / "model.safetensors.index.json")
+        << protocol::json::serialize(protocol::json::object{{"weight_map", map}});
+    auto const losses_from = [&](fs::path const& init) {
+        fs::remove_all(folder_ / "run dir" / "checkpoints");
+        auto next = job(1, 2);
+        next.config.model.init = init.string();
+        auto const ended = run(next, 1)[0];
+        EXPECT_EQ(ended.exit_code, 0);
+        return ended.steps("loss");
+    };
+    auto const from_file = losses_from(weights / "model.safetensors");
+    ASSERT_EQ(from_file.size(), 2u);
+    EXPECT_NE(from_file, fresh);
+    EXPECT_EQ(losses_from(weights), from_file);
+    EXPECT_EQ(losses_from(sharded), from_file);
+}
+
 // The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32
 // rounding: 1e-5 in the first step, and what few steps of AdamW make of that.
 TEST_F(Train, RanksTrainTheSameModelAsOneRank) {

@@ -1,6 +1,7 @@
 #include "worker/train/trainer.hpp"
 
-#include "worker/model/safetensors.hpp"
+#include "worker/model/older_weights.hpp"
+#include "worker/model/weight_files.hpp"
 #include "worker/train/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
@@ -89,8 +90,9 @@ Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> g
     model.initialise(static_cast<std::uint64_t>(job.config.train.seed));
     if (!job.config.model.init.empty()) {
         auto const path = std::filesystem::path(job.base_dir) / job.config.model.init;
-        OSORA_TRY(auto const content, load_safetensors(path));
-        auto const loaded = model.parameters().load(content.tensors);
+        auto weights = load_weight_files(path);
+        if (weights.has_error()) return Error(weights.error()).in("model.init");
+        auto const loaded = model.parameters().load(as_stdit3_weights(std::move(*weights), config));
         if (loaded.has_error()) return Error(loaded.error()).in("model.init: " + path.string());
     }
     return Trainer(job, std::move(model), std::move(group), device);
