@@ -101,8 +101,7 @@ constexpr std::array kRows{
     SchemaRow{.section = "model", .key = "arch", .doc = "Architecture.", .choices = kArchs,
               .in_template = true},
     SchemaRow{.section = "model", .key = "init",
-              .doc = "First weights: a safetensors file, an index of shards, or their folder; "
-                     "empty: random from train.seed.",
+              .doc = "First weights: a file, an index of shards, or their folder; empty: random.",
               .example = "\"weights.safetensors\"", .shape = Shape::path},
 
     SchemaRow{.section = "vae", .key = "micro_batch_size", .doc = "Clips encoded at once.",
