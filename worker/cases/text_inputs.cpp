@@ -1,5 +1,7 @@
 #include "worker/cases/text_inputs.hpp"
 
+#include "worker/cases/model_case.hpp"
+
 #include <fmt/format.h>
 
 #include <map>
@@ -39,14 +41,10 @@ std::string fault_of(TextInput const& input, std::string const& at, TextLimits c
 Result<TextCase> text_case(CaseFile const& file, std::string_view component,
                            TextLimits const& limits) {
     if (file.train_step) return invalid(component, "it is never trained: no train step");
-    TextCase found;
+    TextCase found{.inputs = {}, .weights = case_weights(file)};
     std::map<std::string, TextInput> inputs;  // by "in/" or "in/VARIANT/"
     for (NamedTensor const& entry : file.content.tensors) {
         std::string_view const name = entry.name;
-        if (name.starts_with("weights/")) {
-            found.weights.push_back(entry);
-            found.weights.back().name.erase(0, std::string_view("weights/").size());
-        }
         if (!name.starts_with("in/")) continue;
         auto const end = name.rfind('/') + 1;
         TextInput& input = inputs[std::string(name.substr(0, end))];

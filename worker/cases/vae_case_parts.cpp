@@ -75,15 +75,6 @@ Result<std::vector<CaseVariant>> case_variants(CaseFile const& file) {
     return variants;
 }
 
-Result<void> load_case_weights(CaseFile const& file, Parameters& parameters) {
-    constexpr std::string_view kGroup = "weights/";
-    std::vector<NamedTensor> weights;
-    for (auto const& entry : file.content.tensors)
-        if (entry.name.starts_with(kGroup))
-            weights.push_back({entry.name.substr(kGroup.size()), entry.tensor});
-    return parameters.load(weights);
-}
-
 void CaseOutputs::add(std::string_view name, at::Tensor const& tensor) const {
     results.push_back({"out/" + variant.prefix + std::string(name), rounded(tensor)});
 }

@@ -39,9 +39,6 @@ struct CaseVariant {
 /// not_found when there are no inputs.
 [[nodiscard]] Result<std::vector<CaseVariant>> case_variants(CaseFile const& file);
 
-/// weights/KEY into `parameters`.
-[[nodiscard]] Result<void> load_case_weights(CaseFile const& file, Parameters& parameters);
-
 /// Gradients of sum(out * in/loss_weight): out/loss, grad/KEY of all trainable tensors, grad_in/x.
 /// The gradients of `parameters` are dropped first.
 void add_gradients(std::vector<NamedTensor>& results, CaseVariant const& variant,

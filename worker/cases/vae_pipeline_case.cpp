@@ -1,5 +1,6 @@
 #include "worker/cases/vae_pipeline_case.hpp"
 
+#include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
 #include "worker/vae/vae_chunks.hpp"
 #include "worker/vae/vae_pipeline.hpp"
@@ -59,7 +60,7 @@ VaeNoise noise_of(CaseVariant const& variant, VaePipelineConfig const& config) {
 CaseResult run_vae_pipeline(CaseFile const& file) {
     OSORA_TRY(auto const config, parse_vae_pipeline_config(file.config));
     VaePipeline vae(config, at::TensorOptions(at::kDouble));
-    OSORA_TRY_VOID(load_case_weights(file, vae.parameters()));
+    OSORA_TRY_VOID(vae.parameters().load(case_weights(file)));
     OSORA_TRY(auto const variants, case_variants(file));
     for (auto const& variant : variants) OSORA_TRY_VOID(check(variant, config, file.train_step));
 

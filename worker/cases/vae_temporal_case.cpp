@@ -1,5 +1,6 @@
 #include "worker/cases/vae_temporal_case.hpp"
 
+#include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
 #include "worker/vae/temporal_vae.hpp"
 #include "worker/vae/vae_chunks.hpp"
@@ -26,7 +27,7 @@ CaseResult run_vae_temporal(CaseFile const& file) {
     OSORA_TRY(auto const config, parse_temporal_vae_config(file.config));
     Parameters parameters{at::TensorOptions(at::kDouble)};
     TemporalVae const vae(parameters, config);
-    OSORA_TRY_VOID(load_case_weights(file, parameters));
+    OSORA_TRY_VOID(parameters.load(case_weights(file)));
     OSORA_TRY(auto const variants, case_variants(file));
     for (auto const& variant : variants) OSORA_TRY_VOID(check(variant, config, file.train_step));
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kIndexBytesMax = std::int64_t{64} << 20;
+constexpr std::int64_t kTextBytesMax = std::int64_t{64} << 20;  // of an index, of config.json
 constexpr std::string_view kIndexEnding = ".safetensors.index.json";
 
 Error corrupt(std::string message) {
@@ -22,7 +22,7 @@ Error corrupt(std::string message) {
 }
 
 Result<std::vector<NamedTensor>> load_shards(fs::path const& index) {
-    OSORA_TRY(auto const text, read_file(index, kIndexBytesMax));
+    OSORA_TRY(auto const text, read_file(index, kTextBytesMax));
     auto listed = parse_weight_index(text);
     if (listed.has_error()) return std::move(listed).error().in(index.string());
     std::set<std::string> files;
@@ -45,10 +45,12 @@ Result<std::vector<NamedTensor>> load_shards(fs::path const& index) {
     return weights;
 }
 
-/// The index of a folder, else its only safetensors file.
+/// What Hugging Face calls the weights of a folder, else its only index, else its only file.
 Result<fs::path> file_in(fs::path const& folder) {
     std::vector<fs::path> indexes, files;
     std::error_code failed;
+    for (char const* usual : {"model.safetensors.index.json", "model.safetensors"})
+        if (fs::exists(folder / usual, failed)) return folder / usual;
     for (auto const& entry : fs::directory_iterator(folder, failed)) {
         std::string const name = entry.path().filename().string();
         if (name.ends_with(kIndexEnding)) indexes.push_back(entry.path());
@@ -84,6 +86,10 @@ Result<std::map<std::string, std::string>> parse_weight_index(std::string_view t
     }
     if (files.empty()) return corrupt("weight index: it lists no tensor");
     return files;
+}
+
+Result<std::string> read_model_config(fs::path const& folder) {
+    return read_file(folder / "config.json", kTextBytesMax);
 }
 
 Result<std::vector<NamedTensor>> load_weight_files(fs::path const& path) {

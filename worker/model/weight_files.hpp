@@ -20,4 +20,7 @@ namespace osora::worker {
 /// an error that names it.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
 
+/// The text of config.json in a folder that Hugging Face wrote.
+[[nodiscard]] Result<std::string> read_model_config(std::filesystem::path const& folder);
+
 }  // namespace osora::worker

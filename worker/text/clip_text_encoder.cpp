@@ -1,7 +1,7 @@
 #include "worker/text/clip_text_encoder.hpp"
 
 #include "base/check.hpp"
-#include "worker/text/checkpoint_folder.hpp"
+#include "worker/model/weight_files.hpp"
 #include "worker/text/padding_bias.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -123,7 +123,7 @@ Result<ClipTextEncoder> load_clip_text(std::filesystem::path const& folder,
     OSORA_TRY(auto const text, read_model_config(folder));
     auto config = parse_clip_text_config(text);
     if (config.has_error()) return std::move(config).error().in((folder / "config.json").string());
-    OSORA_TRY(auto const tensors, load_model_tensors(folder));
+    OSORA_TRY(auto const tensors, load_weight_files(folder));
     ClipTextEncoder encoder(*config, options);
     auto loaded = encoder.parameters().load(clip_text_tensors(tensors));
     if (loaded.has_error()) return std::move(loaded).error().in(folder.string());

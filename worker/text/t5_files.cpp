@@ -1,6 +1,6 @@
 #include "worker/text/t5_files.hpp"
 
-#include "worker/text/checkpoint_folder.hpp"
+#include "worker/model/weight_files.hpp"
 
 #include <algorithm>
 
@@ -29,7 +29,7 @@ Result<T5Encoder> load_t5(std::filesystem::path const& folder, at::TensorOptions
     OSORA_TRY(auto const text, read_model_config(folder));
     auto config = parse_t5_config(text);
     if (config.has_error()) return std::move(config).error().in((folder / "config.json").string());
-    OSORA_TRY(auto const tensors, load_model_tensors(folder));
+    OSORA_TRY(auto const tensors, load_weight_files(folder));
     T5Encoder encoder(*config, options);
     auto loaded = encoder.parameters().load(t5_encoder_tensors(tensors));
     if (loaded.has_error()) return std::move(loaded).error().in(folder.string());
