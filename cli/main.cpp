@@ -21,9 +21,10 @@ int unknown_command(std::vector<CommandSpec> const& table, std::vector<std::stri
     for (CommandSpec const& each : table) {
         if (each.hidden) continue;
         names.push_back(each.name);
-        if (each.name.starts_with(words[0] + " ")) seconds += fmt::format(" osora {}", each.name);
+        if (!each.name.starts_with(words[0] + " ")) continue;
+        seconds += fmt::format("{}osora {}", seconds.empty() ? "" : ", ", each.name);
     }
-    if (!seconds.empty()) return fail(kExitUsage, "did you mean" + seconds + "?");
+    if (!seconds.empty()) return fail(kExitUsage, "did you mean " + seconds + "?");
     auto const near = nearest_name(words[0], names);
     return fail(kExitUsage, fmt::format("unknown {} {}; {}",
                                         words[0].starts_with('-') ? "option" : "command", words[0],
