@@ -1,6 +1,7 @@
 #include "worker/jobs/train_job.hpp"
 
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
@@ -45,13 +46,14 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const group, join_ranks(self, device));
-    OSORA_TRY(auto trainer, Trainer::make(job, group, device));
+    OSORA_TRY(auto objective, make_objective(job, device));
+    Trainer trainer(job, std::move(objective), group, device);
     OSORA_TRY(auto const data, open_train_data(job));
     if (self.rank == 0) report_data(*data, job, agent);
     ResumeContext const context{job, self, *data, group, agent};
     OSORA_TRY(int const start_step, restore_latest(context, trainer));
     auto facts = process_facts(device);
-    facts["parameters"] = std::to_string(trainer.model().parameters().trainable_count());
+    facts["parameters"] = std::to_string(trainer.parameters().trainable_count());
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = start_step,

@@ -31,10 +31,10 @@ StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
     input.global_samples = plan.global_batch_size;
     constexpr double kImageFps = 120;  // Open-Sora's value for images
     for (LoadedSample const& sample : batch.samples()) {
-        input.sample_ids.push_back(sample.ref.random);
-        input.epochs.push_back(sample.ref.epoch);
         double const fps = manifest.clips[sample.clip].fps;
-        input.fps.push_back(input.frames == 1 || fps <= 0 ? kImageFps : fps);
+        input.identities.push_back({.id = sample.ref.random,
+                                    .epoch = sample.ref.epoch,
+                                    .fps = input.frames == 1 || fps <= 0 ? kImageFps : fps});
     }
     return input;
 }
@@ -128,7 +128,7 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
     state.arch = config.model.arch;
-    state.trainable = parts_.trainer.model().parameters().trainable_count();
+    state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
     state.grad_norms = parts_.trainer.grad_norms();
     return state;

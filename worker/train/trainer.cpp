@@ -1,17 +1,11 @@
 #include "worker/train/trainer.hpp"
 
-#include "worker/model/older_weights.hpp"
-#include "worker/model/weight_files.hpp"
-#include "worker/train/rectified_flow.hpp"
-#include "worker/train/sample_rng.hpp"
-
 #include <fmt/format.h>
 #include <torch/types.h>
 
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <filesystem>
 
 namespace osora::worker {
 namespace {
@@ -33,12 +27,6 @@ private:
     Device const& device_;
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
-
-RectifiedFlowConfig pixel_space_flow() {
-    RectifiedFlowConfig config;
-    config.latent_frames = LatentFrames::pixels;
-    return config;
-}
 
 std::vector<NamedTensor> named(Parameters const& parameters,
                                std::vector<at::Tensor> const& values) {
@@ -70,65 +58,35 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedT
 
 }  // namespace
 
-Trainer::Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group,
-                 Device device)
+Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
+                 std::optional<Group> group, Device device)
     : optim_(job.config.optim),
-      seed_(static_cast<std::uint64_t>(job.config.train.seed)),
       device_(device),
-      model_(std::move(model)),
-      trainable_(model_.parameters().trainable()),
+      objective_(std::move(objective)),
+      trainable_(objective_->parameters().trainable()),
       optimizer_(trainable_, {.lr = optim_.lr}),
       ema_(trainable_, optim_.ema_decay),
       reducer_(trainable_, std::move(group),
                {.bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
                 .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {}
 
-Result<Trainer> Trainer::make(plan::WorkerJob const& job, std::optional<Group> group,
-                              Device device) {
-    OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
-    Stdit3 model(config, at::TensorOptions().device(device.torch()));
-    model.initialise(static_cast<std::uint64_t>(job.config.train.seed));
-    if (!job.config.model.init.empty()) {
-        auto const path = std::filesystem::path(job.base_dir) / job.config.model.init;
-        auto weights = load_weight_files(path);
-        if (weights.has_error()) return Error(weights.error()).in("model.init");
-        auto const loaded = model.parameters().load(as_stdit3_weights(std::move(*weights), config));
-        if (loaded.has_error()) return Error(loaded.error()).in("model.init: " + path.string());
-    }
-    return Trainer(job, std::move(model), std::move(group), device);
-}
-
-at::Tensor Trainer::micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
-                                     std::int64_t begin, std::int64_t end) {
-    auto const flow = pixel_space_flow();
-    VideoSize const size{static_cast<double>(input.height), static_cast<double>(input.width),
-                         input.frames};
-    std::vector<std::uint64_t> noise_keys;
-    std::vector<double> times, fps;
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-        auto key = [&](RngPurpose purpose) {
-            return sample_key(seed_, input.epochs[i], input.sample_ids[i], purpose);
-        };
-        noise_keys.push_back(key(RngPurpose::noise));
-        times.push_back(sample_timestep(flow, size, SampleRng(key(RngPurpose::timestep))));
-        fps.push_back(input.fps[i]);
-    }
+MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
+                                std::int64_t end) const {
+    at::Tensor const pixels =
+        torch::from_blob(const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
+                         {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
+    MicroBatch batch;
     // (N, T, H, W, 3) bytes -> (N, 3, T, H, W) in [-1, 1]
-    auto const here = [this](at::Tensor const& tensor) { return tensor.to(device_.torch()); };
-    at::Tensor const x = here(pixels.slice(0, begin, end))
-                             .permute({0, 4, 1, 2, 3})
-                             .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
-                             .div_(127.5)
-                             .sub_(1.0);
-    at::Tensor const t = here(torch::tensor(times, at::kDouble).to(at::kFloat));
-    at::Tensor const noise = here(sample_noise(noise_keys, x.sizes().slice(1)));
-    Stdit3Input model_input;
-    model_input.x = add_noise(flow, x, noise, t);
-    model_input.timestep = t;
-    model_input.fps = here(torch::tensor(fps, at::kDouble).to(at::kFloat));
-    model_input.height_px = size.height_px;
-    model_input.width_px = size.width_px;
-    return flow_losses(model_.forward(model_input), x, noise).mean();
+    batch.x = pixels.slice(0, begin, end)
+                  .to(device_.torch())
+                  .permute({0, 4, 1, 2, 3})
+                  .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
+                  .div_(127.5)
+                  .sub_(1.0);
+    batch.size = {static_cast<double>(input.height), static_cast<double>(input.width),
+                  input.frames};
+    batch.samples = {input.identities.begin() + begin, input.identities.begin() + end};
+    return batch;
 }
 
 double Trainer::norm_limit() const {
@@ -149,6 +107,7 @@ StepOutput Trainer::update(StepOutput output) {
     optimizer_.step(output.lr, limited ? clip_scale(norm, limit) : at::Tensor());
     grad_norms_ = with_norm(grad_norms_, output.grad_norm);
     ema_.update();
+    objective_->after_update();
     return output;
 }
 
@@ -157,15 +116,12 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
     try {
         StepOutput output;
         Stopwatch watch(device_);
-        at::Tensor const pixels = torch::from_blob(
-            const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
-            {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
-        model_.parameters().clear_gradients();
+        objective_->parameters().clear_gradients();
         double loss_sum = 0;
         for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
             std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
             double const share = static_cast<double>(end - begin);
-            at::Tensor const loss = micro_batch_loss(input, pixels, begin, end);
+            at::Tensor const loss = objective_->loss(micro_batch(input, begin, end));
             output.forward_s += watch.lap();
             if (end == input.samples)
                 reducer_.begin(1.0 / static_cast<double>(input.global_samples));
@@ -195,10 +151,10 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
 
 CheckpointTensors Trainer::tensors() const {
     CheckpointTensors live;
-    live.model = model_.parameters().all();
-    live.ema = named(model_.parameters(), ema_.values());
-    live.exp_avg = named(model_.parameters(), optimizer_.exp_avg());
-    live.exp_avg_sq = named(model_.parameters(), optimizer_.exp_avg_sq());
+    live.model = parameters().all();
+    live.ema = named(parameters(), ema_.values());
+    live.exp_avg = named(parameters(), optimizer_.exp_avg());
+    live.exp_avg_sq = named(parameters(), optimizer_.exp_avg_sq());
     return live;
 }
 

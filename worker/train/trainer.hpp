@@ -1,19 +1,21 @@
-// One rank's training step: micro-batches through the model, gradients reduced while backward goes
-// on, clip, AdamW, EMA. Drives model, optimizer and reducer; decides nothing about data or time.
+// One rank's training step: micro-batches through the network, gradients reduced while backward
+// goes on, clip, AdamW, EMA. Drives objective, optimizer and reducer; decides nothing about data or
+// time.
 #pragma once
 
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
-#include "worker/model/stdit3.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/grad_reducer.hpp"
 #include "worker/train/checkpoint.hpp"
+#include "worker/train/objective.hpp"
 #include "worker/train/optimizer.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,9 +27,7 @@ struct StepInput {
     int step = 0;
     std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB
     std::int64_t samples = 0, frames = 0, height = 0, width = 0;
-    std::vector<std::uint64_t> sample_ids;  // N; noise and time come from (seed, id)
-    std::vector<std::uint64_t> epochs;      // N
-    std::vector<double> fps;                // N
+    std::vector<SampleIdentity> identities;  // N
     std::int64_t micro_batch_size = 1;
     std::int64_t global_samples = 1;  // of all ranks
     /// Called when this rank's own work is done and it begins to wait for the others.
@@ -44,10 +44,10 @@ struct StepOutput {
 
 class Trainer {
 public:
-    /// Builds and initialises model and optimizer; every rank gets the same weights from the seed,
-    /// or from model.init. `group`: the ranks of the run, or none; on GPUs with NCCL in it.
-    [[nodiscard]] static Result<Trainer> make(plan::WorkerJob const& job,
-                                              std::optional<Group> group, Device device = {});
+    /// `group`: the ranks of the run, or none; on GPUs with NCCL in it. Every rank must bring the
+    /// same weights.
+    Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
+            std::optional<Group> group, Device device = {});
 
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
@@ -55,21 +55,19 @@ public:
     [[nodiscard]] CheckpointTensors tensors() const;
     [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
 
-    [[nodiscard]] Stdit3 const& model() const { return model_; }
+    [[nodiscard]] Parameters const& parameters() const { return objective_->parameters(); }
     [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
     [[nodiscard]] NormHistory const& grad_norms() const { return grad_norms_; }
 
 private:
-    Trainer(plan::WorkerJob const& job, Stdit3 model, std::optional<Group> group, Device device);
-    [[nodiscard]] at::Tensor micro_batch_loss(StepInput const& input, at::Tensor const& pixels,
-                                              std::int64_t begin, std::int64_t end);
+    [[nodiscard]] MicroBatch micro_batch(StepInput const& input, std::int64_t begin,
+                                         std::int64_t end) const;
     [[nodiscard]] StepOutput update(StepOutput output);
     [[nodiscard]] double norm_limit() const;
 
     plan::OptimSection optim_;
-    std::uint64_t seed_;
     Device device_;
-    Stdit3 model_;
+    std::unique_ptr<Objective> objective_;
     std::vector<at::Tensor> trainable_;
     AdamW optimizer_;
     Ema ema_;

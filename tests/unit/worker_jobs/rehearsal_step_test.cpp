@@ -3,6 +3,8 @@
 #include "worker/jobs/rehearsal_step.hpp"
 #include "recording_backend.hpp"
 #include "tests/unit/worker/ranks.hpp"
+#include "worker/jobs/objectives.hpp"
+#include "worker/model/stdit3.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/trainer.hpp"
 
@@ -53,7 +55,7 @@ std::vector<Calls> record(std::function<void(Group const&)> const& body) {
 /// As TrainLoop::one_step, two micro-batches a step.
 std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
     return record([&](Group const& group) {
-        auto trainer = Trainer::make(job, group).value();
+        Trainer trainer(job, make_objective(job, Device()).value(), group);
         StopVote vote(group);
         std::vector<std::uint8_t> const pixels(2 * 1 * 16 * 16 * 3, 100);
         for (int step = 0; step < kSteps; ++step) {
@@ -63,9 +65,7 @@ std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
             input.samples = 2;
             input.frames = 1;
             input.height = input.width = 16;
-            input.sample_ids = {1, 2};
-            input.epochs = {0, 0};
-            input.fps = {24, 24};
+            input.identities = {{.id = 1, .fps = 24}, {.id = 2, .fps = 24}};
             input.global_samples = 4;
             vote.begin(Vote::go_on);
             auto const output = trainer.step(input);

@@ -1,0 +1,18 @@
+// The network of a job with its first weights, behind what the trainer drives.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/worker_job.hpp"
+#include "worker/parallel/device.hpp"
+#include "worker/train/objective.hpp"
+
+#include <memory>
+
+namespace osora::worker {
+
+/// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
+/// and what is wrong in it.
+[[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
+                                                                Device const& device);
+
+}  // namespace osora::worker

@@ -1,0 +1,43 @@
+// What a rank is trained towards: a network, and the loss of a micro-batch. One class for each kind
+// of training; Trainer drives it and knows no network. One thread; wrong shapes are bugs.
+#pragma once
+
+#include "worker/model/parameters.hpp"
+#include "worker/train/rectified_flow.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace osora::worker {
+
+/// Who a sample is: with the seed and a purpose the key of its random numbers (sample_rng.hpp).
+struct SampleIdentity {
+    std::uint64_t id = 0;
+    std::uint64_t epoch = 0;
+    double fps = 0;
+};
+
+/// Samples of one forward pass, on the device of the network.
+struct MicroBatch {
+    at::Tensor x;                         // (B, C, T, H, W) fp32: RGB in [-1, 1], or latents
+    VideoSize size;                       // of the clips, in pixels
+    std::vector<SampleIdentity> samples;  // B
+    at::Tensor text;                      // (B, L, C): embedded captions; undefined: null captions
+    at::Tensor text_mask;                 // (B, L) on the CPU, != 0 is a token; undefined: all are
+    at::Tensor pooled;                    // (B, V): CLIP's vectors of the captions, for MMDiT
+};
+
+class Objective {
+public:
+    virtual ~Objective() = default;
+
+    [[nodiscard]] virtual Parameters& parameters() = 0;
+    /// Mean over the samples with its graph, a scalar in fp32.
+    [[nodiscard]] virtual at::Tensor loss(MicroBatch const& batch) = 0;
+    /// Behind each update of the weights; not called in a step that is skipped.
+    virtual void after_update() {}
+};
+
+}  // namespace osora::worker
