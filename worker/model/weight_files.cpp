@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "worker/model/safetensors.hpp"
+#include "worker/model/torch_file.hpp"
 
 #include <fmt/format.h>
 #include <boost/json.hpp>
@@ -99,6 +100,7 @@ Result<std::vector<NamedTensor>> load_weight_files(fs::path const& path) {
         return load_weight_files(file);
     }
     if (path.extension() == ".json") return load_shards(path);
+    if (is_torch_file(path)) return load_torch_file(path);
     OSORA_TRY(auto content, load_safetensors(path));
     return std::move(content.tensors);
 }

@@ -1,5 +1,6 @@
 // Weights of a network as checkpoints come: one safetensors file, or the shards that a Hugging Face
-// index (*.safetensors.index.json) lists, or the folder that holds either.
+// index (*.safetensors.index.json) lists, or the folder that holds either, or a file of torch.save
+// (torch_file.hpp).
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -16,7 +17,7 @@ namespace osora::worker {
 /// a folder in them are refused.
 [[nodiscard]] Result<std::map<std::string, std::string>> parse_weight_index(std::string_view json);
 
-/// Views of the mapped files. A tensor that the index lists and its shard lacks, or the reverse, is
+/// Views of the mapped files (of torch.save's: copies). A tensor that the index lists and its shard lacks, or the reverse, is
 /// an error that names it.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
 
