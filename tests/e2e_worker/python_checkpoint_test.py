@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A checkpoint of a run in Python: safetensors.torch.load_file gives the names and shapes of
-Open-Sora's network, a PyTorch STDiT3 takes them as its state dict, and computes what osora does from
-them. Skipped where no Python with PyTorch and safetensors is found (OSORA_TEST_PYTHON names one)."""
+Open-Sora's network, a PyTorch STDiT3 takes them as its state dict, and computes what osora does
+from them. Skipped where no Python with PyTorch and safetensors is found (OSORA_TEST_PYTHON names
+one)."""
 import json
 import os
 import pathlib

@@ -17,8 +17,8 @@ namespace osora::worker {
 /// a folder in them are refused.
 [[nodiscard]] Result<std::map<std::string, std::string>> parse_weight_index(std::string_view json);
 
-/// Views of the mapped files (of torch.save's: copies). A tensor that the index lists and its shard lacks, or the reverse, is
-/// an error that names it.
+/// Views of the mapped files (of torch.save's: copies). A tensor that the index lists and its shard
+/// lacks, or the reverse, is an error that names it.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
 
 /// The text of config.json in a folder that Hugging Face wrote.

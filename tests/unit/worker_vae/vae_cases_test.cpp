@@ -47,7 +47,8 @@ TEST(VaeCases, TemporalNamesWhatIsWrong) {
     expect_refused(run_vae_temporal(file), "in/eps: shape [2,5,2,3,4], expected [2,5,3,3,4]");
     file = good;
     put(file, "in/y", {1});
-    expect_refused(run_vae_temporal(file), "in/y (did you mean x?) is not read; known: eps, loss_weight, x");
+    expect_refused(run_vae_temporal(file),
+                   "in/y (did you mean x?) is not read; known: eps, loss_weight, x");
     file = good;
     drop(file, "weights/quant_conv.conv.bias");
     expect_refused(run_vae_temporal(file), "quant_conv.conv.bias is missing");
