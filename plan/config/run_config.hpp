@@ -9,6 +9,7 @@
 #include "plan/config/rehearse_section.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
+#include "plan/config/vae_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -34,10 +35,6 @@ struct ResourcesSection {
 struct ModelSection {
     std::string arch = "stdit3-tiny";
     std::string init;  // safetensors file; empty = random from the seed
-};
-struct VaeSection {
-    AutoOr<int> micro_batch_size;
-    AutoOr<int> micro_frame_size;
 };
 struct TextSection {
     std::string embeddings;
@@ -131,7 +128,6 @@ BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
-BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
 BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, latents, eval_manifest, num_workers, prefetch_factor,
