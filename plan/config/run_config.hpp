@@ -4,6 +4,7 @@
 
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
+#include "plan/config/cache_sections.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
@@ -36,12 +37,10 @@ struct ModelSection {
     std::string arch = "stdit3-tiny";
     std::string init;  // safetensors file; empty = random from the seed
 };
-struct TextSection {
-    std::string embeddings;
-};
 struct DataSection {
     std::string manifest;
     std::string latents;
+    bool sample_latents = true;  // of the cached posterior; false: its mean
     std::string eval_manifest;
     AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
     AutoOr<int> prefetch_factor;  // batches decoded ahead
@@ -105,7 +104,9 @@ struct RunConfig {
     ModelSection model;
     VaeSection vae;
     TextSection text;
+    EncodeSection encode;
     DataSection data;
+    EvalSection eval;
     std::vector<BucketSection> bucket;
     ParallelSection parallel;
     BatchSection batch;
@@ -128,10 +129,9 @@ BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
 BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
-BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
-                      (manifest, latents, eval_manifest, num_workers, prefetch_factor,
-                       host_memory_gib))
+                      (manifest, latents, sample_latents, eval_manifest, num_workers,
+                       prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
@@ -143,8 +143,8 @@ BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
-                      (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe,
-                       bisect, notify, debug))
+                      (run, resources, slurm, ssh, model, vae, text, encode, data, eval, bucket,
+                       parallel, batch, memory, optim, train, rehearse, checkpoint, nccl, worker,
+                       faults, probe, bisect, notify, debug))
 
 }  // namespace osora::plan

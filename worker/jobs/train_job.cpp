@@ -59,10 +59,13 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                      .start_step = start_step,
                                      .facts = std::move(facts)});
     if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
-    OSORA_TRY(auto const loader,
-              start_loader(*data, job, self.rank, static_cast<std::uint64_t>(start_step)));
+    SourceSteps const steps{.rank = self.rank,
+                            .dp_size = job.plan.chosen.dp_size,
+                            .start = static_cast<std::uint64_t>(start_step),
+                            .stop = static_cast<std::uint64_t>(job.config.train.steps)};
+    OSORA_TRY(auto const source, make_step_source(*data, job, steps));
     StopVote vote(group);
-    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote, device});
+    TrainLoop loop({job, self, *data, agent, trainer, *source, vote, device});
     return loop.run(start_step);
 }
 

@@ -4,6 +4,7 @@
 
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
 #include "worker/parallel/stop_vote.hpp"
@@ -20,7 +21,7 @@ public:
         TrainData const& data;
         AgentLink& agent;
         Trainer& trainer;
-        Loader& loader;
+        StepSource& source;
         StopVote& vote;
         Device device;
     };
@@ -40,7 +41,7 @@ private:
     [[nodiscard]] Result<Timed> one_step(int step);
     [[nodiscard]] Result<void> count_skipped(int step, bool skipped);
     void report(int step, Timed const& timed);
-    void report_bad_clips(int step, Batch const& batch);
+    void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
