@@ -4,6 +4,8 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/model_sizes.hpp"
+#include "worker/jobs/objectives.hpp"
 
 #include <fmt/format.h>
 
@@ -77,7 +79,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     std::string const path = resolve(job, job.config.data.manifest);
     auto manifest = read_manifest(path);
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model.arch));
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
     OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
     auto schedule = make_schedule(job, table, *manifest);
     if (schedule.has_error()) return std::move(schedule).error().in(path);
@@ -104,6 +106,20 @@ Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::Worker
     options.start_step = start_step;
     options.stop_step = static_cast<std::uint64_t>(job.config.train.steps);
     return Loader::start(*data.schedule, data.manifest, options);
+}
+
+TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
+    TrainedOn found;
+    if (!data.schedule->buckets().empty()) {
+        auto const& key = data.schedule->buckets().front().key;
+        found.height = key.height;
+        found.width = key.width;
+        found.num_frames = key.num_frames;
+    }
+    if (!data.manifest.clips.empty()) found.fps = data.manifest.clips.front().fps;
+    auto const shape = plan::model_shape(job.config.model);
+    found.timestep_shift = shape.has_value() && shifts_timesteps(job, *shape);
+    return found;
 }
 
 std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {

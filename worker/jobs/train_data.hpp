@@ -6,6 +6,7 @@
 #include "plan/worker_job.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
+#include "worker/train/checkpoint.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,9 @@ struct TrainData {
 [[nodiscard]] Result<std::unique_ptr<Loader>> start_loader(TrainData const& data,
                                                            plan::WorkerJob const& job, int rank,
                                                            std::uint64_t start_step);
+
+/// What the checkpoints of the run say of its samples.
+[[nodiscard]] TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data);
 
 /// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
