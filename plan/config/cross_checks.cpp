@@ -143,7 +143,8 @@ void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir
         std::string const key = fmt::format("{}.{}", field.row->section, field.row->key);
         int const error = file_state(base_dir / **value);
         if (error == 0 && !resume) continue;
-        if (error == EISDIR && resume) continue;
+        bool const weights = key == "model.init" || key == "vae.weights";
+        if (error == EISDIR && (resume || weights)) continue;
         bool const relative = !std::filesystem::path(**value).is_absolute();
         std::string const why = resume && error == 0 ? "not a folder"
                                 : error == EISDIR    ? "is a folder, not a file"

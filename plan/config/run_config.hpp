@@ -11,6 +11,7 @@
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
 #include "plan/config/train_section.hpp"
+#include "plan/config/vae_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -32,10 +33,6 @@ struct ResourcesSection {
     int cpus_per_worker = 0;         // threads of a CPU rank; 0 = cores / workers
     std::string bind_cpus = "auto";  // each worker to cores of its own
     std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
-};
-struct VaeSection {
-    AutoOr<int> micro_batch_size;
-    AutoOr<int> micro_frame_size;
 };
 struct TextSection {
     std::string embeddings;
@@ -120,7 +117,6 @@ BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
-BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
 BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, drop_prob))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, latents, eval_manifest, num_workers, prefetch_factor,

@@ -1,8 +1,8 @@
 #include "worker/cases/vae_pipeline_case.hpp"
 
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
-#include "worker/vae/vae_chunks.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -13,9 +13,10 @@
 namespace osora::worker {
 namespace {
 
-std::vector<FrameChunk> chunks_of(CaseVariant const& variant, VaePipelineConfig const& config) {
-    return frame_chunks(variant.get("x").size(2), config.micro_frame_size,
-                        config.temporal.factor());
+std::vector<plan::FrameChunk> chunks_of(CaseVariant const& variant,
+                                        VaePipelineConfig const& config) {
+    return plan::frame_chunks(variant.get("x").size(2), config.micro_frame_size,
+                              config.temporal.factor());
 }
 
 std::string noise_name(std::size_t chunk) {

@@ -1,9 +1,9 @@
 #include "worker/cases/vae_temporal_case.hpp"
 
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
 #include "worker/vae/temporal_vae.hpp"
-#include "worker/vae/vae_chunks.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -15,7 +15,7 @@ Result<void> check(CaseVariant const& variant, TemporalVaeConfig const& config, 
     OSORA_TRY_VOID(variant.only({"x", "eps", "loss_weight"}));
     OSORA_TRY_VOID(variant.require("x", {-1, config.in_out_channels, -1, -1, -1}));
     auto const x = variant.get("x").sizes();
-    std::int64_t const latents = latent_frames(x[2], 0, config.factor());
+    std::int64_t const latents = plan::latent_frames(x[2], 0, config.factor());
     OSORA_TRY_VOID(variant.allow("eps", {x[0], config.embed_dim, latents, x[3], x[4]}));
     if (train_step) return variant.require("loss_weight", x);
     return {};
