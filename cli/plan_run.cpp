@@ -8,6 +8,7 @@
 #include "cli/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/model_sizes.hpp"
 #include "plan/planner.hpp"
 #include "plan/validate.hpp"
 #include "topology/local_machine.hpp"
@@ -79,7 +80,7 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax);
     if (shapes.empty()) return nothing;
-    OSORA_TRY(auto const shape, plan::model_shape(config.model.arch));
+    OSORA_TRY(auto const shape, plan::model_shape(config.model));
     OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
     return std::optional(std::move(found));
 }

@@ -2,6 +2,8 @@
 // that are not trained on (docs/rfc/022).
 #pragma once
 
+#include "base/auto_or.hpp"
+
 #include <boost/describe.hpp>
 
 #include <string>
@@ -19,14 +21,15 @@ struct TextSection {
     std::string embeddings;  // a cache; empty: null captions
     std::string encoder;     // T5 in a folder of Hugging Face; empty: captions are not encoded
     int max_tokens = 300;
-    bool padded = false;  // all max_tokens rows, without a mask
+    bool padded = false;       // all max_tokens rows, without a mask
+    AutoOr<double> drop_prob;  // of a caption, so that guidance works; auto: as Open-Sora
 };
 struct EvalSection {
     int every = 500;   // steps
     int samples = 64;  // of the list, the same each time
 };
 BOOST_DESCRIBE_STRUCT(EncodeSection, (), (out, dtype, latents, std, shard_mib))
-BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, encoder, max_tokens, padded))
+BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, drop_prob, encoder, max_tokens, padded))
 BOOST_DESCRIBE_STRUCT(EvalSection, (), (every, samples))
 
 }  // namespace osora::plan

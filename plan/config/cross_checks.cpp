@@ -2,6 +2,7 @@
 #include "plan/config/cross_checks.hpp"
 
 #include "plan/config/fields.hpp"
+#include "plan/config/frame_masks.hpp"
 #include "plan/config/slurm_checks.hpp"
 #include "plan/config/ssh_checks.hpp"
 #include "plan/config/step_pattern.hpp"
@@ -94,6 +95,13 @@ void check_step_pattern(ResolvedConfig& resolved) {
     if (compiled.has_error()) complain(resolved, "worker.step_pattern", compiled.error().message);
 }
 
+void check_frame_masks(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"train.frame_masks"})) return;
+    for (std::string const& fault : frame_mask_faults(resolved.config.train.frame_masks)) {
+        complain(resolved, "train.frame_masks", fault);
+    }
+}
+
 void check_job(ResolvedConfig& resolved) {
     auto const& config = resolved.config;
     if (!readable(resolved, {"run.job", "worker.command", "data.manifest"})) return;
@@ -154,6 +162,7 @@ int file_state(std::filesystem::path const& path) {
 void check_keys(ResolvedConfig& resolved) {
     check_batch(resolved);
     check_buckets(resolved);
+    check_frame_masks(resolved);
     check_job(resolved);
     check_cache(resolved);
     check_slurm(resolved);

@@ -5,11 +5,13 @@
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
 #include "plan/config/cache_sections.hpp"
+#include "plan/config/model_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
+#include "plan/config/train_section.hpp"
 #include "plan/config/vae_section.hpp"
 
 #include <boost/describe.hpp>
@@ -32,10 +34,6 @@ struct ResourcesSection {
     int cpus_per_worker = 0;         // threads of a CPU rank; 0 = cores / workers
     std::string bind_cpus = "auto";  // each worker to cores of its own
     std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
-};
-struct ModelSection {
-    std::string arch = "stdit3-tiny";
-    std::string init;  // safetensors file; empty = random from the seed
 };
 struct DataSection {
     std::string manifest;
@@ -75,12 +73,6 @@ struct OptimSection {
     int lora_rank = 0;
     std::vector<std::string> freeze;
 };
-struct TrainSection {
-    int steps = 1000;
-    std::int64_t seed = 1024;
-    int log_every = 10;
-    bool deterministic = false;
-};
 struct CheckpointSection {
     int every = 500;  // steps; 0 = only at the end
     int keep = 3;
@@ -91,9 +83,6 @@ struct WorkerSection {
     std::vector<std::string> command;
     std::map<std::string, std::string> env;
     std::string step_pattern = "auto";  // auto | none | a regular expression (step_pattern.hpp)
-};
-struct DebugSection {
-    std::string collectives = "bucketed", bucket_schedule = "balanced";
 };
 
 struct RunConfig {
@@ -128,7 +117,6 @@ BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
-BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, latents, sample_latents, eval_manifest, num_workers,
                        prefetch_factor, host_memory_gib))
@@ -138,10 +126,8 @@ BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_co
 BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
 BOOST_DESCRIBE_STRUCT(OptimSection, (),
                       (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
-BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
-BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, text, encode, data, eval, bucket,
                        parallel, batch, memory, optim, train, rehearse, checkpoint, nccl, worker,

@@ -2,6 +2,7 @@
 
 #include "base/sha256.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/model_sizes.hpp"
 #include "protocol/json.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/fingerprint.hpp"
@@ -127,7 +128,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
     auto manifest = read_manifest(path);
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     plan.manifest = std::move(*manifest);
-    OSORA_TRY(auto shape, plan::model_shape(job.config.model.arch));
+    OSORA_TRY(auto shape, plan::model_shape(job.config.model));
     if (encoders.vae) {
         plan.latent_format = format_of(job, *encoders.vae);
         shape.vae = {.temporal = plan.latent_format.temporal,

@@ -4,6 +4,8 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/model_sizes.hpp"
+#include "worker/jobs/objectives.hpp"
 
 #include <fmt/format.h>
 
@@ -115,7 +117,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
                                                       plans.size(), job.config.bucket.size())};
     }
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model.arch));
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
     auto data = std::make_unique<TrainData>();
     data->text_tokens = shape.text_tokens;
     OSORA_TRY_VOID(open_clips(job, shape, *data));
@@ -146,6 +148,20 @@ LoaderOptions loader_options(plan::WorkerJob const& job) {
     options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
                                                           per_node * static_cast<double>(kGiB));
     return options;
+}
+
+TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
+    TrainedOn found;
+    if (!data.schedule->buckets().empty()) {
+        auto const& key = data.schedule->buckets().front().key;
+        found.height = key.height;
+        found.width = key.width;
+        found.num_frames = key.num_frames;
+    }
+    if (!data.manifest.clips.empty()) found.fps = data.manifest.clips.front().fps;
+    auto const shape = plan::model_shape(job.config.model);
+    found.timestep_shift = shape.has_value() && shifts_timesteps(job, *shape);
+    return found;
 }
 
 std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {

@@ -7,6 +7,7 @@
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
 #include "worker/jobs/cached_data.hpp"
+#include "worker/train/checkpoint.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -33,6 +34,9 @@ struct TrainData {
 
 /// Threads and memory of a rank's loader, as planned.
 [[nodiscard]] LoaderOptions loader_options(plan::WorkerJob const& job);
+
+/// What the checkpoints of the run say of its samples.
+[[nodiscard]] TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data);
 
 /// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,

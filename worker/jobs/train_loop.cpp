@@ -105,6 +105,8 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
     state.arch = config.model.arch;
+    state.model = config.model;
+    state.trained_on = trained_on(parts_.job, parts_.data);
     state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
     state.grad_norms = parts_.trainer.grad_norms();
