@@ -28,6 +28,7 @@ public:
         check_model();
         if (shape_) check_buckets();
         check_loader();
+        if (config_.run.job == "encode") return std::move(found_);
         if (shape_) check_parallel();
         check_batch();
         if (shape_) check_frame_masks();

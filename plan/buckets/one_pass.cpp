@@ -47,7 +47,7 @@ std::vector<SampleRef> OnePassSchedule::rank_samples(std::uint64_t step, int dp_
                         .position = refs.size(),
                         .epoch = 0,
                         .clip = clip,
-                        .random = random});
+                        .random = hash64({random, clip})});
     }
     return refs;
 }

@@ -129,6 +129,21 @@ void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const
                                                 .bytes = outcome->saved->bytes});
 }
 
+Result<void> TrainLoop::evaluate_if_due(int next_step) {
+    using protocol::Phase;
+    if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::evaluation, .limit_s = 0});
+    OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer));
+    if (parts_.self.rank == 0) {
+        parts_.agent.send(protocol::Evaluated{.step = next_step,
+                                              .loss = outcome.loss,
+                                              .samples = outcome.samples,
+                                              .seconds = outcome.seconds});
+    }
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+    return {};
+}
+
 void TrainLoop::checkpoint_if_due(int next_step) {
     if (parts_.self.rank != 0) return;
     report_checkpoint(writer_.poll());
@@ -168,6 +183,7 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
             }
             return TrainOutcome{step + 1, step + 1 < steps};
         }
+        OSORA_TRY_VOID(evaluate_if_due(step + 1));
         checkpoint_if_due(step + 1);
     }
     parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});

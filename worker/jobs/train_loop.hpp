@@ -3,6 +3,7 @@
 #pragma once
 
 #include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/evaluation.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
@@ -24,6 +25,7 @@ public:
         StepSource& source;
         StopVote& vote;
         Device device;
+        Evaluation* evaluation = nullptr;  // none: no clips are held out
     };
     explicit TrainLoop(Parts parts);
 
@@ -43,6 +45,7 @@ private:
     void report(int step, Timed const& timed);
     void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
+    [[nodiscard]] Result<void> evaluate_if_due(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
     [[nodiscard]] CheckpointState state_at(int next_step) const;

@@ -1,5 +1,6 @@
 #include "worker/train/trainer.hpp"
 
+#include "worker/train/step_boundary.hpp"
 #include "worker/train/video_tensor.hpp"
 
 #include <fmt/format.h>
@@ -157,6 +158,19 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
     } catch (std::exception const& error) {
         return Error{Errc::io, fmt::format("step {}: {}", input.step, error.what())};
     }
+}
+
+Result<double> Trainer::loss(StepInput const& input) {
+    return at_step_boundary(fmt::format("loss of step {}", input.step), [&]() -> Result<double> {
+        torch::NoGradGuard const no_grad;
+        double sum = 0;
+        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
+            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
+            sum += objective_->loss(micro_batch(input, begin, end)).item<double>() *
+                   static_cast<double>(end - begin);
+        }
+        return sum / static_cast<double>(input.samples);
+    });
 }
 
 CheckpointTensors Trainer::tensors() const {

@@ -53,6 +53,9 @@ public:
 
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
+    /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
+    [[nodiscard]] Result<double> loss(StepInput const& input);
+
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
     [[nodiscard]] CheckpointTensors tensors() const;
     [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
