@@ -113,13 +113,6 @@ struct CheckpointCompleted {
     double seconds = 0;
     std::int64_t bytes = 0;
 };
-struct EvaluationDone {
-    static constexpr std::string_view kType = "evaluation";
-    int epoch = 0, step = 0;  // step: training steps before it
-    double loss = 0;          // on clips that are not trained on
-    std::int64_t samples = 0;
-    double seconds = 0;
-};
 struct RunNotice {
     static constexpr std::string_view kType = "notice";
     int epoch = 0, node = -1, rank = -1, step = 0;
@@ -169,7 +162,6 @@ BOOST_DESCRIBE_STRUCT(RankFailed, (),
 BOOST_DESCRIBE_STRUCT(NodeFinished, (), (epoch, node, steps, stopped))
 BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s, step, waiting, detail))
 BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (epoch, step, path, seconds, bytes))
-BOOST_DESCRIBE_STRUCT(EvaluationDone, (), (epoch, step, loss, samples, seconds))
 BOOST_DESCRIBE_STRUCT(RunNotice, (), (epoch, node, rank, step, kind, severity, detail))
 BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
 BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left, unasked))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "protocol/collectives.hpp"
+#include "protocol/evaluation.hpp"
 #include "protocol/probe_part.hpp"
 
 #include <boost/describe.hpp>
@@ -67,14 +68,6 @@ struct CheckpointSaved {
     double seconds = 0;
     std::int64_t bytes = 0;
 };
-/// The loss on clips that are not trained on, over all ranks; rank 0 tells it.
-struct Evaluated {
-    static constexpr std::string_view kType = "evaluated";
-    int step = 0;  // training steps before it
-    double loss = 0;
-    std::int64_t samples = 0;
-    double seconds = 0;
-};
 /// Something worth keeping: a clip skipped, a NaN step, memory that grows.
 struct WorkerNotice {
     static constexpr std::string_view kType = "notice";
@@ -115,7 +108,6 @@ BOOST_DESCRIBE_STRUCT(StepMetrics, (),
                        exposed_comm_s, optimizer_s, other_s, arrival_s, loss, grad_norm, lr,
                        samples, rss_bytes, peak_allocated_bytes, collectives))
 BOOST_DESCRIBE_STRUCT(CheckpointSaved, (), (step, path, seconds, bytes))
-BOOST_DESCRIBE_STRUCT(Evaluated, (), (step, loss, samples, seconds))
 BOOST_DESCRIBE_STRUCT(WorkerNotice, (), (kind, severity, step, detail))
 BOOST_DESCRIBE_STRUCT(WorkerFailed, (), (exit_code, message))
 BOOST_DESCRIBE_STRUCT(WorkerFinished, (), (steps, stopped))
