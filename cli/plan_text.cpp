@@ -133,7 +133,7 @@ std::string render_plan_header(PlanHeader const& header) {
 
 std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header) {
     std::string text = render_plan_header(header) + block("plan", plan_body(decision.chosen));
-    if (!decision.chosen.buckets.empty()) {
+    if (decision.predicted.step_time_s > 0) {
         text += block("expect", expect_body(decision.predicted, header));
     }
     std::string why;

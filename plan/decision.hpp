@@ -33,6 +33,8 @@ struct LayoutPlan {
     int num_workers = 1;      // loader threads per rank
     int prefetch_factor = 2;  // batches
     int threads_per_rank = 1;
+    int vae_micro_batch_size = 0;     // frames that the 2-D VAE takes at a time; 0: not planned
+    int vae_micro_frame_size = 0;     // frames that the temporal VAE takes at a time; 0: alike
     std::vector<BucketPlan> buckets;  // in the order of the run file
 };
 /// Mean over the buckets as the schedule mixes them, except the peaks.
@@ -77,7 +79,7 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                       (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute, activation_store,
                        precision, grad_bucket_mib, num_workers, prefetch_factor, threads_per_rank,
-                       buckets))
+                       vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
                        peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s))

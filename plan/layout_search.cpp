@@ -47,6 +47,14 @@ std::vector<int> grad_buckets(PlanContext const& context) {
     return {kGradBucketsMib.begin(), kGradBucketsMib.end()};
 }
 
+/// A cached sample with its caption, fp32.
+std::int64_t latent_bytes(PlanContext const& context, std::size_t bucket) {
+    ModelShape const& shape = context.shape;
+    std::int64_t const values =
+        context.costs[bucket].tokens() * shape.patch_volume() * shape.in_channels;
+    return 4 * (values + std::int64_t{shape.text_tokens} * shape.caption_channels);
+}
+
 }  // namespace
 
 RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
@@ -84,8 +92,10 @@ std::vector<double> step_shares(PlanContext const& context,
 LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t> const& globals) {
     LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
     for (std::size_t i = 0; i < globals.size(); ++i) {
-        sizes.slot_bytes =
-            std::max(sizes.slot_bytes, batch_bytes(context.keys[i], globals[i] / context.ranks));
+        std::int64_t const samples = globals[i] / context.ranks;
+        std::int64_t const bytes = context.latents ? samples * latent_bytes(context, i)
+                                                   : batch_bytes(context.keys[i], samples);
+        sizes.slot_bytes = std::max(sizes.slot_bytes, bytes);
     }
     return sizes;
 }

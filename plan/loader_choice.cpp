@@ -90,6 +90,7 @@ std::string reason_of(PlanContext const& context, LoaderChoice const& choice, do
         return fmt::format("loader: {} thread{} a rank: yours", choice.num_workers,
                            choice.num_workers == 1 ? "" : "s");
     }
+    if (context.latents) return "loader: a thread maps cached latents, next to no work";
     std::string const cost = fmt::format("decoding takes {} of a {} step", format_seconds(decode_s),
                                          format_seconds(choice.mean_step_s));
     if (choice.num_workers == 0) return "loader: in the trainer's thread: " + cost;

@@ -26,6 +26,22 @@ ModelShape stdit3_tiny() {
             .vae = {}};
 }
 
+ModelShape mmdit_tiny() {
+    return {.arch = "mmdit-tiny",
+            .family = ModelFamily::mmdit,
+            .in_channels = 3,
+            .patch_size = {1, 4, 4},
+            .hidden = 96,
+            .depth = 2,
+            .single_depth = 2,
+            .heads = 4,
+            .caption_channels = 32,
+            .pooled_channels = 24,
+            .text_tokens = 8,
+            .pred_sigma = false,
+            .vae = {}};
+}
+
 std::vector<ModelShape> registry() {
     ModelShape const xl{.arch = "stdit3-xl/2", .vae = kOpenSoraVae};
     ModelShape three_billion = xl;
@@ -44,10 +60,11 @@ std::vector<ModelShape> registry() {
                            .depth = 19,
                            .single_depth = 38,
                            .heads = 24,
+                           .pooled_channels = 768,  // CLIP-L
                            .text_tokens = 512,
                            .pred_sigma = false,
                            .vae = {.temporal = 4, .spatial = 8, .chunk_frames = 0}};
-    return {stdit3_tiny(), xl, three_billion, stdit2, mmdit};
+    return {stdit3_tiny(), xl, three_billion, stdit2, mmdit_tiny(), mmdit};
 }
 
 /// Counts tensors and parameters as layers are listed.
@@ -115,20 +132,26 @@ ParameterCount mmdit_double_block(ModelShape const& shape) {
 }
 
 ParameterCount mmdit_total(ModelShape const& shape) {
-    constexpr std::int64_t kVector = 768;  // CLIP-L pooled
     std::int64_t const c = shape.hidden;
     std::int64_t const channels = std::int64_t{shape.in_channels} * shape.patch_volume();
     Counter single;
     single.linear(c, c, 2).linear(c + shape.mlp_hidden(), c);  // q, k, v_mlp
     single.linear(c, c + shape.mlp_hidden()).tensor(shape.head_dim(), 2).linear(3 * c, c);
     Counter model;
-    model.linear(c, channels).scalar_embedder(c).linear(c, kVector).linear(c, c);
+    model.linear(c, channels).scalar_embedder(c).linear(c, shape.pooled_channels).linear(c, c);
     model.linear(c, shape.caption_channels);
     model.parts(mmdit_double_block(shape), shape.depth).parts(single.count, shape.single_depth);
     return model.linear(channels, c).linear(2 * c, c).count;
 }
 
 }  // namespace
+
+std::array<int, 3> ModelShape::rope_axes() const {
+    int frame = (head_dim() + 15) / 16 * 2;
+    if ((head_dim() - frame) % 4 != 0) frame += 2;
+    int const side = (head_dim() - frame) / 2;
+    return {frame, side, side};
+}
 
 ParameterCount parameter_count(ModelShape const& shape) {
     return shape.family == ModelFamily::mmdit ? mmdit_total(shape) : stdit_total(shape);

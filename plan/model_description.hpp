@@ -32,6 +32,7 @@ struct ModelShape {
     int heads = 16;
     double mlp_ratio = 4.0;
     int caption_channels = 4096;
+    int pooled_channels = 0;  // mmdit: of the one vector of a caption
     int text_tokens = 300;
     int input_sq_size = 512;  // pixels; side at which positions have scale 1
     bool pred_sigma = true;   // twice the output channels; the loss reads the first half
@@ -44,6 +45,9 @@ struct ModelShape {
     }
     [[nodiscard]] int out_channels() const { return in_channels * (pred_sigma ? 2 : 1); }
     [[nodiscard]] int patch_volume() const { return patch_size[0] * patch_size[1] * patch_size[2]; }
+    /// mmdit: numbers of a head that rope turns by frame, row and column; an eighth for the frame,
+    /// so that all are even (128 -> 16, 56, 56). head_dim is even and at least 6.
+    [[nodiscard]] std::array<int, 3> rope_axes() const;
     /// Heights and widths of samples, in pixels, are multiples of it.
     [[nodiscard]] int pixel_multiple() const { return vae.spatial * patch_size[1]; }
 };

@@ -3,6 +3,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/assign.hpp"
+#include "plan/model_sizes.hpp"
 
 #include <fmt/format.h>
 
@@ -55,7 +56,7 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
     }
     context.keys.push_back(key);
     context.costs.push_back(sample_cost(context.shape, key));
-    context.decode_s.push_back(decode_s(request, decoded_pixels));
+    context.decode_s.push_back(context.latents ? 0 : decode_s(request, decoded_pixels));
     return {};
 }
 
@@ -74,7 +75,9 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
 Result<PlanContext> plan_context(PlanRequest const& request) {
     PlanContext context;
     context.config = request.config;
-    OSORA_TRY(context.shape, model_shape(request.config.model.arch));
+    OSORA_TRY(context.shape, model_shape(request.config.model));
+    if (request.latents) context.shape.vae = *request.latents;
+    context.latents = request.latents.has_value();
     context.calibration = request.calibration;
     if (auto const checked = check_calibration(request.calibration); checked.has_error()) {
         return checked.error();

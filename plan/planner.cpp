@@ -4,6 +4,7 @@
 
 #include "base/units.hpp"
 #include "plan/batch_sizes.hpp"
+#include "plan/encode_layout.hpp"
 #include "plan/layout_search.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/nccl_env.hpp"
@@ -164,8 +165,9 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
-    OSORA_TRY(PlanDecision decision,
-              exec ? Result<PlanDecision>(plan_of_exec(request)) : plan_training(request));
+    OSORA_TRY(PlanDecision decision, exec ? Result<PlanDecision>(plan_of_exec(request))
+                                     : request.config.run.job == "encode" ? plan_of_encode(request)
+                                                                          : plan_training(request));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));

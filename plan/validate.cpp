@@ -2,7 +2,9 @@
 #include "plan/validate.hpp"
 
 #include "plan/batch_sizes.hpp"
+#include "plan/config/frame_masks.hpp"
 #include "plan/divisibility.hpp"
+#include "plan/model_sizes.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/worker_support.hpp"
 
@@ -26,8 +28,10 @@ public:
         check_model();
         if (shape_) check_buckets();
         check_loader();
+        if (config_.run.job == "encode") return std::move(found_);
         if (shape_) check_parallel();
         check_batch();
+        if (shape_) check_frame_masks();
         check_training();
         return std::move(found_);
     }
@@ -57,13 +61,26 @@ private:
     }
 
     void check_model() {
-        auto shape = model_shape(config_.model.arch);
-        if (!shape) {
-            add("model.arch", shape.error().message, shape.error().code);
+        auto const broken = size_violations(config_.model);
+        for (SizeViolation const& each : broken) add(each.key, each.message, each.code);
+        if (!broken.empty()) return;
+        shape_ = model_shape(config_.model).value();
+        check_arch();
+    }
+
+    void check_arch() {
+        if (shape_->family == ModelFamily::stdit2) {
+            add("model.arch",
+                "planned for, not trained: the worker has STDiT3 and MMDiT; nearest "
+                "valid: stdit3-xl/2");
             return;
         }
         check_choice("model.arch", config_.model.arch, support_.archs);
-        shape_ = std::move(*shape);
+        bool const latent = shape_->vae.spatial > 1 || shape_->vae.temporal > 1;
+        if (config_.run.job == "train" && latent && config_.data.latents.empty()) {
+            add("model.arch", fmt::format("trains on latents: it needs data.latents; on pixels: {}",
+                                          fmt::join(support_.pixel_archs, ", ")));
+        }
     }
 
     void check_buckets() {
@@ -73,8 +90,29 @@ private:
                 add(fmt::format("bucket[{}].resolution", i), key.error().message);
                 continue;
             }
-            tokens_.push_back(sample_cost(*shape_, *key).tokens_per_frame);
+            SampleCost const cost = sample_cost(*shape_, *key);
+            tokens_.push_back(cost.tokens_per_frame);
+            frames_.push_back(cost.frames);
         }
+    }
+
+    void check_frame_masks() {
+        auto const& masks = config_.train.frame_masks;
+        if (masks.empty()) return;
+        if (shape_->family == ModelFamily::mmdit) {
+            add("train.frame_masks", "is for STDiT3; MMDiT takes no frames as a condition here");
+            return;
+        }
+        bool const original = config_.debug.frame_mask_rule == "original";
+        auto const quarter = std::ranges::find_if(
+            masks, [](auto const& each) { return takes_a_quarter(each.first) && each.second > 0; });
+        auto const few = std::ranges::find_if(
+            frames_, [](std::int64_t frames) { return frames == 2 || frames == 3; });
+        if (!original || quarter == masks.end() || few == frames_.end()) return;
+        add("train.frame_masks",
+            fmt::format("{}: a quarter of {} latent frames is none with debug.frame_mask_rule = "
+                        "\"original\"; nearest valid: buckets of 4 latent frames",
+                        quarter->first, *few));
     }
 
     void check_loader() {
@@ -183,6 +221,7 @@ private:
     WorkerSupport const support_;
     std::optional<ModelShape> shape_;
     std::vector<std::int64_t> tokens_;  // per frame, of each bucket
+    std::vector<std::int64_t> frames_;  // in tokens, of each bucket
     std::vector<ConfigViolation> found_;
 };
 

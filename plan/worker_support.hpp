@@ -9,7 +9,9 @@ namespace osora::plan {
 
 /// The first entry of a list is what "auto", or an unwritten default, becomes.
 struct WorkerSupport {
-    std::vector<std::string> archs{"stdit3-tiny"};  // those in pixel space
+    std::vector<std::string> archs{"stdit3-tiny", "stdit3-xl/2", "stdit3-3b/2", "mmdit-tiny",
+                                   "mmdit-11b"};
+    std::vector<std::string> pixel_archs{"stdit3-tiny", "mmdit-tiny"};  // those without a VAE
     std::vector<std::string> optimizers{"adamw"};
     std::vector<std::string> precisions{"fp32"};
     std::vector<std::string> recompute{"none"};

@@ -11,6 +11,7 @@
 #include "worker/jobs/calibrate.hpp"
 #include "worker/jobs/calibrate_decode.hpp"
 #include "worker/jobs/collective_probe.hpp"
+#include "worker/jobs/encode_job.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/rehearse_job.hpp"
 #include "worker/jobs/train_job.hpp"
@@ -68,6 +69,7 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 /// nullptr: not one that this program does.
 Job job_of(std::string const& name) {
     if (name == "train") return run_train_job;
+    if (name == "encode") return run_encode_job;
     if (name == "rehearse") return run_rehearse_job;
     return name == "probe" ? run_collective_probe : nullptr;
 }
@@ -80,7 +82,7 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     auto const run = job_of(job->config.run.job);
     if (run == nullptr) {
         return fail(agent, {Errc::invalid_input,
-                            fmt::format("job '{}' is not one of: train, rehearse, probe",
+                            fmt::format("job '{}' is not one of: train, encode, rehearse, probe",
                                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).

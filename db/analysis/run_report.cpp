@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace osora::db::analysis {
@@ -103,6 +104,27 @@ CheckpointSummary checkpoints_of(std::vector<EventRecord> const& events) {
         seconds.push_back(read->seconds);
     }
     summary.median_s = median(std::move(seconds));
+    return summary;
+}
+
+EvaluationSummary evaluations_of(std::vector<EventRecord> const& events) {
+    std::map<int, protocol::EvaluationDone> by_step;
+    for (auto const& event : events) {
+        if (event.kind != protocol::EvaluationDone::kType) continue;
+        auto const read = protocol::decode<protocol::EvaluationDone>(event.body);
+        if (read.has_value()) by_step[read->step] = *read;
+    }
+    EvaluationSummary summary;
+    for (auto const& [step, done] : by_step) {
+        ++summary.count;
+        summary.last_step = step;
+        summary.last_loss = done.loss;
+        summary.samples = done.samples;
+        if (std::isnan(summary.best_loss) || done.loss < summary.best_loss) {
+            summary.best_loss = done.loss;
+            summary.best_step = step;
+        }
+    }
     return summary;
 }
 
@@ -210,6 +232,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);
+    report.evaluations = evaluations_of(history.events);
     report.notices = notices_of(history.events);
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);

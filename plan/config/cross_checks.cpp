@@ -2,6 +2,7 @@
 #include "plan/config/cross_checks.hpp"
 
 #include "plan/config/fields.hpp"
+#include "plan/config/frame_masks.hpp"
 #include "plan/config/slurm_checks.hpp"
 #include "plan/config/ssh_checks.hpp"
 #include "plan/config/step_pattern.hpp"
@@ -10,7 +11,10 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
+#include <string_view>
 #include <system_error>
 
 namespace osora::plan {
@@ -57,7 +61,7 @@ void check_buckets(ResolvedConfig& resolved) {
     auto const& buckets = resolved.config.bucket;
     if (!readable(resolved, {"bucket", "run.job"})) return;
     auto const& job = resolved.config.run.job;
-    if (buckets.empty() && (job == "train" || job == "rehearse")) {
+    if (buckets.empty() && (job == "train" || job == "encode" || job == "rehearse")) {
         complain(resolved, "bucket",
                  "none is given; add [[bucket]] with resolution = \"64\" and num_frames = 8");
     }
@@ -91,6 +95,13 @@ void check_step_pattern(ResolvedConfig& resolved) {
     if (compiled.has_error()) complain(resolved, "worker.step_pattern", compiled.error().message);
 }
 
+void check_frame_masks(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"train.frame_masks"})) return;
+    for (std::string const& fault : frame_mask_faults(resolved.config.train.frame_masks)) {
+        complain(resolved, "train.frame_masks", fault);
+    }
+}
+
 void check_job(ResolvedConfig& resolved) {
     auto const& config = resolved.config;
     if (!readable(resolved, {"run.job", "worker.command", "data.manifest"})) return;
@@ -102,9 +113,41 @@ void check_job(ResolvedConfig& resolved) {
     if (!exec && !config.worker.command.empty()) {
         complain(resolved, "worker.command", "is used with run.job = \"exec\" only");
     }
-    if (config.run.job == "train" && config.data.manifest.empty()) {
+    bool const cached = config.run.job == "train" && !config.data.latents.empty();
+    bool const reads_clips = config.run.job == "train" || config.run.job == "encode";
+    if (reads_clips && config.data.manifest.empty() && !cached) {
         complain(resolved, "data.manifest", "the job needs one: a CSV with a column path");
     }
+}
+
+/// What encode, and training from what it made, need.
+void check_cache(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"run.job", "encode.out", "text.encoder", "data.latents"})) return;
+    auto const& config = resolved.config;
+    bool const encode = config.run.job == "encode";
+    if (encode && config.encode.out.empty()) {
+        complain(resolved, "encode.out", "the job needs one: the folder of the cache");
+    }
+    if (encode && !config.encode.latents && config.text.encoder.empty()) {
+        complain(resolved, "encode.latents", "is false and text.encoder is empty: nothing is left");
+    }
+    if (!encode && !config.encode.out.empty()) {
+        complain(resolved, "encode.out", "is used with run.job = \"encode\" only");
+    }
+    bool const original = config.debug.bucket_schedule == "original";
+    if (original && !config.data.latents.empty()) {
+        complain(resolved, "debug.bucket_schedule",
+                 "\"original\" needs clips; with data.latents: balanced");
+    }
+}
+
+constexpr std::array<std::string_view, 3> kFolders{"data.latents", "text.embeddings",
+                                                   "text.encoder"};
+constexpr std::array<std::string_view, 3> kFilesOrFolders{"data.eval_manifest", "model.init",
+                                                          "vae.weights"};
+
+bool is_one_of(std::string_view key, std::span<std::string_view const> keys) {
+    return std::ranges::find(keys, key) != keys.end();
 }
 
 /// 0 when `path` is a file that can be read, else an errno.
@@ -119,7 +162,9 @@ int file_state(std::filesystem::path const& path) {
 void check_keys(ResolvedConfig& resolved) {
     check_batch(resolved);
     check_buckets(resolved);
+    check_frame_masks(resolved);
     check_job(resolved);
+    check_cache(resolved);
     check_slurm(resolved);
     check_step_pattern(resolved);
 }
@@ -133,12 +178,13 @@ void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir
         if (resume && (**value == "auto" || **value == "none")) continue;
         std::string const key = fmt::format("{}.{}", field.row->section, field.row->key);
         int const error = file_state(base_dir / **value);
-        if (error == 0 && !resume) continue;
-        if (error == EISDIR && resume) continue;
+        bool const folder = resume || is_one_of(key, kFolders);
+        if (error == 0 && !folder) continue;
+        if (error == EISDIR && (folder || is_one_of(key, kFilesOrFolders))) continue;
         bool const relative = !std::filesystem::path(**value).is_absolute();
-        std::string const why = resume && error == 0 ? "not a folder"
+        std::string const why = folder && error == 0 ? "not a folder"
                                 : error == EISDIR    ? "is a folder, not a file"
-                                : error == ENOENT    ? resume ? "no such folder" : "no such file"
+                                : error == ENOENT    ? folder ? "no such folder" : "no such file"
                                                      : std::generic_category().message(error);
         auto problem = problem_of(resolved, key, "");
         problem.message = fmt::format("{}: {}: {}{}", key, **value, why,
@@ -156,9 +202,9 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
     auto const& job = probe.config.run.job;
-    if (job != "train" && job != "rehearse" && job != "exec" && job != "probe") {
+    if (job != "train" && job != "encode" && job != "rehearse" && job != "exec" && job != "probe") {
         complain(probe, "run.job",
-                 "not available in this version; available: train, probe, rehearse, exec");
+                 "not available in this version; available: train, encode, probe, rehearse, exec");
     }
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");

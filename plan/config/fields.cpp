@@ -65,6 +65,14 @@ std::string to_toml(StringMap const& values) {
     return text.empty() ? "{}" : "{" + text + " }";
 }
 
+std::string to_toml(NumberMap const& values) {
+    std::string text;
+    for (auto const& [key, each] : values) {
+        text += (text.empty() ? " " : ", ") + toml_key(key) + " = " + to_toml(each);
+    }
+    return text.empty() ? "{}" : "{" + text + " }";
+}
+
 std::string to_toml(std::vector<std::string> const& values) {
     return list(values);
 }

@@ -14,11 +14,12 @@ namespace osora::plan {
 
 using ArgumentLists = std::vector<std::vector<std::string>>;
 using StringMap = std::map<std::string, std::string>;
+using NumberMap = std::map<std::string, double>;
 
 /// Points into the RunConfig that it was taken from, which must outlive it.
-using FieldRef =
-    std::variant<bool*, int*, std::int64_t*, double*, std::string*, std::vector<std::string>*,
-                 ArgumentLists*, StringMap*, AutoOr<int>*, AutoOr<double>*, AutoOr<std::string>*>;
+using FieldRef = std::variant<bool*, int*, std::int64_t*, double*, std::string*,
+                              std::vector<std::string>*, ArgumentLists*, StringMap*, NumberMap*,
+                              AutoOr<bool>*, AutoOr<int>*, AutoOr<double>*, AutoOr<std::string>*>;
 
 struct Field {
     SchemaRow const* row = nullptr;

@@ -213,6 +213,21 @@ Complaint read(toml::node const& node, SchemaRow const& row, ArgumentLists& into
     return std::nullopt;
 }
 
+Complaint read(toml::node const& node, SchemaRow const& row, NumberMap& into) {
+    auto const* table = node.as_table();
+    if (table == nullptr) return expected("a table of numbers", node);
+    NumberMap values;
+    for (auto const& [key, each] : *table) {
+        double value = 0;
+        if (auto complaint = read(each, row, value)) {
+            return fmt::format("{}: {}", key.str(), *complaint);
+        }
+        values.emplace(key.str(), value);
+    }
+    into = std::move(values);
+    return std::nullopt;
+}
+
 template <class T>
 Complaint read(toml::node const& node, SchemaRow const& row, AutoOr<T>& into) {
     if (node.value_exact<std::string>() == row.auto_word) {

@@ -4,11 +4,15 @@
 
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
+#include "plan/config/cache_sections.hpp"
+#include "plan/config/model_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
+#include "plan/config/train_section.hpp"
+#include "plan/config/vae_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -31,20 +35,10 @@ struct ResourcesSection {
     std::string bind_cpus = "auto";  // each worker to cores of its own
     std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
 };
-struct ModelSection {
-    std::string arch = "stdit3-tiny";
-    std::string init;  // safetensors file; empty = random from the seed
-};
-struct VaeSection {
-    AutoOr<int> micro_batch_size;
-    AutoOr<int> micro_frame_size;
-};
-struct TextSection {
-    std::string embeddings;
-};
 struct DataSection {
     std::string manifest;
     std::string latents;
+    bool sample_latents = true;  // of the cached posterior; false: its mean
     std::string eval_manifest;
     AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
     AutoOr<int> prefetch_factor;  // batches decoded ahead
@@ -79,12 +73,6 @@ struct OptimSection {
     int lora_rank = 0;
     std::vector<std::string> freeze;
 };
-struct TrainSection {
-    int steps = 1000;
-    std::int64_t seed = 1024;
-    int log_every = 10;
-    bool deterministic = false;
-};
 struct CheckpointSection {
     int every = 500;  // steps; 0 = only at the end
     int keep = 3;
@@ -96,9 +84,6 @@ struct WorkerSection {
     std::map<std::string, std::string> env;
     std::string step_pattern = "auto";  // auto | none | a regular expression (step_pattern.hpp)
 };
-struct DebugSection {
-    std::string collectives = "bucketed", bucket_schedule = "balanced";
-};
 
 struct RunConfig {
     RunSection run;
@@ -108,7 +93,9 @@ struct RunConfig {
     ModelSection model;
     VaeSection vae;
     TextSection text;
+    EncodeSection encode;
     DataSection data;
+    EvalSection eval;
     std::vector<BucketSection> bucket;
     ParallelSection parallel;
     BatchSection batch;
@@ -130,25 +117,20 @@ BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
-BOOST_DESCRIBE_STRUCT(ModelSection, (), (arch, init))
-BOOST_DESCRIBE_STRUCT(VaeSection, (), (micro_batch_size, micro_frame_size))
-BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
-                      (manifest, latents, eval_manifest, num_workers, prefetch_factor,
-                       host_memory_gib))
+                      (manifest, latents, sample_latents, eval_manifest, num_workers,
+                       prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
 BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
 BOOST_DESCRIBE_STRUCT(OptimSection, (),
                       (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
-BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
-BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
-                      (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe,
-                       bisect, notify, debug))
+                      (run, resources, slurm, ssh, model, vae, text, encode, data, eval, bucket,
+                       parallel, batch, memory, optim, train, rehearse, checkpoint, nccl, worker,
+                       faults, probe, bisect, notify, debug))
 
 }  // namespace osora::plan

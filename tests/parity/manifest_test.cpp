@@ -1,7 +1,8 @@
 // Names, shapes and counts of the models against the state dicts they must load
 // (tests/data/models/README.md); on the meta device, so that nothing is allocated.
-#include "plan/model_description.hpp"
+#include "plan/model_sizes.hpp"
 #include "worker/model/mmdit.hpp"
+#include "worker/model/network_parameters.hpp"
 #include "worker/model/stdit3.hpp"
 
 #include <fmt/format.h>
@@ -86,6 +87,40 @@ TEST(Manifest, Mmdit) {
     expect_planned("mmdit-11b", text.parameters());
     Mmdit const image(mmdit_config("mmdit-11b-i2v").value(), kMeta);
     expect_listed(image.parameters(), "mmdit_v2_11b_i2v_cond", 1082, 11'891'390'528);
+}
+
+/// Small models, and sizes that a run file sets.
+TEST(Manifest, EverySizeIsCountedAsItIsBuilt) {
+    struct Case {
+        char const* arch;
+        int depth, hidden, heads, in_channels, text_tokens;
+    };
+    Case const cases[] = {{"stdit3-tiny", 0, 0, 0, 0, 0},     {"mmdit-tiny", 0, 0, 0, 0, 0},
+                          {"stdit3-xl/2", 3, 288, 6, 16, 77}, {"stdit3-tiny", 1, 24, 2, 4, 1},
+                          {"mmdit-11b", 2, 240, 10, 4, 9},    {"mmdit-tiny", 5, 48, 8, 0, 0}};
+    for (Case const& each : cases) {
+        plan::ModelSection model;
+        model.arch = each.arch;
+        model.depth = each.depth;
+        model.hidden = each.hidden;
+        model.heads = each.heads;
+        model.in_channels = each.in_channels;
+        model.text_tokens = each.text_tokens;
+        model.caption_channels = 48;
+        model.mlp_ratio = 2.5;
+        auto const shape = plan::model_shape(model);
+        ASSERT_TRUE(shape.has_value()) << shape.error().message;
+        auto const built = network_parameters(*shape);
+        ASSERT_TRUE(built.has_value()) << built.error().message;
+        auto const count = plan::parameter_count(*shape);
+        Listed const found = listed(*built);
+        EXPECT_EQ(count.tensors, found.tensors) << each.arch;
+        EXPECT_EQ(count.parameters, found.parameters) << each.arch;
+    }
+    EXPECT_NE(network_parameters(plan::model_shape("stdit2-xl/2").value())
+                  .error()
+                  .message.find("not a STDiT3"),
+              std::string::npos);
 }
 
 /// flux's own names: as many numbers in fewer tensors.

@@ -1,8 +1,8 @@
 #include "worker/cases/vae_pipeline_case.hpp"
 
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
-#include "worker/vae/vae_chunks.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -28,7 +28,7 @@ Result<VaeNoise> read_noise(CaseInputs& inputs, VaeRun const& run,
                                         {x[0] * x[2], config.spatial.latent_channels, h, w}));
     std::vector<at::Tensor> parts;
     for (auto const& chunk :
-         frame_chunks(x[2], config.micro_frame_size, config.temporal.factor())) {
+         plan::frame_chunks(x[2], config.micro_frame_size, config.temporal.factor())) {
         auto const name = fmt::format("eps_temporal{}", parts.size());
         std::vector<std::int64_t> const shape{x[0], config.temporal.embed_dim, chunk.latents, h, w};
         OSORA_TRY(auto part, noise.spatial.defined()

@@ -1,9 +1,9 @@
 #include "worker/cases/vae_temporal_case.hpp"
 
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/cases/model_case.hpp"
 #include "worker/cases/vae_case_parts.hpp"
 #include "worker/vae/temporal_vae.hpp"
-#include "worker/vae/vae_chunks.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -16,7 +16,7 @@ Result<VaeRun> read_run(CaseFile const& file, CaseInputs& inputs, std::string co
     VaeRun run{.variant = variant, .x = {}, .eps = {}, .loss_weight = {}};
     OSORA_TRY(run.x, need_fp64(inputs, variant, "x", {-1, config.in_out_channels, -1, -1, -1}));
     auto const x = run.x.sizes();
-    std::int64_t const latents = latent_frames(x[2], 0, config.factor());
+    std::int64_t const latents = plan::latent_frames(x[2], 0, config.factor());
     OSORA_TRY(run.eps,
               maybe_fp64(inputs, variant, "eps", {x[0], config.embed_dim, latents, x[3], x[4]}));
     OSORA_TRY(run.loss_weight, file.train_step

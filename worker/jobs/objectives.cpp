@@ -1,8 +1,12 @@
+// Each family: its network, its weights, and what its objective reads of the run file.
 #include "worker/jobs/objectives.hpp"
 
+#include "plan/config/frame_masks.hpp"
+#include "plan/model_sizes.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/older_weights.hpp"
 #include "worker/model/weight_files.hpp"
+#include "worker/train/mmdit_objective.hpp"
 #include "worker/train/stdit3_objective.hpp"
 
 #include <utility>
@@ -10,28 +14,105 @@
 namespace osora::worker {
 namespace {
 
-RectifiedFlowConfig pixel_space_flow() {
-    RectifiedFlowConfig config;
-    config.latent_frames = LatentFrames::pixels;
-    return config;
+/// Open-Sora's: class_dropout_prob of v1.2, dropout_ratio of v2.0.
+constexpr double kStdit3DropProb = 0.1, kMmditDropProb = 0.316;
+
+TimestepSampling sampling_of(plan::WorkerJob const& job, char const* usual) {
+    bool const uniform = job.config.train.timesteps.value_or(usual) == "uniform";
+    return uniform ? TimestepSampling::uniform : TimestepSampling::logit_normal;
+}
+
+/// In the order of plan::kFrameMasks, so that a number picks the same strategy everywhere.
+Result<std::optional<MaskMixture>> frame_masks_of(plan::WorkerJob const& job) {
+    auto const& shares = job.config.train.frame_masks;
+    if (shares.empty()) return std::optional<MaskMixture>();
+    for (auto const& [name, share] : shares) {
+        auto const known = mask_strategy(name);
+        if (known.has_error()) return Error(known.error()).in("train.frame_masks");
+    }
+    std::vector<MaskMixture::Part> parts;
+    for (std::size_t i = 0; i < plan::kFrameMasks.size(); ++i) {
+        auto const found = shares.find(std::string(plan::kFrameMasks[i]));
+        if (found == shares.end()) continue;
+        parts.push_back({static_cast<MaskStrategy>(i), found->second});
+    }
+    bool const original = job.config.debug.frame_mask_rule == "original";
+    auto made =
+        MaskMixture::make(std::move(parts), original ? MaskRule::original : MaskRule::osora);
+    if (made.has_error()) return Error(made.error()).in("train.frame_masks");
+    return std::optional(std::move(*made));
+}
+
+/// model.init, as tensors; none when it is empty.
+Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job) {
+    if (job.config.model.init.empty()) return std::vector<NamedTensor>();
+    auto weights = load_weight_files(resolve(job, job.config.model.init));
+    if (weights.has_error()) return Error(weights.error()).in("model.init");
+    return std::move(*weights);
+}
+
+Result<void> load(Parameters& parameters, std::vector<NamedTensor> const& weights,
+                  plan::WorkerJob const& job) {
+    if (weights.empty()) return {};
+    auto const loaded = parameters.load(weights);
+    if (loaded.has_value()) return {};
+    return Error(loaded.error()).in("model.init: " + resolve(job, job.config.model.init));
+}
+
+Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
+                                                    plan::ModelShape const& shape,
+                                                    Device const& device) {
+    OSORA_TRY(auto const config, stdit3_config(shape));
+    Stdit3Training training;
+    training.flow = flow_of(job, shape);
+    training.seed = static_cast<std::uint64_t>(job.config.train.seed);
+    training.caption_drop_prob = job.config.text.drop_prob.value_or(kStdit3DropProb);
+    OSORA_TRY(training.frame_masks, frame_masks_of(job));
+    Stdit3 model(config, at::TensorOptions().device(device.torch()));
+    model.initialise(training.seed);
+    OSORA_TRY(auto weights, first_weights(job));
+    if (!weights.empty()) weights = as_stdit3_weights(std::move(weights), config);
+    OSORA_TRY_VOID(load(model.parameters(), weights, job));
+    return std::make_unique<Stdit3Objective>(std::move(model), std::move(training));
+}
+
+Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
+                                                   plan::ModelShape const& shape,
+                                                   Device const& device) {
+    OSORA_TRY(auto const config, mmdit_config(shape));
+    MmditTraining training;
+    training.sampling = sampling_of(job, "logit_normal");
+    training.timestep_shift = shifts_timesteps(job, shape);
+    training.seed = static_cast<std::uint64_t>(job.config.train.seed);
+    training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
+    training.text_tokens = shape.text_tokens;
+    Mmdit model(config, at::TensorOptions().device(device.torch()));
+    model.initialise(training.seed);
+    OSORA_TRY(auto const weights, first_weights(job));
+    OSORA_TRY_VOID(load(model.parameters(), weights, job));
+    return std::make_unique<MmditObjective>(std::move(model), training);
 }
 
 }  // namespace
 
+bool shifts_timesteps(plan::WorkerJob const& job, plan::ModelShape const& shape) {
+    return job.config.train.timestep_shift.value_or(shape.family == plan::ModelFamily::mmdit);
+}
+
+RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& shape) {
+    RectifiedFlowConfig config;
+    config.sampling = sampling_of(job, "uniform");
+    config.use_timestep_transform = shifts_timesteps(job, shape);
+    bool const pixels = shape.vae.temporal == 1 && job.config.data.latents.empty();
+    config.latent_frames = pixels ? LatentFrames::pixels : LatentFrames::open_sora_vae;
+    return config;
+}
+
 Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                   Device const& device) {
-    auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
-    OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
-    Stdit3 model(config, at::TensorOptions().device(device.torch()));
-    model.initialise(seed);
-    if (!job.config.model.init.empty()) {
-        std::string const path = resolve(job, job.config.model.init);
-        auto weights = load_weight_files(path);
-        if (weights.has_error()) return Error(weights.error()).in("model.init");
-        auto const loaded = model.parameters().load(as_stdit3_weights(std::move(*weights), config));
-        if (loaded.has_error()) return Error(loaded.error()).in("model.init: " + path);
-    }
-    return std::make_unique<Stdit3Objective>(std::move(model), pixel_space_flow(), seed);
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
+    if (shape.family == plan::ModelFamily::mmdit) return mmdit_objective(job, shape, device);
+    return stdit3_objective(job, shape, device);
 }
 
 }  // namespace osora::worker

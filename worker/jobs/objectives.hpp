@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/model_description.hpp"
 #include "plan/worker_job.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/train/objective.hpp"
@@ -14,5 +15,11 @@ namespace osora::worker {
 /// and what is wrong in it.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device);
+
+/// STDiT3: how train.timesteps and train.timestep_shift make times.
+[[nodiscard]] RectifiedFlowConfig flow_of(plan::WorkerJob const& job,
+                                          plan::ModelShape const& shape);
+/// train.timestep_shift; auto: as the family is trained in Open-Sora.
+[[nodiscard]] bool shifts_timesteps(plan::WorkerJob const& job, plan::ModelShape const& shape);
 
 }  // namespace osora::worker

@@ -1,10 +1,11 @@
 // The parameters come from a model on the meta device: names and shapes, no memory.
 #include "worker/jobs/rehearse_job.hpp"
 
+#include "plan/model_sizes.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/rehearsal_step.hpp"
 #include "worker/jobs/train_data.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/network_parameters.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -38,10 +39,10 @@ Result<void> check_supported(plan::WorkerJob const& job, RankEnvironment const& 
 }
 
 Result<RehearsalPlan> plan_of(plan::WorkerJob const& job, int world_size) {
-    OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
-    Stdit3 const model(config, at::TensorOptions().device(at::kMeta));
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
+    OSORA_TRY(auto const parameters, network_parameters(shape));
     std::vector<ParameterSize> sizes;
-    for (auto const& each : model.parameters().all()) {
+    for (auto const& each : parameters.all()) {
         if (each.kind == TensorKind::trainable) sizes.push_back({each.name, each.tensor.numel()});
     }
     return make_rehearsal_plan(

@@ -1,5 +1,6 @@
 #include "worker/jobs/train_job.hpp"
 
+#include "worker/jobs/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
@@ -49,7 +50,10 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY(auto objective, make_objective(job, device));
     Trainer trainer(job, std::move(objective), group, device);
     OSORA_TRY(auto const data, open_train_data(job));
-    if (self.rank == 0) report_data(*data, job, agent);
+    if (self.rank == 0) {
+        OSORA_TRY_VOID(check_captions(*data));
+        report_data(*data, job, agent);
+    }
     ResumeContext const context{job, self, *data, group, agent};
     OSORA_TRY(int const start_step, restore_latest(context, trainer));
     auto facts = process_facts(device);
@@ -59,10 +63,14 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                      .start_step = start_step,
                                      .facts = std::move(facts)});
     if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
-    OSORA_TRY(auto const loader,
-              start_loader(*data, job, self.rank, static_cast<std::uint64_t>(start_step)));
+    SourceSteps const steps{.rank = self.rank,
+                            .dp_size = job.plan.chosen.dp_size,
+                            .start = static_cast<std::uint64_t>(start_step),
+                            .stop = static_cast<std::uint64_t>(job.config.train.steps)};
+    OSORA_TRY(auto const source, make_step_source(*data, job, steps));
+    OSORA_TRY(auto const evaluation, Evaluation::open(job, self, group));
     StopVote vote(group);
-    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote, device});
+    TrainLoop loop({job, self, *data, agent, trainer, *source, vote, device, evaluation.get()});
     return loop.run(start_step);
 }
 

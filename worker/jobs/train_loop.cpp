@@ -18,27 +18,6 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
-                     Manifest const& manifest) {
-    StepInput input;
-    input.step = step;
-    input.pixels = batch.pixels();
-    input.samples = static_cast<std::int64_t>(batch.samples().size());
-    input.frames = batch.key().num_frames;
-    input.height = batch.key().height;
-    input.width = batch.key().width;
-    input.micro_batch_size = plan.micro_batch_size;
-    input.global_samples = plan.global_batch_size;
-    constexpr double kImageFps = 120;  // Open-Sora's value for images
-    for (LoadedSample const& sample : batch.samples()) {
-        double const fps = manifest.clips[sample.clip].fps;
-        input.identities.push_back({.id = sample.ref.random,
-                                    .epoch = sample.ref.epoch,
-                                    .fps = input.frames == 1 || fps <= 0 ? kImageFps : fps});
-    }
-    return input;
-}
-
 }  // namespace
 
 TrainLoop::TrainLoop(Parts parts)
@@ -50,18 +29,16 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     auto const start = Clock::now();
     Timed timed;
     parts_.vote.begin(vote_of(parts_.agent.stop_order()));
-    OSORA_TRY(auto const batch, parts_.loader.next(static_cast<std::uint64_t>(step)));
-    timed.data_wait_s = batch.data_wait_s();
-    timed.bucket = bucket_name(batch.key());
-    timed.samples = static_cast<int>(batch.samples().size());
+    OSORA_TRY(auto batch, parts_.source.next(step));
+    timed.data_wait_s = batch.data_wait_s;
+    timed.bucket = batch.bucket;
+    timed.samples = static_cast<int>(batch.input.samples);
     report_bad_clips(step, batch);
-    auto input =
-        step_input(step, batch, parts_.data.bucket_plans[batch.bucket()], parts_.data.manifest);
-    input.on_arrival = [&] {
+    batch.input.on_arrival = [&] {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
-    OSORA_TRY(timed.output, parts_.trainer.step(input));
+    OSORA_TRY(timed.output, parts_.trainer.step(batch.input));
     OSORA_TRY(timed.vote, parts_.vote.finish());
     timed.step_time_s = seconds_since(start);
     return timed;
@@ -93,8 +70,8 @@ void TrainLoop::report(int step, Timed const& timed) {
     parts_.agent.send(metrics);
 }
 
-void TrainLoop::report_bad_clips(int step, Batch const& batch) {
-    for (BadClip const& bad : batch.bad_clips()) {
+void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
+    for (BadClip const& bad : batch.bad) {
         parts_.agent.send(protocol::WorkerNotice{
             .kind = "clip_skipped",
             .severity = "warning",
@@ -128,6 +105,8 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
     state.arch = config.model.arch;
+    state.model = config.model;
+    state.trained_on = trained_on(parts_.job, parts_.data);
     state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
     state.grad_norms = parts_.trainer.grad_norms();
@@ -148,6 +127,21 @@ void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const
                                                 .path = outcome->saved->path.string(),
                                                 .seconds = outcome->saved->seconds,
                                                 .bytes = outcome->saved->bytes});
+}
+
+Result<void> TrainLoop::evaluate_if_due(int next_step) {
+    using protocol::Phase;
+    if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::evaluation, .limit_s = 0});
+    OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer));
+    if (parts_.self.rank == 0) {
+        parts_.agent.send(protocol::Evaluated{.step = next_step,
+                                              .loss = outcome.loss,
+                                              .samples = outcome.samples,
+                                              .seconds = outcome.seconds});
+    }
+    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+    return {};
 }
 
 void TrainLoop::checkpoint_if_due(int next_step) {
@@ -189,6 +183,7 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
             }
             return TrainOutcome{step + 1, step + 1 < steps};
         }
+        OSORA_TRY_VOID(evaluate_if_due(step + 1));
         checkpoint_if_due(step + 1);
     }
     parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});

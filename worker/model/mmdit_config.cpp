@@ -1,11 +1,11 @@
 #include "worker/model/mmdit_config.hpp"
 
-#include "plan/model_description.hpp"
 #include "worker/model/config_json.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -20,35 +20,32 @@ Error invalid(std::string message) {
     return Error{Errc::invalid_input, "mmdit: " + std::move(message)};
 }
 
-MmditConfig eleven_billion() {
-    plan::ModelShape const shape = plan::model_shape("mmdit-11b").value();
+MmditConfig config_of(plan::ModelShape const& shape) {
     MmditConfig config;
     config.in_channels = std::int64_t{shape.in_channels} * shape.patch_volume();
     config.patch_size = shape.patch_size[1];
+    config.vec_in_dim = shape.pooled_channels;
     config.context_in_dim = shape.caption_channels;
     config.hidden_size = shape.hidden;
     config.mlp_ratio = shape.mlp_ratio;
     config.num_heads = shape.heads;
     config.depth = shape.depth;
     config.depth_single_blocks = shape.single_depth;
+    std::ranges::copy(shape.rope_axes(), config.axes_dim.begin());
     return config;
+}
+
+MmditConfig tiny() {
+    return config_of(plan::model_shape("mmdit-tiny").value());
+}
+
+MmditConfig eleven_billion() {
+    return config_of(plan::model_shape("mmdit-11b").value());
 }
 
 MmditConfig image_to_video() {
     MmditConfig config = eleven_billion();
     config.cond_embed = true;
-    return config;
-}
-
-MmditConfig tiny() {
-    MmditConfig config;
-    config.in_channels = 16;
-    config.vec_in_dim = 24;
-    config.context_in_dim = 32;
-    config.hidden_size = 64;
-    config.num_heads = 4;
-    config.depth = config.depth_single_blocks = 2;
-    config.axes_dim = {4, 6, 6};
     return config;
 }
 
@@ -65,6 +62,15 @@ std::vector<std::string> mmdit_names() {
     std::vector<std::string> names;
     for (Named const& row : kNamed) names.emplace_back(row.arch);
     return names;
+}
+
+Result<MmditConfig> mmdit_config(plan::ModelShape const& shape) {
+    if (shape.family != plan::ModelFamily::mmdit) {
+        return Error{Errc::invalid_input, fmt::format("model.arch '{}': not an MMDiT", shape.arch)};
+    }
+    MmditConfig const config = config_of(shape);
+    OSORA_TRY_VOID(check_mmdit_config(config));
+    return config;
 }
 
 Result<MmditConfig> mmdit_config(std::string_view arch) {

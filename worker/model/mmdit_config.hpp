@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/model_description.hpp"
 
 #include <boost/describe/class.hpp>
 
@@ -47,6 +48,9 @@ BOOST_DESCRIBE_STRUCT(MmditConfig, (),
                       (in_channels, vec_in_dim, context_in_dim, hidden_size, mlp_ratio, num_heads,
                        depth, depth_single_blocks, axes_dim, theta, qkv_bias, guidance_embed,
                        cond_embed, fused_qkv, use_liger_rope, patch_size))
+
+/// Of a MMDiT of any size; the one place where sizes of a run become those of the network.
+[[nodiscard]] Result<MmditConfig> mmdit_config(plan::ModelShape const& shape);
 
 /// "mmdit-11b" (text to video), "mmdit-11b-i2v", "mmdit-tiny"; not_found names the known ones.
 [[nodiscard]] Result<MmditConfig> mmdit_config(std::string_view arch);

@@ -1,6 +1,5 @@
 #include "worker/model/stdit3_config.hpp"
 
-#include "plan/model_description.hpp"
 #include "worker/model/config_json.hpp"
 
 #include <fmt/format.h>
@@ -64,6 +63,15 @@ std::vector<std::string> stdit3_names() {
         }
     }
     return names;
+}
+
+Result<Stdit3Config> stdit3_config(plan::ModelShape const& shape) {
+    if (shape.family != plan::ModelFamily::stdit3) {
+        return Error{Errc::invalid_input, fmt::format("model.arch '{}': not a STDiT3", shape.arch)};
+    }
+    Stdit3Config const config = config_of(shape);
+    OSORA_TRY_VOID(check_stdit3_config(config));
+    return config;
 }
 
 Result<Stdit3Config> stdit3_config(std::string_view arch) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/model_description.hpp"
 
 #include <boost/describe/class.hpp>
 
@@ -43,6 +44,9 @@ BOOST_DESCRIBE_STRUCT(Stdit3Config, (),
                       (in_channels, patch_size, hidden_size, depth, num_heads, mlp_ratio,
                        caption_channels, model_max_length, class_dropout_prob, input_sq_size,
                        qk_norm, pred_sigma))
+
+/// Of a STDiT3 of any size; the one place where sizes of a run become those of the network.
+[[nodiscard]] Result<Stdit3Config> stdit3_config(plan::ModelShape const& shape);
 
 /// "stdit3-xl/2", "stdit3-3b/2", "stdit3-tiny" (pixel space); not_found names the known ones.
 [[nodiscard]] Result<Stdit3Config> stdit3_config(std::string_view arch);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/config/model_section.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/train/adaptive_clip.hpp"
 
@@ -16,6 +17,15 @@
 
 namespace osora::worker {
 
+/// What the network was trained on, for whoever samples from it.
+struct TrainedOn {
+    int height = 0, width = 0;  // pixels, of the run's first bucket; 0: an older checkpoint
+    int num_frames = 0;
+    double fps = 0;               // of the first clip; 0: unknown
+    bool timestep_shift = false;  // train.timestep_shift, auto resolved
+};
+BOOST_DESCRIBE_STRUCT(TrainedOn, (), (height, width, num_frames, fps, timestep_shift))
+
 /// What is not a tensor. Training that resumes from it repeats nothing and skips nothing.
 struct CheckpointState {
     int version = 1;
@@ -25,13 +35,15 @@ struct CheckpointState {
     std::int64_t optimizer_steps = 0;  // less than step when steps were skipped (NaN)
     std::uint64_t schedule_hash = 0;   // of buckets, batches and clips: must be the same to resume
     std::string arch;
+    plan::ModelSection model;  // its sizes; 0 as in the run file
+    TrainedOn trained_on;
     std::int64_t trainable = 0;  // numbers
     std::string torch_version;
     NormHistory grad_norms;  // of optim.grad_clip = "adaptive"
 };
 BOOST_DESCRIBE_STRUCT(CheckpointState, (),
-                      (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch,
-                       trainable, torch_version, grad_norms))
+                      (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch, model,
+                       trained_on, trainable, torch_version, grad_norms))
 
 /// The tensors of a checkpoint; names as in the state dict.
 struct CheckpointTensors {

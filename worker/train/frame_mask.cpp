@@ -3,20 +3,17 @@
 
 #include "base/check.hpp"
 #include "base/nearest.hpp"
+#include "plan/config/frame_masks.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace osora::worker {
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames{
-    "identity",          "quarter_random", "quarter_head", "quarter_tail",
-    "quarter_head_tail", "image_random",   "image_head",   "image_tail",
-    "image_head_tail",   "random",         "intepolate"};
+constexpr auto& kNames = plan::kFrameMasks;  // in the order of MaskStrategy
 
 constexpr double kSumTolerance = 1e-6;
 

@@ -52,9 +52,12 @@ double shift_alpha(LatentSize const& size) {
     return (1.0 + kSlope * (patches - 256)) * std::sqrt(static_cast<double>(size.frames));
 }
 
+at::Tensor time_shift(at::Tensor const& t, double alpha) {
+    return at::mul(t, alpha).div(at::mul(t, alpha - 1).add(1));
+}
+
 at::Tensor shifted_times(at::Tensor const& normal, double alpha) {
-    at::Tensor const s = at::sigmoid(normal);
-    return at::mul(s, alpha).div(at::mul(s, alpha - 1).add(1));
+    return time_shift(at::sigmoid(normal), alpha);
 }
 
 at::Tensor noised_tokens(at::Tensor const& x_0, at::Tensor const& noise, at::Tensor const& t,

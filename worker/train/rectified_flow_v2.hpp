@@ -28,6 +28,9 @@ struct LatentSize {
 /// and beyond; times sqrt(frames).
 [[nodiscard]] double shift_alpha(LatentSize const& size);
 
+/// alpha t / (1 + (alpha - 1) t), elementwise on times in 0..1.
+[[nodiscard]] at::Tensor time_shift(at::Tensor const& t, double alpha);
+
 /// alpha s / (1 + (alpha - 1) s) with s = sigmoid(normal); (B) of N(0, 1) -> (B) in 0..1.
 [[nodiscard]] at::Tensor shifted_times(at::Tensor const& normal, double alpha);
 

@@ -1,5 +1,8 @@
 #include "worker/train/trainer.hpp"
 
+#include "worker/train/step_boundary.hpp"
+#include "worker/train/video_tensor.hpp"
+
 #include <fmt/format.h>
 #include <torch/types.h>
 
@@ -72,17 +75,25 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
 
 MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
                                 std::int64_t end) const {
-    at::Tensor const pixels =
-        torch::from_blob(const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
-                         {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
     MicroBatch batch;
-    // (N, T, H, W, 3) bytes -> (N, 3, T, H, W) in [-1, 1]
-    batch.x = pixels.slice(0, begin, end)
-                  .to(device_.torch())
-                  .permute({0, 4, 1, 2, 3})
-                  .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
-                  .div_(127.5)
-                  .sub_(1.0);
+    auto const part = [&](at::Tensor const& of_step) {
+        return of_step.defined() ? of_step.slice(0, begin, end) : of_step;
+    };
+    auto const here = [&](at::Tensor const& tensor) {
+        return tensor.defined() ? tensor.to(device_.torch()) : tensor;
+    };
+    if (input.latents.defined()) {
+        batch.x = here(part(input.latents));
+    } else {
+        auto const bytes = static_cast<std::size_t>(input.frames * input.height * input.width * 3);
+        batch.x =
+            video_tensor(input.pixels.subspan(static_cast<std::size_t>(begin) * bytes,
+                                              static_cast<std::size_t>(end - begin) * bytes),
+                         {end - begin, input.frames, input.height, input.width}, device_.torch());
+    }
+    batch.text = here(part(input.text));
+    batch.text_mask = part(input.text_mask);
+    batch.pooled = here(part(input.pooled));
     batch.size = {static_cast<double>(input.height), static_cast<double>(input.width),
                   input.frames};
     batch.samples = {input.identities.begin() + begin, input.identities.begin() + end};
@@ -147,6 +158,19 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
     } catch (std::exception const& error) {
         return Error{Errc::io, fmt::format("step {}: {}", input.step, error.what())};
     }
+}
+
+Result<double> Trainer::loss(StepInput const& input) {
+    return at_step_boundary(fmt::format("loss of step {}", input.step), [&]() -> Result<double> {
+        torch::NoGradGuard const no_grad;
+        double sum = 0;
+        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
+            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
+            sum += objective_->loss(micro_batch(input, begin, end)).item<double>() *
+                   static_cast<double>(end - begin);
+        }
+        return sum / static_cast<double>(input.samples);
+    });
 }
 
 CheckpointTensors Trainer::tensors() const {

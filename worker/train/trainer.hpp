@@ -25,9 +25,11 @@ namespace osora::worker {
 /// The samples of one step on this rank.
 struct StepInput {
     int step = 0;
-    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB
-    std::int64_t samples = 0, frames = 0, height = 0, width = 0;
-    std::vector<SampleIdentity> identities;  // N
+    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB; unread where there are latents
+    at::Tensor latents;                    // (N, C, T', H', W') fp32 on the CPU, or undefined
+    at::Tensor text, text_mask, pooled;    // as MicroBatch, on the CPU; undefined: null captions
+    std::int64_t samples = 0, frames = 0, height = 0, width = 0;  // of the clips, in pixels
+    std::vector<SampleIdentity> identities;                       // N
     std::int64_t micro_batch_size = 1;
     std::int64_t global_samples = 1;  // of all ranks
     /// Called when this rank's own work is done and it begins to wait for the others.
@@ -50,6 +52,9 @@ public:
             std::optional<Group> group, Device device = {});
 
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
+
+    /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
+    [[nodiscard]] Result<double> loss(StepInput const& input);
 
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
     [[nodiscard]] CheckpointTensors tensors() const;

@@ -1,8 +1,8 @@
 #include "worker/vae/temporal_vae.hpp"
 
 #include "base/check.hpp"
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/vae/temporal_blocks.hpp"
-#include "worker/vae/vae_chunks.hpp"
 
 #include <ATen/ops/constant_pad_nd.h>
 
@@ -36,7 +36,7 @@ TemporalVae& TemporalVae::operator=(TemporalVae&&) noexcept = default;
 at::Tensor TemporalVae::encode(at::Tensor const& x) const {
     OSORA_CHECK_EQ(x.dim(), 5);
     OSORA_CHECK_EQ(x.size(1), config_.in_out_channels);
-    std::int64_t const padding = front_padding(x.size(2), config_.factor());
+    std::int64_t const padding = plan::front_padding(x.size(2), config_.factor());
     at::Tensor padded = padding > 0 ? at::constant_pad_nd(x, {0, 0, 0, 0, padding, 0}, 0) : x;
     return layers_->quant_conv(layers_->encoder(std::move(padded)));
 }
@@ -44,7 +44,7 @@ at::Tensor TemporalVae::encode(at::Tensor const& x) const {
 at::Tensor TemporalVae::decode(at::Tensor const& z, std::int64_t num_frames) const {
     OSORA_CHECK_EQ(z.dim(), 5);
     OSORA_CHECK_EQ(z.size(1), config_.embed_dim);
-    std::int64_t const padding = front_padding(num_frames, config_.factor());
+    std::int64_t const padding = plan::front_padding(num_frames, config_.factor());
     OSORA_CHECK_EQ(z.size(2) * config_.factor(), num_frames + padding);
     at::Tensor const x = layers_->decoder(layers_->post_quant_conv(z));
     return x.narrow(2, padding, num_frames);

@@ -157,10 +157,6 @@ Result<void> check_levels(std::vector<std::int64_t> const& levels, char const* n
 
 }  // namespace
 
-std::int64_t TemporalVaeConfig::factor() const {
-    return std::int64_t{1} << std::ranges::count(temporal_downsample, true);
-}
-
 Result<void> check_vae_config(SpatialVaeConfig const& config) {
     OSORA_TRY_VOID(in_range({{"in_channels", config.in_channels},
                              {"out_channels", config.out_channels},

@@ -1,8 +1,8 @@
 #include "worker/vae/vae_pipeline.hpp"
 
 #include "base/check.hpp"
+#include "plan/vae/vae_chunks.hpp"
 #include "worker/vae/gaussian.hpp"
-#include "worker/vae/vae_chunks.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -78,7 +78,7 @@ VaePipeline::VaePipeline(VaePipelineConfig const& config, at::TensorOptions opti
 }
 
 std::int64_t VaePipeline::latent_frames(std::int64_t num_frames) const {
-    return worker::latent_frames(num_frames, config_.micro_frame_size, config_.temporal.factor());
+    return plan::latent_frames(num_frames, config_.micro_frame_size, config_.temporal.factor());
 }
 
 at::Tensor VaePipeline::encode_frames(at::Tensor const& x, at::Tensor const& eps) const {
@@ -102,7 +102,7 @@ VaeEncoded VaePipeline::encode(at::Tensor const& x, VaeNoise const& noise) const
     VaeEncoded out;
     out.x_z = encode_frames(x, noise.spatial);
     auto const chunks =
-        frame_chunks(x.size(2), config_.micro_frame_size, config_.temporal.factor());
+        plan::frame_chunks(x.size(2), config_.micro_frame_size, config_.temporal.factor());
     std::vector<at::Tensor> moments;
     for (auto const& chunk : chunks)
         moments.push_back(temporal_.encode(out.x_z.narrow(2, chunk.start, chunk.frames)));
@@ -117,7 +117,7 @@ VaeDecoded VaePipeline::decode(at::Tensor const& z, std::int64_t num_frames) con
     at::Tensor const latents = z.to(scale_.scalar_type()).mul(scale_).add(shift_);
     std::vector<at::Tensor> parts;
     for (auto const& chunk :
-         frame_chunks(num_frames, config_.micro_frame_size, config_.temporal.factor()))
+         plan::frame_chunks(num_frames, config_.micro_frame_size, config_.temporal.factor()))
         parts.push_back(
             temporal_.decode(latents.narrow(2, chunk.latent_start, chunk.latents), chunk.frames));
     VaeDecoded out;

@@ -52,7 +52,7 @@ TEST(ModelDescription, UnknownNameListsTheKnown) {
     EXPECT_EQ(unknown.error().code, Errc::not_found);
     EXPECT_EQ(unknown.error().message,
               "unknown architecture 'stdit4'; known: stdit3-tiny, stdit3-xl/2, stdit3-3b/2, "
-              "stdit2-xl/2, mmdit-11b");
+              "stdit2-xl/2, mmdit-tiny, mmdit-11b");
 }
 
 }  // namespace

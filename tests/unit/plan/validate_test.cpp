@@ -19,6 +19,23 @@ std::vector<ConfigViolation> violations_of(RunConfig const& config, Origins cons
     return config_violations(config, origins, {{{"box", 2, 0, {}}}});
 }
 
+struct Case {
+    std::function<void(RunConfig&)> break_it;
+    char const* key;
+    char const* message;
+};
+
+void expect_refused(Case const& each) {
+    RunConfig config = valid();
+    each.break_it(config);
+    auto const found = violations_of(config);
+    ASSERT_EQ(found.size(), 1u) << each.key;
+    EXPECT_EQ(found[0].key, each.key);
+    if (each.message != nullptr) {
+        EXPECT_EQ(found[0].message, each.message);
+    }
+}
+
 TEST(Validate, ValidIsSilent) {
     EXPECT_TRUE(violations_of(valid()).empty());
     RunConfig defaults = valid();
@@ -29,17 +46,10 @@ TEST(Validate, ValidIsSilent) {
 }
 
 TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
-    struct Case {
-        std::function<void(RunConfig&)> break_it;
-        char const* key;
-        char const* message;
-    };
     Case const cases[] = {
         {[](RunConfig& c) { c.model.arch = "stdit4"; }, "model.arch",
          "unknown architecture 'stdit4'; known: stdit3-tiny, stdit3-xl/2, stdit3-3b/2, "
-         "stdit2-xl/2, mmdit-11b"},
-        {[](RunConfig& c) { c.model.arch = "stdit3-xl/2"; }, "model.arch",
-         "this version's worker does not do it; valid: stdit3-tiny"},
+         "stdit2-xl/2, mmdit-tiny, mmdit-11b"},
         {[](RunConfig& c) { c.parallel.tp_size = 2; }, "parallel.tp_size",
          "this version's worker splits batches only; valid: 1"},
         {[](RunConfig& c) { c.parallel.tp_size = 3; }, "parallel.tp_size",
@@ -74,15 +84,44 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
         {[](RunConfig& c) { c.batch.max = 3; }, "batch.max",
          "is below 4, the smallest batch that 4 ranks and fewer share; nearest valid: 4"},
         {[](RunConfig& c) { c.data.num_workers = -1; }, "data.num_workers", "must be at least 0"}};
-    for (Case const& each : cases) {
+    for (Case const& each : cases) expect_refused(each);
+}
+
+TEST(Validate, WhatTheModelCannotBe) {
+    Case const cases[] = {
+        {[](RunConfig& c) { c.model.arch = "stdit3-xl/2"; }, "model.arch",
+         "trains on latents: it needs data.latents; on pixels: stdit3-tiny, mmdit-tiny"},
+        {[](RunConfig& c) { c.model.arch = "stdit2-xl/2"; }, "model.arch",
+         "planned for, not trained: the worker has STDiT3 and MMDiT; nearest valid: stdit3-xl/2"},
+        {[](RunConfig& c) { c.model.hidden = 90; }, "model.hidden",
+         "4 heads take multiples of 8, at least 8; nearest valid: 88, 96"},
+        {[](RunConfig& c) {
+             c.model.arch = "mmdit-tiny";
+             c.train.frame_masks = {{"image_head", 0.1}};
+         },
+         "train.frame_masks", "is for STDiT3; MMDiT takes no frames as a condition here"},
+        {[](RunConfig& c) {
+             c.train.frame_masks = {{"quarter_head", 0.1}};
+             c.debug.frame_mask_rule = "original";
+             c.bucket[0].num_frames = 3;
+         },
+         "train.frame_masks",
+         "quarter_head: a quarter of 3 latent frames is none with debug.frame_mask_rule = "
+         "\"original\"; nearest valid: buckets of 4 latent frames"}};
+    for (Case const& each : cases) expect_refused(each);
+}
+
+TEST(Validate, LatentsMakeLargeModelsTrainable) {
+    for (char const* arch : {"stdit3-xl/2", "stdit3-3b/2", "mmdit-11b"}) {
         RunConfig config = valid();
-        each.break_it(config);
-        auto const found = violations_of(config);
-        ASSERT_EQ(found.size(), 1u) << each.key;
-        EXPECT_EQ(found[0].key, each.key);
-        if (each.message != nullptr) {
-            EXPECT_EQ(found[0].message, each.message);
-        }
+        config.model.arch = arch;
+        config.bucket = {{"256", 17, 1.0, {}}};
+        ASSERT_EQ(violations_of(config).size(), 1u) << arch;
+        config.data.latents = "latents";
+        EXPECT_TRUE(violations_of(config).empty()) << arch;
+        config.data.latents = "";
+        config.run.job = "rehearse";  // trains nothing
+        EXPECT_TRUE(violations_of(config).empty()) << arch;
     }
 }
 

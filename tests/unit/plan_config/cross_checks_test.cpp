@@ -42,6 +42,29 @@ TEST(CrossChecks, Buckets) {
                 ElementsAre("run.toml: bucket: keep_prob is 0 in all of them: no clip is left"));
 }
 
+TEST(CrossChecks, FrameMasks) {
+    EXPECT_THAT(problems_of("train.frame_masks = { image_head = 0.05, random = 0.95 }"), IsEmpty());
+    EXPECT_THAT(problems_of("train.frame_masks = { identity = 0.75, interpolate = 0.25 }"),
+                ElementsAre("run.toml:1: train.frame_masks = { identity = 0.75, interpolate = 0.25 "
+                            "}: interpolate: unknown; did you mean intepolate?"));
+    EXPECT_THAT(problems_of("train.frame_masks = { random = 0.75, image_head = 0.5 }"),
+                ElementsAre("run.toml:1: train.frame_masks = { image_head = 0.5, random = 0.75 }: "
+                            "the shares sum to 1.25; at most 1 is valid"));
+    EXPECT_THAT(problems_of("train.frame_masks = { identity = 0.5, random = 0.25 }"),
+                ElementsAre("run.toml:1: train.frame_masks = { identity = 0.5, random = 0.25 }: "
+                            "the shares sum to 0.75, and identity is named; nearest valid: "
+                            "identity = 0.75"));
+    EXPECT_THAT(problems_of("train.frame_masks = { random = 1.5 }"),
+                ElementsAre("run.toml:1: train.frame_masks = { random = 1.5 }: random: must be "
+                            "between 0 and 1"));
+    EXPECT_THAT(problems_of("train.frame_masks = \"random\""),
+                ElementsAre("run.toml:1: train.frame_masks = \"random\": expected a table of "
+                            "numbers, found a string"));
+    EXPECT_THAT(problems_of("train.timestep_shift = \"yes\""),
+                ElementsAre("run.toml:1: train.timestep_shift = \"yes\": expected true or false, "
+                            "or \"auto\", found a string"));
+}
+
 TEST(CrossChecks, JobsNeedTheirInputs) {
     EXPECT_THAT(
         texts(resolve("[[bucket]]\nresolution = \"64\"\n").problems),

@@ -97,7 +97,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"memory.recompte = \"full\"", "unknown key memory.recompte; did you mean recompute?"},
         Case{"train.lr = 1e-4", "unknown key train.lr; did you mean optim.lr?"},
         Case{"vae.frobnicate = 1",
-             "unknown key vae.frobnicate; keys of [vae] are micro_batch_size, micro_frame_size"},
+             "unknown key vae.frobnicate; keys of [vae] are arch, weights, micro_batch_size, "
+             "micro_frame_size, tile_sample_min_size"},
         Case{"steps = 7", "unknown key steps outside of a section; did you mean train.steps?"},
         Case{"optimizer.lr = 7", "unknown section [optimizer]; did you mean [optim]?"},
         Case{"parallel = 3", "parallel = 3: expected a section [parallel], found an integer"}));

@@ -102,7 +102,7 @@ TEST_F(ArchCase, Mmdit) {
     Mmdit net(mmdit_config("mmdit-tiny").value());
     net.initialise(5);
     save("whole.safetensors", net.parameters().all());
-    MmditInput const input{.img = at::randn({1, 6, 16}),
+    MmditInput const input{.img = at::randn({1, 6, 48}),
                            .img_ids = at::zeros({1, 6, 3}),
                            .txt = at::randn({1, 4, 32}),
                            .txt_ids = at::zeros({1, 4, 3}),

@@ -1,6 +1,6 @@
 // The peak of encode and decode, counted in LibTorch's allocator, against the formula, and that it
 // does not grow with the number of chunks.
-#include "worker/vae/vae_memory.hpp"
+#include "plan/vae/vae_memory.hpp"
 #include "counted_memory.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
@@ -33,7 +33,7 @@ struct Peaks {
     double decode = 0;
 };
 
-Peaks measure(VaePipelineConfig const& config, ClipShape const& clip) {
+Peaks measure(VaePipelineConfig const& config, plan::VaeClip const& clip) {
     at::NoGradGuard const no_grad;
     VaePipeline vae(config);
     vae.initialise(5);
@@ -52,9 +52,9 @@ Peaks measure(VaePipelineConfig const& config, ClipShape const& clip) {
 }
 
 /// Measured over computed.
-Peaks ratios(Peaks const& peaks, VaePipelineConfig const& config, ClipShape const& clip) {
-    return {peaks.encode / (kBytes * static_cast<double>(encode_peak(config, clip))),
-            peaks.decode / (kBytes * static_cast<double>(decode_peak(config, clip)))};
+Peaks ratios(Peaks const& peaks, VaePipelineConfig const& config, plan::VaeClip const& clip) {
+    return {peaks.encode / (kBytes * static_cast<double>(plan::encode_peak(config, clip))),
+            peaks.decode / (kBytes * static_cast<double>(plan::decode_peak(config, clip)))};
 }
 
 void expect_formula(Peaks const& ratio) {
@@ -68,14 +68,14 @@ void expect_formula(Peaks const& ratio) {
 
 TEST(VaeMemory, OneChunkIsTheFormula) {
     auto const config = config_of(0, 0);
-    ClipShape const clip{2, 4, 48, 48};
+    plan::VaeClip const clip{2, 4, 48, 48};
     expect_formula(ratios(measure(config, clip), config, clip));
 }
 
 TEST(VaeMemory, ManyChunksHoldNoMoreThanOne) {
     auto const config = config_of(4, 4);
-    ClipShape const one{2, 4, 48, 48};
-    ClipShape const many{2, 12, 48, 48};
+    plan::VaeClip const one{2, 4, 48, 48};
+    plan::VaeClip const many{2, 12, 48, 48};
     auto const chunked = measure(config, many);
     expect_formula(ratios(chunked, config, many));
     // Of encode only the latents grow, so that one chunk bounds it.
@@ -96,7 +96,7 @@ TEST(VaeMemory, ATileBoundsALargeFrame) {
         return static_cast<double>(memory.peak_bytes());
     };
     auto const moments = static_cast<double>(2 * 8 * 64 * 64);  // in rows, and put together
-    auto const tile = static_cast<double>(spatial_encode_peak(config, {1, 2, 64, 64}));
+    auto const tile = static_cast<double>(plan::spatial_encode_peak(config, {1, 2, 64, 64}));
     EXPECT_LT(peak({64, 0.25}), 1.3 * kBytes * (tile + 2 * moments));
     EXPECT_GT(peak({}), 2 * kBytes * (tile + 2 * moments));
 }
@@ -106,7 +106,7 @@ TEST(VaeMemory, ThePublishedModelAt720p) {
     // latents of the clip, 51 x 90 x 160 x 4; the frames of the chunk, 3 channels.
     VaePipelineConfig const config;
     std::int64_t const pixels = 4 * 720 * 1280;
-    EXPECT_EQ(encode_peak(config, {1, 51, 720, 1280}),
+    EXPECT_EQ(plan::encode_peak(config, {1, 51, 720, 1280}),
               pixels * 4 * 128 + 51 * 90 * 160 * 4 + pixels * 3);
 }
 

@@ -1,10 +1,10 @@
-#include "worker/vae/vae_chunks.hpp"
+#include "plan/vae/vae_chunks.hpp"
 
 #include "base/check.hpp"
 
 #include <algorithm>
 
-namespace osora::worker {
+namespace osora::plan {
 
 std::int64_t front_padding(std::int64_t frames, std::int64_t factor) {
     return (factor - frames % factor) % factor;
@@ -31,4 +31,4 @@ std::int64_t latent_frames(std::int64_t frames, std::int64_t micro_frame_size,
     return last.latent_start + last.latents;
 }
 
-}  // namespace osora::worker
+}  // namespace osora::plan

@@ -1,10 +1,10 @@
-#include "worker/vae/vae_memory.hpp"
+#include "plan/vae/vae_memory.hpp"
 
-#include "worker/vae/vae_chunks.hpp"
+#include "plan/vae/vae_chunks.hpp"
 
 #include <algorithm>
 
-namespace osora::worker {
+namespace osora::plan {
 namespace {
 
 /// A walk through the layers that keeps the worst of them.
@@ -65,14 +65,14 @@ struct TemporalWalk {
     }
 };
 
-TemporalWalk walk_of(TemporalVaeConfig const& config, ClipShape const& clip) {
+TemporalWalk walk_of(TemporalVaeConfig const& config, VaeClip const& clip) {
     std::int64_t const padding = front_padding(clip.frames, config.factor());
     return {clip.clips, clip.frames + padding, clip.height * clip.width};
 }
 
 }  // namespace
 
-std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, ClipShape const& clip) {
+std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, VaeClip const& clip) {
     SpatialWalk walk{clip.clips * clip.frames, clip.height, clip.width};
     auto const& widths = config.block_out_channels;
     walk.conv(config.in_channels, widths[0]);
@@ -84,7 +84,7 @@ std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, ClipShape const
     return walk.worst;
 }
 
-std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, ClipShape const& clip) {
+std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, VaeClip const& clip) {
     auto const& widths = config.block_out_channels;
     std::int64_t const factor = config.factor();
     SpatialWalk walk{clip.clips * clip.frames, clip.height / factor, clip.width / factor};
@@ -98,7 +98,7 @@ std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, ClipShape const
     return walk.worst;
 }
 
-std::int64_t temporal_encode_peak(TemporalVaeConfig const& config, ClipShape const& clip) {
+std::int64_t temporal_encode_peak(TemporalVaeConfig const& config, VaeClip const& clip) {
     auto walk = walk_of(config, clip);
     walk.conv(config.in_out_channels, config.filters);
     std::int64_t in = config.filters;
@@ -112,7 +112,7 @@ std::int64_t temporal_encode_peak(TemporalVaeConfig const& config, ClipShape con
     return walk.worst;
 }
 
-std::int64_t temporal_decode_peak(TemporalVaeConfig const& config, ClipShape const& clip) {
+std::int64_t temporal_decode_peak(TemporalVaeConfig const& config, VaeClip const& clip) {
     auto walk = walk_of(config, clip);
     walk.frames /= config.factor();
     std::int64_t in = config.filters * config.channel_multipliers.back();
@@ -131,8 +131,8 @@ std::int64_t temporal_decode_peak(TemporalVaeConfig const& config, ClipShape con
 namespace {
 
 /// One chunk of the 2-D VAE.
-ClipShape spatial_chunk(VaePipelineConfig const& config, ClipShape const& clip) {
-    ClipShape chunk{1, clip.clips * clip.frames, clip.height, clip.width};
+VaeClip spatial_chunk(VaePipelineConfig const& config, VaeClip const& clip) {
+    VaeClip chunk{1, clip.clips * clip.frames, clip.height, clip.width};
     if (config.micro_batch_size > 0) chunk.frames = std::min(chunk.frames, config.micro_batch_size);
     if (config.tile_sample_min_size > 0) {
         chunk.height = std::min(chunk.height, config.tile_sample_min_size);
@@ -142,9 +142,9 @@ ClipShape spatial_chunk(VaePipelineConfig const& config, ClipShape const& clip) 
 }
 
 /// One chunk of the temporal VAE.
-ClipShape temporal_chunk(VaePipelineConfig const& config, ClipShape const& clip) {
+VaeClip temporal_chunk(VaePipelineConfig const& config, VaeClip const& clip) {
     std::int64_t const factor = config.spatial.factor();
-    ClipShape chunk{clip.clips, clip.frames, clip.height / factor, clip.width / factor};
+    VaeClip chunk{clip.clips, clip.frames, clip.height / factor, clip.width / factor};
     if (config.micro_frame_size > 0) chunk.frames = std::min(chunk.frames, config.micro_frame_size);
     return chunk;
 }
@@ -154,7 +154,7 @@ struct Latents {
     std::int64_t spatial, temporal;
 };
 
-Latents latents_of(VaePipelineConfig const& config, ClipShape const& clip) {
+Latents latents_of(VaePipelineConfig const& config, VaeClip const& clip) {
     std::int64_t const factor = config.spatial.factor();
     std::int64_t const area = clip.clips * (clip.height / factor) * (clip.width / factor);
     return {area * clip.frames,
@@ -163,11 +163,11 @@ Latents latents_of(VaePipelineConfig const& config, ClipShape const& clip) {
 
 }  // namespace
 
-std::int64_t encode_peak(VaePipelineConfig const& config, ClipShape const& clip) {
+std::int64_t encode_peak(VaePipelineConfig const& config, VaeClip const& clip) {
     auto const latents = latents_of(config, clip);
     std::int64_t const x_z = latents.spatial * config.spatial.latent_channels;
     std::int64_t const moments = latents.temporal * 2 * config.temporal.embed_dim;
-    ClipShape const frames = spatial_chunk(config, clip);
+    VaeClip const frames = spatial_chunk(config, clip);
     std::int64_t const input =
         frames.frames * clip.height * clip.width * config.spatial.in_channels;
     return x_z + std::max(input + spatial_encode_peak(config.spatial, frames),
@@ -175,16 +175,16 @@ std::int64_t encode_peak(VaePipelineConfig const& config, ClipShape const& clip)
                               temporal_encode_peak(config.temporal, temporal_chunk(config, clip)));
 }
 
-std::int64_t decode_peak(VaePipelineConfig const& config, ClipShape const& clip) {
+std::int64_t decode_peak(VaePipelineConfig const& config, VaeClip const& clip) {
     auto const latents = latents_of(config, clip);
     std::int64_t const x_z = latents.spatial * config.spatial.latent_channels;
     std::int64_t const z = latents.temporal * config.temporal.embed_dim;
     std::int64_t const x =
         clip.clips * clip.frames * clip.height * clip.width * config.spatial.out_channels;
-    ClipShape const frames = spatial_chunk(config, clip);
+    VaeClip const frames = spatial_chunk(config, clip);
     return z + x_z +
            std::max(x_z + temporal_decode_peak(config.temporal, temporal_chunk(config, clip)),
                     x + spatial_decode_peak(config.spatial, frames));
 }
 
-}  // namespace osora::worker
+}  // namespace osora::plan

@@ -1,11 +1,11 @@
 // Frames to latents in chunks, against the counts of Open-Sora v1.2's own configurations.
-#include "worker/vae/vae_chunks.hpp"
+#include "plan/vae/vae_chunks.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-namespace osora::worker {
+namespace osora::plan {
 namespace {
 
 TEST(VaeChunks, LatentFramesOfThePublishedModel) {
@@ -39,4 +39,4 @@ TEST(VaeChunks, CoverFramesAndLatentsWithoutGaps) {
 }
 
 }  // namespace
-}  // namespace osora::worker
+}  // namespace osora::plan

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace osora::worker {
+namespace osora::plan {
 
 struct FrameChunk {
     std::int64_t start = 0;  // [start, start + frames)
@@ -30,4 +30,4 @@ struct FrameChunk {
 /// Frames of zeros in front of `frames` so that `factor` divides them.
 [[nodiscard]] std::int64_t front_padding(std::int64_t frames, std::int64_t factor);
 
-}  // namespace osora::worker
+}  // namespace osora::plan

@@ -15,15 +15,15 @@
 // clip. The weights and the caller's input are not in it.
 #pragma once
 
-#include "worker/vae/vae_config.hpp"
+#include "plan/vae/vae_sizes.hpp"
 
 #include <cstdint>
 
-namespace osora::worker {
+namespace osora::plan {
 
 /// Sizes of one call in the units of its own input: pixels for the 2-D VAE and the pipeline,
 /// latents of the 2-D VAE for the temporal one.
-struct ClipShape {
+struct VaeClip {
     std::int64_t clips = 1;
     std::int64_t frames = 1;
     std::int64_t height = 0;
@@ -31,17 +31,15 @@ struct ClipShape {
 };
 
 /// The worst layer for all of `clip` at once, in numbers (times the bytes of a number: memory).
-[[nodiscard]] std::int64_t spatial_encode_peak(SpatialVaeConfig const& config,
-                                               ClipShape const& clip);
-[[nodiscard]] std::int64_t spatial_decode_peak(SpatialVaeConfig const& config,
-                                               ClipShape const& clip);
+[[nodiscard]] std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, VaeClip const& clip);
+[[nodiscard]] std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, VaeClip const& clip);
 [[nodiscard]] std::int64_t temporal_encode_peak(TemporalVaeConfig const& config,
-                                                ClipShape const& clip);
+                                                VaeClip const& clip);
 [[nodiscard]] std::int64_t temporal_decode_peak(TemporalVaeConfig const& config,
-                                                ClipShape const& clip);
+                                                VaeClip const& clip);
 
 /// The whole call, in chunks and tiles as configured; `clip` in pixels for both directions.
-[[nodiscard]] std::int64_t encode_peak(VaePipelineConfig const& config, ClipShape const& clip);
-[[nodiscard]] std::int64_t decode_peak(VaePipelineConfig const& config, ClipShape const& clip);
+[[nodiscard]] std::int64_t encode_peak(VaePipelineConfig const& config, VaeClip const& clip);
+[[nodiscard]] std::int64_t decode_peak(VaePipelineConfig const& config, VaeClip const& clip);
 
-}  // namespace osora::worker
+}  // namespace osora::plan

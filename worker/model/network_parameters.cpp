@@ -1,0 +1,18 @@
+#include "worker/model/network_parameters.hpp"
+
+#include "worker/model/mmdit.hpp"
+#include "worker/model/stdit3.hpp"
+
+namespace osora::worker {
+
+Result<Parameters> network_parameters(plan::ModelShape const& shape) {
+    auto const meta = at::TensorOptions().device(at::kMeta);
+    if (shape.family == plan::ModelFamily::mmdit) {
+        OSORA_TRY(auto const config, mmdit_config(shape));
+        return Mmdit(config, meta).parameters();
+    }
+    OSORA_TRY(auto const config, stdit3_config(shape));
+    return Stdit3(config, meta).parameters();
+}
+
+}  // namespace osora::worker
