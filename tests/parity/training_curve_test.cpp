@@ -98,13 +98,14 @@ TEST(TrainingCurve, EqualsPyTorchAtEveryStep) {
     auto const& norms = recorded->at("grad_norm").as_array();
     ASSERT_EQ(losses.size(), static_cast<std::size_t>(kSteps));
 
-    RectifiedFlowConfig flow;
-    flow.latent_frames = LatentFrames::pixels;
+    Stdit3Training training;
+    training.flow.latent_frames = LatentFrames::pixels;
+    training.seed = 1024;
     Stdit3 model(stdit3_config("stdit3-tiny").value());
     model.initialise(1);  // rope.freqs
     set_initial(model.parameters());
     auto const job = curve_job();
-    Trainer trainer(job, std::make_unique<Stdit3Objective>(std::move(model), flow, 1024), {});
+    Trainer trainer(job, std::make_unique<Stdit3Objective>(std::move(model), training), {});
     double worst_loss = 0, worst_norm = 0;
     for (int step = 0; step < kSteps; ++step) {
         auto const output = step_of(trainer, step);
