@@ -158,8 +158,10 @@ Result<void> encode(AVCodecContext& encoder, AVFormatContext& muxer, AVFrame con
 }
 
 Result<Muxer> open_muxer(fs::path const& path, AVCodecContext const& encoder) {
+    // The context keeps the name: to move the index to the front the muxer reads what it wrote.
+    std::string const url = "file:" + path.string();
     AVFormatContext* context = nullptr;
-    int error = avformat_alloc_output_context2(&context, nullptr, "mp4", nullptr);
+    int error = avformat_alloc_output_context2(&context, nullptr, "mp4", url.c_str());
     if (error < 0) return encoder_error(error, "mp4");
     Muxer muxer(context);
     AVStream* stream = avformat_new_stream(context, nullptr);
@@ -168,7 +170,7 @@ Result<Muxer> open_muxer(fs::path const& path, AVCodecContext const& encoder) {
     stream->avg_frame_rate = encoder.framerate;
     error = avcodec_parameters_from_context(stream->codecpar, &encoder);
     if (error < 0) return encoder_error(error, "mp4");
-    error = avio_open(&context->pb, ("file:" + path.string()).c_str(), AVIO_FLAG_WRITE);
+    error = avio_open(&context->pb, url.c_str(), AVIO_FLAG_WRITE);
     if (error < 0) return encoder_error(error, "open");
     AVDictionary* options = nullptr;
     av_dict_set(&options, "movflags", "+faststart", 0);

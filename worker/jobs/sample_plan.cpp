@@ -46,7 +46,9 @@ Result<SamplePlan> sample_plan(SampleRequest const& request, CheckpointState con
     made.cfg_scale = request.cfg_scale.value_or(mmdit ? kMmditScale : kStdit3Scale);
     made.seed = request.seed;
     made.timestep_shift = trained.timestep_shift;
-    if (made.num_frames < 1 || made.width < 1 || made.height < 1) {
+    auto const within = [](int value, int most) { return value >= 1 && value <= most; };
+    if (!within(made.num_frames, kSampleFramesMax) || !within(made.width, kSampleSideMax) ||
+        !within(made.height, kSampleSideMax)) {
         return Error{Errc::invalid_input,
                      "the checkpoint does not say what it was trained on; give --frames and "
                      "--size"};

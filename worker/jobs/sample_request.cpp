@@ -12,7 +12,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr int kFramesMax = 65536, kSideMax = 16384, kStepsMax = 10000;
+constexpr int kStepsMax = 10000;
 
 Error invalid(std::string message) {
     return Error{Errc::invalid_input, std::move(message)};
@@ -44,13 +44,13 @@ Result<void> read_size(std::string const& text, SampleRequest& request) {
                             ? std::nullopt
                             : parsed<int>(std::string_view(text).substr(cross + 1));
     auto const fits = [](std::optional<int> side) {
-        return side && *side >= 1 && *side <= kSideMax;
+        return side && *side >= 1 && *side <= kSampleSideMax;
     };
     if (!fits(width) || !fits(height)) {
         return invalid(
             fmt::format("--size {}: expected WIDTHxHEIGHT as in 640x360, at most {} a "
                         "side",
-                        text, kSideMax));
+                        text, kSampleSideMax));
     }
     request.width = *width;
     request.height = *height;
@@ -58,7 +58,7 @@ Result<void> read_size(std::string const& text, SampleRequest& request) {
 }
 
 Result<void> read_option(std::string const& name, std::string const& text, SampleRequest& request) {
-    if (name == "--frames") return read(name, text, 1, kFramesMax, request.num_frames);
+    if (name == "--frames") return read(name, text, 1, kSampleFramesMax, request.num_frames);
     if (name == "--size") return read_size(text, request);
     if (name == "--steps") return read(name, text, 1, kStepsMax, request.steps);
     if (name == "--seed")

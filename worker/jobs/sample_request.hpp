@@ -12,6 +12,9 @@
 
 namespace osora::worker {
 
+inline constexpr int kSampleFramesMax = 65536;
+inline constexpr int kSampleSideMax = 16384;  // pixels, as H.264 takes them
+
 struct SampleRequest {
     std::filesystem::path checkpoint;  // a checkpoint's folder, or that of a run or of checkpoints
     int num_frames = 0;                // 0: as trained, as are width and height in pixels
