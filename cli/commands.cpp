@@ -23,6 +23,7 @@ std::vector<CommandSpec> command_table() {
         nccl_fit_command(),
         nccl_model_command(),
         nccl_predict_command(),
+        sample_command(),
         model_forward_command(),
         model_train_step_command(),
         doctor_command(),

@@ -22,6 +22,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();
+[[nodiscard]] CommandSpec sample_command();
 [[nodiscard]] CommandSpec model_forward_command();
 [[nodiscard]] CommandSpec model_train_step_command();
 [[nodiscard]] CommandSpec doctor_command();

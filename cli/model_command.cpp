@@ -14,23 +14,6 @@
 namespace osora::cli {
 namespace {
 
-/// The worker's code (CONTRACT section 4) as ours; it has said why on stderr.
-int exit_code_after(ExitStatus const& status) {
-    constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
-    if (status.signal != 0) return fail(kExitBad, "osora-worker " + describe(status));
-    switch (status.exit_code) {
-        case 0:
-            return kExitOk;
-        case kConfiguration:
-            return kExitUsage;
-        case kOutOfMemory:
-        case kData:  // a file that could not be written
-            return kExitBad;
-        default:
-            return kExitInternal;
-    }
-}
-
 /// "stdit3: 2 out, 89 grad, 2 grad_in in o.safetensors, 0.12 s".
 Result<std::string> summary(std::string_view text) {
     boost::system::error_code failed;

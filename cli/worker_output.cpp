@@ -1,5 +1,7 @@
 #include "cli/worker_output.hpp"
 
+#include "cli/exit_code.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -53,6 +55,22 @@ Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string>
     ExitStatus const status = reap(child);
     if (text.has_error()) return text.error();
     return WorkerOutput{std::move(*text), status};
+}
+
+int exit_code_after(ExitStatus const& status) {
+    constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
+    if (status.signal != 0) return fail(kExitBad, "osora-worker " + describe(status));
+    switch (status.exit_code) {
+        case 0:
+            return kExitOk;
+        case kConfiguration:
+            return kExitUsage;
+        case kOutOfMemory:
+        case kData:  // a file that does not read, or could not be written
+            return kExitBad;
+        default:
+            return kExitInternal;
+    }
 }
 
 }  // namespace osora::cli

@@ -21,4 +21,8 @@ struct WorkerOutput {
 [[nodiscard]] Result<WorkerOutput> run_worker(Context const& context,
                                               std::vector<std::string> arguments);
 
+/// The worker's exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a signal
+/// ended it, which is told here.
+[[nodiscard]] int exit_code_after(ExitStatus const& status);
+
 }  // namespace osora::cli

@@ -26,6 +26,7 @@
 //       probe/                  the probe before the start: a run directory of its own
 //       probe.json              topology::ProbeResult, from rank 0 of a probe
 //       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
+//       samples/                clips and contact sheets of osora sample
 #pragma once
 
 #include <filesystem>
@@ -53,6 +54,7 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path controller_key() const { return dir / "controller.pem"; }
     [[nodiscard]] std::filesystem::path checkpoints() const { return dir / "checkpoints"; }
     [[nodiscard]] std::filesystem::path probe_request() const { return dir / "probe-request.json"; }
+    [[nodiscard]] std::filesystem::path samples() const { return dir / "samples"; }
     [[nodiscard]] RunPaths probe_run() const { return {dir / "probe"}; }
     [[nodiscard]] std::filesystem::path probe() const { return dir / "probe.json"; }
     [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {

@@ -14,6 +14,7 @@
 #include "worker/jobs/encode_job.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/rehearse_job.hpp"
+#include "worker/jobs/sample_command.hpp"
 #include "worker/jobs/train_job.hpp"
 
 #include <fmt/format.h>
@@ -41,6 +42,8 @@ constexpr std::string_view kUsage =
     "                                      runs a network on the tensors of a file, prints JSON;\n"
     "                                      --arch A --weights FILE --inputs FILE in place of "
     "--case\n"
+    "       osora-worker --sample CHECKPOINT [--frames N --size WxH --steps N ...]\n"
+    "                                      writes a clip and a contact sheet, prints JSON\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -109,16 +112,26 @@ int print_calibration(std::string const& manifest) {
     return 0;
 }
 
-int run_model(std::span<std::string const> words) {
-    auto const command = parse_model_command(words);
-    auto const printed =
-        command.has_error() ? Result<std::string>(command.error()) : run_model_command(*command);
+/// Prints what a command gives, or says why it does not.
+int told(Result<std::string> const& printed) {
     if (printed.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", printed.error().message);
         return exit_code_of(printed.error());
     }
     fmt::print("{}\n", *printed);
     return 0;
+}
+
+int run_model(std::span<std::string const> words) {
+    auto const command = parse_model_command(words);
+    return told(command.has_error() ? Result<std::string>(command.error())
+                                    : run_model_command(*command));
+}
+
+int run_sample(std::span<std::string const> words) {
+    auto const request = parse_sample_request(words);
+    return told(request.has_error() ? Result<std::string>(request.error())
+                                    : run_sample_command(*request));
 }
 
 int run(std::vector<std::string> const& arguments) {
@@ -133,6 +146,8 @@ int run(std::vector<std::string> const& arguments) {
     if (!arguments.empty() && arguments[0] == "--model")
         return run_model(std::span(arguments).subspan(1));
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
+    if (!arguments.empty() && arguments[0] == "--sample")
+        return run_sample(std::span(arguments).subspan(1));
     if (!arguments.empty() && arguments.size() <= 2 && arguments[0] == "--calibrate") {
         return print_calibration(arguments.size() == 2 ? arguments[1] : "");
     }

@@ -51,6 +51,13 @@ Result<void> write_files(fs::path const& folder, CheckpointState const& state,
     return sync_directory(folder);
 }
 
+Result<CheckpointState> load_state(fs::path const& path) {
+    OSORA_TRY(auto const text, read_file(path / "state.json", std::int64_t{1} << 20));
+    auto state = protocol::decode<CheckpointState>(text);
+    if (state.has_value()) return std::move(*state);
+    return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
+}
+
 void remove_quietly(fs::path const& path) {
     std::error_code ignored;
     fs::remove_all(path, ignored);
@@ -125,14 +132,22 @@ std::vector<fs::path> list_checkpoints(fs::path const& folder) {
     return found;
 }
 
+Result<CheckpointWeights> load_checkpoint_weights(fs::path const& path, bool averaged) {
+    CheckpointWeights loaded;
+    OSORA_TRY(loaded.state, load_state(path));
+    OSORA_TRY(auto model, load_safetensors(path / "model.safetensors"));
+    loaded.tensors = std::move(model.tensors);
+    if (!averaged) return loaded;
+    OSORA_TRY(auto const ema, load_safetensors(path / "ema.safetensors"));
+    for (NamedTensor& each : loaded.tensors) {
+        if (auto const* found = ema.find(each.name); found != nullptr) each.tensor = *found;
+    }
+    return loaded;
+}
+
 Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
     LoadedCheckpoint loaded;
-    OSORA_TRY(auto text, read_file(path / "state.json", std::int64_t{1} << 20));
-    auto state = protocol::decode<CheckpointState>(text);
-    if (state.has_error()) {
-        return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
-    }
-    loaded.state = std::move(*state);
+    OSORA_TRY(loaded.state, load_state(path));
     for (File const& file : kFiles) {
         OSORA_TRY(auto content, load_safetensors(path / file.name));
         loaded.tensors.*file.tensors = std::move(content.tensors);

@@ -72,6 +72,15 @@ struct LoadedCheckpoint {
     CheckpointState state;
     CheckpointTensors tensors;
 };
+/// The network alone: state and weights, `averaged`: with the moving average in place of those that
+/// are trained. Errors as load_checkpoint().
+struct CheckpointWeights {
+    CheckpointState state;
+    std::vector<NamedTensor> tensors;
+};
+[[nodiscard]] Result<CheckpointWeights> load_checkpoint_weights(std::filesystem::path const& path,
+                                                                bool averaged);
+
 /// corrupt or not_found names the file that does not read.
 [[nodiscard]] Result<LoadedCheckpoint> load_checkpoint(std::filesystem::path const& path);
 

@@ -56,7 +56,7 @@ TEST(CrossChecks, FrameMasks) {
                             "identity = 0.75"));
     EXPECT_THAT(problems_of("train.frame_masks = { random = 1.5 }"),
                 ElementsAre("run.toml:1: train.frame_masks = { random = 1.5 }: random: must be "
-                            "between 0 and 1"));
+                            "between 0 and 1; nearest valid: 1"));
     EXPECT_THAT(problems_of("train.frame_masks = \"random\""),
                 ElementsAre("run.toml:1: train.frame_masks = \"random\": expected a table of "
                             "numbers, found a string"));

@@ -1,0 +1,130 @@
+// Samples of small networks with random weights: what decides them, and what is refused.
+#include "worker/jobs/sample_latent.hpp"
+
+#include "worker/model/mmdit.hpp"
+#include "worker/model/safetensors.hpp"
+#include "worker/model/stdit3.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace osora::worker {
+namespace {
+
+using testing::HasSubstr;
+
+SamplePlan plan_of(char const* arch) {
+    SamplePlan plan;
+    plan.shape = plan::model_shape(arch).value();
+    plan.num_frames = 3;
+    plan.height = 8;
+    plan.width = 12;
+    plan.fps = 12;
+    plan.steps = 3;
+    plan.cfg_scale = 2;
+    plan.seed = 5;
+    return plan;
+}
+
+std::vector<NamedTensor> weights_of(std::string_view arch) {
+    if (arch.starts_with("mmdit")) {
+        Mmdit model(mmdit_config(arch).value());
+        model.initialise(1);
+        return model.parameters().all();
+    }
+    Stdit3 model(stdit3_config(arch).value());
+    model.initialise(1);
+    return model.parameters().all();
+}
+
+class SampleLatent : public testing::TestWithParam<char const*> {
+protected:
+    [[nodiscard]] at::Tensor sample(SamplePlan const& plan, SampleCaption const& caption = {}) {
+        auto result = sample_latent(plan, weights_, caption, Device());
+        EXPECT_TRUE(result.has_value()) << result.error().message;
+        return result.value();
+    }
+    SamplePlan plan_ = plan_of(GetParam());
+    std::vector<NamedTensor> weights_ = weights_of(GetParam());
+};
+
+TEST_P(SampleLatent, SeedStepsAndShiftDecideIt) {
+    at::Tensor const first = sample(plan_);
+    EXPECT_EQ(first.sizes(), (std::vector<std::int64_t>{1, 3, 3, 8, 12}));
+    EXPECT_TRUE(at::equal(sample(plan_), first));
+    for (auto const& change : std::initializer_list<void (*)(SamplePlan&)>{
+             [](SamplePlan& plan) { plan.seed = 6; }, [](SamplePlan& plan) { plan.steps = 4; },
+             [](SamplePlan& plan) { plan.timestep_shift = true; }}) {
+        SamplePlan other = plan_;
+        change(other);
+        EXPECT_FALSE(at::equal(sample(other), first));
+    }
+    SamplePlan unguided = plan_;
+    unguided.cfg_scale = 9;  // of a null caption against itself
+    EXPECT_TRUE(at::allclose(sample(unguided), first, 1e-5, 1e-6));
+}
+
+TEST_P(SampleLatent, ACaptionGuides) {
+    SampleCaption caption;
+    caption.text = at::randn({1, 4, 32});
+    at::Tensor const null = sample(plan_);
+    at::Tensor const guided = sample(plan_, caption);
+    EXPECT_FALSE(at::allclose(guided, null, 1e-4, 1e-4));
+    SamplePlan plain = plan_;
+    plain.cfg_scale = 1;
+    EXPECT_FALSE(at::allclose(sample(plain, caption), guided, 1e-4, 1e-4));
+}
+
+TEST_P(SampleLatent, WeightsThatDoNotFitOrAreBroken) {
+    auto const message = [&] {
+        return sample_latent(plan_, weights_, {}, Device()).error().message;
+    };
+    auto const whole = weights_;
+    weights_.pop_back();
+    EXPECT_THAT(message(), HasSubstr(whole.back().name + " is missing"));
+    weights_ = whole;
+    weights_.back() = {whole.back().name, at::zeros({2})};
+    EXPECT_THAT(message(), HasSubstr("has shape [2]"));
+    weights_.back() = {whole.back().name, whole.back().tensor.detach().clone().fill_(NAN)};
+    EXPECT_THAT(message(), HasSubstr("the sample is not finite"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SampleLatent, testing::Values("stdit3-tiny", "mmdit-tiny"));
+
+TEST(LoadCaption, WhatAFileMayHold) {
+    std::string pattern = testing::TempDir() + "caption-XXXXXX";
+    std::filesystem::path const folder = mkdtemp(pattern.data());
+    auto const file = folder / "c.safetensors";
+    auto const shape = plan::model_shape("mmdit-tiny").value();
+    auto const load = [&](std::vector<NamedTensor> const& tensors) {
+        EXPECT_TRUE(save_safetensors(file, tensors).has_value());
+        return load_caption(file, shape);
+    };
+    auto const good = load({{"text", at::randn({4, 32})}, {"pooled", at::randn({1, 24})}});
+    ASSERT_TRUE(good.has_value()) << good.error().message;
+    EXPECT_EQ(good->text.sizes(), (std::vector<std::int64_t>{1, 4, 32}));
+    EXPECT_EQ(good->pooled.sizes(), (std::vector<std::int64_t>{1, 24}));
+    auto const refused = [&](std::vector<NamedTensor> const& tensors) {
+        auto const result = load(tensors);
+        return result.has_error() ? result.error().message : "accepted";
+    };
+    EXPECT_THAT(refused({{"y", at::randn({4, 32})}}), HasSubstr("no tensor \"text\""));
+    EXPECT_THAT(refused({{"text", at::randn({4, 33})}}),
+                HasSubstr("text: shape [4,33], expected [-1,32]"));
+    EXPECT_THAT(refused({{"text", at::randn({9, 32})}}),
+                HasSubstr("text: 9 tokens, the network takes at most 8"));
+    EXPECT_THAT(refused({{"text", at::randn({4, 32})}, {"text_mask", at::zeros({4})}}),
+                HasSubstr("no token is left"));
+    EXPECT_THAT(refused({{"text", at::randn({4, 32}).fill_(NAN)}}), HasSubstr("NaN or infinity"));
+    EXPECT_EQ(load_caption(folder / "none", shape).error().code, Errc::not_found);
+    std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace osora::worker

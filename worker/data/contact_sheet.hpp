@@ -1,0 +1,18 @@
+// One picture with frames of a clip side by side, for people who want to look. Pure.
+#pragma once
+
+#include "worker/data/rgb_frames.hpp"
+
+namespace osora::worker {
+
+struct ContactSheetOptions {
+    int frames_max = 16;    // evenly spread over the clip, the first and the last among them
+    int side_min_px = 128;  // smaller frames are enlarged by a whole number
+    int gap_px = 4;
+};
+
+/// A grid that is about as wide as high, in reading order; one frame of RGB. Of at least one frame.
+[[nodiscard]] RgbFrames contact_sheet(RgbFrames const& clip,
+                                      ContactSheetOptions const& options = {});
+
+}  // namespace osora::worker
