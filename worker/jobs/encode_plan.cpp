@@ -1,6 +1,7 @@
 #include "worker/jobs/encode_plan.hpp"
 
 #include "base/sha256.hpp"
+#include "plan/buckets/hash.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/model_sizes.hpp"
 #include "protocol/json.hpp"
@@ -93,9 +94,14 @@ void divide(EncodePlan& plan, std::int64_t shard_bytes) {
 
 /// Of everything that a file of the cache depends on.
 std::string settings_of(plan::WorkerJob const& job, EncodePlan const& plan) {
+    std::uint64_t texts = 0;
+    for (Clip const& clip : plan.manifest.clips) {
+        auto const hash = static_cast<std::uint64_t>(protocol::caption_hash(clip.text));
+        texts = plan::hash64({texts, hash});
+    }
     std::string text =
-        fmt::format("{} {:x} {} {} {}", protocol::kCacheVersion, plan.manifest.fingerprint,
-                    job.config.train.seed, protocol::encode(plan.latent_format),
+        fmt::format("{} {:x} {:x} {} {} {}", protocol::kCacheVersion, plan.manifest.fingerprint,
+                    texts, job.config.train.seed, protocol::encode(plan.latent_format),
                     protocol::encode(plan.text_format));
     for (std::size_t i = 0; i < plan.latents.size(); ++i)
         text += protocol::encode(shard_of(job, plan, i));

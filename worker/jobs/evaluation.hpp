@@ -8,6 +8,7 @@
 #include "worker/train/trainer.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -31,8 +32,8 @@ public:
                                                                   std::optional<Group> group);
 
     /// All ranks call it after the same step; each takes a share of the samples. The live weights
-    /// are evaluated, as the training loss is of them.
-    [[nodiscard]] Result<Outcome> run(Trainer& trainer);
+    /// are evaluated, as the training loss is of them. `pulse` is called before each micro-batch.
+    [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& pulse);
 
     /// Whether one is due when `next_step` is the next to train.
     [[nodiscard]] bool is_due(int next_step) const;

@@ -132,15 +132,19 @@ void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const
 Result<void> TrainLoop::evaluate_if_due(int next_step) {
     using protocol::Phase;
     if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
-    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::evaluation, .limit_s = 0});
-    OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer));
+    auto const enter = [&](Phase phase) {
+        parts_.agent.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
+    };
+    enter(Phase::evaluation);
+    OSORA_TRY(auto const outcome,
+              parts_.evaluation->run(parts_.trainer, [&] { enter(Phase::evaluation); }));
     if (parts_.self.rank == 0) {
         parts_.agent.send(protocol::Evaluated{.step = next_step,
                                               .loss = outcome.loss,
                                               .samples = outcome.samples,
                                               .seconds = outcome.seconds});
     }
-    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+    enter(Phase::step);
     return {};
 }
 
