@@ -3,6 +3,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/assign.hpp"
+#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 
@@ -74,7 +75,7 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
 Result<PlanContext> plan_context(PlanRequest const& request) {
     PlanContext context;
     context.config = request.config;
-    OSORA_TRY(context.shape, model_shape(request.config.model.arch));
+    OSORA_TRY(context.shape, sample_shape(request.config));
     context.calibration = request.calibration;
     if (auto const checked = check_calibration(request.calibration); checked.has_error()) {
         return checked.error();

@@ -3,12 +3,14 @@
 #include "plan/planner.hpp"
 
 #include "base/units.hpp"
+#include "plan/autoencoder_plan.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/layout_search.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/nccl_env.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
 #include "plan/worker_support.hpp"
 
@@ -164,8 +166,10 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
-    OSORA_TRY(PlanDecision decision,
-              exec ? Result<PlanDecision>(plan_of_exec(request)) : plan_training(request));
+    bool const autoencoder = trains_autoencoder(request.config);
+    OSORA_TRY(PlanDecision decision, exec          ? Result<PlanDecision>(plan_of_exec(request))
+                                     : autoencoder ? plan_autoencoder(request)
+                                                   : plan_training(request));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));

@@ -1,9 +1,11 @@
 // The rules of a resolved run file against model, machine and worker, section by section.
 #include "plan/validate.hpp"
 
+#include "plan/autoencoder_checks.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/divisibility.hpp"
 #include "plan/plan_context.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
@@ -57,12 +59,17 @@ private:
     }
 
     void check_model() {
-        auto shape = model_shape(config_.model.arch);
+        bool const autoencoder = trains_autoencoder(config_);
+        auto shape = sample_shape(config_);
         if (!shape) {
-            add("model.arch", shape.error().message, shape.error().code);
+            add(autoencoder ? "vae.arch" : "model.arch", shape.error().message, shape.error().code);
             return;
         }
-        check_choice("model.arch", config_.model.arch, support_.archs);
+        if (autoencoder) {
+            for (auto& each : autoencoder_violations(config_)) found_.push_back(std::move(each));
+        } else {
+            check_choice("model.arch", config_.model.arch, support_.archs);
+        }
         shape_ = std::move(*shape);
     }
 

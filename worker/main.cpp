@@ -67,7 +67,7 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 
 /// nullptr: not one that this program does.
 Job job_of(std::string const& name) {
-    if (name == "train") return run_train_job;
+    if (name == "train" || name == "train_vae" || name == "train_vqvae") return run_train_job;
     if (name == "rehearse") return run_rehearse_job;
     return name == "probe" ? run_collective_probe : nullptr;
 }
@@ -79,9 +79,11 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     if (job.has_error()) return fail(agent, Error(job.error()).in(path));
     auto const run = job_of(job->config.run.job);
     if (run == nullptr) {
-        return fail(agent, {Errc::invalid_input,
-                            fmt::format("job '{}' is not one of: train, rehearse, probe",
-                                        job->config.run.job)});
+        return fail(
+            agent,
+            {Errc::invalid_input,
+             fmt::format("job '{}' is not one of: train, train_vae, train_vqvae, rehearse, probe",
+                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /

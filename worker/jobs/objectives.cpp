@@ -1,6 +1,7 @@
 #include "worker/jobs/objectives.hpp"
 
 #include "worker/jobs/train_data.hpp"
+#include "worker/jobs/vae_objectives.hpp"
 #include "worker/model/older_weights.hpp"
 #include "worker/model/weight_files.hpp"
 #include "worker/train/stdit3_objective.hpp"
@@ -18,8 +19,10 @@ RectifiedFlowConfig pixel_space_flow() {
 
 }  // namespace
 
-Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
-                                                  Device const& device) {
+Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
+                                                  std::optional<Group> const& group) {
+    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, group);
+    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, group);
     auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
     OSORA_TRY(auto const config, stdit3_config(job.config.model.arch));
     Stdit3 model(config, at::TensorOptions().device(device.torch()));

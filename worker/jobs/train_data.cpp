@@ -4,6 +4,7 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 
@@ -77,7 +78,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     std::string const path = resolve(job, job.config.data.manifest);
     auto manifest = read_manifest(path);
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model.arch));
+    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
     OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
     auto schedule = make_schedule(job, table, *manifest);
     if (schedule.has_error()) return std::move(schedule).error().in(path);

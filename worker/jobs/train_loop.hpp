@@ -42,6 +42,7 @@ private:
     void report(int step, Timed const& timed);
     void report_bad_clips(int step, Batch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
+    void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
     [[nodiscard]] CheckpointState state_at(int next_step) const;
