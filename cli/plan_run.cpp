@@ -10,8 +10,8 @@
 #include "cli/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
-#include "plan/model_sizes.hpp"
 #include "plan/planner.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
 #include "topology/local_machine.hpp"
 #include "topology/nccl_conf.hpp"
@@ -63,7 +63,7 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
     double const gib = static_cast<double>(kGiB);
     return {.run = config.run.name,
             .job = config.run.job,
-            .arch = config.run.job == "exec" ? "" : config.model.arch,
+            .arch = config.run.job == "exec" ? "" : plan::trained_arch(config),
             .machine = machine_line(config, node),
             .gpu = !node.gpus.empty(),
             .gpu_memory_gib = node.gpus.empty() ? 0 : config.memory.gpu_memory_gib,
@@ -82,7 +82,7 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax);
     if (shapes.empty()) return nothing;
-    OSORA_TRY(auto const shape, plan::model_shape(config.model));
+    OSORA_TRY(auto const shape, plan::sample_shape(config));
     OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
     return std::optional(std::move(found));
 }

@@ -102,10 +102,16 @@ LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t
 
 std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
                                              std::vector<std::int64_t> const& globals) {
-    if (context.gpu) return context.gpu_bytes;
-    if (context.host_bytes == 0) return {};
-    return context.host_bytes / context.ranks -
-           loader_memory(smallest_loader(context, globals)).total_bytes;
+    std::optional<std::int64_t> limit;
+    if (context.gpu)
+        limit = context.gpu_bytes;
+    else if (context.host_bytes > 0)
+        limit = context.host_bytes / context.ranks -
+                loader_memory(smallest_loader(context, globals)).total_bytes;
+    auto const& given = context.config.memory.rank_memory_gib;
+    if (given.is_auto()) return limit;
+    auto const most = static_cast<std::int64_t>(*given.value * static_cast<double>(kGiB));
+    return std::min(most, limit.value_or(most));
 }
 
 StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads) {

@@ -3,7 +3,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/assign.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 
@@ -75,7 +75,7 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
 Result<PlanContext> plan_context(PlanRequest const& request) {
     PlanContext context;
     context.config = request.config;
-    OSORA_TRY(context.shape, model_shape(request.config.model));
+    OSORA_TRY(context.shape, sample_shape(request.config));
     if (request.latents) context.shape.vae = *request.latents;
     context.latents = request.latents.has_value();
     context.calibration = request.calibration;

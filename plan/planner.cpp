@@ -3,6 +3,7 @@
 #include "plan/planner.hpp"
 
 #include "base/units.hpp"
+#include "plan/autoencoder_plan.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/encode_layout.hpp"
 #include "plan/layout_search.hpp"
@@ -10,6 +11,7 @@
 #include "plan/nccl_env.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
 #include "plan/worker_support.hpp"
 
@@ -153,6 +155,13 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     return decision;
 }
 
+Result<PlanDecision> plan_of_job(PlanRequest const& request) {
+    std::string const& job = request.config.run.job;
+    if (job == "exec" || job == "probe") return plan_of_exec(request);
+    if (job == "encode") return plan_of_encode(request);
+    return trains_autoencoder(request.config) ? plan_autoencoder(request) : plan_training(request);
+}
+
 }  // namespace
 
 Result<PlanDecision> make_plan(PlanRequest const& request) {
@@ -165,9 +174,7 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
-    OSORA_TRY(PlanDecision decision, exec ? Result<PlanDecision>(plan_of_exec(request))
-                                     : request.config.run.job == "encode" ? plan_of_encode(request)
-                                                                          : plan_training(request));
+    OSORA_TRY(PlanDecision decision, plan_of_job(request));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));

@@ -1,11 +1,13 @@
 // The rules of a resolved run file against model, machine and worker, section by section.
 #include "plan/validate.hpp"
 
+#include "plan/autoencoder_checks.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/config/frame_masks.hpp"
 #include "plan/divisibility.hpp"
 #include "plan/model_sizes.hpp"
 #include "plan/plan_context.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
@@ -61,11 +63,25 @@ private:
     }
 
     void check_model() {
+        if (trains_autoencoder(config_)) {
+            check_autoencoder();
+            return;
+        }
         auto const broken = size_violations(config_.model);
         for (SizeViolation const& each : broken) add(each.key, each.message, each.code);
         if (!broken.empty()) return;
         shape_ = model_shape(config_.model).value();
         check_arch();
+    }
+
+    void check_autoencoder() {
+        auto shape = sample_shape(config_);
+        if (!shape) {
+            add("vae.arch", shape.error().message, shape.error().code);
+            return;
+        }
+        for (auto& each : autoencoder_violations(config_)) found_.push_back(std::move(each));
+        shape_ = std::move(*shape);
     }
 
     void check_arch() {

@@ -71,7 +71,7 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 
 /// nullptr: not one that this program does.
 Job job_of(std::string const& name) {
-    if (name == "train") return run_train_job;
+    if (name == "train" || name == "train_vae" || name == "train_vqvae") return run_train_job;
     if (name == "encode") return run_encode_job;
     if (name == "rehearse") return run_rehearse_job;
     return name == "probe" ? run_collective_probe : nullptr;
@@ -85,7 +85,8 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     auto const run = job_of(job->config.run.job);
     if (run == nullptr) {
         return fail(agent, {Errc::invalid_input,
-                            fmt::format("job '{}' is not one of: train, encode, rehearse, probe",
+                            fmt::format("job '{}' is not one of: train, train_vae, train_vqvae, "
+                                        "encode, rehearse, probe",
                                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).

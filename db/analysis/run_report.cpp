@@ -16,6 +16,11 @@
 namespace osora::db::analysis {
 namespace {
 
+/// A plan of a job whose times osora does not predict says 0.
+double predicted(double planned) {
+    return planned > 0 ? planned : kUnknown;
+}
+
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
 constexpr double kWaitHigh = 0.10;
@@ -64,7 +69,8 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
         if (auto const& plan = history.summary.plan) {
             auto const planned =
                 std::ranges::find(plan->buckets, bucket.bucket, &PlannedBucket::label);
-            if (planned != plan->buckets.end()) row.step_s.predicted = planned->step_time_s;
+            if (planned != plan->buckets.end())
+                row.step_s.predicted = predicted(planned->step_time_s);
         }
         rows.push_back(std::move(row));
     }
@@ -169,8 +175,8 @@ void compare_with_plan(RunReport& report) {
     report.memory_gib.measured = peak_gib(report.measured, report.run.device);
     auto const& plan = report.run.plan;
     if (!plan) return;
-    report.step_s.predicted = plan->step_time_s;
-    report.samples_per_s.predicted = plan->samples_per_s;
+    report.step_s.predicted = predicted(plan->step_time_s);
+    report.samples_per_s.predicted = predicted(plan->samples_per_s);
     report.memory_gib.predicted = plan->peak_memory_gib;
     double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
     report.outside_expected = plan->step_time_error > 0 && off > plan->step_time_error;

@@ -33,6 +33,11 @@ bool written(ResolvedConfig const& resolved, std::string const& key) {
     return resolved.origins.contains(key);
 }
 
+/// Jobs that read clips and update weights.
+bool trains(std::string_view job) {
+    return job == "train" || job == "train_vae" || job == "train_vqvae";
+}
+
 void check_batch(ResolvedConfig& resolved) {
     auto const& batch = resolved.config.batch;
     if (!readable(resolved, {"batch.min", "batch.max", "batch.global_batch_size"})) return;
@@ -61,7 +66,7 @@ void check_buckets(ResolvedConfig& resolved) {
     auto const& buckets = resolved.config.bucket;
     if (!readable(resolved, {"bucket", "run.job"})) return;
     auto const& job = resolved.config.run.job;
-    if (buckets.empty() && (job == "train" || job == "encode" || job == "rehearse")) {
+    if (buckets.empty() && (trains(job) || job == "encode" || job == "rehearse")) {
         complain(resolved, "bucket",
                  "none is given; add [[bucket]] with resolution = \"64\" and num_frames = 8");
     }
@@ -114,7 +119,7 @@ void check_job(ResolvedConfig& resolved) {
         complain(resolved, "worker.command", "is used with run.job = \"exec\" only");
     }
     bool const cached = config.run.job == "train" && !config.data.latents.empty();
-    bool const reads_clips = config.run.job == "train" || config.run.job == "encode";
+    bool const reads_clips = trains(config.run.job) || config.run.job == "encode";
     if (reads_clips && config.data.manifest.empty() && !cached) {
         complain(resolved, "data.manifest", "the job needs one: a CSV with a column path");
     }
@@ -202,9 +207,10 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
     auto const& job = probe.config.run.job;
-    if (job != "train" && job != "encode" && job != "rehearse" && job != "exec" && job != "probe") {
+    if (!trains(job) && job != "encode" && job != "rehearse" && job != "exec" && job != "probe") {
         complain(probe, "run.job",
-                 "not available in this version; available: train, encode, probe, rehearse, exec");
+                 "not available in this version; available: train, train_vae, train_vqvae, encode, "
+                 "probe, rehearse, exec");
     }
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");

@@ -5,6 +5,7 @@
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
 #include "plan/config/cache_sections.hpp"
+#include "plan/config/memory_section.hpp"
 #include "plan/config/model_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
@@ -12,7 +13,9 @@
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
 #include "plan/config/train_section.hpp"
+#include "plan/config/vae_loss_section.hpp"
 #include "plan/config/vae_section.hpp"
+#include "plan/config/vqvae_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -57,12 +60,6 @@ struct BatchSection {
     int min = 1, max = 4096;
     double exposed_comm_target = 0.10;  // share of the step
 };
-struct MemorySection {
-    AutoOr<std::string> recompute;
-    AutoOr<std::string> activation_store;
-    bool allow_lossy = false;
-    double gpu_memory_gib = 80;
-};
 struct OptimSection {
     std::string name = "adamw";
     double lr = 1e-4;
@@ -92,6 +89,8 @@ struct RunConfig {
     SshSection ssh;
     ModelSection model;
     VaeSection vae;
+    VaeLossSection vae_loss;
+    VqvaeSection vqvae;
     TextSection text;
     EncodeSection encode;
     DataSection data;
@@ -123,14 +122,13 @@ BOOST_DESCRIBE_STRUCT(DataSection, (),
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
-BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
 BOOST_DESCRIBE_STRUCT(OptimSection, (),
                       (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
-                      (run, resources, slurm, ssh, model, vae, text, encode, data, eval, bucket,
-                       parallel, batch, memory, optim, train, rehearse, checkpoint, nccl, worker,
-                       faults, probe, bisect, notify, debug))
+                      (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, data,
+                       eval, bucket, parallel, batch, memory, optim, train, rehearse, checkpoint,
+                       nccl, worker, faults, probe, bisect, notify, debug))
 
 }  // namespace osora::plan

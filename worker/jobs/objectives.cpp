@@ -4,6 +4,7 @@
 #include "plan/config/frame_masks.hpp"
 #include "plan/model_sizes.hpp"
 #include "worker/jobs/train_data.hpp"
+#include "worker/jobs/vae_objectives.hpp"
 #include "worker/model/older_weights.hpp"
 #include "worker/model/weight_files.hpp"
 #include "worker/train/mmdit_objective.hpp"
@@ -108,8 +109,10 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
     return config;
 }
 
-Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
-                                                  Device const& device) {
+Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
+                                                  std::optional<Group> const& group) {
+    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, group);
+    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, group);
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
     if (shape.family == plan::ModelFamily::mmdit) return mmdit_objective(job, shape, device);
     return stdit3_objective(job, shape, device);

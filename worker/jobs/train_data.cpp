@@ -4,7 +4,7 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/trained_model.hpp"
 #include "worker/jobs/objectives.hpp"
 
 #include <fmt/format.h>
@@ -117,7 +117,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
                                                       plans.size(), job.config.bucket.size())};
     }
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
+    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
     auto data = std::make_unique<TrainData>();
     data->text_tokens = shape.text_tokens;
     OSORA_TRY_VOID(open_clips(job, shape, *data));

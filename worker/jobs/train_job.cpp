@@ -47,7 +47,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const group, join_ranks(self, device));
-    OSORA_TRY(auto objective, make_objective(job, device));
+    OSORA_TRY(auto objective, make_objective(job, device, group));
     Trainer trainer(job, std::move(objective), group, device);
     OSORA_TRY(auto const data, open_train_data(job));
     if (self.rank == 0) {

@@ -1,5 +1,6 @@
 #include "worker/jobs/train_loop.hpp"
 
+#include "plan/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
 
 #include <fmt/format.h>
@@ -104,13 +105,24 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.seed = config.train.seed;
     state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
-    state.arch = config.model.arch;
+    state.arch = plan::trained_arch(config);
     state.model = config.model;
     state.trained_on = trained_on(parts_.job, parts_.data);
     state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
     state.grad_norms = parts_.trainer.grad_norms();
+    state.figures = parts_.trainer.figures();
     return state;
+}
+
+/// What the objective has to say, with each checkpoint: "codes_used 0.91, psnr_db 25.3".
+void TrainLoop::report_figures(int next_step) {
+    std::string said;
+    for (auto const& [name, value] : parts_.trainer.figures())
+        said += fmt::format("{}{} {:.4g}", said.empty() ? "" : ", ", name, value);
+    if (said.empty()) return;
+    parts_.agent.send(protocol::WorkerNotice{
+        .kind = "figures", .severity = "info", .step = next_step, .detail = std::move(said)});
 }
 
 void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome) {
@@ -154,12 +166,14 @@ void TrainLoop::checkpoint_if_due(int next_step) {
     auto const& config = parts_.job.config;
     if (config.checkpoint.every <= 0 || next_step % config.checkpoint.every != 0) return;
     if (next_step >= config.train.steps) return;  // the final one follows
+    report_figures(next_step);
     report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
     if (!config.checkpoint.async) report_checkpoint(writer_.wait());
 }
 
 Result<void> TrainLoop::final_checkpoint(int next_step) {
     if (parts_.self.rank != 0) return {};
+    report_figures(next_step);
     report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
     auto const outcome = writer_.wait();
     report_checkpoint(outcome);

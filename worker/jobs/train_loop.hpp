@@ -46,6 +46,7 @@ private:
     void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
     [[nodiscard]] Result<void> evaluate_if_due(int next_step);
+    void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
     [[nodiscard]] CheckpointState state_at(int next_step) const;

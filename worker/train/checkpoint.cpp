@@ -24,12 +24,14 @@ constexpr std::string_view kPrefix = "step-";
 struct File {
     char const* name;
     std::vector<NamedTensor> CheckpointTensors::*tensors;
+    bool always = true;  // false: only where there are tensors
 };
 constexpr std::array kFiles{
     File{"model.safetensors", &CheckpointTensors::model},
     File{"ema.safetensors", &CheckpointTensors::ema},
     File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg},
-    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq}};
+    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq},
+    File{"objective.safetensors", &CheckpointTensors::objective, false}};
 
 /// The step of a folder name, or -1.
 int step_of(fs::path const& path) {
@@ -45,6 +47,7 @@ Result<void> write_files(fs::path const& folder, CheckpointState const& state,
                          CheckpointTensors const& tensors) {
     for (File const& file : kFiles) {
         auto const& list = tensors.*file.tensors;
+        if (list.empty() && !file.always) continue;
         OSORA_TRY_VOID(save_safetensors(folder / file.name, list, {{"format", "pt"}}));
     }
     OSORA_TRY_VOID(write_file_atomic(folder / "state.json", protocol::encode(state) + "\n"));
@@ -149,6 +152,8 @@ Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
     LoadedCheckpoint loaded;
     OSORA_TRY(loaded.state, load_state(path));
     for (File const& file : kFiles) {
+        std::error_code error;
+        if (!file.always && !fs::exists(path / file.name, error)) continue;
         OSORA_TRY(auto content, load_safetensors(path / file.name));
         loaded.tensors.*file.tensors = std::move(content.tensors);
     }

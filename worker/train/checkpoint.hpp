@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,15 +40,17 @@ struct CheckpointState {
     TrainedOn trained_on;
     std::int64_t trainable = 0;  // numbers
     std::string torch_version;
-    NormHistory grad_norms;  // of optim.grad_clip = "adaptive"
+    NormHistory grad_norms;                 // of optim.grad_clip = "adaptive"
+    std::map<std::string, double> figures;  // of the objective, at the last step
 };
 BOOST_DESCRIBE_STRUCT(CheckpointState, (),
                       (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch, model,
-                       trained_on, trainable, torch_version, grad_norms))
+                       trained_on, trainable, torch_version, grad_norms, figures))
 
 /// The tensors of a checkpoint; names as in the state dict.
 struct CheckpointTensors {
     std::vector<NamedTensor> model, ema, exp_avg, exp_avg_sq;
+    std::vector<NamedTensor> objective;  // what the objective keeps beside the network; often none
 };
 /// Copies, so that training may go on while they are written.
 [[nodiscard]] CheckpointTensors snapshot(CheckpointTensors const& live);

@@ -13,7 +13,11 @@ enum class RngPurpose : std::uint64_t {
     caption_drop,
     frame_mask,
     crop,
-    posterior
+    posterior,
+    vae_frames,   // of the 2-D latents of a frame
+    vae_latents,  // of the final latents
+    seen_frames,  // how many frames of a clip a step sees; the "sample" is the step
+    codebook      // which vectors codes start from; likewise
 };
 
 /// One 64-bit key for a sample and a purpose (SplitMix64 finaliser over each word in turn).

@@ -128,6 +128,7 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
         StepOutput output;
         Stopwatch watch(device_);
         objective_->parameters().clear_gradients();
+        objective_->begin_step(input.step);
         double loss_sum = 0;
         for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
             std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
@@ -153,6 +154,8 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
         return output;
     } catch (c10::OutOfMemoryError const& error) {
         return Error{Errc::out_of_memory, error.what_without_backtrace()};
+    } catch (c10::DistError const& error) {
+        return Error{Errc::unreachable, error.what_without_backtrace()};
     } catch (c10::Error const& error) {
         return Error{Errc::io, fmt::format("LibTorch: {}", error.what_without_backtrace())};
     } catch (std::exception const& error) {
@@ -179,6 +182,7 @@ CheckpointTensors Trainer::tensors() const {
     live.ema = named(parameters(), ema_.values());
     live.exp_avg = named(parameters(), optimizer_.exp_avg());
     live.exp_avg_sq = named(parameters(), optimizer_.exp_avg_sq());
+    live.objective = objective_->state();
     return live;
 }
 
@@ -188,6 +192,7 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
     OSORA_TRY_VOID(copy_named(checkpoint.tensors.ema, live.ema));
     OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg, live.exp_avg));
     OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg_sq, live.exp_avg_sq));
+    OSORA_TRY_VOID(copy_named(checkpoint.tensors.objective, live.objective));
     optimizer_.set_steps(checkpoint.state.optimizer_steps);
     grad_norms_ = checkpoint.state.grad_norms;
     return {};

@@ -61,6 +61,7 @@ public:
     [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
 
     [[nodiscard]] Parameters const& parameters() const { return objective_->parameters(); }
+    [[nodiscard]] Figures figures() const { return objective_->figures(); }
     [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
     [[nodiscard]] NormHistory const& grad_norms() const { return grad_norms_; }
 
