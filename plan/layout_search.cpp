@@ -56,7 +56,9 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .micro_batch_size = static_cast<int>(micro_batch_size),
                         .dp_size = context.ranks,
                         .gpu = context.gpu,
-                        .ema = context.config.optim.ema_decay > 0});
+                        .precision = context.precision,
+                        .ema = context.config.optim.ema_decay > 0,
+                        .lora_rank = context.config.optim.lora_rank});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
@@ -94,7 +96,8 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
                                              std::vector<std::int64_t> const& globals) {
     if (context.gpu) return context.gpu_bytes;
     if (context.host_bytes == 0) return {};
-    return context.host_bytes / context.ranks -
+    std::int64_t const checkpoint = micro_batch_memory(context, 0, 1).checkpoint_bytes();
+    return (context.host_bytes - checkpoint) / context.ranks -
            loader_memory(smallest_loader(context, globals)).total_bytes;
 }
 

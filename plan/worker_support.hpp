@@ -11,7 +11,7 @@ namespace osora::plan {
 struct WorkerSupport {
     std::vector<std::string> archs{"stdit3-tiny"};  // those in pixel space
     std::vector<std::string> optimizers{"adamw"};
-    std::vector<std::string> precisions{"fp32"};
+    std::vector<std::string> precisions{"fp32", "bf16", "fp16"};
     std::vector<std::string> recompute{"none"};
     std::vector<std::string> activation_stores{"none"};
     std::vector<std::string> collectives{"bucketed", "per_parameter"};

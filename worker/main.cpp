@@ -5,6 +5,7 @@
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
+#include "worker/cases/merge_command.hpp"
 #include "worker/cases/model_command.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
@@ -40,6 +41,8 @@ constexpr std::string_view kUsage =
     "                                      runs a network on the tensors of a file, prints JSON;\n"
     "                                      --arch A --weights FILE --inputs FILE in place of "
     "--case\n"
+    "       osora-worker --model merge --weights FILE --adapter DIR --out FILE\n"
+    "                                      weights with a LoRA adapter added in\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -107,10 +110,17 @@ int print_calibration(std::string const& manifest) {
     return 0;
 }
 
+Result<std::string> model_summary(std::span<std::string const> words) {
+    if (!words.empty() && words[0] == "merge") {
+        OSORA_TRY(auto const command, parse_merge_command(words.subspan(1)));
+        return run_merge_command(command);
+    }
+    OSORA_TRY(auto const command, parse_model_command(words));
+    return run_model_command(command);
+}
+
 int run_model(std::span<std::string const> words) {
-    auto const command = parse_model_command(words);
-    auto const printed =
-        command.has_error() ? Result<std::string>(command.error()) : run_model_command(*command);
+    auto const printed = model_summary(words);
     if (printed.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", printed.error().message);
         return exit_code_of(printed.error());

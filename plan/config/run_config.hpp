@@ -4,6 +4,7 @@
 
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
+#include "plan/config/optim_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
@@ -69,16 +70,6 @@ struct MemorySection {
     bool allow_lossy = false;
     double gpu_memory_gib = 80;
 };
-struct OptimSection {
-    std::string name = "adamw";
-    double lr = 1e-4;
-    int warmup_steps = 1000;
-    AutoOr<double> grad_clip{1.0};  // "adaptive" is kept as auto
-    double ema_decay = 0.99;
-    std::string precision = "bf16";
-    int lora_rank = 0;
-    std::vector<std::string> freeze;
-};
 struct TrainSection {
     int steps = 1000;
     std::int64_t seed = 1024;
@@ -140,8 +131,6 @@ BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
 BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
-BOOST_DESCRIBE_STRUCT(OptimSection, (),
-                      (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(TrainSection, (), (steps, seed, log_every, deterministic))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))

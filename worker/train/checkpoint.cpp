@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "protocol/json.hpp"
+#include "worker/model/merge_adapter.hpp"
 #include "worker/model/safetensors.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,10 @@ constexpr std::array kFiles{
     File{"model.safetensors", &CheckpointTensors::model},
     File{"ema.safetensors", &CheckpointTensors::ema},
     File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg},
-    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq}};
+    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq},
+    File{"master.safetensors", &CheckpointTensors::master},
+    File{kAdapterFile, &CheckpointTensors::adapter}};
+constexpr std::size_t kFirstFiles = 4;  // those of a state that lists none
 
 /// The step of a folder name, or -1.
 int step_of(fs::path const& path) {
@@ -41,11 +45,18 @@ int step_of(fs::path const& path) {
     return error == std::errc() && end == name.data() + name.size() ? step : -1;
 }
 
-Result<void> write_files(fs::path const& folder, CheckpointState const& state,
+Result<void> write_files(fs::path const& folder, CheckpointState state,
                          CheckpointTensors const& tensors) {
+    state.files.clear();
     for (File const& file : kFiles) {
         auto const& list = tensors.*file.tensors;
+        if (list.empty()) continue;
+        state.files.emplace_back(file.name);
         OSORA_TRY_VOID(save_safetensors(folder / file.name, list, {{"format", "pt"}}));
+    }
+    if (!tensors.adapter.empty()) {
+        OSORA_TRY_VOID(write_file_atomic(folder / kAdapterConfigFile,
+                                         adapter_config(tensors.adapter, state.lora_alpha)));
     }
     OSORA_TRY_VOID(write_file_atomic(folder / "state.json", protocol::encode(state) + "\n"));
     return sync_directory(folder);
@@ -133,7 +144,10 @@ Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
         return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
     }
     loaded.state = std::move(*state);
+    auto const& files = loaded.state.files;
     for (File const& file : kFiles) {
+        bool const first = &file < kFiles.data() + kFirstFiles;
+        if (files.empty() ? !first : std::ranges::find(files, file.name) == files.end()) continue;
         OSORA_TRY(auto content, load_safetensors(path / file.name));
         loaded.tensors.*file.tensors = std::move(content.tensors);
     }
