@@ -112,7 +112,7 @@ std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resol
             return each.message.starts_with(key + " ") || each.message.starts_with(key + ":");
         });
     };
-    for (auto const& each : plan::config_violations(resolved.config, resolved.origins, cluster)) {
+    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
         if (named(each.key)) continue;
         problems.push_back(plan::problem_of(resolved, each.key, each.message));
     }

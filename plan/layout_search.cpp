@@ -64,7 +64,9 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .micro_batch_size = static_cast<int>(micro_batch_size),
                         .dp_size = context.ranks,
                         .gpu = context.gpu,
-                        .ema = context.config.optim.ema_decay > 0});
+                        .precision = context.precision,
+                        .ema = context.config.optim.ema_decay > 0,
+                        .lora_rank = context.config.optim.lora_rank});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
@@ -103,11 +105,13 @@ LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t
 std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
                                              std::vector<std::int64_t> const& globals) {
     std::optional<std::int64_t> limit;
-    if (context.gpu)
+    if (context.gpu) {
         limit = context.gpu_bytes;
-    else if (context.host_bytes > 0)
-        limit = context.host_bytes / context.ranks -
+    } else if (context.host_bytes > 0) {
+        std::int64_t const checkpoint = micro_batch_memory(context, 0, 1).checkpoint_bytes();
+        limit = (context.host_bytes - checkpoint) / context.ranks -
                 loader_memory(smallest_loader(context, globals)).total_bytes;
+    }
     auto const& given = context.config.memory.rank_memory_gib;
     if (given.is_auto()) return limit;
     auto const most = static_cast<std::int64_t>(*given.value * static_cast<double>(kGiB));

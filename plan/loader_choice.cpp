@@ -27,7 +27,8 @@ std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate
         if (bucket.memory.total_bytes() > peak.total_bytes()) peak = bucket.memory;
     }
     NodeMemory const node = node_memory(peak, {}, 1, context.gpu);
-    return std::min(budget, context.host_bytes / context.ranks - node.rank_bytes);
+    std::int64_t const share = (context.host_bytes - node.checkpoint_bytes) / context.ranks;
+    return std::min(budget, share - node.rank_bytes);
 }
 
 void predict(PlanContext const& context, std::vector<double> const& shares,

@@ -92,6 +92,9 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
         context.host_bytes = static_cast<std::int64_t>(constants.usable_share *
                                                        static_cast<double>(node.memory_bytes));
     }
+    // A default that nobody wrote adapts: most CPUs have no units for bf16.
+    bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
+    context.precision = adapts ? "fp32" : request.config.optim.precision;
     if (context.gpu) {
         std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
         double const bytes =

@@ -13,7 +13,6 @@
 #include "plan/plan_reasons.hpp"
 #include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
-#include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
 
@@ -33,7 +32,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
     LayoutPlan layout;
     layout.dp_size = context.ranks;
-    layout.precision = WorkerSupport{}.precisions.front();
+    layout.precision = context.precision;
     layout.grad_bucket_mib = candidate.grad_bucket_mib;
     layout.num_workers = loader.num_workers;
     layout.prefetch_factor = loader.prefetch_factor;
@@ -147,8 +146,7 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     bool const own_work = request.own_work.size() == best.buckets.size();
     if (own_work) timed.times = times_of_work(context, best, request.own_work);
     decision.predicted = prediction_of(context, batches, best, timed, own_work);
-    bool const adapted = decision.chosen.precision != request.config.optim.precision;
-    ChosenParts const parts{context, batches, best, loader, adapted};
+    ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_layouts(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);
     decision.alternatives = alternatives_of(context, batches, candidates);
@@ -165,7 +163,7 @@ Result<PlanDecision> plan_of_job(PlanRequest const& request) {
 }  // namespace
 
 Result<PlanDecision> make_plan(PlanRequest const& request) {
-    auto const violations = config_violations(request.config, request.origins, request.cluster);
+    auto const violations = config_violations(request.config, request.cluster);
     if (!violations.empty()) {
         auto const& first = violations.front();
         return Error{first.code, first.key + ": " + first.message};

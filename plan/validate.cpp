@@ -21,8 +21,8 @@ namespace {
 
 class Checker {
 public:
-    Checker(RunConfig const& config, Origins const& origins, topology::Cluster const& cluster)
-        : config_(config), origins_(origins), cluster_(cluster) {}
+    Checker(RunConfig const& config, topology::Cluster const& cluster)
+        : config_(config), cluster_(cluster) {}
 
     std::vector<ConfigViolation> run() {
         check_machine();
@@ -216,23 +216,13 @@ private:
         check_choice("memory.activation_store", config_.memory.activation_store.value_or("none"),
                      support_.activation_stores);
         check_choice("optim.name", config_.optim.name, support_.optimizers);
-        // A default that nobody wrote adapts to the worker; the plan says so.
-        if (origins_.contains("optim.precision")) {
-            check_choice("optim.precision", config_.optim.precision, support_.precisions);
-        }
-        if (config_.optim.lora_rank > 0) {
-            add("optim.lora_rank", "this version's worker trains all weights; valid: 0");
-        }
-        if (!config_.optim.freeze.empty()) {
-            add("optim.freeze", "this version's worker trains all weights; valid: []");
-        }
+        check_choice("optim.precision", config_.optim.precision, support_.precisions);
         check_choice("debug.collectives", config_.debug.collectives, support_.collectives);
         check_choice("debug.bucket_schedule", config_.debug.bucket_schedule,
                      support_.bucket_schedules);
     }
 
     RunConfig const& config_;
-    Origins const& origins_;
     topology::Cluster const& cluster_;
     WorkerSupport const support_;
     std::optional<ModelShape> shape_;
@@ -243,9 +233,9 @@ private:
 
 }  // namespace
 
-std::vector<ConfigViolation> config_violations(RunConfig const& config, Origins const& origins,
+std::vector<ConfigViolation> config_violations(RunConfig const& config,
                                                topology::Cluster const& cluster) {
-    return Checker(config, origins, cluster).run();
+    return Checker(config, cluster).run();
 }
 
 }  // namespace osora::plan

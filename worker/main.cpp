@@ -5,6 +5,7 @@
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
+#include "worker/cases/merge_command.hpp"
 #include "worker/cases/model_command.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
@@ -44,6 +45,8 @@ constexpr std::string_view kUsage =
     "--case\n"
     "       osora-worker --sample CHECKPOINT [--frames N --size WxH --steps N ...]\n"
     "                                      writes a clip and a contact sheet, prints JSON\n"
+    "       osora-worker --model merge --weights FILE --adapter DIR --out FILE\n"
+    "                                      weights with a LoRA adapter added in\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -113,6 +116,15 @@ int print_calibration(std::string const& manifest) {
     return 0;
 }
 
+Result<std::string> model_summary(std::span<std::string const> words) {
+    if (!words.empty() && words[0] == "merge") {
+        OSORA_TRY(auto const command, parse_merge_command(words.subspan(1)));
+        return run_merge_command(command);
+    }
+    OSORA_TRY(auto const command, parse_model_command(words));
+    return run_model_command(command);
+}
+
 /// Prints what a command gives, or says why it does not.
 int told(Result<std::string> const& printed) {
     if (printed.has_error()) {
@@ -121,12 +133,6 @@ int told(Result<std::string> const& printed) {
     }
     fmt::print("{}\n", *printed);
     return 0;
-}
-
-int run_model(std::span<std::string const> words) {
-    auto const command = parse_model_command(words);
-    return told(command.has_error() ? Result<std::string>(command.error())
-                                    : run_model_command(*command));
 }
 
 int run_sample(std::span<std::string const> words) {
@@ -145,7 +151,7 @@ int run(std::vector<std::string> const& arguments) {
         return 0;
     }
     if (!arguments.empty() && arguments[0] == "--model")
-        return run_model(std::span(arguments).subspan(1));
+        return told(model_summary(std::span(arguments).subspan(1)));
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     if (!arguments.empty() && arguments[0] == "--sample")
         return run_sample(std::span(arguments).subspan(1));

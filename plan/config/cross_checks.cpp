@@ -88,6 +88,19 @@ void check_buckets(ResolvedConfig& resolved) {
     if (no_share) complain(resolved, "bucket", "keep_prob is 0 in all of them: no clip is left");
 }
 
+void check_optim(ResolvedConfig& resolved) {
+    auto const& optim = resolved.config.optim;
+    if (readable(resolved, {"optim.lr", "optim.lr_min"}) && optim.lr_min > optim.lr) {
+        complain(resolved, "optim.lr_min",
+                 fmt::format("is above optim.lr = {0}; nearest valid: {0}", optim.lr));
+    }
+    if (!readable(resolved, {"optim.lora_rank", "optim.freeze"})) return;
+    if (optim.lora_rank > 0 && !optim.freeze.empty()) {
+        complain(resolved, "optim.freeze",
+                 "with optim.lora_rank all weights stay as they are; nearest valid: []");
+    }
+}
+
 void check_step_pattern(ResolvedConfig& resolved) {
     if (!readable(resolved, {"run.job", "worker.step_pattern"})) return;
     auto const& pattern = resolved.config.worker.step_pattern;
@@ -170,6 +183,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_frame_masks(resolved);
     check_job(resolved);
     check_cache(resolved);
+    check_optim(resolved);
     check_slurm(resolved);
     check_step_pattern(resolved);
 }

@@ -7,6 +7,7 @@
 #include "plan/config/cache_sections.hpp"
 #include "plan/config/memory_section.hpp"
 #include "plan/config/model_section.hpp"
+#include "plan/config/optim_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
@@ -60,16 +61,6 @@ struct BatchSection {
     int min = 1, max = 4096;
     double exposed_comm_target = 0.10;  // share of the step
 };
-struct OptimSection {
-    std::string name = "adamw";
-    double lr = 1e-4;
-    int warmup_steps = 1000;
-    AutoOr<double> grad_clip{1.0};  // "adaptive" is kept as auto
-    double ema_decay = 0.99;
-    std::string precision = "bf16";
-    int lora_rank = 0;
-    std::vector<std::string> freeze;
-};
 struct CheckpointSection {
     int every = 500;  // steps; 0 = only at the end
     int keep = 3;
@@ -122,8 +113,6 @@ BOOST_DESCRIBE_STRUCT(DataSection, (),
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
-BOOST_DESCRIBE_STRUCT(OptimSection, (),
-                      (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),

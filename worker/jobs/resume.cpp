@@ -83,6 +83,9 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
     auto const& config = context.job.config;
     std::string const arch = plan::trained_arch(config);
     if (state.arch != arch) return differs("arch", state.arch, arch);
+    if (state.lora_rank != config.optim.lora_rank) {
+        return differs("optim.lora_rank", state.lora_rank, config.optim.lora_rank);
+    }
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
     if (state.schedule_hash != context.data.hash) {
         return differs("the hash of clips, buckets and batches", state.schedule_hash,

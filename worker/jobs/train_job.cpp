@@ -6,6 +6,7 @@
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
+#include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -44,10 +45,13 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     using protocol::Phase;
     OSORA_TRY_VOID(check_supported(self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
+    if (job.config.train.deterministic) use_deterministic_kernels();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const group, join_ranks(self, device));
     OSORA_TRY(auto objective, make_objective(job, device, group));
+    OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
+                                    static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), group, device);
     OSORA_TRY(auto const data, open_train_data(job));
     if (self.rank == 0) {

@@ -81,14 +81,19 @@ void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
     }
 }
 
-Result<void> TrainLoop::count_skipped(int step, bool skipped) {
-    skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
-    if (!skipped) return {};
+Result<void> TrainLoop::count_skipped(int step, StepOutput const& output) {
+    // fp16 looks for its loss scale by skipping steps; there is none to find below 1.
+    bool const searching = output.loss_scale > 1;
+    skipped_in_a_row_ = output.skipped && !searching ? skipped_in_a_row_ + 1 : 0;
+    if (!output.skipped) return {};
     if (parts_.self.rank == 0) {
-        parts_.agent.send(protocol::WorkerNotice{.kind = "nan",
-                                                 .severity = "warning",
+        std::string const cause =
+            searching ? fmt::format("beyond fp16 at loss scale {}", output.loss_scale)
+                      : "not finite";
+        parts_.agent.send(protocol::WorkerNotice{.kind = searching ? "loss_scale" : "nan",
+                                                 .severity = searching ? "info" : "warning",
                                                  .step = step,
-                                                 .detail = "gradient not finite: step skipped"});
+                                                 .detail = "gradient " + cause + ": step skipped"});
     }
     if (skipped_in_a_row_ < kSkippedInARowMax) return {};
     return Error{Errc::invalid_input,
@@ -103,15 +108,12 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.run_uuid = parts_.job.run_uuid;
     state.step = next_step;
     state.seed = config.train.seed;
-    state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
     state.arch = plan::trained_arch(config);
     state.model = config.model;
     state.trained_on = trained_on(parts_.job, parts_.data);
-    state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
-    state.grad_norms = parts_.trainer.grad_norms();
-    state.figures = parts_.trainer.figures();
+    parts_.trainer.describe(state);
     return state;
 }
 
@@ -190,7 +192,7 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
     for (int step = start_step; step < steps; ++step) {
         OSORA_TRY(auto const timed, one_step(step));
         report(step, timed);
-        OSORA_TRY_VOID(count_skipped(step, timed.output.skipped));
+        OSORA_TRY_VOID(count_skipped(step, timed.output));
         if (step == start_step) {
             parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
         }

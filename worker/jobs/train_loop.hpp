@@ -41,7 +41,7 @@ private:
         int samples = 0;
     };
     [[nodiscard]] Result<Timed> one_step(int step);
-    [[nodiscard]] Result<void> count_skipped(int step, bool skipped);
+    [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);
     void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);

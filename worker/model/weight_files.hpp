@@ -21,6 +21,9 @@ namespace osora::worker {
 /// lacks, or the reverse, is an error that names it.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
 
+/// "KEY[1,2] is NaN": invalid_input names the first number that is not finite.
+[[nodiscard]] Result<void> check_finite(std::vector<NamedTensor> const& weights);
+
 /// The text of config.json in a folder that Hugging Face wrote.
 [[nodiscard]] Result<std::string> read_model_config(std::filesystem::path const& folder);
 

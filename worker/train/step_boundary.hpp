@@ -18,6 +18,8 @@ template <class F>
         return f();
     } catch (c10::OutOfMemoryError const& error) {
         return Error{Errc::out_of_memory, error.what_without_backtrace()};
+    } catch (c10::DistError const& error) {
+        return Error{Errc::unreachable, error.what_without_backtrace()};
     } catch (c10::Error const& error) {
         return Error{Errc::io, std::string("LibTorch: ") + error.what_without_backtrace()};
     } catch (std::exception const& error) {
