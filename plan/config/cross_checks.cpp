@@ -99,6 +99,16 @@ void check_optim(ResolvedConfig& resolved) {
         complain(resolved, "optim.freeze",
                  "with optim.lora_rank all weights stay as they are; nearest valid: []");
     }
+    if (!readable(resolved, {"run.job", "optim.precision"})) return;
+    std::string const& job = resolved.config.run.job;
+    bool const autoencoder = job == "train_vae" || job == "train_vqvae";
+    if (autoencoder && written(resolved, "optim.precision") && optim.precision != "fp32") {
+        complain(resolved, "optim.precision",
+                 "autoencoders are trained in fp32; nearest valid: fp32");
+    }
+    if (autoencoder && optim.lora_rank > 0) {
+        complain(resolved, "optim.lora_rank", "autoencoders take no adapters; nearest valid: 0");
+    }
 }
 
 void check_step_pattern(ResolvedConfig& resolved) {
