@@ -1,7 +1,7 @@
 #include "cli/code_facts.hpp"
 
+#include "base/sha256.hpp"
 #include "cli/git.hpp"
-#include "db/sha256.hpp"
 
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ std::string dirty_state(Git const& git, fs::path const& repository) {
         files += 1;
     }
     return fmt::format("{} file{}, {}", files, files == 1 ? "" : "s",
-                       db::sha256_hex(*diff).substr(0, kDigits));
+                       sha256_hex(*diff).substr(0, kDigits));
 }
 
 }  // namespace

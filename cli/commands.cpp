@@ -25,6 +25,7 @@ std::vector<CommandSpec> command_table() {
         nccl_predict_command(),
         sample_command(),
         model_forward_command(),
+        model_merge_command(),
         model_train_step_command(),
         doctor_command(),
         topology_show_command(),

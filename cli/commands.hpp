@@ -24,6 +24,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_predict_command();
 [[nodiscard]] CommandSpec sample_command();
 [[nodiscard]] CommandSpec model_forward_command();
+[[nodiscard]] CommandSpec model_merge_command();
 [[nodiscard]] CommandSpec model_train_step_command();
 [[nodiscard]] CommandSpec doctor_command();
 [[nodiscard]] CommandSpec topology_show_command();

@@ -20,6 +20,10 @@ public:
             say(fmt::format("checkpoint {} saved: {} in {}", format_count(saved->step),
                             format_bytes(saved->bytes), format_seconds(saved->seconds)));
         }
+        if (auto const* done = std::get_if<protocol::EvaluationDone>(&record.event)) {
+            say(fmt::format("evaluation after {}: loss {:.4g} over {}", format_count(done->step),
+                            done->loss, counted(done->samples, "sample")));
+        }
     }
 
     void waiting(std::string) override {}

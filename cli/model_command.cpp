@@ -1,5 +1,4 @@
-// osora model forward|train-step: runs a network on the tensors of safetensors files, in
-// osora-worker.
+// osora model forward|train-step|merge: works on the tensors of safetensors files, in osora-worker.
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
@@ -65,6 +64,30 @@ int run_train_step(Context const& context, Arguments const& arguments) {
     return run(context, arguments, "train-step");
 }
 
+int run_merge(Context const& context, Arguments const& arguments) {
+    std::vector<std::string> words{"--model", "merge"};
+    for (std::string const name : {"--weights", "--adapter", "--out"}) {
+        auto const value = arguments.value(name);
+        if (!value) return fail(kExitUsage, name + " is missing");
+        words.push_back(name);
+        words.push_back(*value);
+    }
+    auto const output = run_worker(context, std::move(words));
+    if (output.has_error()) return fail(kExitInternal, output.error().message);
+    int const code = exit_code_after(output->status);
+    if (code != kExitOk) return code;
+    if (arguments.has("--json")) {
+        fmt::print("{}", output->text);
+        return kExitOk;
+    }
+    boost::system::error_code failed;
+    auto const value = boost::json::parse(output->text, failed);
+    if (failed) return fail(kExitInternal, "osora-worker printed no JSON: " + failed.message());
+    fmt::print("{} of {} tensors changed, in {}\n", value.at("changed").to_number<int>(),
+               value.at("tensors").to_number<int>(), std::string_view(value.at("out").as_string()));
+    return kExitOk;
+}
+
 std::vector<OptionSpec> options() {
     return {{.name = "--case",
              .value = "FILE",
@@ -117,6 +140,35 @@ CommandSpec model_train_step_command() {
             .positionals = {},
             .options = options(),
             .run = run_train_step};
+}
+
+CommandSpec model_merge_command() {
+    return {.name = "model merge",
+            .summary = "weights with a LoRA adapter added in",
+            .details =
+                "Adds lora_alpha / r times lora_B lora_A to the weights that an adapter belongs "
+                "to, in fp32, and writes all weights in their own types. Adapters come from "
+                "checkpoints of runs with optim.lora_rank, or from Hugging Face's peft.",
+            .example =
+                "osora model merge --weights base.safetensors \\\n"
+                "    --adapter RUN/checkpoints/step-00001000 --out merged.safetensors",
+            .positionals = {},
+            .options = {{.name = "--weights",
+                         .value = "FILE",
+                         .help = "What the adapter was trained on: a safetensors file, an index of "
+                                 "shards, or their folder.",
+                         .complete = Complete::file},
+                        {.name = "--adapter",
+                         .value = "DIR",
+                         .help = "A folder with adapter_model.safetensors and adapter_config.json; "
+                                 "or a file beside the latter, as ema.safetensors.",
+                         .complete = Complete::file},
+                        {.name = "--out",
+                         .value = "FILE",
+                         .help = "A new file; written whole or not at all.",
+                         .complete = Complete::file},
+                        json_option("Print what was done as JSON (osora.model_merge/1).")},
+            .run = run_merge};
 }
 
 }  // namespace osora::cli

@@ -1,15 +1,17 @@
 // Gathers the planner's request.
 #include "cli/plan_run.hpp"
+#include "cli/cached_clips.hpp"
 
 #include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/units.hpp"
+#include "cli/cached_clips.hpp"
 #include "cli/measured_network.hpp"
 #include "cli/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
-#include "plan/model_sizes.hpp"
 #include "plan/planner.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
 #include "topology/local_machine.hpp"
 #include "topology/nccl_conf.hpp"
@@ -61,7 +63,7 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
     double const gib = static_cast<double>(kGiB);
     return {.run = config.run.name,
             .job = config.run.job,
-            .arch = config.run.job == "exec" ? "" : config.model.arch,
+            .arch = config.run.job == "exec" ? "" : plan::trained_arch(config),
             .machine = machine_line(config, node),
             .gpu = !node.gpus.empty(),
             .gpu_memory_gib = node.gpus.empty() ? 0 : config.memory.gpu_memory_gib,
@@ -80,7 +82,7 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax);
     if (shapes.empty()) return nothing;
-    OSORA_TRY(auto const shape, plan::model_shape(config.model));
+    OSORA_TRY(auto const shape, plan::sample_shape(config));
     OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
     return std::optional(std::move(found));
 }
@@ -110,7 +112,7 @@ std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resol
             return each.message.starts_with(key + " ") || each.message.starts_with(key + ":");
         });
     };
-    for (auto const& each : plan::config_violations(resolved.config, resolved.origins, cluster)) {
+    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
         if (named(each.key)) continue;
         problems.push_back(plan::problem_of(resolved, each.key, each.message));
     }
@@ -138,7 +140,15 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     request.network =
         measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
     request.own_work = inputs.own_work;
-    OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    auto const& latents = resolved.config.data.latents;
+    if (resolved.config.run.job == "train" && !latents.empty()) {
+        auto const index = protocol::open_cache(inputs.base_dir / latents);
+        if (index.has_error()) return Error(index.error()).in("data.latents");
+        request.clips = cached_clips(*index, resolved.config);
+        request.latents = cached_compression(*index);
+    } else {
+        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    }
     if (inputs.calibration) {
         OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));
         if (!loaded) {

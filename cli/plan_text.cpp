@@ -75,11 +75,14 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
 std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
     bool const seconds = p.step_time_s >= 0.9995;
     double const scale = seconds ? 1 : 1e3;
-    std::string body = packed(
-        {fmt::format("{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {})",
-                     three_digits(scale * p.step_time_s), seconds ? "s" : "ms",
-                     100 * p.step_time_error, three_digits(scale * p.compute_s),
-                     three_digits(scale * p.exposed_comm_s), three_digits(scale * p.loader_s))});
+    bool const timed = p.step_time_s > 0;
+    std::string body =
+        timed ? packed({fmt::format(
+                    "{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {})",
+                    three_digits(scale * p.step_time_s), seconds ? "s" : "ms",
+                    100 * p.step_time_error, three_digits(scale * p.compute_s),
+                    three_digits(scale * p.exposed_comm_s), three_digits(scale * p.loader_s))})
+              : packed({"time not predicted"});
     std::string const peak =
         header.gpu_memory_gib > 0
             ? fmt::format("peak {} of {:.3g} GiB ({})", three_digits(p.peak_memory_gib),
@@ -91,6 +94,7 @@ std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
             ? fmt::format("host {} of {:.3g} GiB a node", three_digits(p.host_memory_gib),
                           header.host_memory_gib)
             : fmt::format("host {} GiB a node", three_digits(p.host_memory_gib));
+    if (!timed) return body + packed({peak, host});
     return body + packed({peak, three_digits(p.samples_per_s) + " samples/s", host});
 }
 
@@ -133,7 +137,7 @@ std::string render_plan_header(PlanHeader const& header) {
 
 std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header) {
     std::string text = render_plan_header(header) + block("plan", plan_body(decision.chosen));
-    if (!decision.chosen.buckets.empty()) {
+    if (decision.predicted.step_time_s > 0) {
         text += block("expect", expect_body(decision.predicted, header));
     }
     std::string why;
@@ -144,11 +148,15 @@ std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& he
 std::string render_explanation(plan::PlanDecision const& decision, int top) {
     std::string costs;
     for (plan::BucketPlan const& bucket : decision.chosen.buckets) {
-        costs += packed({fmt::format("{} x {} as {} x {} pixels", bucket.resolution,
-                                     bucket.num_frames, bucket.height, bucket.width),
-                         fmt::format("{} GFLOP a sample", three_digits(bucket.gflop_per_sample)),
-                         format_seconds(bucket.step_time_s) + " a step",
-                         three_digits(bucket.peak_memory_gib) + " GiB"});
+        costs +=
+            packed({fmt::format("{} x {} as {} x {} pixels", bucket.resolution, bucket.num_frames,
+                                bucket.height, bucket.width),
+                    bucket.gflop_per_sample > 0
+                        ? fmt::format("{} GFLOP a sample", three_digits(bucket.gflop_per_sample))
+                        : std::string("cost not counted"),
+                    bucket.step_time_s > 0 ? format_seconds(bucket.step_time_s) + " a step"
+                                           : std::string("time not predicted"),
+                    three_digits(bucket.peak_memory_gib) + " GiB"});
     }
     std::string others;
     auto const shown = std::min<std::size_t>(decision.alternatives.size(),

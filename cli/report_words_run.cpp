@@ -135,6 +135,18 @@ void add_faults(RunReport const& report, Paragraphs& to) {
     to.push_back(std::move(faults));
 }
 
+std::string evaluations_line(EvaluationSummary const& evaluations) {
+    if (evaluations.count == 0) return {};
+    std::string line =
+        fmt::format("{:.4g} after {} steps, over {} held-out samples", evaluations.last_loss,
+                    format_count(evaluations.last_step), format_count(evaluations.samples));
+    if (evaluations.best_step != evaluations.last_step) {
+        line += fmt::format("; best {:.4g} after {}", evaluations.best_loss,
+                            format_count(evaluations.best_step));
+    }
+    return line;
+}
+
 std::string checkpoints_line(CheckpointSummary const& checkpoints) {
     if (checkpoints.count == 0) return {};
     std::string line =
@@ -201,7 +213,9 @@ ReportWords words_of(RunReport const& report) {
                       .next = report.next};
     add(words.answer, "cause", report.state.cause);
     add_speed(report, words.answer);
-    if (report.run.run.job != "rehearse") add(words.answer, "loss", loss_line(report.measured));
+    if (report.run.run.job != "rehearse" && report.run.run.job != "encode")
+        add(words.answer, "loss", loss_line(report.measured));
+    add(words.answer, "eval", evaluations_line(report.evaluations));
     add(words.answer, "memory", memory_line(report.memory_gib));
     for (auto const& each : report.probe.findings) {
         add(words.answer, "found", each.place + ": " + each.evidence);

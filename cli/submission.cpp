@@ -57,9 +57,10 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
     event.nodes = config.resources.nodes;
     event.ranks_per_node = config.resources.gpus_per_node;
     event.restarts_max = config.faults.max_restarts;
-    // Of a program of the user's own only the user can know; a probe has none.
+    // Of a program of the user's own only the user can know; a probe has none, and those of an
+    // encode run follow from its clips.
     bool const known =
-        config.run.job != "probe" &&
+        config.run.job != "probe" && config.run.job != "encode" &&
         (config.run.job != "exec" || submission.resolved.origins.contains("train.steps"));
     event.steps = known ? config.train.steps : 0;
     event.attached = submission.attached;

@@ -2,7 +2,7 @@
 
 #include "base/env.hpp"
 #include "base/files.hpp"
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ std::string id_of(db::Investigation const& what, LogMode mode) {
     constexpr std::size_t kDigits = 6;
     auto text = protocol::encode(what);
     if (mode == LogMode::own) text += fmt::format(" {} {}", RealEnv().wall_us(), ::getpid());
-    return db::sha256_hex(text).substr(0, kDigits);
+    return sha256_hex(text).substr(0, kDigits);
 }
 
 }  // namespace

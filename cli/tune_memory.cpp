@@ -1,7 +1,7 @@
 #include "cli/tune_memory.hpp"
 
 #include "base/files.hpp"
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 #include "plan/config/run_file.hpp"
 #include "protocol/json.hpp"
 
@@ -24,7 +24,7 @@ BOOST_DESCRIBE_STRUCT(Remembered, (), (shape, kept))
 Result<std::filesystem::path> path_of(Context const& context, TuneShape const& shape) {
     constexpr std::size_t kNameDigits = 16;
     OSORA_TRY(auto const state, state_dir(context.environment));
-    auto const name = db::sha256_hex(protocol::encode(shape)).substr(0, kNameDigits);
+    auto const name = sha256_hex(protocol::encode(shape)).substr(0, kNameDigits);
     return state / "tuned" / (name + ".json");
 }
 

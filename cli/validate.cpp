@@ -26,7 +26,7 @@ void check_against_machine(Context const& context, plan::ResolvedConfig& resolve
                           each.message.starts_with(key + ":");
                });
     };
-    for (auto const& each : plan::config_violations(resolved.config, resolved.origins, cluster)) {
+    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
         if (named(each.key)) continue;
         resolved.problems.push_back(plan::problem_of(resolved, each.key, each.message));
     }

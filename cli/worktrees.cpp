@@ -2,9 +2,9 @@
 #include "cli/worktrees.hpp"
 
 #include "base/files.hpp"
+#include "base/sha256.hpp"
 #include "base/units.hpp"
 #include "cli/build_commit.hpp"
-#include "db/sha256.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
@@ -96,7 +96,7 @@ Result<Worktrees> Worktrees::open(Git git, fs::path const& repository, fs::path 
     // All checkouts of one repository share it, and so their worktrees.
     OSORA_TRY(auto const shared,
               git.run(repository, {"rev-parse", "--path-format=absolute", "--git-common-dir"}));
-    auto const folder = state / "worktrees" / db::sha256_hex(shared).substr(0, kDigits);
+    auto const folder = state / "worktrees" / sha256_hex(shared).substr(0, kDigits);
     std::error_code error;
     fs::create_directories(folder, error);
     if (error) return file_error(error.value(), "make", folder);

@@ -77,6 +77,7 @@ private:
     void hear(int rank, protocol::Arrived const& message);
     void hear(int rank, protocol::StepMetrics const& message);
     void hear(int rank, protocol::CheckpointSaved const& message);
+    void hear(int rank, protocol::Evaluated const& message);
     void hear(int rank, protocol::WorkerNotice const& message);
     void hear(int rank, protocol::WorkerFailed const& message);
     void hear(int rank, protocol::WorkerFinished const& message);

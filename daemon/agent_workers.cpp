@@ -157,6 +157,10 @@ void AgentCore::Impl::hear(int, CheckpointSaved const& message) {
     report(CheckpointCompleted{epoch_, message.step, message.path, message.seconds, message.bytes});
 }
 
+void AgentCore::Impl::hear(int, Evaluated const& message) {
+    report(EvaluationDone{epoch_, message.step, message.loss, message.samples, message.seconds});
+}
+
 void AgentCore::Impl::hear(int rank, WorkerNotice const& message) {
     report(RunNotice{epoch_, options_.node, rank, message.step, message.kind, message.severity,
                      message.detail});

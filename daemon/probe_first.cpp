@@ -2,7 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "plan/nccl_env.hpp"
 #include "protocol/json_file.hpp"
@@ -32,7 +32,7 @@ fs::path state_of(protocol::RunPaths const& paths) {
 fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
     std::ranges::sort(hosts);
     constexpr std::size_t kNameDigits = 16;
-    auto const name = db::sha256_hex(fmt::format("{}", fmt::join(hosts, "\n")));
+    auto const name = sha256_hex(fmt::format("{}", fmt::join(hosts, "\n")));
     return state / "probes" / (name.substr(0, kNameDigits) + ".json");
 }
 

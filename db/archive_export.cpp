@@ -1,10 +1,10 @@
 // The archive is built beside its place and renamed when it is whole and on disk.
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/sha256.hpp"
 #include "db/archive_format.hpp"
 #include "db/connection_internal.hpp"
 #include "db/run_archive.hpp"
-#include "db/sha256.hpp"
 #include "protocol/journal.hpp"
 
 #include <fcntl.h>

@@ -2,6 +2,7 @@
 // the letter, names come from a list, sizes have limits, and every byte is under a checksum.
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/sha256.hpp"
 #include "base/units.hpp"
 #include "db/archive_format.hpp"
 #include "db/connection_internal.hpp"
@@ -9,7 +10,6 @@
 #include "db/journal_file.hpp"
 #include "db/run_archive.hpp"
 #include "db/run_store.hpp"
-#include "db/sha256.hpp"
 #include "protocol/journal.hpp"
 
 #include <fcntl.h>

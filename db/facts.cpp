@@ -1,7 +1,7 @@
 // Facts are compared as text, so every value has one spelling: JSON's, without quotes for strings.
 #include "db/facts.hpp"
 
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -2,8 +2,8 @@
 // kSelectRun, and read_run follows it.
 #include "db/run_store.hpp"
 
+#include "base/sha256.hpp"
 #include "db/facts.hpp"
-#include "db/sha256.hpp"
 
 #include <utility>
 

@@ -47,6 +47,14 @@ std::vector<int> grad_buckets(PlanContext const& context) {
     return {kGradBucketsMib.begin(), kGradBucketsMib.end()};
 }
 
+/// A cached sample with its caption, fp32.
+std::int64_t latent_bytes(PlanContext const& context, std::size_t bucket) {
+    ModelShape const& shape = context.shape;
+    std::int64_t const values =
+        context.costs[bucket].tokens() * shape.patch_volume() * shape.in_channels;
+    return 4 * (values + std::int64_t{shape.text_tokens} * shape.caption_channels);
+}
+
 }  // namespace
 
 RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
@@ -56,7 +64,9 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .micro_batch_size = static_cast<int>(micro_batch_size),
                         .dp_size = context.ranks,
                         .gpu = context.gpu,
-                        .ema = context.config.optim.ema_decay > 0});
+                        .precision = context.precision,
+                        .ema = context.config.optim.ema_decay > 0,
+                        .lora_rank = context.config.optim.lora_rank});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
@@ -84,18 +94,28 @@ std::vector<double> step_shares(PlanContext const& context,
 LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t> const& globals) {
     LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
     for (std::size_t i = 0; i < globals.size(); ++i) {
-        sizes.slot_bytes =
-            std::max(sizes.slot_bytes, batch_bytes(context.keys[i], globals[i] / context.ranks));
+        std::int64_t const samples = globals[i] / context.ranks;
+        std::int64_t const bytes = context.latents ? samples * latent_bytes(context, i)
+                                                   : batch_bytes(context.keys[i], samples);
+        sizes.slot_bytes = std::max(sizes.slot_bytes, bytes);
     }
     return sizes;
 }
 
 std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
                                              std::vector<std::int64_t> const& globals) {
-    if (context.gpu) return context.gpu_bytes;
-    if (context.host_bytes == 0) return {};
-    return context.host_bytes / context.ranks -
-           loader_memory(smallest_loader(context, globals)).total_bytes;
+    std::optional<std::int64_t> limit;
+    if (context.gpu) {
+        limit = context.gpu_bytes;
+    } else if (context.host_bytes > 0) {
+        std::int64_t const checkpoint = micro_batch_memory(context, 0, 1).checkpoint_bytes();
+        limit = (context.host_bytes - checkpoint) / context.ranks -
+                loader_memory(smallest_loader(context, globals)).total_bytes;
+    }
+    auto const& given = context.config.memory.rank_memory_gib;
+    if (given.is_auto()) return limit;
+    auto const most = static_cast<std::int64_t>(*given.value * static_cast<double>(kGiB));
+    return std::min(most, limit.value_or(most));
 }
 
 StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads) {

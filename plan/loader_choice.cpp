@@ -27,7 +27,8 @@ std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate
         if (bucket.memory.total_bytes() > peak.total_bytes()) peak = bucket.memory;
     }
     NodeMemory const node = node_memory(peak, {}, 1, context.gpu);
-    return std::min(budget, context.host_bytes / context.ranks - node.rank_bytes);
+    std::int64_t const share = (context.host_bytes - node.checkpoint_bytes) / context.ranks;
+    return std::min(budget, share - node.rank_bytes);
 }
 
 void predict(PlanContext const& context, std::vector<double> const& shares,
@@ -90,6 +91,7 @@ std::string reason_of(PlanContext const& context, LoaderChoice const& choice, do
         return fmt::format("loader: {} thread{} a rank: yours", choice.num_workers,
                            choice.num_workers == 1 ? "" : "s");
     }
+    if (context.latents) return "loader: a thread maps cached latents, next to no work";
     std::string const cost = fmt::format("decoding takes {} of a {} step", format_seconds(decode_s),
                                          format_seconds(choice.mean_step_s));
     if (choice.num_workers == 0) return "loader: in the trainer's thread: " + cost;

@@ -1,13 +1,16 @@
 // Peak memory of a rank and of a node, as a sum of terms that can be checked by hand. Pure.
-// Data parallel ranks hold everything: parameters, gradients, AdamW's two moments and the moving
-// average, all in fp32; activations of one micro-batch; batches of the loader on the host.
+// Data parallel ranks hold everything: parameters and gradients in the run's precision, fp32
+// masters where that is not fp32, AdamW's two moments and the moving average in fp32; activations
+// of one micro-batch; batches of the loader on the host (docs/rfc/019).
 #pragma once
 
 #include "plan/buckets/loader_memory.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/model_description.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace osora::plan {
 
@@ -31,26 +34,33 @@ struct MemoryQuery {
     int micro_batch_size = 1;
     int dp_size = 1;
     bool gpu = false;
-    int bytes_per_value = 4;  // of activations
+    std::string precision = "fp32";  // bf16, fp16
     bool ema = true;
+    int lora_rank = 0;  // > 0: only adapters are trained
 };
 struct RankMemory {
     std::int64_t process_bytes = 0;  // on the device that limits: the GPU, or the host
     std::int64_t parameter_bytes = 0;
     std::int64_t gradient_bytes = 0;
+    std::int64_t master_bytes = 0;
     std::int64_t optimizer_bytes = 0;
     std::int64_t ema_bytes = 0;
     std::int64_t communication_bytes = 0;  // flat buckets of gradients
     std::int64_t activation_bytes = 0;
     std::int64_t input_bytes = 0;
+    std::int64_t update_bytes = 0;  // of the optimizer, when activations are gone
 
     /// What stays from step to step.
     [[nodiscard]] std::int64_t static_bytes() const {
-        return process_bytes + parameter_bytes + gradient_bytes + optimizer_bytes + ema_bytes +
-               communication_bytes;
+        return process_bytes + parameter_bytes + gradient_bytes + master_bytes + optimizer_bytes +
+               ema_bytes + communication_bytes;
     }
     [[nodiscard]] std::int64_t total_bytes() const {
-        return static_bytes() + activation_bytes + input_bytes;
+        return static_bytes() + std::max(activation_bytes + input_bytes, update_bytes);
+    }
+    /// Host memory for the copy of a checkpoint that is being written, on one rank.
+    [[nodiscard]] std::int64_t checkpoint_bytes() const {
+        return parameter_bytes + master_bytes + optimizer_bytes + ema_bytes;
     }
 };
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
@@ -60,7 +70,10 @@ struct NodeMemory {
     std::int64_t rank_bytes = 0;    // host part of one rank, without its loader
     std::int64_t loader_bytes = 0;  // of one rank
     int ranks = 1;
-    [[nodiscard]] std::int64_t total_bytes() const { return ranks * (rank_bytes + loader_bytes); }
+    std::int64_t checkpoint_bytes = 0;  // of rank 0
+    [[nodiscard]] std::int64_t total_bytes() const {
+        return ranks * (rank_bytes + loader_bytes) + checkpoint_bytes;
+    }
 };
 /// Host memory of a node whose ranks peak at `peak` with these loaders.
 [[nodiscard]] NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int ranks,

@@ -3,7 +3,7 @@
 
 #include "base/units.hpp"
 #include "plan/buckets/assign.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
     }
     context.keys.push_back(key);
     context.costs.push_back(sample_cost(context.shape, key));
-    context.decode_s.push_back(decode_s(request, decoded_pixels));
+    context.decode_s.push_back(context.latents ? 0 : decode_s(request, decoded_pixels));
     return {};
 }
 
@@ -75,7 +75,9 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
 Result<PlanContext> plan_context(PlanRequest const& request) {
     PlanContext context;
     context.config = request.config;
-    OSORA_TRY(context.shape, model_shape(request.config.model));
+    OSORA_TRY(context.shape, sample_shape(request.config));
+    if (request.latents) context.shape.vae = *request.latents;
+    context.latents = request.latents.has_value();
     context.calibration = request.calibration;
     if (auto const checked = check_calibration(request.calibration); checked.has_error()) {
         return checked.error();
@@ -90,6 +92,9 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
         context.host_bytes = static_cast<std::int64_t>(constants.usable_share *
                                                        static_cast<double>(node.memory_bytes));
     }
+    // A default that nobody wrote adapts: most CPUs have no units for bf16.
+    bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
+    context.precision = adapts ? "fp32" : request.config.optim.precision;
     if (context.gpu) {
         std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
         double const bytes =

@@ -28,6 +28,8 @@ struct PlanContext {
     int ranks = 1;                     // on all nodes
     int cores = 1;                     // of all nodes
     bool gpu = false;
+    bool latents = false;                   // cached: nothing is decoded
+    std::string precision = "fp32";         // that is trained in
     std::optional<AllReduceCurve> network;  // of these ranks, where a probe says it
     std::string network_source;             // for people; empty: one node, or not measured
     bool network_known = true;              // one node counts as known

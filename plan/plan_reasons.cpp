@@ -36,6 +36,17 @@ std::string cores_reason(ChosenParts const& parts) {
     return ranks;
 }
 
+std::string precision_reason(PlanContext const& context) {
+    if (context.gpu) return "";
+    std::string const& wanted = context.config.optim.precision;
+    if (context.precision != wanted) {
+        return fmt::format("precision {}: {} is the default on GPUs only", context.precision,
+                           wanted);
+    }
+    if (wanted == "fp32") return "";
+    return fmt::format("precision {}: yours; many CPUs are far slower in it than in fp32", wanted);
+}
+
 std::string cost_reason(ChosenParts const& parts) {
     auto const& globals = parts.batches.sizes;
     auto const& costs = parts.context.costs;
@@ -128,11 +139,8 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       parts.best.grad_bucket_mib,
                                       given ? "yours" : "least exposed communication"));
     }
-    if (parts.precision_adapted) {
-        reasons.push_back(
-            fmt::format("precision {}: {} is the default, but not done by this "
-                        "version's worker",
-                        WorkerSupport{}.precisions.front(), context.config.optim.precision));
+    if (auto reason = precision_reason(context); !reason.empty()) {
+        reasons.push_back(std::move(reason));
     }
     if (context.network) {
         reasons.push_back(fmt::format("all_reduce as measured on {}: {}", context.network_source,

@@ -17,7 +17,6 @@ struct ChosenParts {
     GlobalBatches const& batches;
     Candidate const& best;
     LoaderChoice const& loader;
-    bool precision_adapted = false;  // an unwritten default became what the worker does
 };
 /// Most important first; those of `rejected` that kept a micro-batch small are among them.
 [[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts,

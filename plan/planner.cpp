@@ -3,14 +3,16 @@
 #include "plan/planner.hpp"
 
 #include "base/units.hpp"
+#include "plan/autoencoder_plan.hpp"
 #include "plan/batch_sizes.hpp"
+#include "plan/encode_layout.hpp"
 #include "plan/layout_search.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/nccl_env.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
-#include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
 
@@ -30,7 +32,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
     LayoutPlan layout;
     layout.dp_size = context.ranks;
-    layout.precision = WorkerSupport{}.precisions.front();
+    layout.precision = context.precision;
     layout.grad_bucket_mib = candidate.grad_bucket_mib;
     layout.num_workers = loader.num_workers;
     layout.prefetch_factor = loader.prefetch_factor;
@@ -144,18 +146,24 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     bool const own_work = request.own_work.size() == best.buckets.size();
     if (own_work) timed.times = times_of_work(context, best, request.own_work);
     decision.predicted = prediction_of(context, batches, best, timed, own_work);
-    bool const adapted = decision.chosen.precision != request.config.optim.precision;
-    ChosenParts const parts{context, batches, best, loader, adapted};
+    ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_layouts(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);
     decision.alternatives = alternatives_of(context, batches, candidates);
     return decision;
 }
 
+Result<PlanDecision> plan_of_job(PlanRequest const& request) {
+    std::string const& job = request.config.run.job;
+    if (job == "exec" || job == "probe") return plan_of_exec(request);
+    if (job == "encode") return plan_of_encode(request);
+    return trains_autoencoder(request.config) ? plan_autoencoder(request) : plan_training(request);
+}
+
 }  // namespace
 
 Result<PlanDecision> make_plan(PlanRequest const& request) {
-    auto const violations = config_violations(request.config, request.origins, request.cluster);
+    auto const violations = config_violations(request.config, request.cluster);
     if (!violations.empty()) {
         auto const& first = violations.front();
         return Error{first.code, first.key + ": " + first.message};
@@ -164,8 +172,7 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
-    OSORA_TRY(PlanDecision decision,
-              exec ? Result<PlanDecision>(plan_of_exec(request)) : plan_training(request));
+    OSORA_TRY(PlanDecision decision, plan_of_job(request));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));

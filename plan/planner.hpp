@@ -8,6 +8,7 @@
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/model_description.hpp"
 #include "plan/nccl_env.hpp"
 #include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
@@ -36,6 +37,7 @@ struct PlanRequest {
     std::map<std::string, std::string> environment;  // only what collectives read is looked at
     NcclFacts nccl;                                  // for settings of NCCL and Gloo
     std::optional<MeasuredNetwork> network;          // for the times of collectives
+    std::optional<VaeShape> latents;                 // compression of cached latents
     /// Own work of a step by bucket, instead of what the formulas say (a rehearsal's); empty: none.
     std::vector<BucketCompute> own_work;
 };

@@ -1,11 +1,13 @@
 // The rules of a resolved run file against model, machine and worker, section by section.
 #include "plan/validate.hpp"
 
+#include "plan/autoencoder_checks.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/config/frame_masks.hpp"
 #include "plan/divisibility.hpp"
 #include "plan/model_sizes.hpp"
 #include "plan/plan_context.hpp"
+#include "plan/trained_model.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
@@ -19,8 +21,8 @@ namespace {
 
 class Checker {
 public:
-    Checker(RunConfig const& config, Origins const& origins, topology::Cluster const& cluster)
-        : config_(config), origins_(origins), cluster_(cluster) {}
+    Checker(RunConfig const& config, topology::Cluster const& cluster)
+        : config_(config), cluster_(cluster) {}
 
     std::vector<ConfigViolation> run() {
         check_machine();
@@ -28,6 +30,7 @@ public:
         check_model();
         if (shape_) check_buckets();
         check_loader();
+        if (config_.run.job == "encode") return std::move(found_);
         if (shape_) check_parallel();
         check_batch();
         if (shape_) check_frame_masks();
@@ -60,11 +63,25 @@ private:
     }
 
     void check_model() {
+        if (trains_autoencoder(config_)) {
+            check_autoencoder();
+            return;
+        }
         auto const broken = size_violations(config_.model);
         for (SizeViolation const& each : broken) add(each.key, each.message, each.code);
         if (!broken.empty()) return;
         shape_ = model_shape(config_.model).value();
         check_arch();
+    }
+
+    void check_autoencoder() {
+        auto shape = sample_shape(config_);
+        if (!shape) {
+            add("vae.arch", shape.error().message, shape.error().code);
+            return;
+        }
+        for (auto& each : autoencoder_violations(config_)) found_.push_back(std::move(each));
+        shape_ = std::move(*shape);
     }
 
     void check_arch() {
@@ -199,23 +216,13 @@ private:
         check_choice("memory.activation_store", config_.memory.activation_store.value_or("none"),
                      support_.activation_stores);
         check_choice("optim.name", config_.optim.name, support_.optimizers);
-        // A default that nobody wrote adapts to the worker; the plan says so.
-        if (origins_.contains("optim.precision")) {
-            check_choice("optim.precision", config_.optim.precision, support_.precisions);
-        }
-        if (config_.optim.lora_rank > 0) {
-            add("optim.lora_rank", "this version's worker trains all weights; valid: 0");
-        }
-        if (!config_.optim.freeze.empty()) {
-            add("optim.freeze", "this version's worker trains all weights; valid: []");
-        }
+        check_choice("optim.precision", config_.optim.precision, support_.precisions);
         check_choice("debug.collectives", config_.debug.collectives, support_.collectives);
         check_choice("debug.bucket_schedule", config_.debug.bucket_schedule,
                      support_.bucket_schedules);
     }
 
     RunConfig const& config_;
-    Origins const& origins_;
     topology::Cluster const& cluster_;
     WorkerSupport const support_;
     std::optional<ModelShape> shape_;
@@ -226,9 +233,9 @@ private:
 
 }  // namespace
 
-std::vector<ConfigViolation> config_violations(RunConfig const& config, Origins const& origins,
+std::vector<ConfigViolation> config_violations(RunConfig const& config,
                                                topology::Cluster const& cluster) {
-    return Checker(config, origins, cluster).run();
+    return Checker(config, cluster).run();
 }
 
 }  // namespace osora::plan

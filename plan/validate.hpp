@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "topology/cluster.hpp"
 
@@ -19,10 +18,8 @@ struct ConfigViolation {
     Errc code = Errc::invalid_input;
 };
 
-/// In the order of the run file's sections; empty when the run can be planned. `origins` tells
-/// values that were written from defaults, which adapt (precision on a CPU).
+/// In the order of the run file's sections; empty when the run can be planned.
 [[nodiscard]] std::vector<ConfigViolation> config_violations(RunConfig const& config,
-                                                             Origins const& origins,
                                                              topology::Cluster const& cluster);
 
 }  // namespace osora::plan

@@ -62,7 +62,7 @@ struct StoreReserved {
 using FromAgent =
     std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted, RankFailed,
                  NodeFinished, NodeStopped, CheckpointCompleted, RunNotice, MetricChunk, NodeHealth,
-                 RankMatrix, ProbePart, CollectiveSums>;
+                 RankMatrix, ProbePart, CollectiveSums, EvaluationDone>;
 
 template <class T>
 inline constexpr bool is_report =

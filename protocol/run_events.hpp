@@ -140,7 +140,7 @@ using RunEvent =
     std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
                  RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
                  RunNotice, StopRequested, NodeStopped, RunEnded, MetricChunk, NodeHealth,
-                 RankMatrix, ProbePart, MergedSteps, CollectiveSums>;
+                 RankMatrix, ProbePart, MergedSteps, CollectiveSums, EvaluationDone>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps

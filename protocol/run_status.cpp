@@ -240,6 +240,7 @@ void on(RunStatus& run, RunEnded const& event) {
 }
 
 void on(RunStatus&, RunNotice const&) {}
+void on(RunStatus&, EvaluationDone const&) {}
 template <class Measurement>
 requires is_measurement<Measurement>
 void on(RunStatus&, Measurement const&) {}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "protocol/collectives.hpp"
+#include "protocol/evaluation.hpp"
 #include "protocol/probe_part.hpp"
 
 #include <boost/describe.hpp>
@@ -86,8 +87,9 @@ struct WorkerFinished {
     int steps = 0;         // steps done in all epochs = config.train.steps, or where it stopped
     bool stopped = false;  // asked to stop before the end
 };
-using FromWorker = std::variant<WorkerHello, PhaseChanged, Arrived, StepMetrics, CheckpointSaved,
-                                WorkerNotice, WorkerFailed, WorkerFinished, ProbeMeasured>;
+using FromWorker =
+    std::variant<WorkerHello, PhaseChanged, Arrived, StepMetrics, CheckpointSaved, Evaluated,
+                 WorkerNotice, WorkerFailed, WorkerFinished, ProbeMeasured>;
 
 // Agent to worker.
 /// End after the step in progress; every rank of an epoch gets the same `reason`.

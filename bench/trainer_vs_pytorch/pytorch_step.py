@@ -19,6 +19,20 @@ from stdit3_torch import STDiT3  # noqa: E402
 LR, DECAY, MAX_NORM, BUCKET_MIB = 1e-3, 0.99, 1.0, 1.0
 
 
+def network(name):
+    """As setup_of of trainer_step.cpp."""
+    if name == "tiny":
+        return STDiT3()
+    width, pairs = map(int, name.split("x"))
+    return STDiT3(channels=4, patch=(1, 2, 2), dim=width, depth=pairs, heads=width // 72,
+                  text_channels=4096, text_tokens=300, input_sq_size=512)
+
+
+def peak_bytes():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
+
+
 def load_safetensors(path):
     data = open(path, "rb").read()
     length = struct.unpack("<Q", data[:8])[0]
@@ -33,13 +47,14 @@ def load_safetensors(path):
 
 
 class Trainer:
-    def __init__(self, path, world_size):
+    def __init__(self, name, path, world_size, compiled):
         self.tensors = load_safetensors(path)
-        self.model = STDiT3()
+        self.model = network(name)
         prefix = "weights/"
         self.model.load_state_dict(
             {k[len(prefix):]: v for k, v in self.tensors.items() if k.startswith(prefix)})
-        self.network = self.model
+        self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(prefix)}
+        self.network = torch.compile(self.model) if compiled else self.model
         if world_size > 1:
             self.network = torch.nn.parallel.DistributedDataParallel(
                 self.model, bucket_cap_mb=BUCKET_MIB, gradient_as_bucket_view=True,
@@ -87,6 +102,8 @@ class Trainer:
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="tiny")
+    parser.add_argument("--compile", action="store_true")
     parser.add_argument("--case", required=True)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world", type=int, default=1)
@@ -97,11 +114,18 @@ def main():
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
         torch.distributed.init_process_group("gloo", rank=args.rank, world_size=args.world)
     torch.manual_seed(args.rank)
-    trainer = Trainer(args.case, args.world)
+    trainer = Trainer(args.model, args.case, args.world, args.compile)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # the peak so far is that of loading
     print("ready", flush=True)
     for line in sys.stdin:
         command, bucket, *count = line.split()
-        answer = trainer.loss(bucket) if command == "loss" else trainer.steps(bucket, int(count[0]))
+        if command == "memory":
+            answer = {"peak_bytes": peak_bytes()}
+        elif command == "loss":
+            answer = trainer.loss(bucket)
+        else:
+            answer = trainer.steps(bucket, int(count[0]))
         print(json.dumps(answer), flush=True)
 
 

@@ -1,8 +1,10 @@
-// osora's side of the comparison with PyTorch: runs training steps of stdit3-tiny on demand.
+// osora's side of the comparison with PyTorch: runs training steps of an STDiT3 on demand.
 // compare.py drives it over stdin; pytorch_step.py speaks the same protocol:
 //   "loss BUCKET"    -> {"loss":, "grad_norm":} of the stored inputs with the stored weights
 //   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "loss":} of N whole training steps
-// trainer_step --dump FILE writes weights and inputs; --case FILE [--rank R --world W --port P].
+//   "memory -"       -> {"peak_bytes":} of this process so far
+// trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
+// --model M --case FILE [--rank R --world W --port P].
 #include "base/check.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/stdit3.hpp"
@@ -21,6 +23,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -30,18 +33,39 @@ namespace {
 
 constexpr double kLr = 1e-3, kDecay = 0.99, kMaxNorm = 1.0, kBucketMib = 1.0;
 
-// The buckets of examples/demo.toml, and larger images; (B, C, T, H, W).
-std::map<std::string, std::vector<std::int64_t>> const kBuckets{{"48x48x4", {8, 3, 4, 48, 48}},
-                                                                {"32x32x8", {8, 3, 8, 32, 32}},
-                                                                {"64x64x1", {16, 3, 1, 64, 64}}};
+using Buckets = std::map<std::string, std::vector<std::int64_t>>;  // (B, C, T, H, W)
+
+struct Setup {
+    Stdit3Config config;
+    Buckets buckets;
+};
+
+/// "tiny": stdit3-tiny with the buckets of examples/demo.toml, and larger images. "WIDTHxPAIRS":
+/// latents, and heads and captions as STDiT3-XL/2 has them.
+Setup setup_of(std::string const& model) {
+    if (model == "tiny") {
+        return {stdit3_config("stdit3-tiny").value(),
+                {{"48x48x4", {8, 3, 4, 48, 48}},
+                 {"32x32x8", {8, 3, 8, 32, 32}},
+                 {"64x64x1", {16, 3, 1, 64, 64}}}};
+    }
+    Setup setup;
+    auto const x = model.find('x');
+    setup.config.hidden_size = std::stoll(model.substr(0, x));
+    setup.config.depth = std::stoll(model.substr(x + 1));
+    setup.config.num_heads = setup.config.hidden_size / 72;
+    setup.config.pred_sigma = false;
+    setup.buckets = {{"16x16x8", {2, 4, 8, 16, 16}}, {"32x32x1", {2, 4, 1, 32, 32}}};
+    return setup;
+}
 
 struct Options {
-    std::string dump, input;
+    std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0;
 };
 
-void dump(std::string const& path) {
-    Stdit3 model(stdit3_config("stdit3-tiny").value());
+void dump(Setup const& setup, std::string const& path) {
+    Stdit3 model(setup.config);
     model.initialise(1);
     auto const generator = at::make_generator<at::CPUGeneratorImpl>(1);
     at::NoGradGuard const no_grad;
@@ -52,7 +76,7 @@ void dump(std::string const& path) {
             entry.tensor.normal_(0, 0.05, generator);
         tensors.push_back({"weights/" + entry.name, entry.tensor});
     }
-    for (auto const& [name, shape] : kBuckets) {
+    for (auto const& [name, shape] : setup.buckets) {
         tensors.push_back({"in/" + name + "/x_start", at::randn(shape, generator).mul(0.5)});
         tensors.push_back({"in/" + name + "/noise", at::randn(shape, generator)});
         tensors.push_back({"in/" + name + "/t", at::rand({shape[0]}, generator).mul(1000)});
@@ -62,15 +86,19 @@ void dump(std::string const& path) {
 
 class Trainer {
 public:
-    Trainer(SafetensorsContent content, std::optional<Group> group)
-        : content_(std::move(content)),
+    Trainer(Setup const& setup, SafetensorsContent const& content, std::optional<Group> group)
+        : buckets_(setup.buckets),
           rank_(group ? group->rank() : 0),
           share_(group ? 1.0 / group->world_size() : 1.0),
-          model_(stdit3_config("stdit3-tiny").value()) {
+          model_(setup.config) {
         std::vector<NamedTensor> weights;
-        for (auto const& entry : content_.tensors)
-            if (entry.name.starts_with("weights/"))
-                weights.push_back({entry.name.substr(8), entry.tensor});
+        for (auto const& [name, tensor, kind] : content.tensors) {
+            if (name.starts_with("weights/")) {
+                weights.push_back({name.substr(8), tensor});
+            } else {
+                inputs_[name] = tensor.clone();  // the mapped file goes
+            }
+        }
         model_.parameters().load(weights).value();
         auto const parameters = model_.parameters().trainable();
         optimizer_.emplace(parameters, AdamWConfig{.lr = kLr});
@@ -79,8 +107,8 @@ public:
     }
 
     std::string loss(std::string const& bucket) {
-        auto const& noise = *content_.find("in/" + bucket + "/noise");
-        auto const value = backward(bucket, noise, *content_.find("in/" + bucket + "/t"));
+        auto const& noise = inputs_.at("in/" + bucket + "/noise");
+        auto const value = backward(bucket, noise, inputs_.at("in/" + bucket + "/t"));
         auto const norm = global_norm(gradients_of(model_.parameters().trainable()));
         model_.parameters().clear_gradients();
         return fmt::format(R"({{"loss": {:.9g}, "grad_norm": {:.9g}}})", value.item<double>(),
@@ -101,7 +129,7 @@ public:
 
 private:
     at::Tensor backward(std::string const& bucket, at::Tensor const& noise, at::Tensor const& t) {
-        auto const& x_start = *content_.find("in/" + bucket + "/x_start");
+        auto const& x_start = inputs_.at("in/" + bucket + "/x_start");
         Stdit3Input input;
         input.x = add_noise({}, x_start, noise, t);
         input.timestep = t;
@@ -116,7 +144,7 @@ private:
     }
 
     at::Tensor step(std::string const& bucket) {
-        auto const& shape = kBuckets.at(bucket);
+        auto const& shape = buckets_.at(bucket);
         std::vector<std::uint64_t> keys;
         std::vector<float> times;
         RectifiedFlowConfig const flow;
@@ -139,7 +167,8 @@ private:
         return value;
     }
 
-    SafetensorsContent content_;
+    Buckets buckets_;
+    std::map<std::string, at::Tensor> inputs_;
     std::int64_t rank_, samples_ = 0;
     double share_;
     Stdit3 model_;
@@ -152,6 +181,7 @@ Options parse(int argc, char** argv) {
     Options options;
     for (int i = 1; i + 1 < argc; i += 2) {
         std::string const key = argv[i];
+        if (key == "--model") options.model = argv[i + 1];
         if (key == "--dump") options.dump = argv[i + 1];
         if (key == "--case") options.input = argv[i + 1];
         if (key == "--rank") options.rank = std::stoi(argv[i + 1]);
@@ -159,6 +189,16 @@ Options parse(int argc, char** argv) {
         if (key == "--port") options.port = std::stoi(argv[i + 1]);
     }
     return options;
+}
+
+/// The most memory that this process has had resident.
+std::int64_t peak_bytes() {
+    std::ifstream file("/proc/self/status");
+    for (std::string word; file >> word;) {
+        std::int64_t kib = 0;
+        if (word == "VmHWM:" && file >> kib) return kib * 1024;
+    }
+    return 0;
 }
 
 void serve(Options const& options) {
@@ -171,13 +211,19 @@ void serve(Options const& options) {
         config.store_port = static_cast<std::uint16_t>(options.port);
         group = join_gloo_group(config).value();
     }
-    Trainer trainer(load_safetensors(options.input).value(), std::move(group));
+    Trainer trainer(setup_of(options.model), load_safetensors(options.input).value(),
+                    std::move(group));
+    std::ofstream("/proc/self/clear_refs") << '5';  // the peak so far is that of loading
     std::cout << "ready" << std::endl;
     for (std::string line; std::getline(std::cin, line);) {
         std::istringstream words(line);
         std::string command, bucket;
         int count = 1;
         words >> command >> bucket >> count;
+        if (command == "memory") {
+            std::cout << fmt::format(R"({{"peak_bytes": {}}})", peak_bytes()) << std::endl;
+            continue;
+        }
         std::cout << (command == "loss" ? trainer.loss(bucket) : trainer.steps(bucket, count))
                   << std::endl;
     }
@@ -189,7 +235,7 @@ void serve(Options const& options) {
 int main(int argc, char** argv) {
     auto const options = osora::worker::parse(argc, argv);
     if (!options.dump.empty())
-        osora::worker::dump(options.dump);
+        osora::worker::dump(osora::worker::setup_of(options.model), options.dump);
     else
         osora::worker::serve(options);
     return 0;

@@ -10,10 +10,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 namespace osora::db::analysis {
 namespace {
+
+/// A plan of a job whose times osora does not predict says 0.
+double predicted(double planned) {
+    return planned > 0 ? planned : kUnknown;
+}
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
@@ -63,7 +69,8 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
         if (auto const& plan = history.summary.plan) {
             auto const planned =
                 std::ranges::find(plan->buckets, bucket.bucket, &PlannedBucket::label);
-            if (planned != plan->buckets.end()) row.step_s.predicted = planned->step_time_s;
+            if (planned != plan->buckets.end())
+                row.step_s.predicted = predicted(planned->step_time_s);
         }
         rows.push_back(std::move(row));
     }
@@ -103,6 +110,27 @@ CheckpointSummary checkpoints_of(std::vector<EventRecord> const& events) {
         seconds.push_back(read->seconds);
     }
     summary.median_s = median(std::move(seconds));
+    return summary;
+}
+
+EvaluationSummary evaluations_of(std::vector<EventRecord> const& events) {
+    std::map<int, protocol::EvaluationDone> by_step;
+    for (auto const& event : events) {
+        if (event.kind != protocol::EvaluationDone::kType) continue;
+        auto const read = protocol::decode<protocol::EvaluationDone>(event.body);
+        if (read.has_value()) by_step[read->step] = *read;
+    }
+    EvaluationSummary summary;
+    for (auto const& [step, done] : by_step) {
+        ++summary.count;
+        summary.last_step = step;
+        summary.last_loss = done.loss;
+        summary.samples = done.samples;
+        if (std::isnan(summary.best_loss) || done.loss < summary.best_loss) {
+            summary.best_loss = done.loss;
+            summary.best_step = step;
+        }
+    }
     return summary;
 }
 
@@ -147,8 +175,8 @@ void compare_with_plan(RunReport& report) {
     report.memory_gib.measured = peak_gib(report.measured, report.run.device);
     auto const& plan = report.run.plan;
     if (!plan) return;
-    report.step_s.predicted = plan->step_time_s;
-    report.samples_per_s.predicted = plan->samples_per_s;
+    report.step_s.predicted = predicted(plan->step_time_s);
+    report.samples_per_s.predicted = predicted(plan->samples_per_s);
     report.memory_gib.predicted = plan->peak_memory_gib;
     double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
     report.outside_expected = plan->step_time_error > 0 && off > plan->step_time_error;
@@ -210,6 +238,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);
+    report.evaluations = evaluations_of(history.events);
     report.notices = notices_of(history.events);
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);

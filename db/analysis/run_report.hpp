@@ -48,6 +48,12 @@ struct CheckpointSummary {
     double median_s = kUnknown;
     std::int64_t bytes = 0;  // of the last
 };
+/// Losses on clips that are not trained on; of a step that was done twice the last one counts.
+struct EvaluationSummary {
+    int count = 0, last_step = 0, best_step = 0;
+    double last_loss = kUnknown, best_loss = kUnknown;
+    std::int64_t samples = 0;  // of the last
+};
 struct NoticeGroup {
     std::string kind, severity;
     int count = 0;
@@ -67,6 +73,7 @@ struct RunReport {
     std::vector<CollectiveRow> collectives;  // by class, most exposed first
     std::vector<Relaunch> relaunches;
     CheckpointSummary checkpoints;
+    EvaluationSummary evaluations;
     std::vector<NoticeGroup> notices;
     std::vector<std::string> findings;  // of the journal's reader
     CoreUse cores;

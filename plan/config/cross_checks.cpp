@@ -11,7 +11,10 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
+#include <string_view>
 #include <system_error>
 
 namespace osora::plan {
@@ -28,6 +31,11 @@ void complain(ResolvedConfig& resolved, std::string const& key, std::string_view
 
 bool written(ResolvedConfig const& resolved, std::string const& key) {
     return resolved.origins.contains(key);
+}
+
+/// Jobs that read clips and update weights.
+bool trains(std::string_view job) {
+    return job == "train" || job == "train_vae" || job == "train_vqvae";
 }
 
 void check_batch(ResolvedConfig& resolved) {
@@ -58,7 +66,7 @@ void check_buckets(ResolvedConfig& resolved) {
     auto const& buckets = resolved.config.bucket;
     if (!readable(resolved, {"bucket", "run.job"})) return;
     auto const& job = resolved.config.run.job;
-    if (buckets.empty() && (job == "train" || job == "rehearse")) {
+    if (buckets.empty() && (trains(job) || job == "encode" || job == "rehearse")) {
         complain(resolved, "bucket",
                  "none is given; add [[bucket]] with resolution = \"64\" and num_frames = 8");
     }
@@ -78,6 +86,19 @@ void check_buckets(ResolvedConfig& resolved) {
         return each.keep_prob <= 0;
     });
     if (no_share) complain(resolved, "bucket", "keep_prob is 0 in all of them: no clip is left");
+}
+
+void check_optim(ResolvedConfig& resolved) {
+    auto const& optim = resolved.config.optim;
+    if (readable(resolved, {"optim.lr", "optim.lr_min"}) && optim.lr_min > optim.lr) {
+        complain(resolved, "optim.lr_min",
+                 fmt::format("is above optim.lr = {0}; nearest valid: {0}", optim.lr));
+    }
+    if (!readable(resolved, {"optim.lora_rank", "optim.freeze"})) return;
+    if (optim.lora_rank > 0 && !optim.freeze.empty()) {
+        complain(resolved, "optim.freeze",
+                 "with optim.lora_rank all weights stay as they are; nearest valid: []");
+    }
 }
 
 void check_step_pattern(ResolvedConfig& resolved) {
@@ -110,9 +131,41 @@ void check_job(ResolvedConfig& resolved) {
     if (!exec && !config.worker.command.empty()) {
         complain(resolved, "worker.command", "is used with run.job = \"exec\" only");
     }
-    if (config.run.job == "train" && config.data.manifest.empty()) {
+    bool const cached = config.run.job == "train" && !config.data.latents.empty();
+    bool const reads_clips = trains(config.run.job) || config.run.job == "encode";
+    if (reads_clips && config.data.manifest.empty() && !cached) {
         complain(resolved, "data.manifest", "the job needs one: a CSV with a column path");
     }
+}
+
+/// What encode, and training from what it made, need.
+void check_cache(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"run.job", "encode.out", "text.encoder", "data.latents"})) return;
+    auto const& config = resolved.config;
+    bool const encode = config.run.job == "encode";
+    if (encode && config.encode.out.empty()) {
+        complain(resolved, "encode.out", "the job needs one: the folder of the cache");
+    }
+    if (encode && !config.encode.latents && config.text.encoder.empty()) {
+        complain(resolved, "encode.latents", "is false and text.encoder is empty: nothing is left");
+    }
+    if (!encode && !config.encode.out.empty()) {
+        complain(resolved, "encode.out", "is used with run.job = \"encode\" only");
+    }
+    bool const original = config.debug.bucket_schedule == "original";
+    if (original && !config.data.latents.empty()) {
+        complain(resolved, "debug.bucket_schedule",
+                 "\"original\" needs clips; with data.latents: balanced");
+    }
+}
+
+constexpr std::array<std::string_view, 3> kFolders{"data.latents", "text.embeddings",
+                                                   "text.encoder"};
+constexpr std::array<std::string_view, 3> kFilesOrFolders{"data.eval_manifest", "model.init",
+                                                          "vae.weights"};
+
+bool is_one_of(std::string_view key, std::span<std::string_view const> keys) {
+    return std::ranges::find(keys, key) != keys.end();
 }
 
 /// 0 when `path` is a file that can be read, else an errno.
@@ -129,6 +182,8 @@ void check_keys(ResolvedConfig& resolved) {
     check_buckets(resolved);
     check_frame_masks(resolved);
     check_job(resolved);
+    check_cache(resolved);
+    check_optim(resolved);
     check_slurm(resolved);
     check_step_pattern(resolved);
 }
@@ -142,13 +197,13 @@ void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir
         if (resume && (**value == "auto" || **value == "none")) continue;
         std::string const key = fmt::format("{}.{}", field.row->section, field.row->key);
         int const error = file_state(base_dir / **value);
-        if (error == 0 && !resume) continue;
-        bool const weights = key == "model.init" || key == "vae.weights";
-        if (error == EISDIR && (resume || weights)) continue;
+        bool const folder = resume || is_one_of(key, kFolders);
+        if (error == 0 && !folder) continue;
+        if (error == EISDIR && (folder || is_one_of(key, kFilesOrFolders))) continue;
         bool const relative = !std::filesystem::path(**value).is_absolute();
-        std::string const why = resume && error == 0 ? "not a folder"
+        std::string const why = folder && error == 0 ? "not a folder"
                                 : error == EISDIR    ? "is a folder, not a file"
-                                : error == ENOENT    ? resume ? "no such folder" : "no such file"
+                                : error == ENOENT    ? folder ? "no such folder" : "no such file"
                                                      : std::generic_category().message(error);
         auto problem = problem_of(resolved, key, "");
         problem.message = fmt::format("{}: {}: {}{}", key, **value, why,
@@ -166,9 +221,10 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
     auto const& job = probe.config.run.job;
-    if (job != "train" && job != "rehearse" && job != "exec" && job != "probe") {
+    if (!trains(job) && job != "encode" && job != "rehearse" && job != "exec" && job != "probe") {
         complain(probe, "run.job",
-                 "not available in this version; available: train, probe, rehearse, exec");
+                 "not available in this version; available: train, train_vae, train_vqvae, encode, "
+                 "probe, rehearse, exec");
     }
     if (!probe.stages.empty()) {
         complain(probe, "stage", "[[stage]] is not available in this version");

@@ -4,14 +4,19 @@
 
 #include "base/auto_or.hpp"
 #include "plan/config/bucket_section.hpp"
+#include "plan/config/cache_sections.hpp"
+#include "plan/config/memory_section.hpp"
 #include "plan/config/model_section.hpp"
+#include "plan/config/optim_section.hpp"
 #include "plan/config/probe_section.hpp"
 #include "plan/config/recovery_sections.hpp"
 #include "plan/config/rehearse_section.hpp"
 #include "plan/config/slurm_section.hpp"
 #include "plan/config/ssh_section.hpp"
 #include "plan/config/train_section.hpp"
+#include "plan/config/vae_loss_section.hpp"
 #include "plan/config/vae_section.hpp"
+#include "plan/config/vqvae_section.hpp"
 
 #include <boost/describe.hpp>
 
@@ -34,13 +39,10 @@ struct ResourcesSection {
     std::string bind_cpus = "auto";  // each worker to cores of its own
     std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
 };
-struct TextSection {
-    std::string embeddings;
-    AutoOr<double> drop_prob;  // of a caption, so that guidance works; auto: as Open-Sora
-};
 struct DataSection {
     std::string manifest;
     std::string latents;
+    bool sample_latents = true;  // of the cached posterior; false: its mean
     std::string eval_manifest;
     AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
     AutoOr<int> prefetch_factor;  // batches decoded ahead
@@ -58,22 +60,6 @@ struct BatchSection {
     AutoOr<int> global_batch_size;  // samples a step of the first bucket; others at equal cost
     int min = 1, max = 4096;
     double exposed_comm_target = 0.10;  // share of the step
-};
-struct MemorySection {
-    AutoOr<std::string> recompute;
-    AutoOr<std::string> activation_store;
-    bool allow_lossy = false;
-    double gpu_memory_gib = 80;
-};
-struct OptimSection {
-    std::string name = "adamw";
-    double lr = 1e-4;
-    int warmup_steps = 1000;
-    AutoOr<double> grad_clip{1.0};  // "adaptive" is kept as auto
-    double ema_decay = 0.99;
-    std::string precision = "bf16";
-    int lora_rank = 0;
-    std::vector<std::string> freeze;
 };
 struct CheckpointSection {
     int every = 500;  // steps; 0 = only at the end
@@ -94,8 +80,12 @@ struct RunConfig {
     SshSection ssh;
     ModelSection model;
     VaeSection vae;
+    VaeLossSection vae_loss;
+    VqvaeSection vqvae;
     TextSection text;
+    EncodeSection encode;
     DataSection data;
+    EvalSection eval;
     std::vector<BucketSection> bucket;
     ParallelSection parallel;
     BatchSection batch;
@@ -117,21 +107,17 @@ BOOST_DESCRIBE_STRUCT(RunSection, (), (name, job))
 BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
-BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, drop_prob))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
-                      (manifest, latents, eval_manifest, num_workers, prefetch_factor,
-                       host_memory_gib))
+                      (manifest, latents, sample_latents, eval_manifest, num_workers,
+                       prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
-BOOST_DESCRIBE_STRUCT(MemorySection, (), (recompute, activation_store, allow_lossy, gpu_memory_gib))
-BOOST_DESCRIBE_STRUCT(OptimSection, (),
-                      (name, lr, warmup_steps, grad_clip, ema_decay, precision, lora_rank, freeze))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
-                      (run, resources, slurm, ssh, model, vae, text, data, bucket, parallel, batch,
-                       memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe,
-                       bisect, notify, debug))
+                      (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, data,
+                       eval, bucket, parallel, batch, memory, optim, train, rehearse, checkpoint,
+                       nccl, worker, faults, probe, bisect, notify, debug))
 
 }  // namespace osora::plan

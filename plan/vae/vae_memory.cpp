@@ -7,39 +7,49 @@
 namespace osora::plan {
 namespace {
 
-/// A walk through the layers that keeps the worst of them.
+/// A walk through the layers that knows the worst of them, and what all keep for backward.
 struct SpatialWalk {
     std::int64_t frames, height, width;
-    std::int64_t worst = 0;
+    std::int64_t worst = 0, kept = 0;
 
     [[nodiscard]] std::int64_t pixels() const { return frames * height * width; }
     void see(std::int64_t numbers) { worst = std::max(worst, numbers); }
-    void conv(std::int64_t in, std::int64_t out) { see(pixels() * (in + out + std::max(in, out))); }
+    void conv(std::int64_t in, std::int64_t out) {
+        see(pixels() * (in + out + std::max(in, out)));
+        kept += pixels() * out;
+    }
+    /// Kept: both norms, both activations, the first convolution's output, the sum.
     void blocks(std::int64_t in, std::int64_t out, std::int64_t count) {
         see(pixels() * (in + out + 2 * std::max(in, out)));
         if (count > 1) see(pixels() * 4 * out);
+        kept += pixels() * (2 * in + 4 * out + (count - 1) * 6 * out);
     }
     void attention(std::int64_t width_of_layer) {
         blocks(width_of_layer, width_of_layer, 2);
         see(pixels() * 7 * width_of_layer);
+        kept += pixels() * 7 * width_of_layer;
     }
+    /// The last norm, its activation, the convolution's output.
+    void end(std::int64_t in, std::int64_t out) { kept += pixels() * (2 * in + out); }
     void halve(std::int64_t channels) {
         std::int64_t const padded = frames * (height + 1) * (width + 1);
         see(channels * (pixels() + padded));
         height /= 2;
         width /= 2;
         see(channels * (pixels() + 2 * padded));
+        kept += channels * (pixels() + padded);
     }
     void twice(std::int64_t channels) {
         height *= 2;
         width *= 2;
         conv(channels, channels);
+        kept += pixels() * channels;
     }
 };
 
 struct TemporalWalk {
     std::int64_t clips, frames, area;
-    std::int64_t worst = 0;
+    std::int64_t worst = 0, kept = 0;
 
     [[nodiscard]] std::int64_t pixels() const { return clips * frames * area; }
     [[nodiscard]] std::int64_t padded(std::int64_t in_front) const {
@@ -48,19 +58,26 @@ struct TemporalWalk {
     void see(std::int64_t numbers) { worst = std::max(worst, numbers); }
     void conv(std::int64_t in, std::int64_t out) {
         see(padded(2) * (in + std::max(in, out)) + pixels() * std::max(in, out));
+        kept += padded(2) * in + pixels() * out;
     }
+    /// Kept: both norms, both padded activations, the first convolution's output, the sum.
     void blocks(std::int64_t in, std::int64_t out, std::int64_t count) {
         std::int64_t const wide = std::max(in, out);
         see(pixels() * (in + wide) + padded(2) * 2 * wide);
         if (count > 1) see(pixels() * 2 * out + padded(2) * 2 * out);
+        kept += pixels() * (in + 3 * out) + padded(2) * (in + out) +
+                (count - 1) * (pixels() * 4 * out + padded(2) * 2 * out);
     }
     void halve(std::int64_t channels) {
         see((2 * padded(1) + pixels() / 2) * channels);
+        kept += (padded(1) + pixels() / 2) * channels;
         frames /= 2;
     }
+    void end(std::int64_t in, std::int64_t out) { kept += pixels() * (2 * in + out); }
     void twice(std::int64_t channels) {
         conv(channels, 2 * channels);
         see(pixels() * 4 * channels);  // before and after depth to time
+        kept += pixels() * 2 * channels;
         frames *= 2;
     }
 };
@@ -72,7 +89,7 @@ TemporalWalk walk_of(TemporalVaeConfig const& config, VaeClip const& clip) {
 
 }  // namespace
 
-std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, VaeClip const& clip) {
+LayerMemory spatial_encode_memory(SpatialVaeConfig const& config, VaeClip const& clip) {
     SpatialWalk walk{clip.clips * clip.frames, clip.height, clip.width};
     auto const& widths = config.block_out_channels;
     walk.conv(config.in_channels, widths[0]);
@@ -81,10 +98,11 @@ std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, VaeClip const& 
         if (i + 1 < widths.size()) walk.halve(widths[i]);
     }
     walk.attention(widths.back());
-    return walk.worst;
+    walk.end(widths.back(), 4 * config.latent_channels);
+    return {walk.worst, walk.kept};
 }
 
-std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, VaeClip const& clip) {
+LayerMemory spatial_decode_memory(SpatialVaeConfig const& config, VaeClip const& clip) {
     auto const& widths = config.block_out_channels;
     std::int64_t const factor = config.factor();
     SpatialWalk walk{clip.clips * clip.frames, clip.height / factor, clip.width / factor};
@@ -94,11 +112,12 @@ std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, VaeClip const& 
         walk.blocks(in, widths[i], config.layers_per_block + 1);
         if (i > 0) walk.twice(widths[i]);
     }
-    walk.conv(widths[0], std::max(widths[0], config.out_channels));
-    return walk.worst;
+    walk.see(walk.pixels() * 3 * widths[0]);
+    walk.end(widths[0], config.out_channels);
+    return {walk.worst, walk.kept};
 }
 
-std::int64_t temporal_encode_peak(TemporalVaeConfig const& config, VaeClip const& clip) {
+LayerMemory temporal_encode_memory(TemporalVaeConfig const& config, VaeClip const& clip) {
     auto walk = walk_of(config, clip);
     walk.conv(config.in_out_channels, config.filters);
     std::int64_t in = config.filters;
@@ -109,10 +128,11 @@ std::int64_t temporal_encode_peak(TemporalVaeConfig const& config, VaeClip const
         in = out;
     }
     walk.blocks(in, in, config.num_res_blocks);
-    return walk.worst;
+    walk.end(in, 4 * config.latent_embed_dim);
+    return {walk.worst, walk.kept};
 }
 
-std::int64_t temporal_decode_peak(TemporalVaeConfig const& config, VaeClip const& clip) {
+LayerMemory temporal_decode_memory(TemporalVaeConfig const& config, VaeClip const& clip) {
     auto walk = walk_of(config, clip);
     walk.frames /= config.factor();
     std::int64_t in = config.filters * config.channel_multipliers.back();
@@ -125,7 +145,8 @@ std::int64_t temporal_decode_peak(TemporalVaeConfig const& config, VaeClip const
         in = out;
     }
     walk.conv(in, config.in_out_channels);
-    return walk.worst;
+    walk.end(in, config.in_out_channels);
+    return {walk.worst, walk.kept};
 }
 
 namespace {
@@ -170,9 +191,11 @@ std::int64_t encode_peak(VaePipelineConfig const& config, VaeClip const& clip) {
     VaeClip const frames = spatial_chunk(config, clip);
     std::int64_t const input =
         frames.frames * clip.height * clip.width * config.spatial.in_channels;
-    return x_z + std::max(input + spatial_encode_peak(config.spatial, frames),
-                          2 * moments +
-                              temporal_encode_peak(config.temporal, temporal_chunk(config, clip)));
+    return x_z +
+           std::max(
+               input + spatial_encode_memory(config.spatial, frames).worst,
+               2 * moments +
+                   temporal_encode_memory(config.temporal, temporal_chunk(config, clip)).worst);
 }
 
 std::int64_t decode_peak(VaePipelineConfig const& config, VaeClip const& clip) {
@@ -183,8 +206,9 @@ std::int64_t decode_peak(VaePipelineConfig const& config, VaeClip const& clip) {
         clip.clips * clip.frames * clip.height * clip.width * config.spatial.out_channels;
     VaeClip const frames = spatial_chunk(config, clip);
     return z + x_z +
-           std::max(x_z + temporal_decode_peak(config.temporal, temporal_chunk(config, clip)),
-                    x + spatial_decode_peak(config.spatial, frames));
+           std::max(
+               x_z + temporal_decode_memory(config.temporal, temporal_chunk(config, clip)).worst,
+               x + spatial_decode_memory(config.spatial, frames).worst);
 }
 
 }  // namespace osora::plan

@@ -1,5 +1,5 @@
-// What encode and decode of the video autoencoder hold at their peak, from sizes alone. Pure; the
-// planner's input for micro_batch_size, micro_frame_size and tiles.
+// What encode and decode of the video autoencoder hold at their peak, and what their layers keep
+// for backward, from sizes alone. Pure; the planner's input for micro_batch_size and the like.
 //
 // Without gradients one chunk holds, at its worst layer, the residual, the input and the output of
 // one convolution, and the larger of these two again: the copy in the library's own layout
@@ -30,13 +30,19 @@ struct VaeClip {
     std::int64_t width = 0;
 };
 
-/// The worst layer for all of `clip` at once, in numbers (times the bytes of a number: memory).
-[[nodiscard]] std::int64_t spatial_encode_peak(SpatialVaeConfig const& config, VaeClip const& clip);
-[[nodiscard]] std::int64_t spatial_decode_peak(SpatialVaeConfig const& config, VaeClip const& clip);
-[[nodiscard]] std::int64_t temporal_encode_peak(TemporalVaeConfig const& config,
+/// In numbers (times the bytes of a number: memory), for all of a clip at once.
+struct LayerMemory {
+    std::int64_t worst = 0;  // what the worst layer holds
+    std::int64_t kept = 0;   // by all layers, for backward; the input is the caller's
+};
+[[nodiscard]] LayerMemory spatial_encode_memory(SpatialVaeConfig const& config,
                                                 VaeClip const& clip);
-[[nodiscard]] std::int64_t temporal_decode_peak(TemporalVaeConfig const& config,
+[[nodiscard]] LayerMemory spatial_decode_memory(SpatialVaeConfig const& config,
                                                 VaeClip const& clip);
+[[nodiscard]] LayerMemory temporal_encode_memory(TemporalVaeConfig const& config,
+                                                 VaeClip const& clip);
+[[nodiscard]] LayerMemory temporal_decode_memory(TemporalVaeConfig const& config,
+                                                 VaeClip const& clip);
 
 /// The whole call, in chunks and tiles as configured; `clip` in pixels for both directions.
 [[nodiscard]] std::int64_t encode_peak(VaePipelineConfig const& config, VaeClip const& clip);

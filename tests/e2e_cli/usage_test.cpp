@@ -23,7 +23,9 @@ TEST_F(Usage, TyposNameTheNearest) {
     expect({"sumbit", "run.toml"}, 2, "osora: unknown command sumbit; did you mean submit?\n");
     expect({"frobnicate"}, 2, "osora: unknown command frobnicate; osora --help lists them\n");
     expect({"config"}, 2, "osora: did you mean osora config show?\n");
-    expect({"model"}, 2, "osora: did you mean osora model forward, osora model train-step?\n");
+    expect({"model"}, 2,
+           "osora: did you mean osora model forward, osora model merge, osora model "
+           "train-step?\n");
     expect({"submit", "x.toml", "--detatch"}, 2,
            "unknown option --detatch; did you mean --detach?");
     expect({"validate"}, 2, "RUN.toml is missing");

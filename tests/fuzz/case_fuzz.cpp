@@ -16,14 +16,16 @@ namespace {
 
 std::vector<CaseFile> golden_cases() {
     std::vector<CaseFile> cases;
-    for (char const* name : {"A0_tables_bf16", "A1_stdit3_plain", "A4_stdit3_xmask",
-                             "A8_stdit3_caption_drop", "B1_timestep_transform", "B3_add_noise",
-                             "B4_training_losses", "B5_timestep_sampling", "B6_sampling_loop",
-                             "F1_mmdit_t2v", "F6_v2_train_step", "T1_t5_encoder", "T2_clip_text"}) {
+    for (char const* name :
+         {"parity/A0_tables_bf16", "parity/A1_stdit3_plain", "parity/A4_stdit3_xmask",
+          "parity/A8_stdit3_caption_drop", "parity/B1_timestep_transform", "parity/B3_add_noise",
+          "parity/B4_training_losses", "parity/B5_timestep_sampling", "parity/B6_sampling_loop",
+          "parity/F1_mmdit_t2v", "parity/F6_v2_train_step", "parity/T1_t5_encoder",
+          "parity/T2_clip_text", "vae/spatial", "vae/temporal", "vae/pipeline"}) {
         CaseFile file;
-        file.content = load_safetensors(std::string(OSORA_SOURCE_DIR "/tests/data/parity/") + name +
-                                        ".safetensors")
-                           .value();
+        file.content =
+            load_safetensors(std::string(OSORA_SOURCE_DIR "/tests/data/") + name + ".safetensors")
+                .value();
         std::erase_if(file.content.tensors, [](NamedTensor const& tensor) {
             return !tensor.name.starts_with("in/") && !tensor.name.starts_with("weights/");
         });

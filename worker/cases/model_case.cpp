@@ -1,13 +1,13 @@
 #include "worker/cases/model_case.hpp"
 
-#include <ATen/ops/isfinite.h>
+#include "worker/model/weight_files.hpp"
+
 #include <ATen/ops/mul.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace osora::worker {
 namespace {
@@ -28,19 +28,6 @@ Error invalid(std::string message) {
 
 bool is_compute_type(at::ScalarType type) {
     return std::ranges::find(kTypes, type, &TypeName::type) != kTypes.end();
-}
-
-/// "weights/KEY[1,2] is nan": the first number that is not finite.
-Result<void> check_finite(NamedTensor const& weight) {
-    at::Tensor const finite = weight.tensor.isfinite();
-    if (finite.all().item<bool>()) return {};
-    at::Tensor const where = finite.logical_not().nonzero().select(0, 0).contiguous();
-    auto const* first = where.const_data_ptr<std::int64_t>();
-    std::vector<std::int64_t> const index(first, first + where.numel());
-    at::Tensor value = weight.tensor;
-    for (std::int64_t const i : index) value = value.select(0, i);
-    return invalid(fmt::format("{}{}[{}] is {}", kGroup, weight.name, fmt::join(index, ","),
-                               std::isnan(value.item<double>()) ? "NaN" : "infinite"));
 }
 
 }  // namespace
@@ -79,7 +66,8 @@ Result<void> check_weight_values(CaseFile const& file) {
                                        weight.name, safetensors_type(type), weights.front().name,
                                        safetensors_type(weights.front().tensor.scalar_type())));
     }
-    for (auto const& weight : weights) OSORA_TRY_VOID(check_finite(weight));
+    auto const finite = check_finite(weights);
+    if (finite.has_error()) return invalid(std::string(kGroup) + finite.error().message);
     return {};
 }
 

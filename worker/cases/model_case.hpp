@@ -21,17 +21,23 @@ namespace osora::worker {
 /// One real type for all weights, and no NaN or infinity: asked of every case before it is run.
 [[nodiscard]] Result<void> check_weight_values(CaseFile const& file);
 
-/// Model(config) with the weights of the file, whose names and shapes are compared on the meta
-/// device first.
+/// Model(config) in that type with these weights, whose names and shapes are compared on the meta
+/// device before memory is taken.
+template <class Model, class Config>
+[[nodiscard]] Result<Model> load_checked_model(Config const& config, at::ScalarType type,
+                                               std::vector<NamedTensor> const& weights) {
+    Model shapes(config, at::TensorOptions(at::kMeta));
+    OSORA_TRY_VOID(shapes.parameters().check(weights));
+    Model model(config, at::TensorOptions(type));
+    OSORA_TRY_VOID(model.parameters().load(weights));
+    return model;
+}
+
+/// The same with the type and the weights of the file.
 template <class Model, class Config>
 [[nodiscard]] Result<Model> load_case_model(CaseFile const& file, Config const& config) {
     OSORA_TRY(auto const type, case_type(file));
-    auto const weights = case_weights(file);
-    Model const shapes(config, at::TensorOptions(at::kMeta));
-    OSORA_TRY_VOID(shapes.parameters().check(weights));
-    Model model(config, type);
-    OSORA_TRY_VOID(model.parameters().load(weights));
-    return model;
+    return load_checked_model<Model>(config, type, case_weights(file));
 }
 
 /// One variant of a case, its inputs read.

@@ -1,72 +1,49 @@
 #include "worker/cases/text_inputs.hpp"
 
-#include "worker/cases/model_case.hpp"
-
 #include <fmt/format.h>
-
-#include <map>
 
 namespace osora::worker {
 namespace {
 
-Error invalid(std::string_view component, std::string const& why) {
-    return Error{Errc::invalid_input, fmt::format("{}: {}", component, why)};
+Error invalid(std::string why) {
+    return Error{Errc::invalid_input, std::move(why)};
 }
 
-/// What is wrong with it; empty: nothing.
-std::string fault_of(TextInput const& input, std::string const& at, TextLimits const& limits) {
-    if (!input.ids.defined()) return at + "input_ids is missing";
-    bool const shaped = input.ids.dim() == 2 && input.ids.numel() > 0;
-    if (input.ids.scalar_type() != at::kLong || !shaped) {
-        return at + "input_ids must be int64 (B, L)";
+Result<void> check_ids(at::Tensor const& ids, std::string const& name, TextLimits const& limits) {
+    if (ids.scalar_type() != at::kLong) return invalid(name + ": its type must be I64");
+    if (ids.size(1) > limits.length_max) {
+        return invalid(
+            fmt::format("{} has {} tokens; at most {}", name, ids.size(1), limits.length_max));
     }
-    if (input.ids.size(1) > limits.length_max) {
-        return fmt::format("{}input_ids has {} tokens; at most {}", at, input.ids.size(1),
-                           limits.length_max);
+    auto const low = ids.min().item<std::int64_t>();
+    auto const high = ids.max().item<std::int64_t>();
+    if (low >= 0 && high < limits.vocab_size) return {};
+    return invalid(fmt::format("{} has {}; ids are in [0, {})", name, low < 0 ? low : high,
+                               limits.vocab_size));
+}
+
+Result<std::vector<TextInput>> read(CaseFile const& file, TextLimits const& limits) {
+    if (file.train_step) return invalid("it is never trained: no train step");
+    CaseInputs inputs(file);
+    std::vector<TextInput> found;
+    for (std::string const& variant : inputs.variants()) {
+        TextInput input{.variant = variant, .ids = {}, .mask = {}};
+        OSORA_TRY(input.ids, inputs.need(variant, "input_ids", whole({-1, -1})));
+        OSORA_TRY_VOID(check_ids(input.ids, case_name("in", variant, "input_ids"), limits));
+        OSORA_TRY(input.mask,
+                  inputs.maybe(variant, "attention_mask", number(input.ids.sizes().vec())));
+        found.push_back(std::move(input));
     }
-    auto const low = input.ids.min().item<std::int64_t>();
-    auto const high = input.ids.max().item<std::int64_t>();
-    if (low < 0 || high >= limits.vocab_size) {
-        return fmt::format("{}input_ids has {}; ids are in [0, {})", at, low < 0 ? low : high,
-                           limits.vocab_size);
-    }
-    if (input.mask.defined() && input.mask.sizes() != input.ids.sizes()) {
-        return at + "attention_mask must have the shape of input_ids";
-    }
-    return {};
+    OSORA_TRY_VOID(inputs.finish());
+    return found;
 }
 
 }  // namespace
 
-Result<TextCase> text_case(CaseFile const& file, std::string_view component,
-                           TextLimits const& limits) {
-    if (file.train_step) return invalid(component, "it is never trained: no train step");
-    TextCase found{.inputs = {}, .weights = case_weights(file)};
-    std::map<std::string, TextInput> inputs;  // by "in/" or "in/VARIANT/"
-    for (NamedTensor const& entry : file.content.tensors) {
-        std::string_view const name = entry.name;
-        if (!name.starts_with("in/")) continue;
-        auto const end = name.rfind('/') + 1;
-        TextInput& input = inputs[std::string(name.substr(0, end))];
-        if (name.substr(end) == "input_ids") {
-            input.ids = entry.tensor;
-        } else if (name.substr(end) == "attention_mask") {
-            input.mask = entry.tensor;
-        } else {
-            return invalid(component, fmt::format("{} is unknown; known are input_ids and "
-                                                  "attention_mask",
-                                                  name));
-        }
-    }
-    if (inputs.empty()) return invalid(component, "in/input_ids is missing");
-    if (found.weights.empty()) return invalid(component, "weights/ is missing");
-    for (auto& [at, input] : inputs) {
-        if (auto const fault = fault_of(input, at, limits); !fault.empty()) {
-            return invalid(component, fault);
-        }
-        input.out = "out/" + at.substr(3);
-        found.inputs.push_back(input);
-    }
+Result<std::vector<TextInput>> read_text_inputs(CaseFile const& file, std::string_view component,
+                                                TextLimits const& limits) {
+    auto found = read(file, limits);
+    if (found.has_error()) return std::move(found).error().in(std::string(component));
     return found;
 }
 

@@ -2,7 +2,7 @@
 // is padding, in/attention_mask (B, L), or in/VARIANT/ of both. Private to worker/cases.
 #pragma once
 
-#include "worker/cases/case_file.hpp"
+#include "worker/cases/case_inputs.hpp"
 
 #include <cstdint>
 #include <string>
@@ -12,14 +12,9 @@
 namespace osora::worker {
 
 struct TextInput {
-    std::string out;  // "out/" or "out/VARIANT/"
+    std::string variant;
     at::Tensor ids;
     at::Tensor mask;  // undefined: none
-};
-
-struct TextCase {
-    std::vector<TextInput> inputs;
-    std::vector<NamedTensor> weights;  // without "weights/"; at least one
 };
 
 struct TextLimits {
@@ -29,7 +24,8 @@ struct TextLimits {
 
 /// Refuses a train step (the encoders are never trained), what is missing, unknown or misshapen,
 /// and ids outside the vocabulary; `component` begins the messages.
-[[nodiscard]] Result<TextCase> text_case(CaseFile const& file, std::string_view component,
-                                         TextLimits const& limits);
+[[nodiscard]] Result<std::vector<TextInput>> read_text_inputs(CaseFile const& file,
+                                                              std::string_view component,
+                                                              TextLimits const& limits);
 
 }  // namespace osora::worker

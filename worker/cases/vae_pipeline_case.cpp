@@ -13,68 +13,74 @@
 namespace osora::worker {
 namespace {
 
-std::vector<plan::FrameChunk> chunks_of(CaseVariant const& variant,
-                                        VaePipelineConfig const& config) {
-    return plan::frame_chunks(variant.get("x").size(2), config.micro_frame_size,
-                              config.temporal.factor());
-}
+struct PipelineRun {
+    VaeRun run;
+    VaeNoise noise;  // of both parts, or none
+};
 
-std::string noise_name(std::size_t chunk) {
-    return fmt::format("eps_temporal{}", chunk);
-}
-
-Result<void> check(CaseVariant const& variant, VaePipelineConfig const& config, bool train_step) {
-    OSORA_TRY_VOID(variant.require("x", {-1, config.spatial.in_channels, -1, -1, -1}));
-    auto const x = variant.get("x").sizes();
-    std::int64_t const factor = config.spatial.factor();
-    OSORA_TRY_VOID(variant.divides(factor));
-    std::int64_t const h = x[3] / factor;
-    std::int64_t const w = x[4] / factor;
-    auto const chunks = chunks_of(variant, config);
-    std::vector<std::string> names{"x", "eps2d", "loss_weight"};
-    for (std::size_t i = 0; i < chunks.size(); ++i) names.push_back(noise_name(i));
-    OSORA_TRY_VOID(variant.only(names));
-    bool const drawn = variant.has("eps2d");
-    OSORA_TRY_VOID(variant.allow("eps2d", {x[0] * x[2], config.spatial.latent_channels, h, w}));
-    for (std::size_t i = 0; i < chunks.size(); ++i) {
-        std::int64_t const shape[] = {x[0], config.temporal.embed_dim, chunks[i].latents, h, w};
-        if (!drawn && variant.has(noise_name(i)))
-            return Error{Errc::not_found, fmt::format("in/{}eps2d is missing", variant.prefix)};
-        if (drawn) OSORA_TRY_VOID(variant.require(noise_name(i), shape));
-    }
-    if (train_step)
-        return variant.require("loss_weight",
-                               {x[0], config.spatial.out_channels, x[2], x[3], x[4]});
-    return {};
-}
-
-VaeNoise noise_of(CaseVariant const& variant, VaePipelineConfig const& config) {
-    if (!variant.has("eps2d")) return {};
+/// in/eps2d and in/eps_temporal0, 1, ... of the chunks, all or none of them.
+Result<VaeNoise> read_noise(CaseInputs& inputs, VaeRun const& run,
+                            VaePipelineConfig const& config) {
+    auto const x = run.x.sizes();
+    std::int64_t const h = x[3] / config.spatial.factor(), w = x[4] / config.spatial.factor();
+    VaeNoise noise;
+    OSORA_TRY(noise.spatial, maybe_fp64(inputs, run.variant, "eps2d",
+                                        {x[0] * x[2], config.spatial.latent_channels, h, w}));
     std::vector<at::Tensor> parts;
-    for (std::size_t i = 0; i < chunks_of(variant, config).size(); ++i)
-        parts.push_back(variant.get(noise_name(i)));
-    return {variant.get("eps2d"), at::cat(parts, 2)};
+    for (auto const& chunk :
+         plan::frame_chunks(x[2], config.micro_frame_size, config.temporal.factor())) {
+        auto const name = fmt::format("eps_temporal{}", parts.size());
+        std::vector<std::int64_t> const shape{x[0], config.temporal.embed_dim, chunk.latents, h, w};
+        OSORA_TRY(auto part, noise.spatial.defined()
+                                 ? need_fp64(inputs, run.variant, name, shape)
+                                 : maybe_fp64(inputs, run.variant, name, shape));
+        if (part.defined() && !noise.spatial.defined())
+            return Error{Errc::invalid_input,
+                         case_name("in", run.variant, "eps2d") + " is missing"};
+        parts.push_back(std::move(part));
+    }
+    if (noise.spatial.defined()) noise.temporal = at::cat(parts, 2);
+    return noise;
+}
+
+Result<PipelineRun> read_run(CaseFile const& file, CaseInputs& inputs, std::string const& variant,
+                             VaePipelineConfig const& config) {
+    PipelineRun read{.run = {.variant = variant, .x = {}, .eps = {}, .loss_weight = {}},
+                     .noise = {}};
+    OSORA_TRY(read.run.x, need_frames(inputs, variant, {-1, config.spatial.in_channels, -1, -1, -1},
+                                      config.spatial.factor()));
+    OSORA_TRY(read.noise, read_noise(inputs, read.run, config));
+    auto const x = read.run.x.sizes();
+    std::vector<std::int64_t> const decoded{x[0], config.spatial.out_channels, x[2], x[3], x[4]};
+    OSORA_TRY(read.run.loss_weight, file.train_step
+                                        ? need_fp64(inputs, variant, "loss_weight", decoded)
+                                        : maybe_fp64(inputs, variant, "loss_weight", decoded));
+    return read;
 }
 
 }  // namespace
 
 CaseResult run_vae_pipeline(CaseFile const& file) {
     OSORA_TRY(auto const config, parse_vae_pipeline_config(file.config));
-    VaePipeline vae(config, at::TensorOptions(at::kDouble));
-    OSORA_TRY_VOID(vae.parameters().load(case_weights(file)));
-    OSORA_TRY(auto const variants, case_variants(file));
-    for (auto const& variant : variants) OSORA_TRY_VOID(check(variant, config, file.train_step));
+    CaseInputs inputs(file);
+    std::vector<PipelineRun> runs;
+    for (auto const& variant : inputs.variants()) {
+        OSORA_TRY(auto run, read_run(file, inputs, variant, config));
+        runs.push_back(std::move(run));
+    }
+    OSORA_TRY_VOID(inputs.finish());
+    OSORA_TRY(auto vae, load_checked_model<VaePipeline>(config, at::kDouble, case_weights(file)));
 
     at::AutoGradMode const grad_mode(file.train_step);
     std::vector<NamedTensor> results;
-    for (auto const& variant : variants) {
-        at::Tensor const x = variant.get("x").requires_grad_(file.train_step);
-        at::Tensor const z = vae.encode(x, noise_of(variant, config)).z;
+    for (auto const& [run, noise] : runs) {
+        at::Tensor const x = run.x.requires_grad_(file.train_step);
+        at::Tensor const z = vae.encode(x, noise).z;
         at::Tensor const decoded = vae.decode(z, x.size(2)).x;
-        CaseOutputs const out{results, variant};
+        VaeOutputs const out{results, run};
         out.add("z", z);
         out.add("decoded", decoded);
-        if (file.train_step) add_gradients(results, variant, decoded, vae.parameters());
+        if (file.train_step) out.add_gradients(decoded, vae.parameters());
     }
     return results;
 }

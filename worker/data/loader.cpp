@@ -181,7 +181,8 @@ public:
 
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
-        SampleSource const source{schedule_, manifest_, options_.frame_stride};
+        SampleSource const source{schedule_, manifest_, options_.frame_stride,
+                                  options_.replace_bad};
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
@@ -213,7 +214,8 @@ private:
         }
         double const share =
             static_cast<double>(bad_samples_seen_) / static_cast<double>(samples_seen_);
-        if (samples_seen_ >= options_.bad_grace_samples && share > options_.bad_share_max) {
+        bool const counts = options_.replace_bad && samples_seen_ >= options_.bad_grace_samples;
+        if (counts && share > options_.bad_share_max) {
             return Error{Errc::corrupt,
                          fmt::format("loader: {} of {} samples had a clip that cannot be decoded, "
                                      "over the limit of {:.0f} %; the last: {}",

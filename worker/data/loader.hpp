@@ -28,6 +28,7 @@ struct LoaderOptions {
     double clip_deadline_s = 30.0;
     double bad_share_max = 0.10;  // of samples with an undecodable clip, looked at from
     int bad_grace_samples = 50;   // this many samples on
+    bool replace_bad = true;      // false: a bad clip's sample is missing, and no error
 };
 
 /// A clip that was listed but could not be decoded for a sample, and what was taken instead.
@@ -35,13 +36,14 @@ struct BadClip {
     std::string path;
     std::string reason;
     plan::SampleRef sample;
-    std::string replacement;  // path of the next clip that was tried
+    std::string replacement;  // path of the next clip that was tried; empty: none
 };
 
 struct LoadedSample {
     plan::SampleRef ref;
     std::uint32_t clip = 0;        // index in the manifest; ref.clip unless that one was bad
     std::int64_t start_frame = 0;  // of the window, in the clip
+    bool missing = false;          // the clip was bad, nothing stands in: its pixels mean nothing
 };
 
 /// One step's samples in a slot. Movable; the slot is free for reuse when it goes.

@@ -20,12 +20,12 @@ std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
 
 Result<FilledSample> fill_sample(SampleSource const& source, plan::SampleRef const& ref,
                                  ClipDecoder& decoder, std::span<std::uint8_t> out) {
-    auto const& [schedule, manifest, frame_stride] = source;
+    auto const& [schedule, manifest, frame_stride, replace_bad] = source;
     plan::Bucket const& bucket = schedule.buckets()[ref.bucket];
     int const window_frames = (bucket.key.num_frames - 1) * frame_stride + 1;
     FrameSize const size{.height = bucket.key.height, .width = bucket.key.width};
     std::uint64_t const attempts =
-        std::min<std::uint64_t>(bucket.clips.size(), kReplacementsMax + 1);
+        replace_bad ? std::min<std::uint64_t>(bucket.clips.size(), kReplacementsMax + 1) : 1;
     FilledSample filled{.sample = {.ref = ref, .clip = ref.clip, .start_frame = 0}, .bad = {}};
     for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
         std::uint32_t const index =
@@ -46,6 +46,8 @@ Result<FilledSample> fill_sample(SampleSource const& source, plan::SampleRef con
                               .sample = ref,
                               .replacement = {}});
     }
+    filled.sample.missing = !replace_bad;
+    if (!replace_bad) return filled;
     BadClip const& last = filled.bad.back();
     return Error{Errc::corrupt,
                  fmt::format("bucket {} x {} x {}: none of {} clips could be decoded; the last, "

@@ -26,13 +26,15 @@ struct SampleSource {
     plan::Schedule const& schedule;
     Manifest const& manifest;
     int frame_stride = 1;
+    bool replace_bad = true;
 };
 
 /// The first frame of the window: uniform over the places where it fits, by (sample, clip).
 [[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
                                               std::uint32_t clip_index, int window_frames);
 
-/// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Errors: corrupt (the clip
+/// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Without
+/// replacements a bad clip's sample is `missing`. Errors: corrupt (the clip
 /// and every replacement that may be tried are bad), cancelled, out_of_memory never.
 [[nodiscard]] Result<FilledSample> fill_sample(SampleSource const& source,
                                                plan::SampleRef const& ref, ClipDecoder& decoder,

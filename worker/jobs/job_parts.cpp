@@ -6,10 +6,12 @@
 #include "topology/assignment.hpp"
 #include "worker/parallel/own_address.hpp"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 
 namespace osora::worker {
@@ -33,6 +35,15 @@ Result<std::optional<Group>> join_ranks(RankEnvironment const& self, Device cons
     OSORA_TRY(auto group, join_gloo_group(config));
     if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));
     return std::optional<Group>(std::move(group));
+}
+
+void use_deterministic_kernels() {
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 0);  // cuBLAS asks for it
+    auto& settings = at::globalContext();
+    settings.setDeterministicAlgorithms(true, /*warn_only=*/false);
+    settings.setDeterministicFillUninitializedMemory(false);  // no kernel here reads such memory
+    settings.setDeterministicCuDNN(true);
+    settings.setBenchmarkCuDNN(false);
 }
 
 std::map<std::string, std::string> process_facts(Device const& device) {

@@ -22,6 +22,10 @@ namespace osora::worker {
 [[nodiscard]] Result<std::optional<Group>> join_ranks(RankEnvironment const& self,
                                                       Device const& device);
 
+/// train.deterministic: kernels that give the same bits every time, before the device is used; an
+/// operator that has none ends the step with an error that names it.
+void use_deterministic_kernels();
+
 /// Versions, threads and device, for WorkerHello.
 [[nodiscard]] std::map<std::string, std::string> process_facts(Device const& device);
 

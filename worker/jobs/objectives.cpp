@@ -4,9 +4,11 @@
 #include "plan/config/frame_masks.hpp"
 #include "plan/model_sizes.hpp"
 #include "worker/jobs/train_data.hpp"
+#include "worker/jobs/vae_objectives.hpp"
 #include "worker/model/older_weights.hpp"
 #include "worker/model/weight_files.hpp"
 #include "worker/train/mmdit_objective.hpp"
+#include "worker/train/precision.hpp"
 #include "worker/train/stdit3_objective.hpp"
 
 #include <utility>
@@ -43,11 +45,19 @@ Result<std::optional<MaskMixture>> frame_masks_of(plan::WorkerJob const& job) {
     return std::optional(std::move(*made));
 }
 
+at::TensorOptions options_of(plan::WorkerJob const& job, Device const& device) {
+    return at::TensorOptions(scalar_type_of(job.plan.chosen.precision)).device(device.torch());
+}
+
 /// model.init, as tensors; none when it is empty.
 Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job) {
     if (job.config.model.init.empty()) return std::vector<NamedTensor>();
     auto weights = load_weight_files(resolve(job, job.config.model.init));
     if (weights.has_error()) return Error(weights.error()).in("model.init");
+    auto const finite = check_finite(*weights);
+    if (finite.has_error()) {
+        return Error(finite.error()).in("model.init: " + resolve(job, job.config.model.init));
+    }
     return std::move(*weights);
 }
 
@@ -68,7 +78,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
     training.seed = static_cast<std::uint64_t>(job.config.train.seed);
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kStdit3DropProb);
     OSORA_TRY(training.frame_masks, frame_masks_of(job));
-    Stdit3 model(config, at::TensorOptions().device(device.torch()));
+    Stdit3 model(config, options_of(job, device));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job));
     if (!weights.empty()) weights = as_stdit3_weights(std::move(weights), config);
@@ -86,7 +96,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     training.seed = static_cast<std::uint64_t>(job.config.train.seed);
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
     training.text_tokens = shape.text_tokens;
-    Mmdit model(config, at::TensorOptions().device(device.torch()));
+    Mmdit model(config, options_of(job, device));
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job));
     OSORA_TRY_VOID(load(model.parameters(), weights, job));
@@ -103,13 +113,15 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
     RectifiedFlowConfig config;
     config.sampling = sampling_of(job, "uniform");
     config.use_timestep_transform = shifts_timesteps(job, shape);
-    bool const pixels = shape.vae.temporal == 1;
+    bool const pixels = shape.vae.temporal == 1 && job.config.data.latents.empty();
     config.latent_frames = pixels ? LatentFrames::pixels : LatentFrames::open_sora_vae;
     return config;
 }
 
-Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
-                                                  Device const& device) {
+Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
+                                                  std::optional<Group> const& group) {
+    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, group);
+    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, group);
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
     if (shape.family == plan::ModelFamily::mmdit) return mmdit_objective(job, shape, device);
     return stdit3_objective(job, shape, device);

@@ -1,5 +1,7 @@
 #include "worker/jobs/resume.hpp"
 
+#include "plan/trained_model.hpp"
+
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
@@ -79,7 +81,11 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
                                  path.string(), what, theirs, ours)};
     };
     auto const& config = context.job.config;
-    if (state.arch != config.model.arch) return differs("arch", state.arch, config.model.arch);
+    std::string const arch = plan::trained_arch(config);
+    if (state.arch != arch) return differs("arch", state.arch, arch);
+    if (state.lora_rank != config.optim.lora_rank) {
+        return differs("optim.lora_rank", state.lora_rank, config.optim.lora_rank);
+    }
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
     if (state.schedule_hash != context.data.hash) {
         return differs("the hash of clips, buckets and batches", state.schedule_hash,

@@ -4,7 +4,7 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/trained_model.hpp"
 #include "worker/jobs/objectives.hpp"
 
 #include <fmt/format.h>
@@ -24,28 +24,51 @@ std::vector<plan::ClipShape> shapes_of(Manifest const& manifest) {
     return shapes;
 }
 
-/// As debug.bucket_schedule asks.
-Result<std::unique_ptr<plan::Schedule>> make_schedule(plan::WorkerJob const& job,
-                                                      plan::BucketTable const& table,
-                                                      Manifest const& manifest) {
+std::vector<std::int64_t> global_batches(plan::WorkerJob const& job) {
     std::vector<std::int64_t> batches;
     for (auto const& plan : job.plan.chosen.buckets) batches.push_back(plan.global_batch_size);
+    return batches;
+}
+
+Result<std::unique_ptr<plan::Schedule>> balanced_schedule(plan::WorkerJob const& job,
+                                                          plan::BucketSet set) {
     auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
-    if (table.options().rule == plan::AssignRule::original) {
-        OSORA_TRY(auto schedule,
-                  plan::OriginalSchedule::make(table, shapes_of(manifest), batches,
-                                               {.seed = seed, .dp_size = job.plan.chosen.dp_size}));
-        return std::make_unique<plan::OriginalSchedule>(std::move(schedule));
-    }
     OSORA_TRY(auto schedule,
-              plan::StepSchedule::make(plan::fill_buckets(table, shapes_of(manifest)), batches,
-                                       {.seed = seed}));
+              plan::StepSchedule::make(std::move(set), global_batches(job), {.seed = seed}));
     return std::make_unique<plan::StepSchedule>(std::move(schedule));
+}
+
+/// As debug.bucket_schedule asks.
+Result<std::unique_ptr<plan::Schedule>> make_schedule(plan::WorkerJob const& job,
+                                                      plan::ModelShape const& shape,
+                                                      TrainData const& data) {
+    if (data.latents) {
+        return balanced_schedule(job, cached_buckets(data.latents->index, job.config.bucket));
+    }
+    OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
+    auto const shapes = shapes_of(data.manifest);
+    if (table.options().rule == plan::AssignRule::osora)
+        return balanced_schedule(job, plan::fill_buckets(table, shapes));
+    auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
+    OSORA_TRY(auto schedule,
+              plan::OriginalSchedule::make(table, shapes, global_batches(job),
+                                           {.seed = seed, .dp_size = job.plan.chosen.dp_size}));
+    return std::make_unique<plan::OriginalSchedule>(std::move(schedule));
+}
+
+/// Of the text of an index's settings.
+std::uint64_t number_of(std::string const& settings) {
+    return static_cast<std::uint64_t>(protocol::caption_hash(settings));
 }
 
 std::uint64_t hash_of(TrainData const& data, plan::WorkerJob const& job) {
     std::uint64_t hash = plan::hash64(
         {static_cast<std::uint64_t>(job.config.train.seed), data.manifest.fingerprint});
+    if (data.latents) {
+        hash = plan::hash64({hash, number_of(data.latents->index.settings),
+                             static_cast<std::uint64_t>(job.config.data.sample_latents)});
+    }
+    if (data.text) hash = plan::hash64({hash, number_of(data.text->index.settings)});
     if (job.config.debug.bucket_schedule == "original") {
         // Its steps depend on the number of ranks, too.
         hash = plan::hash64({hash, static_cast<std::uint64_t>(job.plan.chosen.dp_size)});
@@ -70,21 +93,45 @@ std::string bucket_name(plan::BucketKey const& key) {
     return fmt::format("{}x{}x{}", key.height, key.width, key.num_frames);
 }
 
+namespace {
+
+/// The manifest, or the cache in its place.
+Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shape,
+                        TrainData& data) {
+    if (!job.config.data.latents.empty()) {
+        OSORA_TRY(data.latents,
+                  open_cache_folder(resolve(job, job.config.data.latents), "data.latents"));
+        return check_latents_fit(*data.latents, shape);
+    }
+    auto manifest = read_manifest(resolve(job, job.config.data.manifest));
+    if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
+    data.manifest = std::move(*manifest);
+    return {};
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     auto const& plans = job.plan.chosen.buckets;
     if (plans.size() != job.config.bucket.size()) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
                                                       plans.size(), job.config.bucket.size())};
     }
-    std::string const path = resolve(job, job.config.data.manifest);
-    auto manifest = read_manifest(path);
-    if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
-    OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
-    auto schedule = make_schedule(job, table, *manifest);
-    if (schedule.has_error()) return std::move(schedule).error().in(path);
-    auto data =
-        std::make_unique<TrainData>(TrainData{std::move(*manifest), std::move(*schedule), {}, 0});
+    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
+    auto data = std::make_unique<TrainData>();
+    data->text_tokens = shape.text_tokens;
+    OSORA_TRY_VOID(open_clips(job, shape, *data));
+    if (!job.config.text.embeddings.empty()) {
+        OSORA_TRY(data->text,
+                  open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings"));
+        OSORA_TRY_VOID(check_text_fits(*data->text, shape));
+    }
+    auto schedule = make_schedule(job, shape, *data);
+    if (schedule.has_error()) {
+        auto const& source = data->latents ? job.config.data.latents : job.config.data.manifest;
+        return std::move(schedule).error().in(resolve(job, source));
+    }
+    data->schedule = std::move(*schedule);
     for (auto const& bucket : data->schedule->buckets()) {
         data->bucket_plans.push_back(plans[bucket.entry]);
     }
@@ -92,8 +139,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     return data;
 }
 
-Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::WorkerJob const& job,
-                                             int rank, std::uint64_t start_step) {
+LoaderOptions loader_options(plan::WorkerJob const& job) {
     auto const& layout = job.plan.chosen;
     int const per_node = std::max(1, job.config.resources.gpus_per_node);
     LoaderOptions options;
@@ -101,11 +147,7 @@ Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::Worker
     options.prefetch_factor = layout.prefetch_factor;
     options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
                                                           per_node * static_cast<double>(kGiB));
-    options.dp_rank = rank;
-    options.dp_size = layout.dp_size;
-    options.start_step = start_step;
-    options.stop_step = static_cast<std::uint64_t>(job.config.train.steps);
-    return Loader::start(*data.schedule, data.manifest, options);
+    return options;
 }
 
 TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
@@ -125,7 +167,9 @@ TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
 std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {
     std::vector<std::string> lines;
     std::vector<bool> used(job.config.bucket.size(), false);
-    std::vector<bool> clip_used(data.manifest.clips.size(), false);
+    auto const clips = data.latents ? static_cast<std::size_t>(data.latents->index.clips())
+                                    : data.manifest.clips.size();
+    std::vector<bool> clip_used(clips, false);
     for (auto const& bucket : data.schedule->buckets()) {
         used[bucket.entry] = true;
         for (auto const clip : bucket.clips) clip_used[clip] = true;
@@ -133,13 +177,18 @@ std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob 
     for (std::size_t i = 0; i < used.size(); ++i) {
         if (used[i]) continue;
         auto const& bucket = job.config.bucket[i];
-        lines.push_back(fmt::format("bucket {} x {}: no clip is large and long enough",
-                                    bucket.resolution, bucket.num_frames));
+        lines.push_back(fmt::format(
+            "bucket {} x {}: {}", bucket.resolution, bucket.num_frames,
+            data.latents ? "no clip of the cache is in it" : "no clip is large and long enough"));
     }
     auto const unused = std::ranges::count(clip_used, false);
     if (unused > 0) {
         lines.push_back(fmt::format("{} of {} clips fit no bucket and are not trained on", unused,
                                     clip_used.size()));
+    }
+    if (data.text && data.text->index.text.max_tokens > data.text_tokens) {
+        lines.push_back(fmt::format("captions of up to {} tokens are cut to the model's {}",
+                                    data.text->index.text.max_tokens, data.text_tokens));
     }
     return lines;
 }

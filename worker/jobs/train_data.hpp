@@ -6,30 +6,34 @@
 #include "plan/worker_job.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
+#include "worker/jobs/cached_data.hpp"
 #include "worker/train/checkpoint.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace osora::worker {
 
 struct TrainData {
-    Manifest manifest;
+    Manifest manifest;                   // empty with latents
+    std::optional<CacheFolder> latents;  // data.latents: clips are numbered as in its index
+    std::optional<CacheFolder> text;     // text.embeddings
+    int text_tokens = 0;                 // of the model: longer captions are cut
     std::unique_ptr<plan::Schedule> schedule;
     std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
     std::uint64_t hash = 0;  // of everything that decides which samples a step trains on
 };
 
-/// Reads the manifest and makes the schedule. Errors: not_found / invalid_input with the manifest's
-/// path; invalid_input when no clip fits any bucket.
+/// Reads the manifest or the cache and makes the schedule. Errors: not_found / invalid_input with
+/// the path; invalid_input when no clip fits any bucket, a cache does not fit the model, or a
+/// caption is not cached.
 [[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job);
 
-/// Starts this rank's loader at `start_step`.
-[[nodiscard]] Result<std::unique_ptr<Loader>> start_loader(TrainData const& data,
-                                                           plan::WorkerJob const& job, int rank,
-                                                           std::uint64_t start_step);
+/// Threads and memory of a rank's loader, as planned.
+[[nodiscard]] LoaderOptions loader_options(plan::WorkerJob const& job);
 
 /// What the checkpoints of the run say of its samples.
 [[nodiscard]] TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data);

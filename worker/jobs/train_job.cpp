@@ -1,10 +1,12 @@
 #include "worker/jobs/train_job.hpp"
 
+#include "worker/jobs/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
+#include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -43,13 +45,19 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     using protocol::Phase;
     OSORA_TRY_VOID(check_supported(self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
+    if (job.config.train.deterministic) use_deterministic_kernels();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const group, join_ranks(self, device));
-    OSORA_TRY(auto objective, make_objective(job, device));
+    OSORA_TRY(auto objective, make_objective(job, device, group));
+    OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
+                                    static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), group, device);
     OSORA_TRY(auto const data, open_train_data(job));
-    if (self.rank == 0) report_data(*data, job, agent);
+    if (self.rank == 0) {
+        OSORA_TRY_VOID(check_captions(*data));
+        report_data(*data, job, agent);
+    }
     ResumeContext const context{job, self, *data, group, agent};
     OSORA_TRY(int const start_step, restore_latest(context, trainer));
     auto facts = process_facts(device);
@@ -59,10 +67,14 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                      .start_step = start_step,
                                      .facts = std::move(facts)});
     if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
-    OSORA_TRY(auto const loader,
-              start_loader(*data, job, self.rank, static_cast<std::uint64_t>(start_step)));
+    SourceSteps const steps{.rank = self.rank,
+                            .dp_size = job.plan.chosen.dp_size,
+                            .start = static_cast<std::uint64_t>(start_step),
+                            .stop = static_cast<std::uint64_t>(job.config.train.steps)};
+    OSORA_TRY(auto const source, make_step_source(*data, job, steps));
+    OSORA_TRY(auto const evaluation, Evaluation::open(job, self, group));
     StopVote vote(group);
-    TrainLoop loop({job, self, *data, agent, trainer, *loader, vote, device});
+    TrainLoop loop({job, self, *data, agent, trainer, *source, vote, device, evaluation.get()});
     return loop.run(start_step);
 }
 

@@ -1,5 +1,6 @@
-// job = "train": data, model, ranks and checkpoints put together, and the loop over steps. Driven
-// by main; talks to the agent only. Errors end the worker with exit_code_of(error).
+// Jobs that train ("train", "train_vae", "train_vqvae"): data, model, ranks and checkpoints put
+// together, and the loop over steps. Driven by main; talks to the agent only. Errors end the worker
+// with exit_code_of(error).
 #pragma once
 
 #include "base/result.hpp"

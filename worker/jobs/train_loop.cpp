@@ -1,5 +1,6 @@
 #include "worker/jobs/train_loop.hpp"
 
+#include "plan/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
 
 #include <fmt/format.h>
@@ -18,27 +19,6 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-StepInput step_input(int step, Batch const& batch, plan::BucketPlan const& plan,
-                     Manifest const& manifest) {
-    StepInput input;
-    input.step = step;
-    input.pixels = batch.pixels();
-    input.samples = static_cast<std::int64_t>(batch.samples().size());
-    input.frames = batch.key().num_frames;
-    input.height = batch.key().height;
-    input.width = batch.key().width;
-    input.micro_batch_size = plan.micro_batch_size;
-    input.global_samples = plan.global_batch_size;
-    constexpr double kImageFps = 120;  // Open-Sora's value for images
-    for (LoadedSample const& sample : batch.samples()) {
-        double const fps = manifest.clips[sample.clip].fps;
-        input.identities.push_back({.id = sample.ref.random,
-                                    .epoch = sample.ref.epoch,
-                                    .fps = input.frames == 1 || fps <= 0 ? kImageFps : fps});
-    }
-    return input;
-}
-
 }  // namespace
 
 TrainLoop::TrainLoop(Parts parts)
@@ -50,18 +30,16 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     auto const start = Clock::now();
     Timed timed;
     parts_.vote.begin(vote_of(parts_.agent.stop_order()));
-    OSORA_TRY(auto const batch, parts_.loader.next(static_cast<std::uint64_t>(step)));
-    timed.data_wait_s = batch.data_wait_s();
-    timed.bucket = bucket_name(batch.key());
-    timed.samples = static_cast<int>(batch.samples().size());
+    OSORA_TRY(auto batch, parts_.source.next(step));
+    timed.data_wait_s = batch.data_wait_s;
+    timed.bucket = batch.bucket;
+    timed.samples = static_cast<int>(batch.input.samples);
     report_bad_clips(step, batch);
-    auto input =
-        step_input(step, batch, parts_.data.bucket_plans[batch.bucket()], parts_.data.manifest);
-    input.on_arrival = [&] {
+    batch.input.on_arrival = [&] {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
-    OSORA_TRY(timed.output, parts_.trainer.step(input));
+    OSORA_TRY(timed.output, parts_.trainer.step(batch.input));
     OSORA_TRY(timed.vote, parts_.vote.finish());
     timed.step_time_s = seconds_since(start);
     return timed;
@@ -93,8 +71,8 @@ void TrainLoop::report(int step, Timed const& timed) {
     parts_.agent.send(metrics);
 }
 
-void TrainLoop::report_bad_clips(int step, Batch const& batch) {
-    for (BadClip const& bad : batch.bad_clips()) {
+void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
+    for (BadClip const& bad : batch.bad) {
         parts_.agent.send(protocol::WorkerNotice{
             .kind = "clip_skipped",
             .severity = "warning",
@@ -103,14 +81,19 @@ void TrainLoop::report_bad_clips(int step, Batch const& batch) {
     }
 }
 
-Result<void> TrainLoop::count_skipped(int step, bool skipped) {
-    skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
-    if (!skipped) return {};
+Result<void> TrainLoop::count_skipped(int step, StepOutput const& output) {
+    // fp16 looks for its loss scale by skipping steps; there is none to find below 1.
+    bool const searching = output.loss_scale > 1;
+    skipped_in_a_row_ = output.skipped && !searching ? skipped_in_a_row_ + 1 : 0;
+    if (!output.skipped) return {};
     if (parts_.self.rank == 0) {
-        parts_.agent.send(protocol::WorkerNotice{.kind = "nan",
-                                                 .severity = "warning",
+        std::string const cause =
+            searching ? fmt::format("beyond fp16 at loss scale {}", output.loss_scale)
+                      : "not finite";
+        parts_.agent.send(protocol::WorkerNotice{.kind = searching ? "loss_scale" : "nan",
+                                                 .severity = searching ? "info" : "warning",
                                                  .step = step,
-                                                 .detail = "gradient not finite: step skipped"});
+                                                 .detail = "gradient " + cause + ": step skipped"});
     }
     if (skipped_in_a_row_ < kSkippedInARowMax) return {};
     return Error{Errc::invalid_input,
@@ -125,15 +108,23 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.run_uuid = parts_.job.run_uuid;
     state.step = next_step;
     state.seed = config.train.seed;
-    state.optimizer_steps = parts_.trainer.optimizer_steps();
     state.schedule_hash = parts_.data.hash;
-    state.arch = config.model.arch;
+    state.arch = plan::trained_arch(config);
     state.model = config.model;
     state.trained_on = trained_on(parts_.job, parts_.data);
-    state.trainable = parts_.trainer.parameters().trainable_count();
     state.torch_version = TORCH_VERSION;
-    state.grad_norms = parts_.trainer.grad_norms();
+    parts_.trainer.describe(state);
     return state;
+}
+
+/// What the objective has to say, with each checkpoint: "codes_used 0.91, psnr_db 25.3".
+void TrainLoop::report_figures(int next_step) {
+    std::string said;
+    for (auto const& [name, value] : parts_.trainer.figures())
+        said += fmt::format("{}{} {:.4g}", said.empty() ? "" : ", ", name, value);
+    if (said.empty()) return;
+    parts_.agent.send(protocol::WorkerNotice{
+        .kind = "figures", .severity = "info", .step = next_step, .detail = std::move(said)});
 }
 
 void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome) {
@@ -152,18 +143,39 @@ void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const
                                                 .bytes = outcome->saved->bytes});
 }
 
+Result<void> TrainLoop::evaluate_if_due(int next_step) {
+    using protocol::Phase;
+    if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
+    auto const enter = [&](Phase phase) {
+        parts_.agent.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
+    };
+    enter(Phase::evaluation);
+    OSORA_TRY(auto const outcome,
+              parts_.evaluation->run(parts_.trainer, [&] { enter(Phase::evaluation); }));
+    if (parts_.self.rank == 0) {
+        parts_.agent.send(protocol::Evaluated{.step = next_step,
+                                              .loss = outcome.loss,
+                                              .samples = outcome.samples,
+                                              .seconds = outcome.seconds});
+    }
+    enter(Phase::step);
+    return {};
+}
+
 void TrainLoop::checkpoint_if_due(int next_step) {
     if (parts_.self.rank != 0) return;
     report_checkpoint(writer_.poll());
     auto const& config = parts_.job.config;
     if (config.checkpoint.every <= 0 || next_step % config.checkpoint.every != 0) return;
     if (next_step >= config.train.steps) return;  // the final one follows
+    report_figures(next_step);
     report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
     if (!config.checkpoint.async) report_checkpoint(writer_.wait());
 }
 
 Result<void> TrainLoop::final_checkpoint(int next_step) {
     if (parts_.self.rank != 0) return {};
+    report_figures(next_step);
     report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
     auto const outcome = writer_.wait();
     report_checkpoint(outcome);
@@ -180,7 +192,7 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
     for (int step = start_step; step < steps; ++step) {
         OSORA_TRY(auto const timed, one_step(step));
         report(step, timed);
-        OSORA_TRY_VOID(count_skipped(step, timed.output.skipped));
+        OSORA_TRY_VOID(count_skipped(step, timed.output));
         if (step == start_step) {
             parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
         }
@@ -191,6 +203,7 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
             }
             return TrainOutcome{step + 1, step + 1 < steps};
         }
+        OSORA_TRY_VOID(evaluate_if_due(step + 1));
         checkpoint_if_due(step + 1);
     }
     parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});

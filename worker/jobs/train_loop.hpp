@@ -3,7 +3,9 @@
 #pragma once
 
 #include "worker/jobs/agent_link.hpp"
+#include "worker/jobs/evaluation.hpp"
 #include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
 #include "worker/parallel/stop_vote.hpp"
@@ -20,9 +22,10 @@ public:
         TrainData const& data;
         AgentLink& agent;
         Trainer& trainer;
-        Loader& loader;
+        StepSource& source;
         StopVote& vote;
         Device device;
+        Evaluation* evaluation = nullptr;  // none: no clips are held out
     };
     explicit TrainLoop(Parts parts);
 
@@ -38,10 +41,12 @@ private:
         int samples = 0;
     };
     [[nodiscard]] Result<Timed> one_step(int step);
-    [[nodiscard]] Result<void> count_skipped(int step, bool skipped);
+    [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);
-    void report_bad_clips(int step, Batch const& batch);
+    void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
+    [[nodiscard]] Result<void> evaluate_if_due(int next_step);
+    void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
     [[nodiscard]] CheckpointState state_at(int next_step) const;

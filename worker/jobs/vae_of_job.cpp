@@ -30,6 +30,7 @@ Result<VaePipelineConfig> vae_config_of(plan::WorkerJob const& job) {
     config.micro_frame_size =
         chosen(section.micro_frame_size, layout.vae_micro_frame_size, config.micro_frame_size);
     config.tile_sample_min_size = section.tile_sample_min_size;
+    config.freeze_vae_2d = job.config.run.job == "train_vae" && job.config.vae_loss.freeze_2d;
     auto const checked = check_vae_config(config);
     if (checked.has_error()) return Error(checked.error()).in("[vae]");
     return config;

@@ -8,8 +8,8 @@
 
 namespace osora::worker {
 
-/// Sizes of [vae]; "auto" is what the plan chose, else the published 4 and 17 frames. Errors
-/// name what cannot work.
+/// Sizes of [vae]; "auto" is what the plan chose, else the published 4 and 17 frames. The 2-D part
+/// is frozen where train_vae is asked to by vae_loss.freeze_2d. Errors name what cannot work.
 [[nodiscard]] Result<VaePipelineConfig> vae_config_of(plan::WorkerJob const& job);
 
 /// With the weights of vae.weights, whose errors name the file and the tensors; without the key

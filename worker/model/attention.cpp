@@ -3,7 +3,6 @@
 #include "worker/model/rope.hpp"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/rsqrt.h>
@@ -45,7 +44,7 @@ at::Tensor SelfAttention::values_alone(at::Tensor const& rows) const {
     at::Tensor bias = qkv.bias.narrow(0, 2 * hidden, hidden);
     // Times 0: the norms get the gradient 0 that attention would give them, not none.
     if (q_norm.defined()) bias = at::add(bias, at::add(q_norm, k_norm).sum(), 0);
-    return at::addmm(bias, rows, qkv.weight.narrow(0, 2 * hidden, hidden).t());
+    return qkv.outputs(rows, 2 * hidden, hidden, bias);
 }
 
 at::Tensor SelfAttention::operator()(at::Tensor const& x, at::Tensor const& rotations) const {

@@ -9,10 +9,25 @@ namespace osora::worker {
 Linear::Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out,
                bool with_bias)
     : weight(parameters.add(name + ".weight", {out, in})),
-      bias(with_bias ? parameters.add(name + ".bias", {out}) : at::Tensor()) {}
+      bias(with_bias ? parameters.add(name + ".bias", {out}) : at::Tensor()),
+      adapter(parameters.add_linear(name, in, out)) {}
 
+// The adapter goes beside the weight, not into it: a weight W + scale B A made in each forward
+// would be one more copy of all weights among the activations, and its gradient a product as large
+// as that of training W.
 at::Tensor Linear::operator()(at::Tensor const& rows) const {
-    return bias.defined() ? at::addmm(bias, rows, weight.t()) : at::mm(rows, weight.t());
+    at::Tensor const base =
+        bias.defined() ? at::addmm(bias, rows, weight.t()) : at::mm(rows, weight.t());
+    if (!adapter->a.defined()) return base;
+    return at::addmm(base, at::mm(rows, adapter->a.t()), adapter->b.t(), 1, adapter->scale);
+}
+
+at::Tensor Linear::outputs(at::Tensor const& rows, std::int64_t first, std::int64_t count,
+                           at::Tensor const& part) const {
+    at::Tensor const base = at::addmm(part, rows, weight.narrow(0, first, count).t());
+    if (!adapter->a.defined()) return base;
+    return at::addmm(base, at::mm(rows, adapter->a.t()), adapter->b.narrow(0, first, count).t(), 1,
+                     adapter->scale);
 }
 
 at::Tensor Linear::over(at::Tensor const& x) const {

@@ -1,10 +1,12 @@
-// One Linear: weight (out, in) and bias (out), applied to rows. Private to worker/model.
+// One Linear: weight (out, in) and bias (out), applied to rows, with its adapter where it has one.
+// Private to worker/model.
 #pragma once
 
 #include "worker/model/parameters.hpp"
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 
 namespace osora::worker {
@@ -18,8 +20,13 @@ struct Linear {
     /// x (..., in) -> (..., out).
     [[nodiscard]] at::Tensor over(at::Tensor const& x) const;
 
+    /// The outputs [first, first + count) alone, with `part` for their bias.
+    [[nodiscard]] at::Tensor outputs(at::Tensor const& rows, std::int64_t first, std::int64_t count,
+                                     at::Tensor const& part) const;
+
     at::Tensor weight;  // (out, in)
     at::Tensor bias;    // (out); undefined: none
+    std::shared_ptr<Adapter const> adapter;
 };
 
 /// fc1, GELU (tanh form), fc2.

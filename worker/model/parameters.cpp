@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 namespace osora::worker {
@@ -34,6 +35,25 @@ at::Tensor Parameters::add(std::string name, at::IntArrayRef shape, TensorKind k
     index_.emplace(name, entries_.size());
     entries_.push_back({std::move(name), tensor, kind});
     return tensor;
+}
+
+std::shared_ptr<Adapter const> Parameters::add_linear(std::string name, std::int64_t in,
+                                                      std::int64_t out) {
+    linears_.push_back({std::move(name), in, out, std::make_shared<Adapter>()});
+    return linears_.back().adapter;
+}
+
+bool Parameters::has_adapters() const {
+    return std::ranges::any_of(
+        linears_, [](LinearSlot const& linear) { return linear.adapter->a.defined(); });
+}
+
+void Parameters::freeze(std::function<bool(std::string_view)> const& which) {
+    for (NamedTensor& entry : entries_) {
+        if (entry.kind != TensorKind::trainable || !which(entry.name)) continue;
+        entry.kind = TensorKind::frozen;
+        entry.tensor.set_requires_grad(false);
+    }
 }
 
 std::vector<at::Tensor> Parameters::trainable() const {

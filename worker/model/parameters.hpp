@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,21 @@ struct NamedTensor {
     TensorKind kind = TensorKind::trainable;
 };
 
+/// Low-rank adapter of a linear layer (LoRA, arXiv 2106.09685): its outputs get
+/// scale (x a^T) b^T on top. Undefined tensors: it has none.
+struct Adapter {
+    at::Tensor a;      // (rank, in)
+    at::Tensor b;      // (out, rank)
+    double scale = 1;  // alpha / rank
+};
+
+/// A linear layer "NAME.weight" and the adapter that it looks at in each forward.
+struct LinearSlot {
+    std::string name;
+    std::int64_t in = 0, out = 0;
+    std::shared_ptr<Adapter> adapter;
+};
+
 class Parameters {
 public:
     /// Device and dtype of all tensors; on the meta device nothing is allocated.
@@ -36,6 +52,15 @@ public:
     /// A new uninitialised tensor; a name is used once.
     at::Tensor add(std::string name, at::IntArrayRef shape,
                    TensorKind kind = TensorKind::trainable);
+
+    /// The adapter of a new linear layer, which has none yet.
+    std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out);
+    [[nodiscard]] std::vector<LinearSlot> const& linears() const { return linears_; }
+    /// Whether add_adapters (worker/train/trainable.hpp) has been here.
+    [[nodiscard]] bool has_adapters() const;
+
+    /// Takes the tensors that `which` names out of training.
+    void freeze(std::function<bool(std::string_view)> const& which);
 
     [[nodiscard]] std::vector<NamedTensor> const& all() const { return entries_; }
     /// Handles of the trainable ones, in order: what optimizer, reducer and EMA take.
@@ -55,6 +80,7 @@ public:
 private:
     at::TensorOptions options_;
     std::vector<NamedTensor> entries_;
+    std::vector<LinearSlot> linears_;
     std::map<std::string, std::size_t, std::less<>> index_;  // of entries_, by name
 };
 

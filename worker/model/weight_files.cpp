@@ -2,11 +2,15 @@
 
 #include "base/files.hpp"
 #include "worker/model/safetensors.hpp"
+#include "worker/model/torch_file.hpp"
 
+#include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <boost/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace osora::worker {
@@ -88,6 +92,23 @@ Result<std::map<std::string, std::string>> parse_weight_index(std::string_view t
     return files;
 }
 
+Result<void> check_finite(std::vector<NamedTensor> const& weights) {
+    for (NamedTensor const& weight : weights) {
+        if (!weight.tensor.is_floating_point()) continue;
+        at::Tensor const finite = weight.tensor.isfinite();
+        if (finite.all().item<bool>()) continue;
+        at::Tensor const where = finite.logical_not().nonzero().select(0, 0).contiguous();
+        auto const* first = where.const_data_ptr<std::int64_t>();
+        std::vector<std::int64_t> const index(first, first + where.numel());
+        at::Tensor value = weight.tensor;
+        for (std::int64_t const i : index) value = value.select(0, i);
+        return Error{Errc::invalid_input,
+                     fmt::format("{}[{}] is {}", weight.name, fmt::join(index, ","),
+                                 std::isnan(value.item<double>()) ? "NaN" : "infinite")};
+    }
+    return {};
+}
+
 Result<std::string> read_model_config(fs::path const& folder) {
     return read_file(folder / "config.json", kTextBytesMax);
 }
@@ -99,6 +120,7 @@ Result<std::vector<NamedTensor>> load_weight_files(fs::path const& path) {
         return load_weight_files(file);
     }
     if (path.extension() == ".json") return load_shards(path);
+    if (is_torch_file(path)) return load_torch_file(path);
     OSORA_TRY(auto content, load_safetensors(path));
     return std::move(content.tensors);
 }

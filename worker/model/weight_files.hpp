@@ -1,5 +1,6 @@
 // Weights of a network as checkpoints come: one safetensors file, or the shards that a Hugging Face
-// index (*.safetensors.index.json) lists, or the folder that holds either.
+// index (*.safetensors.index.json) lists, or the folder that holds either, or a file of torch.save
+// (torch_file.hpp).
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -16,9 +17,12 @@ namespace osora::worker {
 /// a folder in them are refused.
 [[nodiscard]] Result<std::map<std::string, std::string>> parse_weight_index(std::string_view json);
 
-/// Views of the mapped files. A tensor that the index lists and its shard lacks, or the reverse, is
-/// an error that names it.
+/// Views of the mapped files (of torch.save's: copies). A tensor that the index lists and its shard
+/// lacks, or the reverse, is an error that names it.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_weight_files(std::filesystem::path const& path);
+
+/// "KEY[1,2] is NaN": invalid_input names the first number that is not finite.
+[[nodiscard]] Result<void> check_finite(std::vector<NamedTensor> const& weights);
 
 /// The text of config.json in a folder that Hugging Face wrote.
 [[nodiscard]] Result<std::string> read_model_config(std::filesystem::path const& folder);

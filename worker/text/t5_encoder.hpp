@@ -29,6 +29,7 @@ public:
 
     [[nodiscard]] T5Config const& config() const { return config_; }
     [[nodiscard]] Parameters& parameters() { return parameters_; }
+    [[nodiscard]] Parameters const& parameters() const { return parameters_; }
 
 private:
     struct Block {

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "protocol/json.hpp"
+#include "worker/model/merge_adapter.hpp"
 #include "worker/model/safetensors.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,11 @@ constexpr std::array kFiles{
     File{"model.safetensors", &CheckpointTensors::model},
     File{"ema.safetensors", &CheckpointTensors::ema},
     File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg},
-    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq}};
+    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq},
+    File{"master.safetensors", &CheckpointTensors::master},
+    File{kAdapterFile, &CheckpointTensors::adapter},
+    File{"objective.safetensors", &CheckpointTensors::objective}};
+constexpr std::size_t kFirstFiles = 4;  // those of a state that lists none
 
 /// The step of a folder name, or -1.
 int step_of(fs::path const& path) {
@@ -41,11 +46,18 @@ int step_of(fs::path const& path) {
     return error == std::errc() && end == name.data() + name.size() ? step : -1;
 }
 
-Result<void> write_files(fs::path const& folder, CheckpointState const& state,
+Result<void> write_files(fs::path const& folder, CheckpointState state,
                          CheckpointTensors const& tensors) {
+    state.files.clear();
     for (File const& file : kFiles) {
         auto const& list = tensors.*file.tensors;
+        if (list.empty()) continue;
+        state.files.emplace_back(file.name);
         OSORA_TRY_VOID(save_safetensors(folder / file.name, list, {{"format", "pt"}}));
+    }
+    if (!tensors.adapter.empty()) {
+        OSORA_TRY_VOID(write_file_atomic(folder / kAdapterConfigFile,
+                                         adapter_config(tensors.adapter, state.lora_alpha)));
     }
     OSORA_TRY_VOID(write_file_atomic(folder / "state.json", protocol::encode(state) + "\n"));
     return sync_directory(folder);
@@ -135,9 +147,21 @@ std::vector<fs::path> list_checkpoints(fs::path const& folder) {
 Result<CheckpointWeights> load_checkpoint_weights(fs::path const& path, bool averaged) {
     CheckpointWeights loaded;
     OSORA_TRY(loaded.state, load_state(path));
+    if (loaded.state.lora_rank > 0) {
+        return Error{Errc::invalid_input,
+                     path.string() +
+                         ": it keeps LoRA adapters alone; osora model merge adds them "
+                         "into the weights"};
+    }
     OSORA_TRY(auto model, load_safetensors(path / "model.safetensors"));
     loaded.tensors = std::move(model.tensors);
     if (!averaged) return loaded;
+    std::error_code error;
+    if (!fs::exists(path / "ema.safetensors", error)) {
+        return Error{Errc::not_found, path.string() +
+                                          ": it keeps no moving average of the weights "
+                                          "(optim.ema_decay = 0): --no-ema"};
+    }
     OSORA_TRY(auto const ema, load_safetensors(path / "ema.safetensors"));
     for (NamedTensor& each : loaded.tensors) {
         if (auto const* found = ema.find(each.name); found != nullptr) each.tensor = *found;
@@ -148,7 +172,10 @@ Result<CheckpointWeights> load_checkpoint_weights(fs::path const& path, bool ave
 Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
     LoadedCheckpoint loaded;
     OSORA_TRY(loaded.state, load_state(path));
+    auto const& files = loaded.state.files;
     for (File const& file : kFiles) {
+        bool const first = &file < kFiles.data() + kFirstFiles;
+        if (files.empty() ? !first : std::ranges::find(files, file.name) == files.end()) continue;
         OSORA_TRY(auto content, load_safetensors(path / file.name));
         loaded.tensors.*file.tensors = std::move(content.tensors);
     }

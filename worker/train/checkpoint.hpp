@@ -7,11 +7,13 @@
 #include "plan/config/model_section.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/train/adaptive_clip.hpp"
+#include "worker/train/loss_scale.hpp"
 
 #include <boost/describe.hpp>
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -40,14 +42,24 @@ struct CheckpointState {
     std::int64_t trainable = 0;  // numbers
     std::string torch_version;
     NormHistory grad_norms;  // of optim.grad_clip = "adaptive"
+    LossScale loss_scale;    // of fp16
+    int lora_rank = 0;
+    double lora_alpha = 0;
+    std::map<std::string, double> figures;  // of the objective, at the last step
+    std::vector<std::string> files;  // of tensors; none listed: the first four, without adapters
 };
 BOOST_DESCRIBE_STRUCT(CheckpointState, (),
                       (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch, model,
-                       trained_on, trainable, torch_version, grad_norms))
+                       trained_on, trainable, torch_version, grad_norms, loss_scale, lora_rank,
+                       lora_alpha, figures, files))
 
-/// The tensors of a checkpoint; names as in the state dict.
+/// The tensors of a checkpoint, a file each; names as in the state dict. An empty list has no file.
 struct CheckpointTensors {
-    std::vector<NamedTensor> model, ema, exp_avg, exp_avg_sq;
+    std::vector<NamedTensor> model;    // all, in the type of the model; with adapters: none
+    std::vector<NamedTensor> adapter;  // under peft's names (worker/model/merge_adapter.hpp)
+    std::vector<NamedTensor> master;   // fp32, of what is trained; empty where the model is fp32
+    std::vector<NamedTensor> ema, exp_avg, exp_avg_sq;
+    std::vector<NamedTensor> objective;  // what the objective keeps beside the network; often none
 };
 /// Copies, so that training may go on while they are written.
 [[nodiscard]] CheckpointTensors snapshot(CheckpointTensors const& live);

@@ -8,6 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace osora::worker {
@@ -29,15 +31,26 @@ struct MicroBatch {
     at::Tensor pooled;                    // (B, V): CLIP's vectors of the captions, for MMDiT
 };
 
+/// What people want to know beside the loss, by name: "psnr_db", "codes_used".
+using Figures = std::map<std::string, double>;
+
 class Objective {
 public:
     virtual ~Objective() = default;
 
     [[nodiscard]] virtual Parameters& parameters() = 0;
+    /// Before the first micro-batch of step `step`, also when the step before was skipped.
+    virtual void begin_step(int /*step*/) {}
     /// Mean over the samples with its graph, a scalar in fp32.
     [[nodiscard]] virtual at::Tensor loss(MicroBatch const& batch) = 0;
     /// Behind each update of the weights; not called in a step that is skipped.
     virtual void after_update() {}
+
+    /// Tensors beside the network that training goes on from (a discriminator, its optimizer):
+    /// live, saved with a checkpoint and copied into when one is restored. Names are used once.
+    [[nodiscard]] virtual std::vector<NamedTensor> state() const { return {}; }
+    /// Of the last step. They are said and kept with each checkpoint.
+    [[nodiscard]] virtual Figures figures() const { return {}; }
 };
 
 }  // namespace osora::worker

@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 
-#include <ATen/ops/_foreach_add.h>
+#include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_lerp.h>
 #include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
@@ -17,28 +17,54 @@
 
 namespace osora::worker {
 
+namespace {
+
+/// Gradients of this many numbers are held in fp32 at a time.
+constexpr std::int64_t kGroupItems = std::int64_t{64} << 20;
+
+}  // namespace
+
 AdamW::AdamW(std::vector<at::Tensor> parameters, AdamWConfig const& config)
     : config_(config), parameters_(std::move(parameters)) {
+    has_masters_ = std::ranges::any_of(
+        parameters_, [](at::Tensor const& p) { return p.scalar_type() != at::kFloat; });
     for (auto const& parameter : parameters_) {
-        exp_avg_.push_back(at::zeros_like(parameter));
-        exp_avg_sq_.push_back(at::zeros_like(parameter));
+        values_.push_back(has_masters_ ? parameter.detach().to(at::kFloat) : parameter);
+        exp_avg_.push_back(at::zeros_like(values_.back()));
+        exp_avg_sq_.push_back(at::zeros_like(values_.back()));
     }
 }
 
 void AdamW::step(double lr, at::Tensor const& grad_scale) {
     at::NoGradGuard const no_grad;
     ++steps_;
+    if (!has_masters_) return update(0, parameters_.size(), lr, grad_scale);
+    for (std::size_t begin = 0, end = 0; begin < parameters_.size(); begin = end) {
+        std::int64_t items = 0;
+        while (end < parameters_.size() && items < kGroupItems) items += parameters_[end++].numel();
+        update(begin, end, lr, grad_scale);
+    }
+    copy_back();
+}
+
+void AdamW::copy_back() {
+    at::NoGradGuard const no_grad;
+    if (has_masters_) at::_foreach_copy_(parameters_, values_);
+}
+
+/// Of the parameters [begin, end).
+void AdamW::update(std::size_t begin, std::size_t end, double lr, at::Tensor const& grad_scale) {
     std::vector<at::Tensor> values, grads, averages, squares;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
         if (!parameters_[i].grad().defined()) continue;
-        values.push_back(parameters_[i]);
-        grads.push_back(parameters_[i].grad());
+        values.push_back(values_[i]);
+        grads.push_back(parameters_[i].grad().to(at::kFloat));
         averages.push_back(exp_avg_[i]);
         squares.push_back(exp_avg_sq_[i]);
     }
     if (values.empty()) return;
     // The kernel only reads the count of steps, so one tensor serves all parameters.
-    auto const fp32 = values.front().options().dtype(at::kFloat);
+    auto const fp32 = values.front().options().requires_grad(false);
     std::vector<at::Tensor> const counts(values.size(),
                                          at::full({}, static_cast<double>(steps_), fp32));
     std::optional<at::Tensor> scale;
@@ -50,7 +76,7 @@ void AdamW::step(double lr, at::Tensor const& grad_scale) {
 
 at::Tensor global_norm(std::vector<at::Tensor> const& tensors) {
     if (tensors.empty()) return at::zeros({}, at::kFloat);
-    return at::stack(at::_foreach_norm(tensors, 2)).to(at::kFloat).norm();
+    return at::stack(at::_foreach_norm(tensors, 2, at::kFloat)).norm();
 }
 
 std::vector<at::Tensor> gradients_of(std::vector<at::Tensor> const& parameters) {
@@ -65,29 +91,16 @@ at::Tensor clip_scale(at::Tensor const& norm, double max_norm) {
     return norm.add(1e-6).div_(max_norm).clamp_min_(1);
 }
 
-double warmup_lr(double lr, std::int64_t step, std::int64_t warmup_steps) {
-    if (step >= warmup_steps) return lr;
-    return lr * static_cast<double>(step + 1) / static_cast<double>(warmup_steps + 1);
-}
-
-Ema::Ema(std::vector<at::Tensor> parameters, double decay)
-    : parameters_(std::move(parameters)), decay_(decay) {
+Ema::Ema(std::vector<at::Tensor> const& parameters, double decay) : decay_(decay) {
     OSORA_CHECK(decay >= 0 && decay <= 1);
-    for (auto const& parameter : parameters_)
-        values_.push_back(parameter.detach().to(at::kFloat, /*non_blocking=*/false, /*copy=*/true));
+    if (decay == 0) return;
+    parameters_ = parameters;
+    for (auto const& parameter : parameters_) values_.push_back(parameter.detach().clone());
 }
 
 void Ema::update() {
     at::NoGradGuard const no_grad;
-    bool const fp32 = std::ranges::all_of(
-        parameters_, [](at::Tensor const& p) { return p.scalar_type() == at::kFloat; });
-    if (fp32) {
-        at::_foreach_lerp_(values_, parameters_, 1 - decay_);
-        return;
-    }
-    std::vector<at::Tensor> converted;
-    for (auto const& parameter : parameters_) converted.push_back(parameter.to(at::kFloat));
-    at::_foreach_lerp_(values_, converted, 1 - decay_);
+    if (!values_.empty()) at::_foreach_lerp_(values_, parameters_, 1 - decay_);
 }
 
 }  // namespace osora::worker

@@ -1,5 +1,5 @@
-// AdamW, gradient clipping, warm-up and the moving average of the weights. Everything stays on the
-// device of the parameters; no call here waits for a value of a tensor.
+// AdamW, gradient clipping and the moving average of the weights. Everything stays on the device of
+// the parameters; no call here waits for a value of a tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,7 +17,9 @@ struct AdamWConfig {
     double weight_decay = 0.0;
 };
 
-/// torch.optim.AdamW(fused=True). Parameters without a gradient are left alone.
+/// torch.optim.AdamW(fused=True). Parameters without a gradient are left alone. Of parameters in
+/// bf16 or fp16 (one type for all) it keeps fp32 masters: gradients become fp32, the masters are
+/// updated, and what they round to is copied back, as ColossalAI's LowLevelZeroOptimizer does.
 class AdamW {
 public:
     AdamW(std::vector<at::Tensor> parameters, AdamWConfig const& config);
@@ -25,6 +27,12 @@ public:
     /// One update with learning rate `lr`. A defined `grad_scale` (0-d, fp32; clip_scale below)
     /// divides the gradients inside the update, which saves a pass over them.
     void step(double lr, at::Tensor const& grad_scale = {});
+
+    /// What is updated, in fp32: the masters, or the parameters themselves.
+    [[nodiscard]] std::vector<at::Tensor> const& values() const { return values_; }
+    [[nodiscard]] bool has_masters() const { return has_masters_; }
+    /// Rounds the masters into the parameters; nothing without masters.
+    void copy_back();
 
     // State for checkpoints, in the order of the parameters.
     [[nodiscard]] std::vector<at::Tensor> const& exp_avg() const { return exp_avg_; }
@@ -34,8 +42,11 @@ public:
     [[nodiscard]] AdamWConfig const& config() const { return config_; }
 
 private:
+    void update(std::size_t begin, std::size_t end, double lr, at::Tensor const& grad_scale);
+
     AdamWConfig config_;
-    std::vector<at::Tensor> parameters_, exp_avg_, exp_avg_sq_;
+    std::vector<at::Tensor> parameters_, values_, exp_avg_, exp_avg_sq_;
+    bool has_masters_ = false;
     std::int64_t steps_ = 0;
 };
 
@@ -47,13 +58,11 @@ private:
 /// max(1, (norm + 1e-6) / max_norm), as torch.nn.utils.clip_grad_norm_.
 [[nodiscard]] at::Tensor clip_scale(at::Tensor const& norm, double max_norm);
 
-/// Open-Sora's LinearWarmupLR: lr (step + 1) / (warmup_steps + 1) while step < warmup_steps.
-[[nodiscard]] double warmup_lr(double lr, std::int64_t step, std::int64_t warmup_steps);
-
-/// Exponential moving average of parameters, kept in fp32.
+/// Exponential moving average of fp32 tensors (AdamW::values()). With decay 0 it is the tensors
+/// themselves: none is kept.
 class Ema {
 public:
-    Ema(std::vector<at::Tensor> parameters, double decay);
+    Ema(std::vector<at::Tensor> const& parameters, double decay);
     void update();
     [[nodiscard]] std::vector<at::Tensor> const& values() const { return values_; }
 

@@ -7,7 +7,18 @@
 namespace osora::worker {
 
 /// What a stream is for; two purposes never share numbers.
-enum class RngPurpose : std::uint64_t { timestep = 1, noise, caption_drop, frame_mask, crop };
+enum class RngPurpose : std::uint64_t {
+    timestep = 1,
+    noise,
+    caption_drop,
+    frame_mask,
+    crop,
+    posterior,
+    vae_frames,   // of the 2-D latents of a frame
+    vae_latents,  // of the final latents
+    seen_frames,  // how many frames of a clip a step sees; the "sample" is the step
+    codebook      // which vectors codes start from; likewise
+};
 
 /// One 64-bit key for a sample and a purpose (SplitMix64 finaliser over each word in turn).
 [[nodiscard]] std::uint64_t sample_key(std::uint64_t seed, std::uint64_t epoch,

@@ -1,11 +1,15 @@
 #include "worker/train/trainer.hpp"
 
+#include "worker/train/learning_rate.hpp"
+#include "worker/train/step_boundary.hpp"
+#include "worker/train/video_tensor.hpp"
+
+#include <ATen/ops/full_like.h>
 #include <fmt/format.h>
 #include <torch/types.h>
 
 #include <chrono>
 #include <cmath>
-#include <exception>
 
 namespace osora::worker {
 namespace {
@@ -28,32 +32,23 @@ private:
     std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-std::vector<NamedTensor> named(Parameters const& parameters,
-                               std::vector<at::Tensor> const& values) {
-    std::vector<NamedTensor> list;
-    std::size_t next = 0;
-    for (NamedTensor const& each : parameters.all()) {
-        if (each.kind == TensorKind::trainable) list.push_back({each.name, values[next++]});
-    }
-    return list;
+AdamWConfig adamw_config(plan::OptimSection const& optim) {
+    return {.lr = optim.lr,
+            .beta1 = optim.beta1,
+            .beta2 = optim.beta2,
+            .eps = optim.eps,
+            .weight_decay = optim.weight_decay};
 }
 
-/// Copies `from` (by name) into the tensors of `into`.
-Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedTensor> into) {
-    torch::NoGradGuard const no_grad;
-    std::map<std::string, at::Tensor> by_name;
-    for (NamedTensor const& each : from) by_name.emplace(each.name, each.tensor);
-    for (NamedTensor& each : into) {
-        auto const found = by_name.find(each.name);
-        if (found == by_name.end()) {
-            return Error{Errc::corrupt, fmt::format("checkpoint lacks {}", each.name)};
-        }
-        if (found->second.sizes() != each.tensor.sizes()) {
-            return Error{Errc::corrupt, fmt::format("checkpoint: {} has another shape", each.name)};
-        }
-        each.tensor.copy_(found->second);
-    }
-    return {};
+LearningRate learning_rate_rule(plan::OptimSection const& optim, int steps) {
+    LrSchedule const schedule = optim.lr_schedule == "cosine"   ? LrSchedule::cosine
+                                : optim.lr_schedule == "linear" ? LrSchedule::linear
+                                                                : LrSchedule::constant;
+    return {.lr = optim.lr,
+            .lr_min = optim.lr_min,
+            .warmup_steps = optim.warmup_steps,
+            .steps = steps,
+            .schedule = schedule};
 }
 
 }  // namespace
@@ -61,62 +56,80 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedT
 Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
                  std::optional<Group> group, Device device)
     : optim_(job.config.optim),
+      steps_(job.config.train.steps),
       device_(device),
       objective_(std::move(objective)),
       trainable_(objective_->parameters().trainable()),
-      optimizer_(trainable_, {.lr = optim_.lr}),
-      ema_(trainable_, optim_.ema_decay),
+      optimizer_(trainable_, adamw_config(optim_)),
+      ema_(optimizer_.values(), optim_.ema_decay),
       reducer_(trainable_, std::move(group),
                {.bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
-                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {}
+                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {
+    if (trainable_.front().scalar_type() == at::kHalf) loss_scale_.emplace();
+}
 
 MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
                                 std::int64_t end) const {
-    at::Tensor const pixels =
-        torch::from_blob(const_cast<std::uint8_t*>(input.pixels.data()),  // NOLINT: only read
-                         {input.samples, input.frames, input.height, input.width, 3}, at::kByte);
     MicroBatch batch;
-    // (N, T, H, W, 3) bytes -> (N, 3, T, H, W) in [-1, 1]
-    batch.x = pixels.slice(0, begin, end)
-                  .to(device_.torch())
-                  .permute({0, 4, 1, 2, 3})
-                  .to(at::kFloat, false, false, at::MemoryFormat::Contiguous)
-                  .div_(127.5)
-                  .sub_(1.0);
+    auto const part = [&](at::Tensor const& of_step) {
+        return of_step.defined() ? of_step.slice(0, begin, end) : of_step;
+    };
+    auto const here = [&](at::Tensor const& tensor) {
+        return tensor.defined() ? tensor.to(device_.torch()) : tensor;
+    };
+    if (input.latents.defined()) {
+        batch.x = here(part(input.latents));
+    } else {
+        auto const bytes = static_cast<std::size_t>(input.frames * input.height * input.width * 3);
+        batch.x =
+            video_tensor(input.pixels.subspan(static_cast<std::size_t>(begin) * bytes,
+                                              static_cast<std::size_t>(end - begin) * bytes),
+                         {end - begin, input.frames, input.height, input.width}, device_.torch());
+    }
+    batch.text = here(part(input.text));
+    batch.text_mask = part(input.text_mask);
+    batch.pooled = here(part(input.pooled));
     batch.size = {static_cast<double>(input.height), static_cast<double>(input.width),
                   input.frames};
     batch.samples = {input.identities.begin() + begin, input.identities.begin() + end};
     return batch;
 }
 
-double Trainer::norm_limit() const {
-    return optim_.grad_clip.value ? *optim_.grad_clip.value : adaptive_limit(grad_norms_);
+at::Tensor Trainer::divisor(at::Tensor const& norm) const {
+    double const limit =
+        optim_.grad_clip.value ? *optim_.grad_clip.value : adaptive_limit(grad_norms_);
+    bool const limited = std::isfinite(limit) && limit > 0;
+    double const scale = loss_scale_ ? loss_scale_->scale : 1;
+    if (limited) return clip_scale(norm, limit).mul_(scale);
+    return scale == 1 ? at::Tensor() : at::full_like(norm, scale);
 }
 
-StepOutput Trainer::update(StepOutput output) {
+StepOutput Trainer::update(int step, StepOutput output) {
     torch::NoGradGuard const no_grad;
     // Tensor by tensor also where the gradients lie in flat buckets: the fp32 sum over a long
-    // bucket differs by 1e-5, and the norm must not depend on the number of ranks.
-    at::Tensor const norm = global_norm(gradients_of(trainable_));
+    // bucket differs by 1e-5, and the norm must not depend on the number of ranks. Reduced
+    // gradients are the same bits on every rank, so all ranks skip the same steps.
+    at::Tensor const norm = global_norm(gradients_of(trainable_)).div_(output.loss_scale);
     output.grad_norm = norm.item<double>();
     output.skipped = !std::isfinite(output.grad_norm);
-    output.lr = warmup_lr(optim_.lr, optimizer_.steps(), optim_.warmup_steps);
-    if (output.skipped) return output;
-    double const limit = norm_limit();
-    bool const limited = std::isfinite(limit) && limit > 0;
-    optimizer_.step(output.lr, limited ? clip_scale(norm, limit) : at::Tensor());
-    grad_norms_ = with_norm(grad_norms_, output.grad_norm);
-    ema_.update();
-    objective_->after_update();
+    output.lr = learning_rate(learning_rate_rule(optim_, steps_), step);
+    if (!output.skipped) {
+        optimizer_.step(output.lr, divisor(norm));
+        grad_norms_ = with_norm(grad_norms_, output.grad_norm);
+        ema_.update();
+        objective_->after_update();
+    }
+    if (loss_scale_) loss_scale_ = with_step(*loss_scale_, !output.skipped);
     return output;
 }
 
 Result<StepOutput> Trainer::step(StepInput const& input) {
-    // The step boundary: what LibTorch throws becomes an Error here and nowhere else.
-    try {
+    return at_step_boundary(fmt::format("step {}", input.step), [&]() -> Result<StepOutput> {
         StepOutput output;
         Stopwatch watch(device_);
         objective_->parameters().clear_gradients();
+        objective_->begin_step(input.step);
+        if (loss_scale_) output.loss_scale = loss_scale_->scale;
         double loss_sum = 0;
         for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
             std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
@@ -125,7 +138,7 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
             output.forward_s += watch.lap();
             if (end == input.samples)
                 reducer_.begin(1.0 / static_cast<double>(input.global_samples));
-            (loss * share).backward();
+            (loss * (share * output.loss_scale)).backward();
             loss_sum += loss.item<double>() * share;
             output.backward_s += watch.lap();
         }
@@ -137,36 +150,23 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
         output.backward_s += finished_s - output.exposed_comm_s;
         output.collectives = reducer_.costs(output.exposed_comm_s);
         output.loss = loss_sum / static_cast<double>(input.samples);
-        output = update(output);
+        output = update(input.step, output);
         output.optimizer_s = watch.lap();
         return output;
-    } catch (c10::OutOfMemoryError const& error) {
-        return Error{Errc::out_of_memory, error.what_without_backtrace()};
-    } catch (c10::Error const& error) {
-        return Error{Errc::io, fmt::format("LibTorch: {}", error.what_without_backtrace())};
-    } catch (std::exception const& error) {
-        return Error{Errc::io, fmt::format("step {}: {}", input.step, error.what())};
-    }
+    });
 }
 
-CheckpointTensors Trainer::tensors() const {
-    CheckpointTensors live;
-    live.model = parameters().all();
-    live.ema = named(parameters(), ema_.values());
-    live.exp_avg = named(parameters(), optimizer_.exp_avg());
-    live.exp_avg_sq = named(parameters(), optimizer_.exp_avg_sq());
-    return live;
-}
-
-Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
-    auto const live = tensors();
-    OSORA_TRY_VOID(copy_named(checkpoint.tensors.model, live.model));
-    OSORA_TRY_VOID(copy_named(checkpoint.tensors.ema, live.ema));
-    OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg, live.exp_avg));
-    OSORA_TRY_VOID(copy_named(checkpoint.tensors.exp_avg_sq, live.exp_avg_sq));
-    optimizer_.set_steps(checkpoint.state.optimizer_steps);
-    grad_norms_ = checkpoint.state.grad_norms;
-    return {};
+Result<double> Trainer::loss(StepInput const& input) {
+    return at_step_boundary(fmt::format("loss of step {}", input.step), [&]() -> Result<double> {
+        torch::NoGradGuard const no_grad;
+        double sum = 0;
+        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
+            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
+            sum += objective_->loss(micro_batch(input, begin, end)).item<double>() *
+                   static_cast<double>(end - begin);
+        }
+        return sum / static_cast<double>(input.samples);
+    });
 }
 
 }  // namespace osora::worker

@@ -8,6 +8,7 @@
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/grad_reducer.hpp"
 #include "worker/train/checkpoint.hpp"
+#include "worker/train/loss_scale.hpp"
 #include "worker/train/objective.hpp"
 #include "worker/train/optimizer.hpp"
 
@@ -25,9 +26,11 @@ namespace osora::worker {
 /// The samples of one step on this rank.
 struct StepInput {
     int step = 0;
-    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB
-    std::int64_t samples = 0, frames = 0, height = 0, width = 0;
-    std::vector<SampleIdentity> identities;  // N
+    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB; unread where there are latents
+    at::Tensor latents;                    // (N, C, T', H', W') fp32 on the CPU, or undefined
+    at::Tensor text, text_mask, pooled;    // as MicroBatch, on the CPU; undefined: null captions
+    std::int64_t samples = 0, frames = 0, height = 0, width = 0;  // of the clips, in pixels
+    std::vector<SampleIdentity> identities;                       // N
     std::int64_t micro_batch_size = 1;
     std::int64_t global_samples = 1;  // of all ranks
     /// Called when this rank's own work is done and it begins to wait for the others.
@@ -39,33 +42,40 @@ struct StepOutput {
     double grad_norm = 0;  // before clipping
     double lr = 0;
     std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
+    double loss_scale = 1;                              // that the gradients had; fp16 only
     bool skipped = false;  // loss or gradient not finite on some rank: weights unchanged everywhere
 };
 
 class Trainer {
 public:
     /// `group`: the ranks of the run, or none; on GPUs with NCCL in it. Every rank must bring the
-    /// same weights.
+    /// same weights, of which those that are trained have one type.
     Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
             std::optional<Group> group, Device device = {});
 
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
+    /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
+    [[nodiscard]] Result<double> loss(StepInput const& input);
+
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
     [[nodiscard]] CheckpointTensors tensors() const;
+    /// Sets its part of a checkpoint's state.
+    void describe(CheckpointState& state) const;
     [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
 
     [[nodiscard]] Parameters const& parameters() const { return objective_->parameters(); }
-    [[nodiscard]] std::int64_t optimizer_steps() const { return optimizer_.steps(); }
-    [[nodiscard]] NormHistory const& grad_norms() const { return grad_norms_; }
+    [[nodiscard]] Figures figures() const { return objective_->figures(); }
 
 private:
     [[nodiscard]] MicroBatch micro_batch(StepInput const& input, std::int64_t begin,
                                          std::int64_t end) const;
-    [[nodiscard]] StepOutput update(StepOutput output);
-    [[nodiscard]] double norm_limit() const;
+    [[nodiscard]] StepOutput update(int step, StepOutput output);
+    /// What gradients are divided by in the update: the loss scale, and more to clip them.
+    [[nodiscard]] at::Tensor divisor(at::Tensor const& norm) const;
 
     plan::OptimSection optim_;
+    int steps_;  // of the run
     Device device_;
     std::unique_ptr<Objective> objective_;
     std::vector<at::Tensor> trainable_;
@@ -73,6 +83,7 @@ private:
     Ema ema_;
     GradReducer reducer_;
     NormHistory grad_norms_;
+    std::optional<LossScale> loss_scale_;  // fp16
 };
 
 }  // namespace osora::worker

@@ -48,6 +48,20 @@ void Codebook::initialise(at::Tensor const& vectors) {
     uses_.fill_(1);
 }
 
+bool Codebook::is_initialised() const {
+    return uses_.sum().item<double>() > 0;
+}
+
+bool Codebook::any_dies(CodebookCounts const& counts) const {
+    at::NoGradGuard const no_grad;
+    at::Tensor const next = uses_.mul(config_.decay).add(counts.uses, 1 - config_.decay);
+    return next.lt(config_.dead_below).any().item<bool>();
+}
+
+double Codebook::share_used() const {
+    return uses_.ge(config_.dead_below).sum().item<double>() / static_cast<double>(config_.n_codes);
+}
+
 Quantized Codebook::quantize(at::Tensor const& z) const {
     OSORA_CHECK_EQ(z.size(1), config_.embedding_dim);
     Quantized out;

@@ -43,8 +43,17 @@ public:
     /// Codes from vectors of the data (n_codes, embedding_dim), each counted as used once.
     void initialise(at::Tensor const& vectors);
 
+    /// Whether codes stand for anything: initialise() was called, or a trained codebook loaded.
+    [[nodiscard]] bool is_initialised() const;
+
     /// z (B, embedding_dim, ...)
     [[nodiscard]] Quantized quantize(at::Tensor const& z) const;
+
+    /// Whether update(counts, restart) would read `restart`.
+    [[nodiscard]] bool any_dies(CodebookCounts const& counts) const;
+
+    /// Share of the codes that are used dead_below a step or more, on average.
+    [[nodiscard]] double share_used() const;
 
     /// One step of the averages: N <- decay N + (1 - decay) uses, z_avg alike, code = z_avg / N
     /// with N smoothed by 1e-7; then codes with N < dead_below take their row of `restart`

@@ -48,6 +48,8 @@ public:
     /// Latent frames of a clip.
     [[nodiscard]] std::int64_t latent_frames(std::int64_t num_frames) const;
 
+    [[nodiscard]] SpatialVae const& spatial() const { return spatial_; }
+    [[nodiscard]] TemporalVae const& temporal() const { return temporal_; }
     [[nodiscard]] Parameters& parameters() { return parameters_; }
     [[nodiscard]] Parameters const& parameters() const { return parameters_; }
     [[nodiscard]] VaePipelineConfig const& config() const { return config_; }

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <boost/beast/core/detail/base64.hpp>
 
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <regex>
 
@@ -34,7 +34,7 @@ std::size_t count_of(std::string const& text, std::string_view wanted) {
 /// "sha256-..." from the hex digits of another part of osora.
 std::string policy_hash(std::string const& text) {
     std::string bytes;
-    auto const hex = db::sha256_hex(text);
+    auto const hex = sha256_hex(text);
     for (std::size_t i = 0; i < hex.size(); i += 2) {
         bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
     }

@@ -1,6 +1,6 @@
 #include "db/facts.hpp"
 
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include <gtest/gtest.h>
 

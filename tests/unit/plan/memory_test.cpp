@@ -30,6 +30,41 @@ TEST(Memory, StatesOfXlByHand) {
     EXPECT_EQ(rank_memory(query).ema_bytes, 0);
 }
 
+// In bf16: 2 bytes each for weights and gradients, 4 for masters and the average, 8 for AdamW.
+TEST(Memory, StatesOfXlInBf16) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.precision = "bf16";
+    query.dp_size = 8;
+    RankMemory const one = rank_memory(query);
+    EXPECT_EQ(one.parameter_bytes, 2'415'287'944);
+    EXPECT_EQ(one.gradient_bytes, 2'415'287'944);
+    EXPECT_EQ(one.communication_bytes, 2'415'287'944);
+    EXPECT_EQ(one.master_bytes, 4'830'575'888);
+    EXPECT_EQ(one.optimizer_bytes, 9'661'151'776);
+    EXPECT_EQ(one.ema_bytes, 4'830'575'888);
+    EXPECT_EQ(one.update_bytes, 256 * kMiB);  // gradients in fp32, a group at a time
+    EXPECT_EQ(one.checkpoint_bytes(), (2 + 4 + 8 + 4) * 1'207'643'972LL);
+    query.precision = "fp32";
+    EXPECT_LT(one.activation_bytes,
+              0.55 * static_cast<double>(rank_memory(query).activation_bytes));
+    EXPECT_GT(one.activation_bytes,
+              0.49 * static_cast<double>(rank_memory(query).activation_bytes));
+}
+
+// Adapters of rank 16 on the 28 pairs of blocks: 16 (13 C + 2 (C + 4 C)) = 16 x 23 x 1152 a block.
+TEST(Memory, AdaptersAloneAreTrained) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.lora_rank = 16;
+    std::int64_t const adapters = 56 * 16 * 23 * 1152;
+    RankMemory const one = rank_memory(query);
+    EXPECT_EQ(one.parameter_bytes, 4 * (1'207'643'972 + adapters));
+    EXPECT_EQ(one.gradient_bytes, 4 * adapters);
+    EXPECT_EQ(one.optimizer_bytes, 8 * adapters);
+    EXPECT_EQ(one.ema_bytes, 4 * adapters);
+}
+
 TEST(Memory, TotalIsTheSumOfItsTerms) {
     RankMemory const m =
         rank_memory(tiny(3), {.cpu_process_bytes = 1000, .activation_factor = 1.5});
@@ -76,9 +111,12 @@ TEST(Memory, NodeHoldsEveryRankAndItsLoader) {
     LoaderMemory const loader = loader_memory(
         {.slot_bytes = 100, .clip_pixels_max = 0, .num_workers = 1, .prefetch_factor = 2});
     EXPECT_EQ(loader.total_bytes, 3 * 100 + 8 * kMiB);
+    // And the copy of a checkpoint that is being written: weights, AdamW's moments, the average.
+    std::int64_t const copy = 4 * 4 * parameter_count(tiny(2).shape).parameters;
     EXPECT_EQ(node_memory(peak, loader, 4, false).total_bytes(),
-              4 * (peak.total_bytes() + 300 + 8 * kMiB));
-    EXPECT_EQ(node_memory(peak, loader, 2, true).total_bytes(), 2 * (485'000'000 + 300 + 8 * kMiB));
+              4 * (peak.total_bytes() + 300 + 8 * kMiB) + copy);
+    EXPECT_EQ(node_memory(peak, loader, 2, true).total_bytes(),
+              2 * (485'000'000 + 300 + 8 * kMiB) + copy);
 }
 
 }  // namespace

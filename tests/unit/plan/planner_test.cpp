@@ -248,6 +248,20 @@ TEST(Planner, ReasonsSayWhatAReaderMustKnow) {
     EXPECT_THAT(decision.rejected[0].reason, HasSubstr("splits batches only"));
 }
 
+// bf16 is the default for GPUs; what somebody wrote stays, and counts in the memory.
+TEST(Planner, AWrittenPrecisionStays) {
+    PlanRequest r = request(1);
+    double const fp32 = plan_of(r).predicted.peak_memory_gib;
+    for (char const* precision : {"bf16", "fp16"}) {
+        r.config.optim.precision = precision;
+        r.origins["optim.precision"] = {Layer::run, "r.toml", 9};
+        PlanDecision const decision = plan_of(r);
+        EXPECT_EQ(decision.chosen.precision, precision);
+        EXPECT_LT(decision.predicted.peak_memory_gib, fp32);
+        EXPECT_THAT(decision.reasons, Contains(HasSubstr("slower in it than in fp32")));
+    }
+}
+
 TEST(Planner, LoaderThreadsFollowTheCostOfDecoding) {
     PlanRequest r = request(1);
     r.cluster.nodes[0].cores = 8;

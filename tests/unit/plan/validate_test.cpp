@@ -15,8 +15,8 @@ RunConfig valid() {
     return config;
 }
 
-std::vector<ConfigViolation> violations_of(RunConfig const& config, Origins const& origins = {}) {
-    return config_violations(config, origins, {{{"box", 2, 0, {}}}});
+std::vector<ConfigViolation> violations_of(RunConfig const& config) {
+    return config_violations(config, {{{"box", 2, 0, {}}}});
 }
 
 struct Case {
@@ -64,10 +64,6 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
          "this version's worker does not do it; valid: none"},
         {[](RunConfig& c) { c.memory.activation_store = std::string("int8"); },
          "memory.activation_store", "this version's worker does not do it; valid: none"},
-        {[](RunConfig& c) { c.optim.lora_rank = 8; }, "optim.lora_rank",
-         "this version's worker trains all weights; valid: 0"},
-        {[](RunConfig& c) { c.optim.freeze = {"x"}; }, "optim.freeze",
-         "this version's worker trains all weights; valid: []"},
         {[](RunConfig& c) { c.optim.name = "sgd"; }, "optim.name",
          "this version's worker does not do it; valid: adamw"},
         {[](RunConfig& c) { c.debug.collectives = "all_at_once"; }, "debug.collectives",
@@ -127,7 +123,7 @@ TEST(Validate, LatentsMakeLargeModelsTrainable) {
 
 TEST(Validate, AllAtOnceInTheOrderOfTheFile) {
     RunConfig config = valid();
-    config.optim.lora_rank = 4;
+    config.optim.name = "sgd";
     config.model.arch = "mmdit-11b";
     config.parallel.sp_size = 5;
     auto const found = violations_of(config);
@@ -135,21 +131,13 @@ TEST(Validate, AllAtOnceInTheOrderOfTheFile) {
     EXPECT_EQ(found[0].key, "model.arch");
     EXPECT_EQ(found[1].key, "parallel.sp_size");
     EXPECT_EQ(found[1].code, Errc::not_divisible);
-    EXPECT_EQ(found[2].key, "optim.lora_rank");
-}
-
-TEST(Validate, OnlyAWrittenPrecisionIsRefused) {
-    RunConfig const config = valid();  // bf16 by default
-    EXPECT_TRUE(violations_of(config).empty());
-    auto const found = violations_of(config, {{"optim.precision", {Layer::run, "r.toml", 9}}});
-    ASSERT_EQ(found.size(), 1u);
-    EXPECT_EQ(found[0].message, "this version's worker does not do it; valid: fp32");
+    EXPECT_EQ(found[2].key, "optim.name");
 }
 
 TEST(Validate, NoMoreWorkersThanGpus) {
     RunConfig config = valid();
     topology::Cluster const machine{{{"box", 8, 0, {{"a GPU", 0}}}}};
-    auto const found = config_violations(config, {}, machine);
+    auto const found = config_violations(config, machine);
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].message, "this machine has 1 GPU; nearest valid: 1");
 }

@@ -80,6 +80,15 @@ TEST(CrossChecks, JobsNeedTheirInputs) {
                             "only"));
 }
 
+TEST(CrossChecks, KeysOfTheOptimizerFitEachOther) {
+    EXPECT_THAT(problems_of("optim.lr = 1e-5\noptim.lr_min = 1e-4"),
+                ElementsAre("run.toml:2: optim.lr_min = 0.0001: is above optim.lr = 1e-05; nearest "
+                            "valid: 1e-05"));
+    EXPECT_THAT(problems_of("optim.lora_rank = 8\noptim.freeze = [\"x\"]"),
+                ElementsAre("run.toml:2: optim.freeze = [\"x\"]: with optim.lora_rank all weights "
+                            "stay as they are; nearest valid: []"));
+}
+
 TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(unsupported_with({}), IsEmpty());
     EXPECT_THAT(unsupported_with({"resources.backend=ssh", "resources.nodes=2"}), IsEmpty());
@@ -92,8 +101,10 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
                     "train, probe, rehearse, exec"));
     EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.grad_clip=adaptive"}), IsEmpty());
-    EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}),
-                ElementsAre("--set: optim.lora_rank = 8: not available in this version"));
+    EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}), IsEmpty());
+    EXPECT_THAT(unsupported_with({"resources.time_limit=01:00:00"}),
+                ElementsAre("--set: resources.time_limit = \"01:00:00\": not available in this "
+                            "version"));
     auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");
     EXPECT_THAT(texts(unsupported(staged)),
                 ElementsAre("run.toml: stage: [[stage]] is not available in this version"));

@@ -1,8 +1,10 @@
-// AdamW, clipping, warm-up and EMA against torch.optim (tests/data/train/make_adamw_golden.py).
+// AdamW, clipping, warm-up and EMA in fp32 against torch.optim
+// (tests/data/train/make_adamw_golden.py).
 #include "worker/train/optimizer.hpp"
 
 #include "tests/parity/compare.hpp"
 #include "worker/model/safetensors.hpp"
+#include "worker/train/learning_rate.hpp"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -32,7 +34,7 @@ TEST(Optimizer, FollowsTorch) {
         for (std::size_t i = 0; i < 3; ++i)
             parameters[i].mutable_grad() = tensor(key("in/grad", step, i));
         auto const norm = global_norm(gradients_of(parameters));
-        double const lr = warmup_lr(1e-2, step, 3);
+        double const lr = learning_rate({.lr = 1e-2, .warmup_steps = 3}, step);
         optimizer.step(lr, clip_scale(norm, 1.0));
         ema.update();
         auto const number = "." + std::to_string(step);
@@ -58,8 +60,9 @@ TEST(Optimizer, LeavesParametersWithoutAGradientAlone) {
 
 TEST(Optimizer, EmaOfHalfPrecisionWeightsIsKeptInFp32) {
     std::vector<at::Tensor> const parameters{at::ones({4}, at::kBFloat16)};
-    Ema ema(parameters, 0.999);
-    parameters[0].fill_(2);
+    AdamW const optimizer(parameters, {});
+    Ema ema(optimizer.values(), 0.999);
+    optimizer.values()[0].fill_(2);
     ema.update();
     EXPECT_EQ(ema.values()[0].scalar_type(), at::kFloat);
     EXPECT_NEAR(ema.values()[0][0].item<double>(), 1.001, 1e-6);  // bf16 would stay at 1

@@ -191,7 +191,8 @@ TEST(T5, RefusesBadCases) {
     file = recorded();
     std::ranges::find(file.content.tensors, "in/whole/input_ids", &NamedTensor::name)->name =
         "in/whole/ids";
-    EXPECT_EQ(refusal(file), "t5: in/whole/ids is unknown; known are input_ids and attention_mask");
+    EXPECT_EQ(refusal(file),
+              "t5: in/whole/input_ids is missing: expected integers or BOOL of shape [*,*]");
     file = recorded();
     auto const ids =
         std::ranges::find(file.content.tensors, "in/whole/input_ids", &NamedTensor::name);

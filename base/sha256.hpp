@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-namespace osora::db {
+namespace osora {
 
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
-}  // namespace osora::db
+}  // namespace osora

@@ -1,5 +1,5 @@
 // OpenSSL's one-shot digest; it fails only when the library has no SHA-256, which is a bug.
-#include "db/sha256.hpp"
+#include "base/sha256.hpp"
 
 #include "base/check.hpp"
 
@@ -8,7 +8,7 @@
 
 #include <array>
 
-namespace osora::db {
+namespace osora {
 
 std::string sha256_hex(std::string_view bytes) {
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -21,4 +21,4 @@ std::string sha256_hex(std::string_view bytes) {
     return hex;
 }
 
-}  // namespace osora::db
+}  // namespace osora

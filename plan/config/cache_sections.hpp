@@ -1,0 +1,35 @@
+// [encode], [text] and [eval] of the run file: what a cache is made of, and evaluation on clips
+// that are not trained on (docs/rfc/022).
+#pragma once
+
+#include "base/auto_or.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+
+namespace osora::plan {
+
+struct EncodeSection {
+    std::string out;             // folder of the cache
+    std::string dtype = "fp32";  // of latents and embeddings
+    bool latents = true;         // false: captions only
+    bool std = true;             // deviations beside the means
+    int shard_mib = 256;
+};
+struct TextSection {
+    std::string embeddings;  // a cache; empty: null captions
+    std::string encoder;     // T5 in a folder of Hugging Face; empty: captions are not encoded
+    int max_tokens = 300;
+    bool padded = false;       // all max_tokens rows, without a mask
+    AutoOr<double> drop_prob;  // of a caption, so that guidance works; auto: as Open-Sora
+};
+struct EvalSection {
+    int every = 500;   // steps
+    int samples = 64;  // of the list, the same each time
+};
+BOOST_DESCRIBE_STRUCT(EncodeSection, (), (out, dtype, latents, std, shard_mib))
+BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, drop_prob, encoder, max_tokens, padded))
+BOOST_DESCRIBE_STRUCT(EvalSection, (), (every, samples))
+
+}  // namespace osora::plan

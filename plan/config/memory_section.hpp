@@ -1,0 +1,22 @@
+// [memory] of the run file: what there is, and what may be traded for it.
+#pragma once
+
+#include "base/auto_or.hpp"
+
+#include <boost/describe.hpp>
+
+#include <string>
+
+namespace osora::plan {
+
+struct MemorySection {
+    AutoOr<std::string> recompute;
+    AutoOr<std::string> activation_store;
+    bool allow_lossy = false;
+    double gpu_memory_gib = 80;
+    AutoOr<double> rank_memory_gib;  // where its model lives: the GPU, or the host
+};
+BOOST_DESCRIBE_STRUCT(MemorySection, (),
+                      (recompute, activation_store, allow_lossy, gpu_memory_gib, rank_memory_gib))
+
+}  // namespace osora::plan

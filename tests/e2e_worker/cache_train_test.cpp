@@ -1,0 +1,232 @@
+// Training from a cache, and evaluation on clips that are held out, as processes.
+#include "tests/e2e_worker/cache_fixture.hpp"
+#include "worker/cache/latent_cache.hpp"
+#include "worker/cache/text_cache.hpp"
+#include "worker/data/decoder.hpp"
+#include "worker/jobs/encode_latents.hpp"
+#include "worker/jobs/objectives.hpp"
+#include "worker/jobs/train_data.hpp"
+#include "worker/jobs/vae_of_job.hpp"
+#include "worker/train/trainer.hpp"
+#include "worker/train/video_tensor.hpp"
+
+#include <ATen/ops/cat.h>
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <fstream>
+
+namespace osora::tests {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class CachedTraining : public CacheTest {
+protected:
+    void SetUp() override {
+        CacheTest::SetUp();
+        encode();
+    }
+    std::vector<double> losses_of(plan::WorkerJob const& job, int ranks) {
+        fs::remove_all(folder_ / "run dir" / "checkpoints");
+        auto const ended = run(job, ranks);
+        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_words(rank);
+        std::vector<double> losses(static_cast<std::size_t>(job.config.train.steps));
+        for (std::size_t step = 0; step < losses.size(); ++step) {
+            for (auto const& rank : ended) losses[step] += rank.steps("loss").at(step) / ranks;
+        }
+        return losses;
+    }
+    /// The job on clips in place of latents, in one small bucket.
+    static plan::WorkerJob on_pixels(plan::WorkerJob job) {
+        job.config.data.latents = "";
+        job.config.data.manifest = "clips.csv";
+        job.config.model.in_channels = 3;
+        job.config.model.patch_size = 0;
+        job.config.bucket = {job.config.bucket[1]};
+        job.plan.chosen.buckets = {job.plan.chosen.buckets[1]};
+        return job;
+    }
+    std::string refusal(plan::WorkerJob const& job, int exit_code) {
+        auto const refused = run(job, 1)[0];
+        EXPECT_EQ(refused.exit_code, exit_code);
+        return last_words(refused);
+    }
+};
+
+double relative_difference(double a, double b) {
+    return std::abs(a - b) / std::abs(b);
+}
+
+// The same samples through the autoencoder itself, step by step, in this process.
+TEST_F(CachedTraining, EqualsTrainingOnLatentsComputedDirectly) {
+    auto job = train_job(1, 4);
+    job.config.data.sample_latents = false;
+    auto const cached = losses_of(job, 1);
+
+    auto const data = worker::open_train_data(job);
+    ASSERT_TRUE(data.has_value()) << data.error().message;
+    auto const manifest = worker::read_manifest(folder_ / "clips.csv");
+    auto const vae = worker::make_vae(encode_job(1), {});
+    auto const index = index_of();
+    worker::LatentCache cache(folder_ / "cache", index);
+    worker::TextCache texts(folder_ / "cache", index);
+    auto objective = worker::make_objective(job, {}, {});
+    ASSERT_TRUE(objective.has_value()) << objective.error().message;
+    worker::Trainer trainer(job, std::move(*objective), {});
+    for (int step = 0; step < 4; ++step) {
+        auto const refs = (*data)->schedule->rank_samples(static_cast<std::uint64_t>(step), 0, 1);
+        auto const& key = (*data)->schedule->buckets()[refs[0].bucket].key;
+        worker::StepInput input;
+        input.step = step;
+        input.samples = static_cast<std::int64_t>(refs.size());
+        input.frames = key.num_frames;
+        input.height = key.height;
+        input.width = key.width;
+        input.micro_batch_size = input.global_samples = input.samples;
+        std::vector<at::Tensor> latents;
+        std::vector<std::int64_t> hashes;
+        for (auto const& ref : refs) {
+            auto const row = cache.read(ref.clip)->row;
+            auto const start = cache.read(ref.clip)->start_frame;
+            auto const& clip = *std::ranges::find(manifest->clips, row, &worker::Clip::line);
+            std::vector<std::uint8_t> pixels(
+                static_cast<std::size_t>(3 * key.num_frames * key.height * key.width));
+            ASSERT_TRUE(worker::ClipDecoder()
+                            .decode(clip.path,
+                                    {.start = start, .stride = 1, .num_frames = key.num_frames},
+                                    {.height = key.height, .width = key.width}, pixels)
+                            .has_value());
+            auto const x =
+                worker::video_tensor(pixels, {1, key.num_frames, key.height, key.width}, at::kCPU);
+            latents.push_back(worker::posterior_of(*vae, x).mean);
+            hashes.push_back(protocol::caption_hash(clip.text));
+            input.identities.push_back({.id = ref.random,
+                                        .epoch = ref.epoch,
+                                        .fps = key.num_frames == 1 ? 120 : clip.fps});
+        }
+        input.latents = at::cat(latents);
+        auto const text = texts.batch(hashes, 64);
+        ASSERT_TRUE(text.has_value()) << text.error().message;
+        input.text = text->text;
+        input.text_mask = text->mask;
+        auto const output = trainer.step(input);
+        ASSERT_TRUE(output.has_value()) << output.error().message;
+        EXPECT_LE(relative_difference(cached[static_cast<std::size_t>(step)], output->loss), 1e-6)
+            << step;
+    }
+}
+
+TEST_F(CachedTraining, IsTheSameOnOneAndTwoRanksAndWithOrWithoutPrefetch) {
+    auto const one = losses_of(train_job(1, 6), 1);
+    auto ahead = train_job(1, 6);
+    ahead.plan.chosen.prefetch_factor = 5;
+    EXPECT_EQ(losses_of(ahead, 1), one);
+    auto const two = losses_of(train_job(2, 6), 2);
+    for (std::size_t step = 0; step < one.size(); ++step)
+        EXPECT_LE(relative_difference(two[step], one[step]), step == 0 ? 1e-5 : 2e-3) << step;
+    // The posterior is sampled: its mean gives other losses, and captions matter, too.
+    auto mean = train_job(1, 6);
+    mean.config.data.sample_latents = false;
+    EXPECT_NE(losses_of(mean, 1), one);
+    auto null = train_job(1, 6);
+    null.config.text.embeddings = "";
+    EXPECT_NE(losses_of(null, 1), one);
+}
+
+TEST_F(CachedTraining, ResumesBitExactly) {
+    auto const whole = losses_of(train_job(1, 8), 1);
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    ASSERT_EQ(run(train_job(1, 5), 1)[0].exit_code, 0);
+    auto const resumed = run(train_job(1, 8), 1)[0];
+    ASSERT_EQ(resumed.exit_code, 0) << last_words(resumed);
+    EXPECT_EQ(resumed.steps("loss"), std::vector(whole.begin() + 5, whole.end()));
+    // Another cache is other data.
+    auto other = encode_job(1, "bf16");
+    other.config.encode.dtype = "bf16";
+    ASSERT_EQ(run(other, 1)[0].exit_code, 0);
+    EXPECT_THAT(refusal(train_job(1, 9, "bf16"), 14), HasSubstr("hash of clips"));
+    // Half the bytes, nearly the same training.
+    auto const rounded = losses_of(train_job(1, 8, "bf16"), 1);
+    for (std::size_t step = 0; step < whole.size(); ++step)
+        EXPECT_LE(relative_difference(rounded[step], whole[step]), 0.02) << step;
+}
+
+TEST_F(CachedTraining, NamesWhatDoesNotFit) {
+    auto channels = train_job(1, 1);
+    channels.config.model.in_channels = 16;
+    EXPECT_THAT(refusal(channels, 14),
+                HasSubstr("its latents have 4 channels, stdit3-tiny takes 16"));
+    auto width = train_job(1, 1);
+    width.config.model.caption_channels = 32;
+    EXPECT_THAT(refusal(width, 14), HasSubstr("its embeddings are 16 wide, stdit3-tiny takes 32"));
+    auto bucket = train_job(1, 1);
+    for (auto& each : bucket.config.bucket) each.resolution = "80";
+    EXPECT_THAT(refusal(bucket, 14), HasSubstr("no clip fits any bucket"));
+    EXPECT_THAT(refusal(train_job(1, 1, "nowhere"), 13), HasSubstr("no cache, or its encode run"));
+    auto const shard = folder_ / "cache" / "latents" / "000003.safetensors";
+    fs::resize_file(shard, fs::file_size(shard) - 1);
+    EXPECT_THAT(refusal(train_job(1, 1), 13), HasSubstr("000003.safetensors"));
+}
+
+TEST_F(CachedTraining, CaptionsGoWithClipsToo) {
+    auto const pixels = on_pixels(train_job(1, 3));
+    auto const with = losses_of(pixels, 1);
+    auto null = pixels;
+    null.config.text.embeddings = "";
+    EXPECT_NE(losses_of(null, 1), with);
+    captions_[2].second = "a caption that nobody encoded";
+    write_captions(captions_);
+    EXPECT_THAT(refusal(pixels, 13), HasSubstr("1 of 4 captions are not in it, the first of line"));
+}
+
+TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {
+    auto const evaluations = [&](plan::WorkerJob const& job, int ranks, int samples = 7) {
+        fs::remove_all(folder_ / "run dir" / "checkpoints");
+        auto const ended = run(job, ranks);
+        std::vector<std::pair<int, double>> found;
+        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_words(rank);
+        for (auto const& each : ended[0].of("evaluated")) {
+            found.emplace_back(static_cast<int>(each.at("step").as_int64()),
+                               each.at("loss").to_number<double>());
+            EXPECT_EQ(each.at("samples").as_int64(), samples);
+        }
+        EXPECT_TRUE(ranks == 1 || ended[1].of("evaluated").empty());
+        return found;
+    };
+    auto job = train_job(1, 5);
+    job.config.data.eval_manifest = "cache";
+    job.config.eval.every = 2;
+    job.config.eval.samples = 7;
+    auto const one = evaluations(job, 1);
+    ASSERT_EQ(one.size(), 3u);
+    EXPECT_EQ(one[0].first, 2);
+    EXPECT_EQ(one[1].first, 4);
+    EXPECT_EQ(one[2].first, 5);  // the last step
+    EXPECT_EQ(evaluations(job, 1), one);
+    auto two_ranks = train_job(2, 5);
+    two_ranks.config.data = job.config.data;
+    two_ranks.config.eval = job.config.eval;
+    auto const two = evaluations(two_ranks, 2);
+    ASSERT_EQ(two.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_LE(relative_difference(two[i].second, one[i].second), 2e-3);
+    // Weights that do not move have one value, and evaluating does not change training.
+    auto still = job;
+    still.config.optim.lr = 1e-30;
+    auto const same = evaluations(still, 1);
+    EXPECT_EQ(same[0].second, same[2].second);
+    auto const trained = losses_of(job, 1);
+    auto plain = job;
+    plain.config.data.eval_manifest = "";
+    EXPECT_EQ(losses_of(plain, 1), trained);
+    // In pixel space, from a second list.
+    auto pixels = on_pixels(job);
+    pixels.config.data.eval_manifest = "clips.csv";
+    pixels.config.eval.samples = 5;
+    EXPECT_EQ(evaluations(pixels, 1, 5).size(), 3u);
+}
+
+}  // namespace
+}  // namespace osora::tests

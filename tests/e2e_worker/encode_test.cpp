@@ -1,0 +1,203 @@
+// The encode job as a process: what is in its cache, with ranks, kills, damaged clips and a full
+// disk.
+#include "base/files.hpp"
+#include "tests/e2e_worker/cache_fixture.hpp"
+#include "worker/cache/latent_cache.hpp"
+#include "worker/cache/text_cache.hpp"
+#include "worker/data/decoder.hpp"
+#include "worker/data/manifest.hpp"
+#include "worker/jobs/encode_latents.hpp"
+#include "worker/jobs/vae_of_job.hpp"
+#include "worker/text/t5_files.hpp"
+#include "worker/train/video_tensor.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
+#include <gmock/gmock.h>
+#include <sys/mount.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+
+namespace osora::tests {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+using Encode = CacheTest;
+
+TEST_F(Encode, GivesWhatTheAutoencoderGives) {
+    encode();
+    auto const index = index_of();
+    EXPECT_EQ(index.latents.channels, 4);
+    EXPECT_EQ(index.latents.spatial, 8);
+    EXPECT_EQ(index.latents.temporal, 4);
+    auto const vae = worker::make_vae(encode_job(1), {});
+    ASSERT_TRUE(vae.has_value()) << vae.error().message;
+    auto const manifest = worker::read_manifest(folder_ / "clips.csv");
+    ASSERT_TRUE(manifest.has_value());
+    worker::LatentCache cache(folder_ / "cache", index);
+    std::set<std::string> buckets;
+    std::uint32_t number = 0;
+    for (auto const& shard : index.latent_shards) {
+        for (std::int64_t i = 0; i < shard.clips; ++i, ++number) {
+            auto const cached = cache.read(number);
+            ASSERT_TRUE(cached.has_value()) << cached.error().message;
+            auto const clip = std::ranges::find(manifest->clips, cached->row, &worker::Clip::line);
+            ASSERT_NE(clip, manifest->clips.end());
+            EXPECT_EQ(cached->caption, protocol::caption_hash(clip->text));
+            EXPECT_EQ(cached->fps, 12);
+            std::vector<std::uint8_t> pixels(
+                static_cast<std::size_t>(3 * shard.num_frames * shard.height * shard.width));
+            auto const decoded = worker::ClipDecoder().decode(
+                clip->path,
+                {.start = cached->start_frame, .stride = 1, .num_frames = shard.num_frames},
+                {.height = shard.height, .width = shard.width}, pixels);
+            ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+            auto const direct = worker::posterior_of(
+                *vae, worker::video_tensor(pixels, {1, shard.num_frames, shard.height, shard.width},
+                                           at::kCPU));
+            EXPECT_TRUE(at::equal(cached->mean, direct.mean[0])) << shard.file;
+            EXPECT_TRUE(at::equal(cached->std, direct.std[0])) << shard.file;
+            buckets.insert(shard.resolution + " x " + std::to_string(shard.num_frames));
+        }
+    }
+    // Every clip fits every bucket: the image bucket gets a share of each, the last nothing.
+    EXPECT_EQ(buckets, (std::set<std::string>{"64 x 8", "64 x 1", "48 x 5"}));
+    EXPECT_EQ(number, 15u);
+}
+
+TEST_F(Encode, GivesWhatTheTextEncoderGives) {
+    encode();
+    auto const index = index_of();
+    auto const encoder = worker::load_t5(folder_ / "t5", at::TensorOptions());
+    auto const tokenizer = worker::T5Tokenizer::open(folder_ / "t5" / "spiece.model");
+    ASSERT_TRUE(encoder.has_value() && tokenizer.has_value());
+    worker::TextCache cache(folder_ / "cache", index);
+    std::set<std::string> texts;
+    for (auto const& [path, text] : captions_) {
+        auto const found = cache.find(protocol::caption_hash(text));
+        ASSERT_TRUE(found.has_value()) << found.error().message;
+        ASSERT_TRUE(*found) << text;
+        auto ids = tokenizer->encode(text);
+        at::Tensor const direct = (*encoder)(
+            at::from_blob(ids.data(), {1, static_cast<std::int64_t>(ids.size())}, at::kLong), {});
+        EXPECT_TRUE(at::equal((*found)->embedding, direct[0])) << text;
+        texts.insert(text);
+    }
+    std::int64_t captions = 0;
+    for (auto const& shard : index.text_shards) captions += shard.captions;
+    EXPECT_EQ(captions, static_cast<std::int64_t>(texts.size()));
+}
+
+TEST_F(Encode, AnyNumberOfRanksWritesTheSameFiles) {
+    encode("one");
+    auto const several = run(encode_job(2, "two"), 2);
+    for (auto const& rank : several) ASSERT_EQ(rank.exit_code, 0) << last_words(rank);
+    EXPECT_FALSE(several[0].of("step").empty());
+    EXPECT_FALSE(several[1].of("step").empty());
+    auto const one = files_of("one");
+    EXPECT_EQ(one.size(),
+              1 + 2 * index_of("one").latent_shards.size() + index_of("one").text_shards.size());
+    EXPECT_EQ(files_of("two"), one);
+}
+
+TEST_F(Encode, GoesOnAfterAKill) {
+    encode("whole");
+    int steps = 0;
+    auto const killed = run(encode_job(1, "cache"), 1, [&](auto const& message) {
+        steps += message.at("type").as_string() == "step" ? 1 : 0;
+        return steps == 9;
+    });
+    ASSERT_EQ(killed[0].exit_code, -SIGKILL);
+    ASSERT_FALSE(fs::exists(folder_ / "cache" / "index.json"));
+    std::map<fs::path, fs::file_time_type> before;
+    for (auto const& entry : fs::recursive_directory_iterator(folder_ / "cache")) {
+        if (entry.path().extension() == ".safetensors")
+            before[entry.path()] = fs::last_write_time(entry.path());
+    }
+    ASSERT_GT(before.size(), 3u);
+    // The rest is done by two.
+    auto const resumed = run(encode_job(2, "cache"), 2);
+    for (auto const& rank : resumed) {
+        ASSERT_EQ(rank.exit_code, 0) << last_words(rank);
+        EXPECT_GT(rank.of("hello")[0].at("start_step").as_int64(), 0);
+    }
+    for (auto const& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << path;
+    EXPECT_EQ(files_of("cache"), files_of("whole"));
+    // A cut shard is made again; with nothing left to do a run ends at once.
+    fs::resize_file(folder_ / "cache" / "latents" / "000002.safetensors", 100);
+    EXPECT_EQ(run(encode_job(1), 1)[0].steps("step").size(), 1u);
+    EXPECT_EQ(files_of("cache"), files_of("whole"));
+    EXPECT_TRUE(run(encode_job(1), 1)[0].steps("step").empty());
+}
+
+TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
+    fs::copy_file(folder_ / "clip 0.mp4", folder_ / "cut.mp4");
+    fs::resize_file(folder_ / "cut.mp4", fs::file_size(folder_ / "cut.mp4") * 2 / 3);
+    std::ofstream(folder_ / "clips.csv")
+        << "path,text,num_frames,height,width,fps\nclip 0.mp4,a,12,64,64,12\n"
+           "cut.mp4,b,12,64,64,12\nclip 2.mp4,c,12,64,64,12\nshort.mp4,d,12,64,64,12\n";
+    make_clip("short.mp4", "64x64", 7);
+    auto const ended = run(encode_job(1), 1)[0];
+    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    auto const notices = ended.of("notice");
+    int skipped = 0;
+    for (auto const& notice : notices) {
+        if (notice.at("kind").as_string() != "clip_skipped") continue;
+        EXPECT_THAT(std::string(notice.at("detail").as_string()), HasSubstr("cut.mp4"));
+        ++skipped;
+    }
+    EXPECT_GE(skipped, 1);
+    EXPECT_EQ(index_of().clips(), 12 - skipped);
+    // Training draws on what is there.
+    auto const trained = run(train_job(1, 2), 1)[0];
+    EXPECT_EQ(trained.exit_code, 0) << last_words(trained);
+}
+
+TEST_F(Encode, CutsLongCaptionsAndSaysSo) {
+    write_captions({{"clip 0.mp4", std::string(2000, 'a') + " cat and a dog and a house"},
+                    {"clip 2.mp4", "a"}});
+    auto limited = encode_job(1);
+    limited.config.text.max_tokens = 8;
+    auto const ended = run(limited, 1)[0];
+    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    bool said = false;
+    for (auto const& notice : ended.of("notice"))
+        said = said || notice.at("kind").as_string() == "captions_cut";
+    EXPECT_TRUE(said);
+    EXPECT_EQ(index_of().text.max_tokens, 8);
+}
+
+TEST_F(Encode, RefusesAFolderOfOtherSettings) {
+    encode();
+    auto other = encode_job(1);
+    other.config.encode.dtype = "bf16";
+    auto const refused = run(other, 1)[0];
+    EXPECT_EQ(refused.exit_code, 14);
+    EXPECT_THAT(last_words(refused), HasSubstr("choose another encode.out"));
+    other.config.encode.out = "half";
+    ASSERT_EQ(run(other, 1)[0].exit_code, 0);
+    EXPECT_EQ(index_of("half").latents.dtype, "BF16");
+}
+
+TEST_F(Encode, AFullDiskKeepsWhatIsComplete) {
+    fs::create_directories(folder_ / "cache");
+    if (mount("tmpfs", (folder_ / "cache").c_str(), "tmpfs", 0, "size=64k") != 0)
+        GTEST_SKIP() << "needs root to mount a small tmpfs";
+    auto const full = run(encode_job(1), 1)[0];
+    EXPECT_EQ(full.exit_code, 13);
+    EXPECT_THAT(last_words(full), HasSubstr("No space left on device"));
+    EXPECT_FALSE(fs::exists(folder_ / "cache" / "index.json"));
+    EXPECT_EQ(mount("tmpfs", (folder_ / "cache").c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
+    auto const ended = run(encode_job(1), 1)[0];
+    EXPECT_EQ(ended.exit_code, 0) << last_words(ended);
+    EXPECT_GT(ended.of("hello")[0].at("start_step").as_int64(), 0);
+    EXPECT_EQ(index_of().clips(), 15);
+    umount2((folder_ / "cache").c_str(), MNT_DETACH);
+}
+
+}  // namespace
+}  // namespace osora::tests

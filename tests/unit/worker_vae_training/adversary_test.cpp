@@ -1,0 +1,123 @@
+// The discriminator against Open-Sora's, and the adversary's own steps.
+#include "worker/vae_training/adversary.hpp"
+
+#include "tests/parity/compare.hpp"
+#include "worker/model/safetensors.hpp"
+
+#include <ATen/ops/randn.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace osora::worker {
+namespace {
+
+TEST(Discriminator, IsOpenSoras) {  // tests/data/vae/README.md
+    auto const content =
+        load_safetensors(OSORA_SOURCE_DIR "/tests/data/vae/discriminator.safetensors").value();
+    DiscriminatorConfig config;
+    config.ndf = 2;
+    config.n_layers = 2;
+    Discriminator net(config, 1, at::TensorOptions(at::kDouble));
+    std::vector<NamedTensor> weights;
+    for (auto const& each : content.tensors)
+        if (each.name.starts_with("weights/"))
+            weights.push_back({each.name.substr(8), each.tensor, TensorKind::trainable});
+    auto parameters = net.parameters();
+    auto const loaded = parameters.load(weights);
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    auto const tensor = [&](std::string const& name) {
+        return content.find(name)->to(at::kDouble);
+    };
+    at::Tensor const real = net(tensor("in/real"));
+    EXPECT_LE(relative_error(real, tensor("out/real")), 2e-7);
+    at::Tensor const loss = hinge_loss(real, net(tensor("in/fake")));
+    EXPECT_NEAR(loss.item<double>(), tensor("out/loss").item<double>(), 1e-7);
+    loss.backward();
+    for (auto const& [name, weight, kind] : parameters.all())
+        EXPECT_LE(relative_error(weight.grad(), tensor("grad/" + name)), 2e-7) << name;
+}
+
+TEST(Discriminator, SmallestVideoHasOnePatch) {
+    DiscriminatorConfig config;
+    config.ndf = 2;
+    Discriminator const net(config, 1, {});
+    auto const [frames, height, width] = Discriminator::least_size(config);
+    EXPECT_EQ(net(at::randn({2, 3, frames, height, width})).sizes(),
+              (std::vector<std::int64_t>{2, 1, 1, 1, 1}));
+    EXPECT_ANY_THROW((void)net(at::randn({2, 3, frames - 1, height, width})));
+    EXPECT_ANY_THROW((void)net(at::randn({2, 3, frames, height - 1, width})));
+}
+
+AdversaryConfig small() {
+    AdversaryConfig config;
+    config.discriminator.ndf = 4;
+    config.weight = 0.5;
+    config.start = 3;
+    config.lr = 1e-3;
+    return config;
+}
+
+TEST(Adversary, WeighsItsLossByTheGradientsAtTheLastLayer) {
+    Adversary adversary(small(), 1, {});
+    at::Tensor const layer = at::randn({3, 1, 1, 1}).set_requires_grad(true);
+    at::Tensor const fake = at::randn({1, 3, 10, 24, 24}).mul(layer);
+    at::Tensor const nll = fake.abs().sum();
+    at::Tensor const loss = adversary.loss(fake, nll, layer);
+    loss.backward({}, true);
+    double const by_adversary = layer.grad().norm().item<double>();
+    layer.mutable_grad() = at::Tensor();
+    nll.backward();
+    double const by_error = layer.grad().norm().item<double>();
+    // weight x |g_nll| / (|g| + 1e-4) x |g|: the two pull alike, but for the small term.
+    EXPECT_LT(by_adversary, 0.5 * by_error);
+    EXPECT_GT(by_adversary, 0.4 * by_error);
+}
+
+TEST(Adversary, LearnsToTellRealFromFake) {
+    Adversary adversary(small(), 1, {});
+    EXPECT_FALSE(adversary.takes_part(2));
+    EXPECT_TRUE(adversary.takes_part(3));
+    at::Tensor const real = at::randn({2, 3, 10, 24, 24});
+    at::Tensor const fake = real.mul(0.1);
+    at::Tensor const layer = at::randn({1}).set_requires_grad(true);
+    auto const mean_logit = [&](at::Tensor const& video) {
+        // The loss is -mean logit x weight x adaptive; with both gradients alike its sign is left.
+        at::Tensor const followed = video.mul(layer.div(layer.detach()));
+        return adversary.loss(followed, followed.sum(), layer).sign().neg().item<double>();
+    };
+    for (int step = 0; step < 30; ++step) {
+        adversary.learn(real.narrow(0, 0, 1), fake.narrow(0, 0, 1));
+        adversary.learn(real.narrow(0, 1, 1), fake.narrow(0, 1, 1));
+        adversary.update({});
+    }
+    EXPECT_EQ(mean_logit(real), 1);
+    EXPECT_EQ(mean_logit(fake), -1);
+    EXPECT_EQ(adversary.state().back().tensor.item<std::int64_t>(), 30);
+}
+
+TEST(Adversary, GoesOnFromItsState) {
+    Adversary one(small(), 1, {}), other(small(), 2, {});
+    at::Tensor const real = at::randn({1, 3, 10, 24, 24}), fake = at::randn({1, 3, 10, 24, 24});
+    auto const step = [&](Adversary& adversary) {
+        adversary.learn(real, fake);
+        adversary.update({});
+    };
+    step(one);
+    auto const from = one.state(), to = other.state();
+    ASSERT_EQ(from.size(), to.size());
+    {
+        at::NoGradGuard const no_grad;
+        for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_(from[i].tensor);
+    }
+    one.learn(real.neg(), fake);  // of a step that is skipped
+    one.forget();
+    step(one);
+    step(other);
+    for (std::size_t i = 0; i < from.size(); ++i)
+        EXPECT_TRUE(one.state()[i].tensor.equal(other.state()[i].tensor)) << from[i].name;
+}
+
+}  // namespace
+}  // namespace osora::worker

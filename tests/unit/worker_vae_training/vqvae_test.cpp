@@ -1,0 +1,221 @@
+// VideoGPT's VQ-VAE against its own numbers, and the objective around it.
+#include "worker/vae_training/vqvae_objective.hpp"
+
+#include "tests/parity/compare.hpp"
+#include "worker/model/safetensors.hpp"
+#include "worker/train/optimizer.hpp"
+
+#include <ATen/ops/randn.h>
+#include <ATen/ops/stack.h>
+#include <c10/core/GradMode.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace osora::worker {
+namespace {
+
+plan::VqvaeSection tiny() {
+    plan::VqvaeSection sizes;
+    sizes.n_codes = 12;
+    sizes.embedding_dim = 6;
+    sizes.n_hiddens = 8;
+    sizes.n_res_layers = 1;
+    sizes.downsample_frames = 2;
+    return sizes;
+}
+
+struct Golden {
+    Safetensors content =
+        load_safetensors(OSORA_SOURCE_DIR "/tests/data/vae/vqvae.safetensors").value();
+    at::Tensor tensor(std::string const& name) const { return *content.find(name); }
+};
+
+/// Its weights; norms and codebook as a new network has them.
+Vqvae golden_model(Golden const& golden, at::ScalarType type) {
+    Vqvae model(tiny(), at::TensorOptions(type));
+    model.initialise(1);
+    at::NoGradGuard const no_grad;
+    for (auto const& [name, tensor, kind] : model.parameters().all())
+        if (auto const* given = golden.content.find("weights/" + name)) tensor.copy_(*given);
+    return model;
+}
+
+struct Step {
+    Quantized codes;
+    at::Tensor x_rec, loss;
+    NormLog log;
+};
+
+Step first_step(Vqvae& model, at::Tensor const& x) {
+    Step step;
+    at::Tensor const z = model.encode(x, true, &step.log);
+    model.codebook().initialise(z.detach().movedim(1, -1).flatten(0, -2).narrow(0, 0, 12));
+    step.codes = model.codebook().quantize(z);
+    step.x_rec = model.decode(step.codes.embeddings, true, &step.log);
+    step.loss = step.x_rec.sub(x).square().mean().div(0.06).add(step.codes.commitment_loss);
+    return step;
+}
+
+class VqvaeParity : public testing::TestWithParam<at::ScalarType> {};
+
+TEST_P(VqvaeParity, AStepIsVideoGpts) {  // tests/data/vae/README.md
+    Golden const golden;
+    bool const exact = GetParam() == at::kDouble;
+    double const outputs = exact ? 2e-7 : 2e-6, gradients = exact ? 2e-7 : 5e-6;
+    Vqvae model = golden_model(golden, GetParam());
+    at::Tensor const x = golden.tensor("in/x").to(GetParam());
+    Step const step = first_step(model, x);
+    EXPECT_TRUE(step.codes.codes.equal(golden.tensor("out/codes")));
+    EXPECT_LE(relative_error(step.x_rec, golden.tensor("out/x_rec")), outputs);
+    EXPECT_LE(relative_error(step.loss.reshape(1), golden.tensor("out/loss")), outputs);
+    step.loss.backward();
+    for (auto const& [name, tensor, kind] : model.parameters().all())
+        if (kind == TensorKind::trainable)
+            EXPECT_LE(relative_error(tensor.grad(), golden.tensor("grad/" + name)), gradients)
+                << name;
+    (void)model.codebook().update(
+        step.codes.counts,
+        model.encode(x, true, nullptr).movedim(1, -1).flatten(0, -2).narrow(0, 0, 12));
+    model.move_norms(step.log);
+    for (auto const& each : golden.content.tensors)
+        if (each.name.starts_with("after/"))
+            EXPECT_LE(
+                relative_error(model.parameters().find(each.name.substr(6))->tensor, each.tensor),
+                outputs)
+                << each.name;
+}
+INSTANTIATE_TEST_SUITE_P(All, VqvaeParity, testing::Values(at::kFloat, at::kDouble));
+
+TEST(Vqvae, NamesAreVideoGpts) {
+    Golden const golden;
+    Vqvae const model(tiny());
+    std::size_t codebook = 0;
+    for (auto const& each : model.parameters().all()) {
+        if (each.name.starts_with("codebook.")) {
+            ++codebook;
+            continue;
+        }
+        auto const* theirs = golden.content.find("weights/" + each.name);
+        ASSERT_NE(theirs, nullptr) << each.name;
+        EXPECT_EQ(theirs->sizes(), each.tensor.sizes()) << each.name;
+    }
+    EXPECT_EQ(codebook, 3u);
+}
+
+TEST(Vqvae, SizesThatCannotWorkAreNamed) {
+    auto sizes = tiny();
+    sizes.downsample_frames = 3;
+    EXPECT_EQ(check_vqvae(sizes).error().message,
+              "vqvae.downsample_frames = 3: must be a power of two; nearest valid: 2, 4");
+    sizes = tiny();
+    sizes.n_hiddens = 9;
+    EXPECT_NE(check_vqvae(sizes).error().message.find("nearest valid: 8, 10"), std::string::npos);
+}
+
+MicroBatch batch_of(at::Tensor const& x) {
+    MicroBatch batch;
+    batch.x = x;
+    batch.size = {static_cast<double>(x.size(3)), static_cast<double>(x.size(4)), x.size(2)};
+    for (std::int64_t i = 0; i < x.size(0); ++i)
+        batch.samples.push_back({.id = static_cast<std::uint64_t>(i), .epoch = 0, .fps = 24});
+    return batch;
+}
+
+VqvaeObjective objective(std::int64_t micro_frame_size) {
+    Vqvae model(tiny());
+    model.initialise(7);
+    return {std::move(model), {.seed = 7, .micro_frame_size = micro_frame_size, .group = {}}};
+}
+
+std::vector<at::Tensor> gradients(VqvaeObjective& objective) {
+    std::vector<at::Tensor> found;
+    for (auto const& each : objective.parameters().trainable()) found.push_back(each.grad());
+    return found;
+}
+
+// A clip that is cut trains as its parts side by side would, but for the norms' statistics: with
+// one part in a micro-batch they are the same.
+TEST(VqvaeObjective, ACutClipIsTheMeanOfItsParts) {
+    at::Tensor const x = at::randn({1, 3, 4, 16, 16}).tanh();
+    auto cut = objective(2), parts = objective(0);
+    cut.begin_step(0);
+    at::Tensor const loss = cut.loss(batch_of(x));
+    loss.backward();
+    parts.begin_step(0);
+    at::Tensor const first = parts.loss(batch_of(x.narrow(2, 0, 2)));
+    at::Tensor const second = parts.loss(batch_of(x.narrow(2, 2, 2)));
+    at::Tensor const mean = first.add(second).mul(0.5);
+    mean.backward();
+    EXPECT_NEAR(loss.item<double>(), mean.item<double>(), 1e-6 * mean.item<double>());
+    auto const a = gradients(cut), b = gradients(parts);
+    for (std::size_t i = 0; i < a.size(); ++i) EXPECT_LE(relative_error(a[i], b[i]), 5e-6) << i;
+    cut.after_update();
+    parts.after_update();
+    for (auto const& each : cut.parameters().all())
+        if (each.kind == TensorKind::buffer)
+            EXPECT_LE(relative_error(each.tensor, parts.parameters().find(each.name)->tensor), 1e-5)
+                << each.name;
+}
+
+TEST(VqvaeObjective, AccumulatedMicroBatchesAreCountedTogether) {
+    at::Tensor const x = at::randn({4, 3, 2, 16, 16}).tanh();
+    auto net = objective(0);
+    net.begin_step(0);
+    for (std::int64_t i = 0; i < 4; i += 2) (void)net.loss(batch_of(x.narrow(0, i, 2)));
+    net.after_update();
+    // Each of 4 clips is 1 x 4 x 4 codes; N was 1 for each of 12 codes: 0.99 x 12 + 0.01 x 64.
+    auto const& used = net.parameters().find("codebook.N")->tensor;
+    EXPECT_NEAR(used.sum().item<double>(), 0.99 * 12 + 0.01 * 64, 1e-4);
+    auto const figures = net.figures();
+    EXPECT_GE(figures.at("perplexity"), 1);
+    EXPECT_LE(figures.at("perplexity"), 12 + 1e-6);
+    EXPECT_GE(figures.at("codes_used"), 0);
+    EXPECT_LE(figures.at("codes_used"), 1);
+    EXPECT_EQ(
+        net.parameters().find("encoder.res_stack.1.num_batches_tracked")->tensor.item<double>(), 1);
+}
+
+TEST(VqvaeObjective, ASkippedStepLeavesNoTrace) {
+    at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
+    auto one = objective(0), other = objective(0);
+    for (auto* each : {&one, &other}) {
+        each->begin_step(0);
+        (void)each->loss(batch_of(x));
+        each->after_update();
+    }
+    one.begin_step(1);
+    (void)one.loss(batch_of(x.neg()));
+    for (auto* each : {&one, &other}) {
+        each->begin_step(2);
+        (void)each->loss(batch_of(x));
+        each->after_update();
+    }
+    for (auto const& each : one.parameters().all())
+        if (each.kind == TensorKind::buffer)
+            EXPECT_TRUE(each.tensor.equal(other.parameters().find(each.name)->tensor)) << each.name;
+}
+
+TEST(VqvaeObjective, Learns) {
+    auto net = objective(0);
+    AdamW optimizer(net.parameters().trainable(), {.lr = 3e-3});
+    at::Tensor const x = at::randn({2, 3, 1, 4, 4})
+                             .repeat_interleave(4, 2)
+                             .repeat_interleave(4, 3)
+                             .repeat_interleave(4, 4)
+                             .tanh();
+    double first = 0, last = 0;
+    for (int step = 0; step < 60; ++step) {
+        net.parameters().clear_gradients();
+        net.begin_step(step);
+        at::Tensor const loss = net.loss(batch_of(x));
+        loss.backward();
+        optimizer.step(3e-3);
+        net.after_update();
+        (step == 0 ? first : last) = loss.item<double>();
+    }
+    EXPECT_LT(last, 0.5 * first);
+}
+
+}  // namespace
+}  // namespace osora::worker

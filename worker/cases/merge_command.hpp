@@ -1,0 +1,26 @@
+// `osora-worker --model merge`: weights with a LoRA adapter added in. `osora model merge` starts
+// it.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace osora::worker {
+
+struct MergeCommand {
+    std::filesystem::path weights;  // a file, an index of shards, or their folder
+    std::filesystem::path adapter;  // a folder with adapter_config.json, or a file beside one
+    std::filesystem::path out;
+};
+
+/// The words behind "--model merge"; invalid_input says which is missing or unknown.
+[[nodiscard]] Result<MergeCommand> parse_merge_command(std::span<std::string const> words);
+
+/// Writes the merged weights (all of them, or no file) and gives a summary as JSON
+/// (osora.model_merge/1). Files that are broken or do not fit are invalid_input.
+[[nodiscard]] Result<std::string> run_merge_command(MergeCommand const& command);
+
+}  // namespace osora::worker

@@ -1,0 +1,85 @@
+// Items of steps, made in order by a thread of its own, a bounded number ahead of who takes them.
+// What an item holds is the maker's business. Owner and taker are one thread.
+#pragma once
+
+#include "base/check.hpp"
+#include "base/result.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace osora::worker {
+
+template <class Item>
+class Prefetcher {
+public:
+    using Make = std::function<Result<Item>(std::uint64_t step)>;
+
+    struct Steps {
+        std::uint64_t start = 0, stop = 0;  // [start, stop)
+        std::size_t ahead = 1;              // items ready or in work
+    };
+    /// `make` is called from the thread only.
+    Prefetcher(Make make, Steps steps)
+        : make_(std::move(make)), steps_(steps), due_(steps.start), thread_([this] { run(); }) {}
+    Prefetcher(Prefetcher const&) = delete;
+    Prefetcher& operator=(Prefetcher const&) = delete;
+    ~Prefetcher() {
+        {
+            std::lock_guard const lock(mutex_);
+            ended_ = true;
+        }
+        changed_.notify_all();
+        thread_.join();
+    }
+
+    /// Waits for the item of `step`; steps come one by one. An error is the last item.
+    [[nodiscard]] Result<Item> next(std::uint64_t step) {
+        OSORA_CHECK_EQ(step, due_);
+        OSORA_CHECK_LT(step, steps_.stop);
+        ++due_;
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return !ready_.empty(); });
+        Result<Item> item = std::move(ready_.front());
+        ready_.pop_front();
+        lock.unlock();
+        changed_.notify_all();
+        return item;
+    }
+
+private:
+    void run() {
+        for (std::uint64_t step = steps_.start; step < steps_.stop; ++step) {
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait(lock, [this] { return ended_ || ready_.size() < steps_.ahead; });
+                if (ended_) return;
+            }
+            Result<Item> item = make_(step);
+            bool const failed = item.has_error();
+            {
+                std::lock_guard const lock(mutex_);
+                ready_.push_back(std::move(item));
+            }
+            changed_.notify_all();
+            if (failed) return;
+        }
+    }
+
+    Make make_;
+    Steps steps_;
+    std::uint64_t due_;  // the taker's
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Result<Item>> ready_;
+    bool ended_ = false;
+    std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,129 @@
+#include "worker/jobs/evaluation.hpp"
+
+#include "plan/buckets/one_pass.hpp"
+#include "worker/jobs/step_source.hpp"
+
+#include <ATen/ops/empty.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+/// The job as if the held-out clips were its own, with a loader that stays in the background.
+plan::WorkerJob job_of_held_out(plan::WorkerJob job) {
+    std::string const list = job.config.data.eval_manifest;
+    bool const cache = std::filesystem::is_directory(resolve(job, list));
+    job.config.data.manifest = cache ? "" : list;
+    job.config.data.latents = cache ? list : "";
+    job.config.data.sample_latents = false;
+    job.config.debug.bucket_schedule = "balanced";
+    job.plan.chosen.num_workers = std::min(1, job.plan.chosen.num_workers);
+    job.plan.chosen.prefetch_factor = 1;
+    return job;
+}
+
+/// `count` of the clips of all buckets, evenly spread, as steps of one micro-batch.
+std::vector<plan::OnePassStep> steps_of(TrainData const& data, std::size_t count) {
+    std::size_t total = 0;
+    for (auto const& bucket : data.schedule->buckets()) total += bucket.clips.size();
+    count = std::min(count, total);
+    std::vector<plan::OnePassStep> steps;
+    std::size_t at = 0, taken = 0;  // clips looked at, and of them taken
+    for (std::size_t b = 0; b < data.schedule->buckets().size(); ++b) {
+        auto const most = static_cast<std::size_t>(data.bucket_plans[b].micro_batch_size);
+        for (auto const clip : data.schedule->buckets()[b].clips) {
+            bool const take = (at + 1) * count / total > taken;
+            ++at;
+            if (!take) continue;
+            ++taken;
+            bool const full =
+                steps.empty() || steps.back().bucket != b || steps.back().clips.size() >= most;
+            if (full) steps.push_back({b, {}});
+            steps.back().clips.push_back(clip);
+        }
+    }
+    return steps;
+}
+
+/// Every world_size-th step.
+std::vector<plan::OnePassStep> share_of(std::vector<plan::OnePassStep> const& steps,
+                                        RankEnvironment const& self) {
+    std::vector<plan::OnePassStep> own;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (static_cast<int>(i % static_cast<std::size_t>(self.world_size)) == self.rank)
+            own.push_back(steps[i]);
+    }
+    return own;
+}
+
+plan::BucketSet set_of(plan::Schedule const& schedule) {
+    plan::BucketSet set;
+    set.buckets = {schedule.buckets().begin(), schedule.buckets().end()};
+    return set;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job,
+                                                     RankEnvironment const& self,
+                                                     std::optional<Group> group) {
+    if (job.config.data.eval_manifest.empty()) return std::unique_ptr<Evaluation>();
+    auto made = std::make_unique<Evaluation>(job_of_held_out(job), std::move(group));
+    auto data = open_train_data(made->job_);
+    if (data.has_error()) return std::move(data).error().in("data.eval_manifest");
+    made->data_ = std::move(*data);
+    auto const steps = steps_of(*made->data_, static_cast<std::size_t>(job.config.eval.samples));
+    auto own = share_of(steps, self);
+    made->steps_ = own.size();
+    auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
+    OSORA_TRY(auto schedule,
+              plan::OnePassSchedule::make(set_of(*made->data_->schedule), std::move(own), seed));
+    made->data_->schedule = std::make_unique<plan::OnePassSchedule>(std::move(schedule));
+    return made;
+}
+
+bool Evaluation::is_due(int next_step) const {
+    return next_step % job_.config.eval.every == 0 || next_step == job_.config.train.steps;
+}
+
+Result<void> Evaluation::add_over_ranks(double& loss_sum, double& samples) const {
+    if (!group_ || group_->world_size() == 1) return {};
+    try {
+        std::vector<at::Tensor> sums{at::empty({2}, at::kDouble)};
+        sums[0][0] = loss_sum;
+        sums[0][1] = samples;
+        group_->backend().allreduce(sums)->wait();
+        loss_sum = sums[0][0].item<double>();
+        samples = sums[0][1].item<double>();
+        return {};
+    } catch (std::exception const& error) {
+        return Error{Errc::unreachable, std::string("evaluation: ") + error.what()};
+    }
+}
+
+Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, std::function<void()> const& pulse) {
+    auto const start = std::chrono::steady_clock::now();
+    double loss_sum = 0, samples = 0;
+    if (steps_ > 0) {
+        OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
+        for (std::uint64_t step = 0; step < steps_; ++step) {
+            pulse();
+            OSORA_TRY(auto const batch, source->next(static_cast<int>(step)));
+            OSORA_TRY(double const loss, trainer.loss(batch.input));
+            loss_sum += loss * static_cast<double>(batch.input.samples);
+            samples += static_cast<double>(batch.input.samples);
+        }
+    }
+    OSORA_TRY_VOID(add_over_ranks(loss_sum, samples));
+    std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - start;
+    return Outcome{.loss = loss_sum / samples,
+                   .samples = static_cast<std::int64_t>(samples),
+                   .seconds = passed.count()};
+}
+
+}  // namespace osora::worker

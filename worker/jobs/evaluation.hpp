@@ -1,0 +1,50 @@
+// The loss on clips that are not trained on: the same clips, windows, times and noise each time, so
+// that two values differ by the weights alone. Driven by the training loop.
+#pragma once
+
+#include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/train_data.hpp"
+#include "worker/parallel/process_group.hpp"
+#include "worker/train/trainer.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace osora::worker {
+
+class Evaluation {
+public:
+    struct Outcome {
+        double loss = 0;           // mean over the samples of all ranks
+        std::int64_t samples = 0;  // of all ranks
+        double seconds = 0;
+    };
+
+    /// See open().
+    Evaluation(plan::WorkerJob job, std::optional<Group> group)
+        : job_(std::move(job)), group_(std::move(group)) {}
+
+    /// nullptr where data.eval_manifest is empty. Errors are those of open_train_data().
+    [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(plan::WorkerJob const& job,
+                                                                  RankEnvironment const& self,
+                                                                  std::optional<Group> group);
+
+    /// All ranks call it after the same step; each takes a share of the samples. The live weights
+    /// are evaluated, as the training loss is of them. `pulse` is called before each micro-batch.
+    [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& pulse);
+
+    /// Whether one is due when `next_step` is the next to train.
+    [[nodiscard]] bool is_due(int next_step) const;
+
+private:
+    [[nodiscard]] Result<void> add_over_ranks(double& loss_sum, double& samples) const;
+
+    plan::WorkerJob job_;  // with the held-out clips in place of the others
+    std::optional<Group> group_;
+    std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
+    std::uint64_t steps_ = 0;
+};
+
+}  // namespace osora::worker

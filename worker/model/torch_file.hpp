@@ -1,0 +1,22 @@
+// Weights that torch.save wrote: a zip archive with a pickle, read by LibTorch's own unpickler,
+// which makes tensors, numbers, lists and dicts and runs no code of the file.
+#pragma once
+
+#include "base/result.hpp"
+#include "worker/model/parameters.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace osora::worker {
+
+/// Whether files of this name are torch.save's: .pt, .pth, .ckpt, .bin.
+[[nodiscard]] bool is_torch_file(std::filesystem::path const& path);
+
+/// The tensors of a dict {name: tensor}, or of the one such dict that the outer one holds
+/// ({"state_dict": {...}, "epoch": 3}). Copies in memory. corrupt: no such archive, cut off, of the
+/// other byte order; invalid_input: what it holds is not such a dict (an OrderedDict, a module,
+/// several dicts); the message says how to convert the file.
+[[nodiscard]] Result<std::vector<NamedTensor>> load_torch_file(std::filesystem::path const& path);
+
+}  // namespace osora::worker

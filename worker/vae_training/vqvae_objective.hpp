@@ -1,0 +1,53 @@
+// The VQ-VAE towards its clips, as VideoGPT trains it (squared error over 0.06, commitment), with
+// what its codebook and norms keep summed over micro-batches and ranks: one update of each a step.
+#pragma once
+
+#include "worker/parallel/process_group.hpp"
+#include "worker/train/objective.hpp"
+#include "worker/vae_training/vqvae.hpp"
+#include "worker/vae_training/vqvae_layers.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace osora::worker {
+
+struct VqvaeObjectiveOptions {
+    std::uint64_t seed = 0;             // of the vectors that codes start from
+    std::int64_t micro_frame_size = 0;  // longer clips are cut into clips of as many frames; 0: not
+    std::optional<Group> group;         // the ranks of the run
+};
+
+class VqvaeObjective final : public Objective {
+public:
+    VqvaeObjective(Vqvae model, VqvaeObjectiveOptions options)
+        : model_(std::move(model)), options_(std::move(options)) {}
+
+    [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
+    void begin_step(int step) override;
+    [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
+    void after_update() override;
+    /// perplexity, codes_used (a share) and psnr_db of the last step, of all ranks.
+    [[nodiscard]] Figures figures() const override { return figures_; }
+
+private:
+    /// What the micro-batches of a step say, added up.
+    struct Sums {
+        CodebookCounts counts;
+        NormLog norms;
+        at::Tensor squared_error, weight;  // (1): frames-weighted mean, and the weights
+    };
+    [[nodiscard]] at::Tensor piece_loss(at::Tensor const& x, double weight, bool counted);
+    void start_codes(at::Tensor const& x);
+    void count(Quantized const& codes, NormLog const& log, double mean_square, double weight);
+    [[nodiscard]] at::Tensor restart_vectors();
+
+    Vqvae model_;
+    VqvaeObjectiveOptions options_;
+    int step_ = 0;
+    std::optional<Sums> sums_;  // none: nothing seen in this step
+    at::Tensor first_vectors_;  // of the step's first piece; what codes restart from
+    Figures figures_;
+};
+
+}  // namespace osora::worker
