@@ -174,8 +174,8 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         complain(probe, "run.job",
                  "not available in this version; available: train, probe, rehearse, exec");
     }
-    if (!probe.stages.empty()) {
-        complain(probe, "stage", "[[stage]] is not available in this version");
+    if (!probe.stages.empty() && job != "train") {
+        complain(probe, "stage", "is used with run.job = \"train\" only");
     }
     RunConfig defaults;
     auto const before = fields_of(defaults);
@@ -206,6 +206,13 @@ std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
         if (same_value(now[i].value, before[i].value)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");
+    }
+    int const steps = probe.config.train.steps;
+    for (ResolvedStage const& stage : probe.stages) {
+        if (stage.at_step < steps) continue;
+        probe.problems.push_back({stage.where, 0,
+                                  fmt::format("stage at step {}: is not reached: train.steps = {}",
+                                              stage.at_step, steps)});
     }
     return probe.problems;
 }

@@ -91,7 +91,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
 }
 
 Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::WorkerJob const& job,
-                                             int rank, std::uint64_t start_step) {
+                                             int rank, plan::StepSpan steps) {
     auto const& layout = job.plan.chosen;
     int const per_node = std::max(1, job.config.resources.gpus_per_node);
     LoaderOptions options;
@@ -101,8 +101,8 @@ Result<std::unique_ptr<Loader>> start_loader(TrainData const& data, plan::Worker
                                                           per_node * static_cast<double>(kGiB));
     options.dp_rank = rank;
     options.dp_size = layout.dp_size;
-    options.start_step = start_step;
-    options.stop_step = static_cast<std::uint64_t>(job.config.train.steps);
+    options.start_step = static_cast<std::uint64_t>(steps.first);
+    options.stop_step = static_cast<std::uint64_t>(steps.last);
     return Loader::start(*data.schedule, data.manifest, options);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/buckets/schedule.hpp"
-#include "plan/worker_job.hpp"
+#include "plan/job_stage.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
 
@@ -25,10 +25,10 @@ struct TrainData {
 /// path; invalid_input when no clip fits any bucket.
 [[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job);
 
-/// Starts this rank's loader at `start_step`.
+/// Starts this rank's loader for these steps.
 [[nodiscard]] Result<std::unique_ptr<Loader>> start_loader(TrainData const& data,
                                                            plan::WorkerJob const& job, int rank,
-                                                           std::uint64_t start_step);
+                                                           plan::StepSpan steps);
 
 /// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
