@@ -236,8 +236,8 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
                  "not available in this version; available: train, train_vae, train_vqvae, encode, "
                  "probe, rehearse, exec");
     }
-    if (!probe.stages.empty()) {
-        complain(probe, "stage", "[[stage]] is not available in this version");
+    if (!probe.stages.empty() && job != "train") {
+        complain(probe, "stage", "is used with run.job = \"train\" only");
     }
     RunConfig defaults;
     auto const before = fields_of(defaults);
@@ -268,6 +268,13 @@ std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
         if (same_value(now[i].value, before[i].value)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");
+    }
+    int const steps = probe.config.train.steps;
+    for (ResolvedStage const& stage : probe.stages) {
+        if (stage.at_step < steps) continue;
+        probe.problems.push_back({stage.where, 0,
+                                  fmt::format("stage at step {}: is not reached: train.steps = {}",
+                                              stage.at_step, steps)});
     }
     return probe.problems;
 }
