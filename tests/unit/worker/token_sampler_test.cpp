@@ -1,7 +1,7 @@
 #include "worker/train/token_sampler.hpp"
 
-#include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
+#include <torch/types.h>
 
 namespace osora::worker {
 namespace {
@@ -23,7 +23,7 @@ TEST(TokenSampler, TimesFallFromOneToZero) {
 
 /// On the straight path of one sample the velocity is noise - sample wherever one is.
 TEST(TokenSampler, FollowsAStraightPathToItsEnd) {
-    at::Tensor const sample = at::randn({1, 6, 4}), noise = at::randn({1, 6, 4});
+    at::Tensor const sample = torch::randn({1, 6, 4}), noise = torch::randn({1, 6, 4});
     TokenNetwork network;
     network.with_caption = [&](at::Tensor const&, at::Tensor const&) { return noise - sample; };
     for (int const steps : {1, 7, 50}) {
@@ -33,7 +33,7 @@ TEST(TokenSampler, FollowsAStraightPathToItsEnd) {
 }
 
 TEST(TokenSampler, GuidanceGoesBeyondTheCaption) {
-    at::Tensor const noise = at::randn({2, 3, 4});
+    at::Tensor const noise = torch::randn({2, 3, 4});
     TokenNetwork network;
     std::vector<double> seen;
     network.with_caption = [&](at::Tensor const& x, at::Tensor const& t) {

@@ -5,6 +5,7 @@
 #include "worker/model/safetensors.hpp"
 #include "worker/model/stdit3.hpp"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
