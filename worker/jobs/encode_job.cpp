@@ -9,9 +9,11 @@
 #include "worker/jobs/vae_of_job.hpp"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
@@ -74,6 +76,20 @@ void report_start(EncodePlan const& plan, plan::WorkerJob const& job, EncodeStep
     }
 }
 
+/// All ranks count their steps from the same number, or nobody could add them up.
+Result<int> first_step(std::optional<Group> const& group, int done) {
+    if (!group) return done;
+    try {
+        std::vector<at::Tensor> most{at::full({1}, static_cast<double>(done), at::kDouble)};
+        c10d::AllreduceOptions options;
+        options.reduceOp = c10d::ReduceOp::MAX;
+        group->backend().allreduce(most, options)->wait();
+        return static_cast<int>(most[0].item<double>());
+    } catch (std::exception const& error) {
+        return Error{Errc::unreachable, std::string("first step: ") + error.what()};
+    }
+}
+
 /// Tells rank 0 that this rank's shards are complete, or waits for all to say so. true: they have.
 Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment const& self,
                             AgentLink& agent) {
@@ -130,8 +146,10 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     OSORA_TRY_VOID(make_folders(plan));
     OSORA_TRY(auto const open, open_work(plan, self.rank, self.world_size));
     EncodeSteps steps(agent, device);
-    steps.skip(steps_of(open.done_captions, kCaptionsAtOnce) +
-               steps_of(open.done_clips, plan.batch.front()));
+    int const done = steps_of(open.done_captions, kCaptionsAtOnce) +
+                     steps_of(open.done_clips, plan.batch.front());
+    OSORA_TRY(int const first, first_step(group, done));
+    steps.skip(first);
     if (self.rank == 0) report_start(plan, job, steps);
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),

@@ -34,7 +34,6 @@ void EncodeSteps::end(std::string const& bucket, std::int64_t samples, double wo
     metrics.step_time_s = passed.count();
     metrics.forward_s = work_s;
     metrics.data_wait_s = std::max(0.0, passed.count() - work_s);
-    metrics.arrival_s = passed.count();
     metrics.samples = static_cast<int>(samples);
     metrics.rss_bytes = resident_bytes();
     metrics.peak_allocated_bytes = device_.peak_allocated_bytes();

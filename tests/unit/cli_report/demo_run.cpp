@@ -36,6 +36,9 @@ public:
             add(0, RunNotice{0, 0, 0, i, "clip_skipped", "warning",
                              "clips/bad one.mp4: no moov atom, 0 of 8 frames"});
         }
+        for (auto const& [step, loss] : run_.evaluations) {
+            add(0, EvaluationDone{run_.killed_at < 0 ? 0 : 1, step, loss, 64, 0.5});
+        }
         if (run_.ended) {
             int const epoch = run_.killed_at < 0 ? 0 : 1;
             add(0.05, CheckpointCompleted{epoch, run_.steps, "checkpoints/b", 0.07, 1'258'291});

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace osora::cli::test {
@@ -28,6 +29,7 @@ struct DemoRun {
     int killed_at = -1;  // the last rank is killed there, after a checkpoint at checkpoint_at
     int checkpoint_at = 100;
     int skipped_clips = 0;
+    std::vector<std::pair<int, double>> evaluations = {};  // step, loss; told at the end
     bool ended = true;
     protocol::RunEnded end{protocol::Verdict::ok, 0, ""};
 };

@@ -84,6 +84,19 @@ TEST(RunReportTest, TellsRelaunches) {
     EXPECT_NEAR(report.checkpoints.median_s, 0.06, 1e-9);
 }
 
+TEST(RunReportTest, KeepsTheLastAndTheBestEvaluation) {
+    EXPECT_EQ(report_of({.number = 41}).evaluations.count, 0);
+    // Step 80 was done twice, the second time is what counts.
+    auto const report =
+        report_of({.number = 41, .evaluations = {{40, 0.9}, {80, 0.1}, {80, 0.5}, {120, 0.7}}});
+    EXPECT_EQ(report.evaluations.count, 3);
+    EXPECT_EQ(report.evaluations.last_step, 120);
+    EXPECT_EQ(report.evaluations.last_loss, 0.7);
+    EXPECT_EQ(report.evaluations.best_step, 80);
+    EXPECT_EQ(report.evaluations.best_loss, 0.5);
+    EXPECT_EQ(report.evaluations.samples, 64);
+}
+
 TEST(RunReportTest, GathersNotices) {
     auto const report = report_of({.number = 41, .skipped_clips = 3});
     ASSERT_EQ(report.notices.size(), 1u);

@@ -98,7 +98,7 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(
         unsupported_with({"run.job=sample"}),
         ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
-                    "train, probe, rehearse, exec"));
+                    "train, train_vae, train_vqvae, encode, probe, rehearse, exec"));
     EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.grad_clip=adaptive"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}), IsEmpty());
@@ -109,6 +109,29 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(texts(unsupported(resolve(staged))), IsEmpty());
     EXPECT_THAT(texts(unsupported(resolve(staged, {"run.job=rehearse"}))),
                 ElementsAre("run.toml: stage: is used with run.job = \"train\" only"));
+}
+
+TEST(CrossChecks, Caches) {
+    EXPECT_THAT(problems_of("run = { job = \"encode\" }"),
+                ElementsAre("run.toml: encode.out: the job needs one: the folder of the cache"));
+    EXPECT_THAT(problems_of("run = { job = \"encode\" }\nencode = { out = \"c\" }"), IsEmpty());
+    EXPECT_THAT(
+        problems_of("run = { job = \"encode\" }\nencode = { out = \"c\", latents = false }"),
+        ElementsAre("run.toml:2: encode.latents = false: is false and text.encoder is empty: "
+                    "nothing is left"));
+    EXPECT_THAT(problems_of("encode = { out = \"c\" }"),
+                ElementsAre("run.toml:1: encode.out = \"c\": is used with run.job = \"encode\" "
+                            "only"));
+    auto const cached = [](std::string const& more) {
+        return texts(
+            resolve("[data]\nlatents = \"c\"\n[[bucket]]\nresolution = \"64\"\n" + more).problems);
+    };
+    EXPECT_THAT(cached(""), IsEmpty());  // no manifest is needed
+    EXPECT_THAT(cached("[debug]\nbucket_schedule = \"original\"\n"),
+                ElementsAre("run.toml:6: debug.bucket_schedule = \"original\": \"original\" needs "
+                            "clips; with data.latents: balanced"));
+    EXPECT_THAT(unsupported_with({"data.latents=c", "text.embeddings=c", "data.eval_manifest=e"}),
+                IsEmpty());
 }
 
 TEST(CrossChecks, SlurmDoesWhatTheOthersDoNot) {
