@@ -8,6 +8,8 @@
 #include "cli/runs.hpp"
 #include "plan/config/config_files.hpp"
 #include "plan/config/template.hpp"
+#include "plan/worker_job.hpp"
+#include "protocol/json_file.hpp"
 
 #include <fmt/format.h>
 
@@ -22,6 +24,11 @@ Result<plan::RunConfig> config_of_run(Context const& context, std::string const&
     OSORA_TRY(auto const submitted, read_submission(folder));
     OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(submitted.config));
     plan::make_paths_absolute(config, submitted.base_dir);
+    auto const job = protocol::read_json_file<plan::WorkerJob>(folder.paths.job());
+    if (job.has_value() && !job->stages.empty()) {
+        fmt::print(stderr, "note: [[stage]] tables are left out; they stand in {}\n",
+                   folder.paths.run_file().string());
+    }
     return config;
 }
 

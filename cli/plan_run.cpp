@@ -87,6 +87,40 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     return std::optional(std::move(found));
 }
 
+std::vector<plan::ConfigProblem> problems_of_one(plan::ResolvedConfig const& resolved,
+                                                 topology::Cluster const& cluster) {
+    auto problems = plan::unsupported(resolved);
+    auto const named = [&problems](std::string const& key) {
+        return std::ranges::any_of(problems, [&key](plan::ConfigProblem const& each) {
+            return each.message.starts_with(key + " ") || each.message.starts_with(key + ":");
+        });
+    };
+    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
+        if (named(each.key)) continue;
+        problems.push_back(plan::problem_of(resolved, each.key, each.message));
+    }
+    return problems;
+}
+
+/// Plans each [[stage]] as a run of its own; `request` is that of the run.
+Result<void> plan_stages(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
+                         plan::PlanRequest request, PlannedRun& planned) {
+    for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
+        plan::ResolvedStage const& stage = resolved.stages[i];
+        request.config = stage.config;
+        request.origins = stage.origins;
+        OSORA_TRY(request.clips, clips_of(stage.config, inputs.base_dir));
+        auto decision = plan::make_plan(request);
+        if (decision.has_error()) {
+            return Error(decision.error()).in(fmt::format("stage[{}]", i));
+        }
+        planned.decision.stages.push_back({.at_step = stage.at_step,
+                                           .chosen = std::move(decision->chosen),
+                                           .predicted = std::move(decision->predicted)});
+    }
+    return {};
+}
+
 }  // namespace
 
 topology::Cluster local_cluster(Context const& context) {
@@ -106,15 +140,15 @@ topology::Cluster local_cluster(Context const& context) {
 
 std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resolved,
                                                topology::Cluster const& cluster) {
-    auto problems = plan::unsupported(resolved);
-    auto const named = [&problems](std::string const& key) {
-        return std::ranges::any_of(problems, [&key](plan::ConfigProblem const& each) {
-            return each.message.starts_with(key + " ") || each.message.starts_with(key + ":");
-        });
-    };
-    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
-        if (named(each.key)) continue;
-        problems.push_back(plan::problem_of(resolved, each.key, each.message));
+    auto problems = problems_of_one(resolved, cluster);
+    for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
+        for (auto& each : problems_of_one(plan::stage_view(resolved, i), cluster)) {
+            // What a stage has from before it has been said.
+            auto const said = [text = plan::to_text(each)](plan::ConfigProblem const& other) {
+                return plan::to_text(other) == text;
+            };
+            if (std::ranges::none_of(problems, said)) problems.push_back(std::move(each));
+        }
     }
     std::ranges::stable_sort(problems, {}, [](plan::ConfigProblem const& each) {
         return std::pair(each.where.layer, each.where.line);
@@ -161,6 +195,7 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
     }
     OSORA_TRY(planned.decision, plan::make_plan(request));
+    OSORA_TRY_VOID(plan_stages(resolved, inputs, std::move(request), planned));
     return planned;
 }
 

@@ -20,6 +20,9 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
     job.base_dir = submission.base_dir.string();
     job.config = submission.resolved.config;
     job.plan = submission.plan;
+    for (plan::ResolvedStage const& stage : submission.resolved.stages) {
+        job.stages.push_back({stage.at_step, stage.new_rate, stage.config});
+    }
     job.rehearsal = submission.rehearsal;
     job.collectives = submission.collectives;
     return job;

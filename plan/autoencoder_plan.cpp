@@ -97,7 +97,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
     PlanDecision decision;
     LayoutPlan& layout = decision.chosen;
     layout.dp_size = context.ranks;
-    layout.precision = WorkerSupport{}.precisions.front();
+    layout.precision = WorkerSupport{}.vae_precisions.front();
     layout.grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(kGradBucketMib);
     layout.threads_per_rank = thread_counts(context).front();
     bool const vqvae = request.config.run.job == "train_vqvae";

@@ -62,10 +62,17 @@ struct NcclSetting {
     std::string cls = {};                 // "J", "P", "S", "B" (docs/rfc/009); "" = not known
     std::vector<std::string> nodes = {};  // that get it, by host name; empty = all
 };
+/// From at_step on: a [[stage]] of the run file.
+struct StagePlan {
+    int at_step = 0;
+    LayoutPlan chosen;
+    Prediction predicted;
+};
 struct PlanDecision {
     std::string schema = "osora.plan/1";
     LayoutPlan chosen;
     Prediction predicted;
+    std::vector<StagePlan> stages;
     std::vector<std::string> reasons;
     std::vector<Alternative> alternatives;
     std::vector<Rejection> rejected;
@@ -86,7 +93,9 @@ BOOST_DESCRIBE_STRUCT(Prediction, (),
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))
 BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
 BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason, cls, nodes))
+BOOST_DESCRIBE_STRUCT(StagePlan, (), (at_step, chosen, predicted))
 BOOST_DESCRIBE_STRUCT(PlanDecision, (),
-                      (schema, chosen, predicted, reasons, alternatives, rejected, nccl_env))
+                      (schema, chosen, predicted, stages, reasons, alternatives, rejected,
+                       nccl_env))
 
 }  // namespace osora::plan

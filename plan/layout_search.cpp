@@ -122,6 +122,8 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
     return {.shape = context.shape,
             .bucket = context.keys[bucket],
             .dp_size = context.ranks,
+            .precision = context.precision,
+            .lora_rank = context.config.optim.lora_rank,
             .network = context.network ? &*context.network : nullptr,
             .threads = threads,
             .cores = context.cores,

@@ -83,13 +83,27 @@ std::optional<StepQuery> query_of(ModelStep const& measured) {
                      .threads = measured.threads};
 }
 
+/// Of weights and gradients.
+int value_bytes(StepQuery const& query) {
+    return query.precision == "fp32" ? 4 : 2;
+}
+
+double trained_numbers(StepQuery const& query) {
+    return static_cast<double>(query.lora_rank > 0
+                                   ? adapter_parameters(query.shape, query.lora_rank)
+                                   : parameter_count(query.shape).parameters);
+}
+
 double optimizer_s(StepQuery const& query, Calibration const& calibration) {
-    ParameterCount const count = parameter_count(query.shape);
     // Norm reads g; AdamW reads p, g, m, v and writes p, m, v; the average reads p, a, writes a;
-    // with other ranks gradients are copied to buckets and back.
-    double const passes = 1 + 7 + 3 + (query.dp_size > 1 ? 4 : 0);
-    double const bytes = passes * 4 * static_cast<double>(count.parameters);
-    double const launches = 3 * static_cast<double>(count.tensors);
+    // with other ranks gradients are copied to buckets and back. Below fp32 g also becomes fp32,
+    // and p is rounded into the network.
+    int const size = value_bytes(query);
+    bool const low = size < 4;
+    int const passes_fp32 = 7 + 3 + (low ? 1 + 1 : 0);
+    int const passes_low = 1 + (query.dp_size > 1 ? 4 : 0) + (low ? 1 + 1 : 0);
+    double const bytes = (4 * passes_fp32 + size * passes_low) * trained_numbers(query);
+    double const launches = 3 * static_cast<double>(parameter_count(query.shape).tensors);
     return bytes / (calibration.memory_bandwidth_gbps * 1e9) +
            launches * calibration.launch_floor_us * 1e-6;
 }
@@ -138,7 +152,7 @@ double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {
 
 double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double backward_s) {
     if (query.dp_size == 1) return 0;
-    double const bytes = 4 * static_cast<double>(parameter_count(query.shape).parameters);
+    double const bytes = value_bytes(query) * trained_numbers(query);
     double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
     double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
     double const buckets =

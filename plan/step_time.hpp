@@ -8,6 +8,8 @@
 #include "plan/calibration.hpp"
 #include "plan/model_description.hpp"
 
+#include <string>
+
 namespace osora::plan {
 
 struct StepQuery {
@@ -16,6 +18,8 @@ struct StepQuery {
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
     int dp_size = 1;  // ranks
+    std::string precision = "fp32";
+    int lora_rank = 0;  // > 0: only adapters are trained
     /// Of these ranks on their nodes; none: they are on one node, or nobody measured it.
     AllReduceCurve const* network = nullptr;
     int threads = 1;  // of a CPU rank

@@ -15,6 +15,14 @@
 
 namespace osora::plan {
 
+/// A [[stage]]: the run file from at_step on. Its plan stands at the same place in plan.stages.
+struct JobStage {
+    int at_step = 0;
+    bool new_rate = false;  // the learning rate starts anew at at_step
+    RunConfig config;
+};
+BOOST_DESCRIBE_STRUCT(JobStage, (), (at_step, new_rate, config))
+
 struct WorkerJob {
     int version = 1;
     std::string run_uuid;
@@ -23,12 +31,13 @@ struct WorkerJob {
     std::string base_dir;  // folder of the run file: relative paths of the run file start here
     RunConfig config;
     PlanDecision plan;
+    std::vector<JobStage> stages;
     std::vector<BucketCompute> rehearsal;  // job = "rehearse": of each bucket of the run file
     CollectiveRequest collectives;  // job = "probe": by osora-worker; none: links, by osorad prober
 };
 BOOST_DESCRIBE_STRUCT(WorkerJob, (),
-                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, rehearsal,
-                       collectives))
+                      (version, run_uuid, run_name, run_dir, base_dir, config, plan, stages,
+                       rehearsal, collectives))
 
 /// Whether the agents' own probers do the job, not osora-worker.
 [[nodiscard]] inline bool is_link_probe(WorkerJob const& job) {

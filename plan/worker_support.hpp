@@ -14,6 +14,7 @@ struct WorkerSupport {
     std::vector<std::string> pixel_archs{"stdit3-tiny", "mmdit-tiny"};  // those without a VAE
     std::vector<std::string> optimizers{"adamw"};
     std::vector<std::string> precisions{"fp32", "bf16", "fp16"};
+    std::vector<std::string> vae_precisions{"fp32"};  // of autoencoders in training
     std::vector<std::string> recompute{"none"};
     std::vector<std::string> activation_stores{"none"};
     std::vector<std::string> collectives{"bucketed", "per_parameter"};

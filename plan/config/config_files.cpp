@@ -51,6 +51,13 @@ void add_layer(Layer layer, std::filesystem::path const& file, std::string const
         {where, 0, missing ? "no such file" + neighbour_of(file) : reason(text.error(), file)});
 }
 
+/// What a stage says of a value that it has from before has been said.
+void add_new(ConfigProblem problem, std::vector<ConfigProblem>& problems) {
+    std::string const text = to_text(problem);
+    auto const said = [&](ConfigProblem const& each) { return to_text(each) == text; };
+    if (std::ranges::none_of(problems, said)) problems.push_back(std::move(problem));
+}
+
 }  // namespace
 
 ResolvedConfig load_config(ConfigRequest const& request) {
@@ -73,6 +80,13 @@ ResolvedConfig load_config(ConfigRequest const& request) {
     auto const base = request.base_dir.empty() ? base_dir_of(request.run_file) : request.base_dir;
     if (!request.run_file.empty()) {
         check_files(resolved, base);
+        for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
+            ResolvedConfig view = stage_view(resolved, i);
+            check_files(view, base);
+            for (ConfigProblem& each : view.problems) {
+                add_new(std::move(each), resolved.problems);
+            }
+        }
         settle_ssh_hosts(resolved, base);
     }
     std::ranges::stable_sort(resolved.problems, {}, [](ConfigProblem const& each) {

@@ -99,6 +99,16 @@ void check_optim(ResolvedConfig& resolved) {
         complain(resolved, "optim.freeze",
                  "with optim.lora_rank all weights stay as they are; nearest valid: []");
     }
+    if (!readable(resolved, {"run.job", "optim.precision"})) return;
+    std::string const& job = resolved.config.run.job;
+    bool const autoencoder = job == "train_vae" || job == "train_vqvae";
+    if (autoencoder && written(resolved, "optim.precision") && optim.precision != "fp32") {
+        complain(resolved, "optim.precision",
+                 "autoencoders are trained in fp32; nearest valid: fp32");
+    }
+    if (autoencoder && optim.lora_rank > 0) {
+        complain(resolved, "optim.lora_rank", "autoencoders take no adapters; nearest valid: 0");
+    }
 }
 
 void check_step_pattern(ResolvedConfig& resolved) {
@@ -226,8 +236,8 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
                  "not available in this version; available: train, train_vae, train_vqvae, encode, "
                  "probe, rehearse, exec");
     }
-    if (!probe.stages.empty()) {
-        complain(probe, "stage", "[[stage]] is not available in this version");
+    if (!probe.stages.empty() && job != "train") {
+        complain(probe, "stage", "is used with run.job = \"train\" only");
     }
     RunConfig defaults;
     auto const before = fields_of(defaults);
@@ -258,6 +268,13 @@ std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
         if (same_value(now[i].value, before[i].value)) continue;
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");
+    }
+    int const steps = probe.config.train.steps;
+    for (ResolvedStage const& stage : probe.stages) {
+        if (stage.at_step < steps) continue;
+        probe.problems.push_back({stage.where, 0,
+                                  fmt::format("stage at step {}: is not reached: train.steps = {}",
+                                              stage.at_step, steps)});
     }
     return probe.problems;
 }

@@ -54,8 +54,8 @@ std::string bad_variable(std::string_view name, bool nccl) {
 
 }  // namespace
 
-LayerReader::LayerReader(ResolvedConfig& into, Origin origin)
-    : into_(into), origin_(std::move(origin)) {}
+LayerReader::LayerReader(ResolvedConfig& into, Origin origin, std::string prefix)
+    : into_(into), origin_(std::move(origin)), prefix_(std::move(prefix)) {}
 
 Origin LayerReader::at(toml::source_region const& region) const {
     Origin place = origin_;
@@ -68,13 +68,8 @@ void LayerReader::complain(toml::source_region const& region, std::string messag
 }
 
 void LayerReader::written(std::string const& path, toml::source_region const& region) {
-    if (in_stage_) return;
     into_.origins[path] = at(region);
     into_.unread.erase(path);
-}
-
-void LayerReader::read(toml::table const& root) {
-    read_sections(root, into_.config, "");
 }
 
 void LayerReader::read_bucket(std::size_t index, toml::table const& keys) {
@@ -87,24 +82,24 @@ void LayerReader::read_bucket(std::size_t index, toml::table const& keys) {
     read_section(path, "bucket", keys, fields_of(buckets[index]));
 }
 
-void LayerReader::read_sections(toml::table const& root, RunConfig& config,
-                                std::string const& prefix) {
-    auto const fields = fields_of(config);
+void LayerReader::read(toml::table const& root) {
+    auto const fields = fields_of(into_.config);
+    bool const in_stage = !prefix_.empty();
     for (auto const& [key, node] : root) {
         std::string const name(key.str());
         if (name == "bucket") {
-            read_buckets(node, config, prefix);
-        } else if (name == "stage" && !in_stage_) {
-            read_stages(node);
+            read_buckets(node);
+        } else if (name == "stage" && !in_stage) {
+            check_stages(node);
         } else if (name == "nccl") {
-            read_variables(prefix + name, node, config.nccl);
+            read_variables(name, node, into_.config.nccl);
         } else if (find_section(name) == nullptr) {
-            if (!in_stage_ || name != "at_step") unknown_section(name, key, node);
+            if (!in_stage || name != "at_step") unknown_section(name, key, node);
         } else if (auto const* table = node.as_table()) {
-            read_section(prefix + name, name, *table, fields);
+            read_section(name, name, *table, fields);
         } else {
             complain(key.source(), fmt::format("{}{} = {}: expected a section [{}], found {}",
-                                               prefix, name, shown(node), name, kind_of(node)));
+                                               prefix_, name, shown(node), name, kind_of(node)));
         }
     }
 }
@@ -122,7 +117,8 @@ void LayerReader::read_section(std::string const& path, std::string_view section
         if (auto* const* map = std::get_if<StringMap*>(&field->value)) {
             read_variables(key_path, node, **map);
         } else if (auto const complaint = read_value(node, *row, field->value)) {
-            complain(key.source(), fmt::format("{} = {}: {}", key_path, shown(node), *complaint));
+            complain(key.source(),
+                     fmt::format("{}{} = {}: {}", prefix_, key_path, shown(node), *complaint));
             into_.unread.insert(key_path);
         } else {
             written(key_path, key.source());
@@ -130,67 +126,45 @@ void LayerReader::read_section(std::string const& path, std::string_view section
     }
 }
 
-void LayerReader::read_buckets(toml::node const& node, RunConfig& config,
-                               std::string const& prefix) {
+void LayerReader::read_buckets(toml::node const& node) {
     auto const* array = node.as_array();
     if (array == nullptr || !std::ranges::all_of(*array, &toml::node::is_table)) {
         complain(node.source(),
                  fmt::format("{}bucket: expected a list of tables ([[bucket]] before "
                              "each), found {}",
-                             prefix, kind_of(node)));
+                             prefix_, kind_of(node)));
         into_.unread.insert("bucket");
         return;
     }
-    if (!in_stage_) {  // a layer's buckets replace those of the layers below
-        std::erase_if(into_.origins,
-                      [](auto const& each) { return each.first.starts_with("bucket"); });
-    }
-    config.bucket.assign(array->size(), {});
+    // A layer's buckets replace those of the layers below.
+    std::erase_if(into_.origins, [](auto const& each) { return each.first.starts_with("bucket"); });
+    auto& buckets = into_.config.bucket;
+    buckets.assign(array->size(), {});
     for (std::size_t i = 0; i < array->size(); ++i) {
         auto const& table = *(*array)[i].as_table();
-        std::string const path = fmt::format("{}bucket[{}]", prefix, i);
+        std::string const path = fmt::format("bucket[{}]", i);
         written(path, table.source());
-        read_section(path, "bucket", table, fields_of(config.bucket[i]));
+        read_section(path, "bucket", table, fields_of(buckets[i]));
         if (!table.contains("resolution")) {
-            complain(table.source(), path + ": resolution is missing");
+            complain(table.source(), prefix_ + path + ": resolution is missing");
         }
     }
 }
 
-void LayerReader::read_stages(toml::node const& node) {
+/// The tables are read behind all layers (stages.cpp).
+void LayerReader::check_stages(toml::node const& node) {
     auto const* array = node.as_array();
-    if (array == nullptr || !std::ranges::all_of(*array, &toml::node::is_table)) {
-        complain(node.source(), fmt::format("stage: expected a list of tables ([[stage]] before "
-                                            "each), found {}",
-                                            kind_of(node)));
-        return;
-    }
-    into_.stages.clear();
-    for (std::size_t i = 0; i < array->size(); ++i) {
-        auto const& table = *(*array)[i].as_table();
-        std::string const path = fmt::format("stage[{}]", i);
-        int at_step = 0;
-        constexpr SchemaRow kAtStep{.section = "stage", .key = "at_step", .doc = {}, .min = 1};
-        auto const* step = table.get("at_step");
-        if (step == nullptr) {
-            complain(table.source(), path + ": at_step is missing");
-        } else if (auto const complaint = read_value(*step, kAtStep, &at_step)) {
-            complain(step->source(),
-                     fmt::format("{}.at_step = {}: {}", path, shown(*step), *complaint));
-        }
-        into_.stages.push_back(at_step);
-        RunConfig scratch = into_.config;
-        in_stage_ = true;
-        read_sections(table, scratch, path + ".");
-        in_stage_ = false;
-    }
+    if (array != nullptr && std::ranges::all_of(*array, &toml::node::is_table)) return;
+    complain(node.source(), fmt::format("stage: expected a list of tables ([[stage]] before "
+                                        "each), found {}",
+                                        kind_of(node)));
 }
 
 void LayerReader::read_variables(std::string const& path, toml::node const& node, StringMap& into) {
     auto const* table = node.as_table();
     if (table == nullptr) {
-        complain(node.source(), fmt::format("{} = {}: expected a table of strings, found {}", path,
-                                            shown(node), kind_of(node)));
+        complain(node.source(), fmt::format("{}{} = {}: expected a table of strings, found {}",
+                                            prefix_, path, shown(node), kind_of(node)));
         return;
     }
     constexpr SchemaRow kVariable{.section = "", .key = "", .doc = ""};
@@ -198,9 +172,10 @@ void LayerReader::read_variables(std::string const& path, toml::node const& node
         std::string const key_path = fmt::format("{}.{}", path, toml_key(key.str()));
         std::string value;
         if (auto const bad = bad_variable(key.str(), path.ends_with("nccl")); !bad.empty()) {
-            complain(key.source(), key_path + ": " + bad);
+            complain(key.source(), prefix_ + key_path + ": " + bad);
         } else if (auto const complaint = read_value(each, kVariable, &value)) {
-            complain(key.source(), fmt::format("{} = {}: {}", key_path, shown(each), *complaint));
+            complain(key.source(),
+                     fmt::format("{}{} = {}: {}", prefix_, key_path, shown(each), *complaint));
         } else {
             into[std::string(key.str())] = std::move(value);
             written(key_path, key.source());
@@ -210,9 +185,9 @@ void LayerReader::read_variables(std::string const& path, toml::node const& node
 
 void LayerReader::unknown_section(std::string const& name, toml::key const& key,
                                   toml::node const& node) {
-    std::string message = node.is_table()
-                              ? fmt::format("unknown section [{}]", name)
-                              : fmt::format("unknown key {} outside of a section", toml_key(name));
+    std::string message = node.is_table() ? fmt::format("unknown section [{}{}]", prefix_, name)
+                                          : fmt::format("unknown key {}{} outside of a section",
+                                                        prefix_, toml_key(name));
     auto const names = section_names();
     if (auto const home = section_with(name); !home.empty() && !node.is_table()) {
         message += fmt::format("; did you mean {}?", home);
@@ -226,7 +201,7 @@ void LayerReader::unknown_section(std::string const& name, toml::key const& key,
 
 void LayerReader::unknown_key(std::string const& path, std::string_view section,
                               toml::key const& key) {
-    std::string message = fmt::format("unknown key {}.{}", path, toml_key(key.str()));
+    std::string message = fmt::format("unknown key {}{}.{}", prefix_, path, toml_key(key.str()));
     auto const keys = keys_of(section);
     if (auto const home = section_with(key.str()); !home.empty()) {
         message += fmt::format("; did you mean {}?", home);

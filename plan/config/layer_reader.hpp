@@ -14,20 +14,19 @@ namespace osora::plan {
 
 class LayerReader {
 public:
-    /// `origin` has no line; lines come from the nodes. `into` outlives the reader.
-    LayerReader(ResolvedConfig& into, Origin origin);
+    /// `origin` has no line; lines come from the nodes. `into` outlives the reader. `prefix`: "",
+    /// or "stage[0]." in front of all names that are shown.
+    LayerReader(ResolvedConfig& into, Origin origin, std::string prefix = {});
 
     void read(toml::table const& root);
     /// Keys of one [[bucket]] that a lower layer has given.
     void read_bucket(std::size_t index, toml::table const& keys);
 
 private:
-    /// `prefix` is "" or, inside a [[stage]], "stage[0].".
-    void read_sections(toml::table const& root, RunConfig& config, std::string const& prefix);
     void read_section(std::string const& path, std::string_view section, toml::table const& table,
                       std::vector<Field> const& fields);
-    void read_buckets(toml::node const& node, RunConfig& config, std::string const& prefix);
-    void read_stages(toml::node const& node);
+    void read_buckets(toml::node const& node);
+    void check_stages(toml::node const& node);
     void read_variables(std::string const& path, toml::node const& node, StringMap& into);
     void unknown_section(std::string const& name, toml::key const& key, toml::node const& node);
     void unknown_key(std::string const& path, std::string_view section, toml::key const& key);
@@ -39,7 +38,7 @@ private:
 
     ResolvedConfig& into_;
     Origin origin_;
-    bool in_stage_ = false;  // values are checked, not kept
+    std::string prefix_;
 };
 
 }  // namespace osora::plan

@@ -4,6 +4,7 @@
 #include "plan/config/cross_checks.hpp"
 #include "plan/config/layer_reader.hpp"
 #include "plan/config/read_value.hpp"
+#include "plan/config/stages.hpp"
 
 #include <fmt/format.h>
 
@@ -26,7 +27,7 @@ std::string syntax_message(toml::parse_error const& error) {
                        text.substr(kPrefix.size(), colon - kPrefix.size()));
 }
 
-void read_text(ConfigText const& source, ResolvedConfig& into) {
+void read_text(ConfigText const& source, ResolvedConfig& into, StageTables& stages) {
     Origin const origin{source.layer, source.file, 0};
     auto const refuse = [&](std::string message) {
         into.whole = false;
@@ -40,8 +41,10 @@ void read_text(ConfigText const& source, ResolvedConfig& into) {
         return refuse("empty; osora init writes a run file to start from");
     }
     try {
-        toml::table const root = toml::parse(std::string_view(source.text), source.file);
+        toml::table root = toml::parse(std::string_view(source.text), source.file);
         LayerReader(into, origin).read(root);
+        // Moved, not copied: copies of nodes forget their lines.
+        if (auto* tables = root.get_as<toml::array>("stage")) stages = {std::move(*tables), origin};
     } catch (toml::parse_error const& error) {  // the parse boundary
         into.whole = false;
         Origin place = origin;
@@ -143,12 +146,14 @@ std::string to_text(ConfigProblem const& problem) {
 ResolvedConfig resolve_config(std::vector<ConfigText> const& layers,
                               std::vector<std::string> const& sets) {
     ResolvedConfig resolved;
+    StageTables stages;
     for (ConfigText const& layer : layers) {
         if (layer.layer == Layer::run) resolved.run_file = layer.file;
-        read_text(layer, resolved);
+        read_text(layer, resolved, stages);
     }
     for (std::string const& set : sets) apply_set(set, resolved);
     if (resolved.whole) check_keys(resolved);  // else most keys are missing for one reason
+    read_stages(stages, resolved);
     std::ranges::stable_sort(resolved.problems, {}, [](ConfigProblem const& each) {
         return std::tuple(each.where.layer, each.where.line);
     });

@@ -27,17 +27,29 @@ struct ConfigText {
     std::string text;
 };
 
+/// A [[stage]] laid over what stands before it: the run from at_step on.
+struct ResolvedStage {
+    int at_step = 0;
+    Origin where;
+    RunConfig config;
+    Origins origins;        // of config
+    bool new_rate = false;  // it writes a key of the learning rate, which starts anew
+};
+
 struct ResolvedConfig {
     RunConfig config;
     Origins origins;
-    std::string run_file;     // shown for problems that no line is to blame for
-    std::vector<int> stages;  // at_step of each [[stage]], checked but not applied
+    std::string run_file;  // shown for problems that no line is to blame for
+    std::vector<ResolvedStage> stages;
     std::vector<ConfigProblem> problems;
     bool whole = true;             // every layer was found and is TOML
     std::set<std::string> unread;  // keys whose value was wrong and has stayed at a lower layer's
 };
 
 constexpr std::size_t kRunFileBytesMax = 1u << 20;
+
+/// Stage `index` as a configuration of its own, without problems.
+[[nodiscard]] ResolvedConfig stage_view(ResolvedConfig const& resolved, std::size_t index);
 
 /// `layers` from the lowest to the highest; `sets` are "section.key=value", applied last. Checks
 /// each value and the rules between keys; problems stand in the order of layers and lines.

@@ -53,9 +53,9 @@ TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
 }
 
 TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
-    write_run_file(10, "[[stage]]\nat_step = 5\n");
+    write_run_file(10, "[parallel]\nzero_stage = 2\n");
     EXPECT_EQ(osora({"validate", "run.toml"}).code, 0);
-    expect({"submit", "run.toml"}, 2, "stage: [[stage]] is not available in this version");
+    expect({"submit", "run.toml"}, 2, "this version's worker does not shard; valid: 0");
 }
 
 TEST_F(Usage, OnlyQueuedRunsCanWaitForAnother) {

@@ -159,6 +159,43 @@ TEST_F(TrainerRun, AdaptersTrainResumeAndMerge) {
     EXPECT_THAT(refused(other), HasSubstr("optim.lora_rank is 4, this run has 2"));
 }
 
+// Other buckets, batches and rates from step 3 on, and a checkpoint at the border and behind it.
+TEST_F(TrainerRun, AStageTakesOverWithoutARestart) {
+    auto const staged = [&](int steps) {
+        auto made = small(steps);
+        auto const plan = made.plan.chosen;
+        plan::JobStage stage{3, true, made.config};
+        stage.config.train.steps = steps;
+        stage.config.optim.lr = 5e-4;
+        stage.config.optim.warmup_steps = 0;
+        stage.config.bucket = {made.config.bucket[2]};
+        plan::StagePlan next;
+        next.at_step = 3;
+        next.chosen = plan;
+        next.chosen.buckets = {plan.buckets[2]};
+        next.chosen.buckets[0].global_batch_size = 3;
+        made.stages = {stage};
+        made.plan.stages = {next};
+        return made;
+    };
+    auto const whole = done(staged(6));
+    auto const losses = whole.steps("loss");
+    ASSERT_EQ(losses.size(), 6u);
+    EXPECT_EQ(whole.steps("lr")[3], 5e-4);
+    auto const messages = whole.of("step");
+    for (std::size_t i = 3; i < 6; ++i) {
+        EXPECT_EQ(messages[i].at("bucket").as_string(), "32x32x1") << i;
+        EXPECT_EQ(messages[i].at("samples").as_int64(), 3) << i;
+    }
+    for (int const stop : {3, 4}) {
+        forget();
+        (void)done(staged(stop));
+        auto const resumed = done(staged(6));
+        EXPECT_EQ(resumed.of("hello")[0].at("start_step").as_int64(), stop);
+        EXPECT_EQ(resumed.steps("loss"), from(losses, static_cast<std::size_t>(stop)));
+    }
+}
+
 TEST_F(TrainerRun, RefusesFirstWeightsThatAreNotFinite) {
     (void)done(small(1));
     auto weights = tensors(checkpoint(1) / "model.safetensors");

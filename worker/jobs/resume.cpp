@@ -1,10 +1,12 @@
 #include "worker/jobs/resume.hpp"
 
 #include "plan/trained_model.hpp"
+#include "worker/jobs/train_data.hpp"
 
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 
@@ -87,9 +89,10 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
         return differs("optim.lora_rank", state.lora_rank, config.optim.lora_rank);
     }
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
-    if (state.schedule_hash != context.data.hash) {
-        return differs("the hash of clips, buckets and batches", state.schedule_hash,
-                       context.data.hash);
+    // Of the last step that it has done: at the border of two stages that is the earlier one's.
+    OSORA_TRY(auto const hash, context.data_hash(std::max(0, state.step - 1)));
+    if (state.schedule_hash != hash) {
+        return differs("the hash of clips, buckets and batches", state.schedule_hash, hash);
     }
     return {};
 }

@@ -4,10 +4,11 @@
 
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/rank_environment.hpp"
-#include "worker/jobs/train_data.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/trainer.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace osora::worker {
@@ -15,9 +16,10 @@ namespace osora::worker {
 struct ResumeContext {
     plan::WorkerJob const& job;
     RankEnvironment const& self;
-    TrainData const& data;
     std::optional<Group> const& group;
     AgentLink& agent;  // told of checkpoints that do not read
+    /// TrainData::hash of what a step is trained on.
+    std::function<Result<std::uint64_t>(int step)> data_hash;
 };
 
 /// Restores `trainer` and returns the first step to do (0 without a checkpoint). invalid_input when

@@ -4,6 +4,7 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/model_sizes.hpp"
 #include "plan/trained_model.hpp"
 #include "worker/jobs/objectives.hpp"
 

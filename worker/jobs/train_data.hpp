@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/buckets/schedule.hpp"
-#include "plan/worker_job.hpp"
+#include "plan/job_stage.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
 #include "worker/jobs/cached_data.hpp"

@@ -23,6 +23,15 @@ Result<void> check_supported(RankEnvironment const& self, plan::LayoutPlan const
     return {};
 }
 
+struct StageParts {
+    RankEnvironment const& self;
+    std::optional<Group> const& group;
+    AgentLink& agent;
+    Trainer& trainer;
+    StopVote& vote;
+    Device device;
+};
+
 void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
     for (SkippedRow const& row : data.manifest.skipped) {
         agent.send(
@@ -36,6 +45,28 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
         agent.send(protocol::WorkerNotice{
             .kind = "data_unused", .severity = "warning", .step = 0, .detail = line});
     }
+}
+
+/// One stage of the run: its data, its loader, its steps.
+Result<TrainOutcome> run_stage(plan::WorkerJob const& job, plan::StageOfStep const& stage,
+                               StageParts const& parts) {
+    plan::WorkerJob const staged = plan::job_of_stage(job, stage.index);
+    at::set_num_threads(std::max(1, staged.plan.chosen.threads_per_rank));
+    OSORA_TRY(auto const data, open_train_data(staged));
+    if (parts.self.rank == 0) {
+        OSORA_TRY_VOID(check_captions(*data));
+        report_data(*data, staged, parts.agent);
+    }
+    parts.trainer.use(staged.config.optim, stage.rate);
+    SourceSteps const steps{.rank = parts.self.rank,
+                            .dp_size = staged.plan.chosen.dp_size,
+                            .start = static_cast<std::uint64_t>(stage.steps.first),
+                            .stop = static_cast<std::uint64_t>(stage.steps.last)};
+    OSORA_TRY(auto const source, make_step_source(*data, staged, steps));
+    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.self, parts.group));
+    TrainLoop loop({staged, parts.self, *data, parts.agent, parts.trainer, *source, parts.vote,
+                    parts.device, evaluation.get()});
+    return loop.run(stage.steps);
 }
 
 }  // namespace
@@ -53,29 +84,26 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), group, device);
-    OSORA_TRY(auto const data, open_train_data(job));
-    if (self.rank == 0) {
-        OSORA_TRY_VOID(check_captions(*data));
-        report_data(*data, job, agent);
-    }
-    ResumeContext const context{job, self, *data, group, agent};
-    OSORA_TRY(int const start_step, restore_latest(context, trainer));
+    auto const data_hash = [&job](int step) -> Result<std::uint64_t> {
+        std::size_t const index = plan::stage_at(job, step).index;
+        OSORA_TRY(auto const data, open_train_data(plan::job_of_stage(job, index)));
+        return data->hash;
+    };
+    OSORA_TRY(int const start_step, restore_latest({job, self, group, agent, data_hash}, trainer));
     auto facts = process_facts(device);
     facts["parameters"] = std::to_string(trainer.parameters().trainable_count());
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = start_step,
                                      .facts = std::move(facts)});
-    if (start_step >= job.config.train.steps) return TrainOutcome{start_step, false};
-    SourceSteps const steps{.rank = self.rank,
-                            .dp_size = job.plan.chosen.dp_size,
-                            .start = static_cast<std::uint64_t>(start_step),
-                            .stop = static_cast<std::uint64_t>(job.config.train.steps)};
-    OSORA_TRY(auto const source, make_step_source(*data, job, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(job, self, group));
     StopVote vote(group);
-    TrainLoop loop({job, self, *data, agent, trainer, *source, vote, device, evaluation.get()});
-    return loop.run(start_step);
+    TrainOutcome outcome{start_step, false};
+    while (outcome.steps < job.config.train.steps && !outcome.stopped) {
+        auto stage = plan::stage_at(job, outcome.steps);
+        stage.steps.first = outcome.steps;
+        OSORA_TRY(outcome, run_stage(job, stage, {self, group, agent, trainer, vote, device}));
+    }
+    return outcome;
 }
 
 }  // namespace osora::worker

@@ -185,15 +185,15 @@ Result<void> TrainLoop::final_checkpoint(int next_step) {
     return {};
 }
 
-Result<TrainOutcome> TrainLoop::run(int start_step) {
+Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
     using protocol::Phase;
     int const steps = parts_.job.config.train.steps;
     parts_.agent.send(protocol::PhaseChanged{.phase = Phase::first_step, .limit_s = 0});
-    for (int step = start_step; step < steps; ++step) {
+    for (int step = span.first; step < span.last; ++step) {
         OSORA_TRY(auto const timed, one_step(step));
         report(step, timed);
         OSORA_TRY_VOID(count_skipped(step, timed.output));
-        if (step == start_step) {
+        if (step == span.first) {
             parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
         }
         if (timed.vote != Vote::go_on) {
@@ -205,6 +205,10 @@ Result<TrainOutcome> TrainLoop::run(int start_step) {
         }
         OSORA_TRY_VOID(evaluate_if_due(step + 1));
         checkpoint_if_due(step + 1);
+    }
+    if (span.last < steps) {
+        report_checkpoint(writer_.wait());
+        return TrainOutcome{span.last, false};
     }
     parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
     OSORA_TRY_VOID(final_checkpoint(steps));

@@ -29,8 +29,9 @@ public:
     };
     explicit TrainLoop(Parts parts);
 
-    /// Steps [start_step, config.train.steps), or until the ranks vote to stop.
-    [[nodiscard]] Result<TrainOutcome> run(int start_step);
+    /// These steps, or until the ranks vote to stop. A checkpoint follows the last one of the run
+    /// (config.train.steps), not that of a stage.
+    [[nodiscard]] Result<TrainOutcome> run(plan::StepSpan steps);
 
 private:
     struct Timed {

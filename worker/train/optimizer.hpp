@@ -39,7 +39,7 @@ public:
     [[nodiscard]] std::vector<at::Tensor> const& exp_avg_sq() const { return exp_avg_sq_; }
     [[nodiscard]] std::int64_t steps() const { return steps_; }
     void set_steps(std::int64_t steps) { steps_ = steps; }
-    [[nodiscard]] AdamWConfig const& config() const { return config_; }
+    void set_config(AdamWConfig const& config) { config_ = config; }
 
 private:
     void update(std::size_t begin, std::size_t end, double lr, at::Tensor const& grad_scale);
@@ -64,6 +64,8 @@ class Ema {
 public:
     Ema(std::vector<at::Tensor> const& parameters, double decay);
     void update();
+    /// Above 0 where an average is kept.
+    void set_decay(double decay) { decay_ = decay; }
     [[nodiscard]] std::vector<at::Tensor> const& values() const { return values_; }
 
 private:

@@ -40,14 +40,14 @@ AdamWConfig adamw_config(plan::OptimSection const& optim) {
             .weight_decay = optim.weight_decay};
 }
 
-LearningRate learning_rate_rule(plan::OptimSection const& optim, int steps) {
+LearningRate learning_rate_rule(plan::OptimSection const& optim, plan::StepSpan rate) {
     LrSchedule const schedule = optim.lr_schedule == "cosine"   ? LrSchedule::cosine
                                 : optim.lr_schedule == "linear" ? LrSchedule::linear
                                                                 : LrSchedule::constant;
     return {.lr = optim.lr,
             .lr_min = optim.lr_min,
             .warmup_steps = optim.warmup_steps,
-            .steps = steps,
+            .steps = rate.last - rate.first,
             .schedule = schedule};
 }
 
@@ -56,7 +56,7 @@ LearningRate learning_rate_rule(plan::OptimSection const& optim, int steps) {
 Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
                  std::optional<Group> group, Device device)
     : optim_(job.config.optim),
-      steps_(job.config.train.steps),
+      rate_{0, job.config.train.steps},
       device_(device),
       objective_(std::move(objective)),
       trainable_(objective_->parameters().trainable()),
@@ -66,6 +66,13 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
                {.bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
                 .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {
     if (trainable_.front().scalar_type() == at::kHalf) loss_scale_.emplace();
+}
+
+void Trainer::use(plan::OptimSection const& optim, plan::StepSpan rate) {
+    optim_ = optim;
+    rate_ = rate;
+    optimizer_.set_config(adamw_config(optim));
+    ema_.set_decay(optim.ema_decay);
 }
 
 MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
@@ -112,7 +119,7 @@ StepOutput Trainer::update(int step, StepOutput output) {
     at::Tensor const norm = global_norm(gradients_of(trainable_)).div_(output.loss_scale);
     output.grad_norm = norm.item<double>();
     output.skipped = !std::isfinite(output.grad_norm);
-    output.lr = learning_rate(learning_rate_rule(optim_, steps_), step);
+    output.lr = learning_rate(learning_rate_rule(optim_, rate_), step - rate_.first);
     if (!output.skipped) {
         optimizer_.step(output.lr, divisor(norm));
         grad_norms_ = with_norm(grad_norms_, output.grad_norm);

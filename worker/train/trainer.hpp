@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/worker_job.hpp"
+#include "plan/job_stage.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/grad_reducer.hpp"
 #include "worker/train/checkpoint.hpp"
@@ -57,6 +57,9 @@ public:
 
     /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
     [[nodiscard]] Result<double> loss(StepInput const& input);
+    /// Another stage of the run: rates, decays and clipping from now on. `rate`: the steps over
+    /// which the learning rate warms up and falls; at first those of the run.
+    void use(plan::OptimSection const& optim, plan::StepSpan rate);
 
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
     [[nodiscard]] CheckpointTensors tensors() const;
@@ -75,7 +78,7 @@ private:
     [[nodiscard]] at::Tensor divisor(at::Tensor const& norm) const;
 
     plan::OptimSection optim_;
-    int steps_;  // of the run
+    plan::StepSpan rate_;  // steps of the learning rate
     Device device_;
     std::unique_ptr<Objective> objective_;
     std::vector<at::Tensor> trainable_;

@@ -1,5 +1,6 @@
 #include "worker/vae_training/adversary.hpp"
 
+#include "worker/train/learning_rate.hpp"
 #include "worker/vae_training/sum_over_ranks.hpp"
 
 #include <ATen/ops/clamp.h>
@@ -72,7 +73,8 @@ void Adversary::update(std::optional<Group> const& group) {
         weights_[i].mutable_grad() = sums_[i].div_(clips_);
     std::int64_t const done = steps_.item<std::int64_t>();
     optimizer_.set_steps(done);
-    optimizer_.step(warmup_lr(config_.lr, done, config_.warmup_steps));
+    optimizer_.step(
+        learning_rate({.lr = config_.lr, .warmup_steps = config_.warmup_steps}, done));
     steps_.fill_(done + 1);
     for (at::Tensor& each : weights_) each.mutable_grad() = at::Tensor();
     forget();

@@ -72,6 +72,23 @@ TEST(StepTime, AllReduceFollowsTheRing) {
     EXPECT_DOUBLE_EQ(all_reduce_s(of_eight, 8, 1e6), 0.002 + 0.001);
 }
 
+// bf16 gradients are half the bytes; adapters are next to none.
+TEST(StepTime, WhatIsReducedFollowsPrecisionAndAdapters) {
+    StepQuery query = tiny();
+    query.dp_size = 2;
+    query.overlap = false;
+    query.grad_bucket_mib = 4096;
+    Calibration const c = ideal();
+    double const parameters = static_cast<double>(parameter_count(query.shape).parameters);
+    auto const expected = [&](double bytes) { return all_reduce_s(c.all_reduce, 2, bytes); };
+    EXPECT_NEAR(exposed_comm_s(query, c, 1), expected(4 * parameters), 1e-9);
+    query.precision = "bf16";
+    EXPECT_NEAR(exposed_comm_s(query, c, 1), expected(2 * parameters), 1e-9);
+    query.lora_rank = 4;
+    double const adapters = static_cast<double>(adapter_parameters(query.shape, 4));
+    EXPECT_NEAR(exposed_comm_s(query, c, 1), expected(2 * adapters), 1e-9);
+}
+
 TEST(StepTime, RanksThatShareCoresSlowEachOther) {
     StepQuery query = tiny();
     query.dp_size = 4;

@@ -105,9 +105,10 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(unsupported_with({"resources.time_limit=01:00:00"}),
                 ElementsAre("--set: resources.time_limit = \"01:00:00\": not available in this "
                             "version"));
-    auto const staged = resolve(std::string(kMinimal) + "[[stage]]\nat_step = 5\n");
-    EXPECT_THAT(texts(unsupported(staged)),
-                ElementsAre("run.toml: stage: [[stage]] is not available in this version"));
+    std::string const staged = std::string(kMinimal) + "[[stage]]\nat_step = 5\n";
+    EXPECT_THAT(texts(unsupported(resolve(staged))), IsEmpty());
+    EXPECT_THAT(texts(unsupported(resolve(staged, {"run.job=rehearse"}))),
+                ElementsAre("run.toml: stage: is used with run.job = \"train\" only"));
 }
 
 TEST(CrossChecks, SlurmDoesWhatTheOthersDoNot) {

@@ -130,22 +130,5 @@ TEST(RunFile, SetReplacesTheBuckets) {
     EXPECT_EQ(resolved.config.bucket[1].resolution, "48");
 }
 
-TEST(RunFile, StagesAreCheckedAndCounted) {
-    auto const resolved =
-        resolve(std::string(kMinimal) + "[[stage]]\nat_step = 30000\n[stage.optim]\nlr = 1e-5\n");
-    EXPECT_THAT(texts(resolved.problems), IsEmpty());
-    EXPECT_THAT(resolved.stages, ElementsAre(30000));
-    EXPECT_EQ(resolved.config.optim.lr, RunConfig{}.optim.lr);
-    auto const bad =
-        resolve(std::string(kMinimal) +
-                "[[stage]]\nat_step = 0\n[stage.optim]\nlr = -1\nlrr = 2\n[[stage]]\n");
-    EXPECT_THAT(
-        texts(bad.problems),
-        ElementsAre("run.toml:7: stage[0].at_step = 0: must be at least 1; nearest valid: 1",
-                    "run.toml:9: stage[0].optim.lr = -1: must be above 0 and at most 1000",
-                    "run.toml:10: unknown key stage[0].optim.lrr; did you mean lr?",
-                    "run.toml:11: stage[1]: at_step is missing"));
-}
-
 }  // namespace
 }  // namespace osora::plan

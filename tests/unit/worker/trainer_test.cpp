@@ -188,6 +188,16 @@ TEST_F(TrainerTest, TheRateFollowsItsSchedule) {
     EXPECT_DOUBLE_EQ(step(trainer, 0).lr, 1e-2);
     (void)step(trainer, 1);
     EXPECT_NEAR(step(trainer, 2).lr, middle, 1e-12);
+    // A stage with a rate of its own, from step 3 on.
+    auto stage = cosine.config.optim;
+    stage.lr = 4e-3;
+    stage.lr_min = 0;
+    stage.lr_schedule = "linear";
+    stage.warmup_steps = 1;
+    trainer.use(stage, {3, 8});
+    EXPECT_NEAR(step(trainer, 3).lr, 2e-3, 1e-12);
+    EXPECT_NEAR(step(trainer, 4).lr, 4e-3, 1e-12);
+    EXPECT_NEAR(step(trainer, 5).lr, 3e-3, 1e-12);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// Which [[stage]] of a run a step belongs to. Pure; the worker asks it when it starts and when a
+// stage ends.
+#pragma once
+
+#include "plan/worker_job.hpp"
+
+#include <cstddef>
+
+namespace osora::plan {
+
+/// Steps [first, last).
+struct StepSpan {
+    int first = 0, last = 0;
+    friend bool operator==(StepSpan const&, StepSpan const&) = default;
+};
+
+struct StageOfStep {
+    std::size_t index = 0;  // 0: before the first [[stage]]
+    StepSpan steps;
+    StepSpan rate;  // over which the learning rate warms up and falls
+};
+
+[[nodiscard]] StageOfStep stage_at(WorkerJob const& job, int step);
+
+/// The job with configuration and plan of that stage, and no stages of its own.
+[[nodiscard]] WorkerJob job_of_stage(WorkerJob const& job, std::size_t index);
+
+}  // namespace osora::plan

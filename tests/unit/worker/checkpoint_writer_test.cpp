@@ -1,0 +1,115 @@
+// Checkpoints written on a thread of their own: one at a time, one copy of the tensors.
+#include "worker/train/checkpoint_writer.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace osora::worker {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Memory of this process that is no file's.
+double anonymous_mib() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        double kib = 0;
+        if (word == "RssAnon:" && status >> kib) return kib / 1024;
+    }
+    return 0;
+}
+
+class CheckpointWriterTest : public testing::Test {
+protected:
+    void SetUp() override { fs::create_directories(folder_); }
+    void TearDown() override { fs::remove_all(folder_); }
+
+    [[nodiscard]] static CheckpointTensors tensors(std::int64_t mib) {
+        CheckpointTensors made;
+        made.model.push_back({"w", at::full({mib, 1 << 18}, 1.0)});
+        return made;
+    }
+    [[nodiscard]] static CheckpointState at_step(int step) {
+        CheckpointState state;
+        state.step = step;
+        return state;
+    }
+    [[nodiscard]] at::Tensor written(int step) const {
+        auto const loaded = load_checkpoint(list_checkpoints(folder_).front());
+        EXPECT_EQ(loaded->state.step, step);
+        return loaded->tensors.model.front().tensor.clone();
+    }
+
+    fs::path folder_ = fs::temp_directory_path() / ("osora writer " + std::to_string(getpid()));
+};
+
+TEST_F(CheckpointWriterTest, TrainingMayGoOn) {
+    CheckpointWriter writer(folder_, 3);
+    auto live = tensors(4);
+    at::Tensor const then = live.model[0].tensor.clone();
+    EXPECT_FALSE(writer.start(at_step(5), live).has_value());
+    live.model[0].tensor.fill_(7);
+    auto const outcome = writer.wait();
+    ASSERT_TRUE(outcome.has_value());
+    EXPECT_TRUE(outcome->saved.has_value());
+    EXPECT_TRUE(at::equal(written(5), then));
+    EXPECT_FALSE(writer.poll().has_value());
+}
+
+TEST_F(CheckpointWriterTest, KeepsTheNewest) {
+    CheckpointWriter writer(folder_, 2);
+    auto const live = tensors(1);
+    int seen = 0;
+    for (int step = 1; step <= 5; ++step) {
+        // A save waits for the one before it and brings its outcome.
+        auto const previous = writer.start(at_step(step), live);
+        EXPECT_EQ(previous.has_value(), step > 1);
+        if (previous) {
+            EXPECT_EQ(previous->step, ++seen);
+        }
+    }
+    EXPECT_EQ(writer.wait()->step, 5);
+    auto const kept = list_checkpoints(folder_);
+    ASSERT_EQ(kept.size(), 2u);
+    EXPECT_EQ(kept[0].filename(), "step-00000005");
+    EXPECT_EQ(kept[1].filename(), "step-00000004");
+}
+
+TEST_F(CheckpointWriterTest, HoldsOneCopyOfTheTensors) {
+    constexpr double kMib = 64;
+    auto const live = tensors(static_cast<std::int64_t>(kMib));
+    double const before = anonymous_mib();
+    {
+        CheckpointWriter writer(folder_, 1);
+        for (int step = 1; step <= 3; ++step) {
+            (void)writer.start(at_step(step), live);
+            EXPECT_LT(anonymous_mib() - before, 1.25 * kMib) << step;
+        }
+        EXPECT_TRUE(writer.wait()->saved.has_value());
+        EXPECT_LT(anonymous_mib() - before, 0.25 * kMib);
+    }
+    // Read back as views of the file, copied straight into tensors that are there.
+    auto const loaded = load_checkpoint(list_checkpoints(folder_).front());
+    live.model[0].tensor.copy_(loaded->tensors.model[0].tensor);
+    EXPECT_LT(anonymous_mib() - before, 0.25 * kMib);
+}
+
+TEST_F(CheckpointWriterTest, AFailureLeavesWhatWasThere) {
+    CheckpointWriter writer(folder_, 2);
+    (void)writer.start(at_step(1), tensors(1));
+    (void)writer.wait();
+    fs::path const blocked = folder_ / "step-00000001" / "state.json" / "no folder";
+    CheckpointWriter broken(blocked, 2);
+    (void)broken.start(at_step(2), tensors(1));
+    EXPECT_TRUE(broken.wait()->saved.has_error());
+    EXPECT_TRUE(load_checkpoint(list_checkpoints(folder_).front()).has_value());
+}
+
+}  // namespace
+}  // namespace osora::worker
