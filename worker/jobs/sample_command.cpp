@@ -78,6 +78,13 @@ Result<plan::WorkerJob> job_for_vae(fs::path const& run, SampleRequest const& re
     return job;
 }
 
+Result<plan::VaeShape> vae_shape(plan::WorkerJob const& job) {
+    OSORA_TRY(auto const config, vae_config_of(job));
+    return plan::VaeShape{.temporal = static_cast<int>(config.temporal.factor()),
+                          .spatial = static_cast<int>(config.spatial.factor()),
+                          .chunk_frames = static_cast<int>(config.micro_frame_size)};
+}
+
 Result<at::Tensor> decoded(at::Tensor const& latent, SamplePlan const& plan,
                            plan::WorkerJob const& job, Device const& device) {
     if (job.config.vae.weights.empty()) {
@@ -156,12 +163,13 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     OSORA_TRY(auto const path, checkpoint_in(request.checkpoint));
     fs::path const run = run_of(path);
     OSORA_TRY(auto const checkpoint, load_checkpoint_weights(path, request.ema));
-    OSORA_TRY(auto const plan, sample_plan(request, checkpoint.state));
+    OSORA_TRY(auto const job, job_for_vae(run, request));
+    OSORA_TRY(auto const vae, vae_shape(job));
+    OSORA_TRY(auto const plan, sample_plan(request, checkpoint.state, vae));
     SampleCaption caption;
     if (!request.embeddings.empty()) {
         OSORA_TRY(caption, load_caption(request.embeddings, plan.shape));
     }
-    OSORA_TRY(auto const job, job_for_vae(run, request));
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), 0));
     OSORA_TRY(auto const video, video_path(request, run, checkpoint.state));
     double const load_s = watch.lap();

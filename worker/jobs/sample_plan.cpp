@@ -29,13 +29,15 @@ std::int64_t SamplePlan::latent_frames() const {
     return plan::latent_frames(plan::dit_sizes(shape), num_frames);
 }
 
-Result<SamplePlan> sample_plan(SampleRequest const& request, CheckpointState const& state) {
+Result<SamplePlan> sample_plan(SampleRequest const& request, CheckpointState const& state,
+                               plan::VaeShape const& vae) {
     plan::ModelSection model = state.model;
     model.arch = state.arch;  // checkpoints from before sizes could be set have this alone
     SamplePlan made;
     auto shape = plan::model_shape(model);
     if (shape.has_error()) return Error(shape.error()).in("checkpoint");
     made.shape = std::move(*shape);
+    if (!made.is_latent() && made.shape.in_channels != 3) made.shape.vae = vae;
     bool const mmdit = made.shape.family == plan::ModelFamily::mmdit;
     TrainedOn const& trained = state.trained_on;
     made.num_frames = request.num_frames > 0 ? request.num_frames : trained.num_frames;

@@ -27,8 +27,10 @@ struct SamplePlan {
     [[nodiscard]] std::int64_t latent_width() const { return width / shape.vae.spatial; }
 };
 
-/// Sizes that are not whole tokens are not_divisible, with the nearest that are.
+/// Sizes that are not whole tokens are not_divisible, with the nearest that are. `vae`: of the run;
+/// what a network without one of its own was trained behind when its channels are not RGB.
 [[nodiscard]] Result<SamplePlan> sample_plan(SampleRequest const& request,
-                                             CheckpointState const& state);
+                                             CheckpointState const& state,
+                                             plan::VaeShape const& vae = {});
 
 }  // namespace osora::worker

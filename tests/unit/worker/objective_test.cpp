@@ -87,12 +87,12 @@ TEST(Stdit3Objective, CaptionsDroppedAndShiftedTimes) {
     std::vector<double> losses;
     for (double const probability : {0.0, 0.5, 1.0}) {
         training.caption_drop_prob = probability;
-        std::vector<bool> dropped;
-        for (auto const& sample : batch.samples) {
-            SampleRng rng(key_of(sample, RngPurpose::caption_drop));
-            dropped.push_back(rng.uniform() < probability);
+        at::Tensor const drop = torch::zeros({3}, at::kBool);
+        for (std::int64_t i = 0; i < 3; ++i) {
+            SampleRng rng(
+                key_of(batch.samples[static_cast<std::size_t>(i)], RngPurpose::caption_drop));
+            drop[i] = rng.uniform() < probability;
         }
-        at::Tensor const drop = torch::tensor({dropped[0], dropped[1], dropped[2]});
         Stdit3Objective objective(stdit3(), training);
         losses.push_back(objective.loss(batch).item<double>());
         EXPECT_NEAR(losses.back(), stdit3_by_hand(batch, training.flow, drop, {}), 1e-6);
