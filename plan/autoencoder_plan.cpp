@@ -112,7 +112,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
         gib(node_memory(choice.peak, loader, context.ranks, context.gpu).total_bytes());
     decision.reasons = {batches.reason, choice.reason};
     if (choice.pieces.micro_batch_size > 0 || (vqvae && choice.pieces.micro_frame_size > 0))
-        decision.reasons.push_back("pieces are computed again in backward: a third more time");
+        decision.reasons.push_back("pieces are computed again in backward: one more forward pass");
     if (vqvae && choice.pieces.micro_frame_size > 0)
         decision.reasons.push_back(
             "attention and norms of a VQ-VAE end at its pieces: each trains as a clip of its own");

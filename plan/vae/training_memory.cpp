@@ -8,9 +8,9 @@
 namespace osora::plan {
 namespace {
 
-/// Of a clip: frames as given and as the 2-D part takes them, reconstructed in pieces and whole,
-/// the error and its absolute value, and the gradients of these.
-constexpr std::int64_t kVideos = 9;
+/// Of a clip, beside the largest piece: frames as the network takes them, their reconstruction in
+/// pieces and whole, the gradient of that.
+constexpr std::int64_t kVideos = 4;
 /// Numbers a pixel that LPIPS keeps of a frame (VGG16, its features and their differences).
 constexpr std::int64_t kLpips = 1000;
 /// Numbers a pixel that the discriminator keeps of a clip, in three calls.
@@ -20,9 +20,9 @@ std::int64_t pixels_of(VaeClip const& clip) {
     return clip.clips * clip.frames * clip.height * clip.width;
 }
 
-/// Kept and worked on at once.
-std::int64_t sum_of(LayerMemory const& memory) {
-    return memory.kept + memory.worst;
+/// Backward lets go of a layer before it works on the next, so the larger of the two counts.
+std::int64_t larger_of(LayerMemory const& memory) {
+    return std::max(memory.kept, memory.worst);
 }
 
 }  // namespace
@@ -54,9 +54,8 @@ std::int64_t vae_training_peak(VaePipelineConfig const& config, VaeLossSection c
         loss.real_rec && loss.adversarial_weight > 0 ? kDiscriminator * pixels_of(clip) : 0;
     std::int64_t const videos = kVideos * config.spatial.in_channels * pixels_of(clip) + judged;
     if (in_pieces(config, clip))
-        return videos + std::max({sum_of(encode), sum_of(decode), sum_of(time), seen});
-    return videos + encode.kept + decode.kept + time.kept + seen +
-           std::max({encode.worst, decode.worst, time.worst});
+        return videos + std::max({larger_of(encode), larger_of(decode), larger_of(time), seen});
+    return videos + larger_of(encode) + larger_of(decode) + larger_of(time) + seen;
 }
 
 namespace {
@@ -118,7 +117,7 @@ std::int64_t vqvae_training_peak(VqvaeSection const& sizes, std::int64_t micro_f
     walk.residual(wide, sizes.n_res_layers);
     for (int i = 0; i < levels; ++i)
         walk.transposed(wide, i + 1 == levels ? 3 : wide, i < in_time, i < in_space);
-    return videos + walk.kept + walk.worst;
+    return videos + std::max(walk.kept, walk.worst);
 }
 
 namespace {

@@ -1,10 +1,9 @@
 // What training an autoencoder holds beside its weights, from sizes alone. Pure; numbers, not
 // bytes.
 //
-// At once: what all layers keep for backward, and the worst layer of backward. In pieces (frames of
-// the 2-D part, chunks of the temporal one, chunks of a VQ-VAE) each piece is computed again in
-// backward, so only the largest piece keeps something. The frames, their reconstruction and its
-// gradient are whole in both.
+// At once: what all layers keep for backward. In pieces (frames of the 2-D part, chunks of the
+// temporal one, chunks of a VQ-VAE) each piece is computed again in backward, so only the largest
+// piece keeps something. The frames, their reconstruction and its gradient are whole in both.
 #pragma once
 
 #include "plan/config/vae_loss_section.hpp"

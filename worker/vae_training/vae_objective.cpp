@@ -177,7 +177,8 @@ at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) 
 }
 
 at::Tensor VaeObjective::loss(MicroBatch const& batch) {
-    at::Tensor const x = seen(batch.x);
+    at::Tensor const x =
+        seen(batch.x).to(parts_.vae.parameters().find("scale")->tensor.scalar_type());
     Latents const latents = through_time(encode_frames(x, batch), batch);
     at::Tensor loss = at::zeros({}, x.options());
     if (section_.real_rec) loss = loss.add(real_loss(x, latents));
@@ -185,7 +186,7 @@ at::Tensor VaeObjective::loss(MicroBatch const& batch) {
         loss = loss.add(reconstruction_loss(latents.x_z, latents.x_z_rec, {}, config_));
     if (section_.image_identity && x.size(2) == 1)
         loss = loss.add(reconstruction_loss(latents.x_z, latents.z, {}, config_));
-    return loss;
+    return loss.to(at::kFloat);
 }
 
 void VaeObjective::after_update() {

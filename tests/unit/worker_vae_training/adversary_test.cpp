@@ -59,20 +59,30 @@ AdversaryConfig small() {
     return config;
 }
 
-TEST(Adversary, WeighsItsLossByTheGradientsAtTheLastLayer) {
-    Adversary adversary(small(), 1, {});
+TEST(Adversary, PullsAtTheLastLayerAsTheErrorDoes) {
     at::Tensor const layer = at::randn({3, 1, 1, 1}).set_requires_grad(true);
-    at::Tensor const fake = at::randn({1, 3, 10, 24, 24}).mul(layer);
-    at::Tensor const nll = fake.abs().sum();
-    at::Tensor const loss = adversary.loss(fake, nll, layer);
-    loss.backward({}, true);
-    double const by_adversary = layer.grad().norm().item<double>();
+    at::Tensor const noise = at::randn({1, 3, 10, 24, 24});
+    /// Gradient norms of the adversary's loss and of the error, times `scale`.
+    auto const pull = [&](double weight, double scale) {
+        auto config = small();
+        config.weight = weight;
+        Adversary adversary(config, 1, {});
+        at::Tensor const fake = noise.mul(layer);
+        at::Tensor const nll = fake.abs().sum().mul(scale);
+        layer.mutable_grad() = at::Tensor();
+        adversary.loss(fake, nll, layer).backward();
+        return layer.grad().norm().item<double>();
+    };
+    double const scale = 1e-5;
+    double const plain = pull(0.5, scale);
+    EXPECT_NEAR(pull(1, scale) / plain, 2, 1e-4);
+    EXPECT_NEAR(pull(0.5, 10 * scale) / plain, 10, 1e-3);
     layer.mutable_grad() = at::Tensor();
-    nll.backward();
-    double const by_error = layer.grad().norm().item<double>();
-    // weight x |g_nll| / (|g| + 1e-4) x |g|: the two pull alike, but for the small term.
-    EXPECT_LT(by_adversary, 0.5 * by_error);
-    EXPECT_GT(by_adversary, 0.4 * by_error);
+    noise.mul(layer).abs().sum().backward();
+    double const by_error = scale * layer.grad().norm().item<double>();
+    EXPECT_LT(plain, 0.5 * by_error);  // there is 1e-4 beside the norm
+    EXPECT_GT(plain, 0.1 * by_error);
+    EXPECT_EQ(pull(0.5, 1e6), pull(0.5, 1e9));  // the adaptive weight is at most 1e4
 }
 
 TEST(Adversary, LearnsToTellRealFromFake) {

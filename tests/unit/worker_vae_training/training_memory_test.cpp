@@ -5,7 +5,6 @@
 #include "base/units.hpp"
 #include "plan/planner.hpp"
 
-#include "tests/parity/compare.hpp"
 #include "tests/unit/worker_vae/counted_memory.hpp"
 #include "worker/vae_training/vae_objective.hpp"
 #include "worker/vae_training/vqvae_objective.hpp"
@@ -13,6 +12,8 @@
 #include <ATen/Context.h>
 #include <ATen/ops/randn.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace osora::worker {
 namespace {
@@ -54,14 +55,13 @@ double vae_ratio(VaePipelineConfig const& config, plan::VaeClip const& clip) {
 }
 
 TEST(TrainingMemory, OfTheVaeIsTheFormula) {
-    plan::VaeClip const clip{2, 8, 64, 64};
+    plan::VaeClip const clip{2, 8, 48, 48};
     for (auto const& config : {tiny(0), tiny(8), tiny(4), tiny(1), tiny(4, 4)}) {
         double const ratio = vae_ratio(config, clip);
         SCOPED_TRACE(config.micro_batch_size);
         testing::Test::RecordProperty("ratio", std::to_string(ratio));
         EXPECT_LT(ratio, 1.3);
         EXPECT_GT(ratio, 0.6);
-        if (HasFailure()) printf("ratio %f\n", ratio);
     }
 }
 
@@ -83,7 +83,6 @@ TEST(TrainingMemory, OfAVqvaeIsTheFormula) {
         SCOPED_TRACE(frames);
         EXPECT_LT(ratio, 1.3);
         EXPECT_GT(ratio, 0.6);
-        if (HasFailure()) printf("ratio %f\n", ratio);
     }
 }
 
@@ -103,27 +102,28 @@ plan::PlanDecision plan_of(AutoOr<double> rank_memory_gib) {
     plan::PlanRequest request;
     request.config.run.job = "train_vae";
     request.config.vae.arch = "tiny";
-    request.config.bucket = {{.resolution = "96", .num_frames = 17, .micro_batch_size = {}}};
+    request.config.bucket = {{.resolution = "64", .num_frames = 17, .micro_batch_size = {}}};
     request.config.batch.global_batch_size = 1;
     request.config.memory.rank_memory_gib = rank_memory_gib;
     request.cluster.nodes = {{"box", 2, std::int64_t{8} << 30, {}}};
+    request.calibration = plan::nominal_cpu();
     auto decision = plan::make_plan(request);
     EXPECT_TRUE(decision.has_value()) << (decision ? "" : decision.error().message);
     return decision ? *decision : plan::PlanDecision{};
 }
 
-struct Run {
+struct Measured {
     double peak_bytes = 0;
     std::vector<at::Tensor> gradients;
 };
 
-Run run(int micro_batch_size, int micro_frame_size) {
+Measured measure(int micro_batch_size, int micro_frame_size) {
     at::manual_seed(1);
-    plan::VaeClip const clip{1, 17, 96, 96};
+    plan::VaeClip const clip{1, 17, 64, 64};
     VaePipeline vae(tiny(micro_batch_size, micro_frame_size));
     vae.initialise(1);
     VaeObjective objective({std::move(vae), nullptr, nullptr, {}}, {}, 1);
-    Run found{peak_of(objective, clip), {}};
+    Measured found{peak_of(objective, clip), {}};
     for (auto const& each : objective.parameters().trainable())
         found.gradients.push_back(each.grad());
     return found;
@@ -138,13 +138,20 @@ TEST(TrainingMemory, BatchOneFitsInThePiecesOfThePlan) {
     auto const cut = plan_of(given_gib);
     ASSERT_LT(cut.chosen.vae_micro_batch_size, 17);
     RecordProperty("why", cut.reasons[1]);
-    Run const at_once = run(0, 17);
-    Run const in_pieces = run(cut.chosen.vae_micro_batch_size, cut.chosen.vae_micro_frame_size);
+    Measured const at_once = measure(0, 17);
+    Measured const in_pieces =
+        measure(cut.chosen.vae_micro_batch_size, cut.chosen.vae_micro_frame_size);
     double const given_bytes = (given_gib - process_gib) * kGiB;
     EXPECT_GT(at_once.peak_bytes, given_bytes);
     EXPECT_LT(in_pieces.peak_bytes, given_bytes);
-    for (std::size_t i = 0; i < at_once.gradients.size(); ++i)
-        EXPECT_LE(relative_error(in_pieces.gradients[i], at_once.gradients[i]), 2e-5);
+    double largest = 0;
+    for (auto const& each : at_once.gradients)
+        largest = std::max(largest, each.norm().item<double>());
+    for (std::size_t i = 0; i < at_once.gradients.size(); ++i) {
+        at::Tensor const& expected = at_once.gradients[i];
+        double const difference = in_pieces.gradients[i].sub(expected).norm().item<double>();
+        EXPECT_LE(difference, 1e-4 * std::max(expected.norm().item<double>(), 1e-2 * largest));
+    }
 }
 
 }  // namespace

@@ -2,14 +2,16 @@
 // and its loss, and in pieces against the whole.
 #include "worker/vae_training/vae_objective.hpp"
 
-#include "tests/parity/compare.hpp"
 #include "worker/train/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
+#include <ATen/Context.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -36,11 +38,13 @@ MicroBatch clips(std::int64_t count, std::int64_t frames, std::int64_t side = 32
 
 VaeObjective objective(VaePipelineConfig const& config, plan::VaeLossSection const& loss = {},
                        bool perceptual = false) {
-    VaePipeline vae(config);
+    at::TensorOptions const options(at::kDouble);
+    VaePipeline vae(config, options);
     vae.initialise(kSeed);
     VaeObjective::Parts parts{std::move(vae), nullptr, nullptr, {}};
     if (perceptual) {
-        parts.perceptual = std::make_unique<Perceptual>(at::TensorOptions());
+        at::manual_seed(3);
+        parts.perceptual = std::make_unique<Perceptual>(options);
         auto& all = parts.perceptual->parameters;
         at::NoGradGuard const no_grad;
         for (auto const& each : all.all())
@@ -53,7 +57,7 @@ VaeObjective objective(VaePipelineConfig const& config, plan::VaeLossSection con
         adversary.discriminator.ndf = 2;
         adversary.weight = loss.adversarial_weight;
         adversary.start = loss.adversarial_start;
-        parts.adversary = std::make_unique<Adversary>(adversary, kSeed, at::TensorOptions());
+        parts.adversary = std::make_unique<Adversary>(adversary, kSeed, options);
     }
     return {std::move(parts), loss, kSeed};
 }
@@ -75,12 +79,19 @@ Result run(VaeObjective& net, MicroBatch const& batch, int step = 0) {
     return result;
 }
 
+/// In fp64; gradients that are zero by nature (of keys' biases) against those of their neighbours.
 void expect_same(Result const& a, Result const& b) {
-    EXPECT_NEAR(a.loss, b.loss, 2e-6 * std::abs(b.loss));
+    EXPECT_NEAR(a.loss, b.loss, 2e-7 * std::abs(b.loss));
     ASSERT_EQ(a.gradients.size(), b.gradients.size());
-    for (std::size_t i = 0; i < a.gradients.size(); ++i)
-        EXPECT_LE(relative_error(a.gradients[i].tensor, b.gradients[i].tensor), 2e-5)
-            << a.gradients[i].name;
+    double largest = 0;
+    for (auto const& each : b.gradients)
+        largest = std::max(largest, each.tensor.norm().item<double>());
+    for (std::size_t i = 0; i < a.gradients.size(); ++i) {
+        at::Tensor const& expected = b.gradients[i].tensor;
+        double const difference = a.gradients[i].tensor.sub(expected).norm().item<double>();
+        double const norm = std::max(expected.norm().item<double>(), 1e-6 * largest);
+        EXPECT_LE(difference, 1e-8 * norm) << a.gradients[i].name;
+    }
 }
 
 TEST(VaeObjective, IsTheLossOfThePipeline) {
@@ -91,7 +102,7 @@ TEST(VaeObjective, IsTheLossOfThePipeline) {
     auto net = objective(small(0, 0), section);
     auto const found = run(net, batch);
 
-    VaePipeline vae(small(0, 0));
+    VaePipeline vae(small(0, 0), at::TensorOptions(at::kDouble));
     vae.initialise(kSeed);
     auto const draws = [&](RngPurpose purpose, at::IntArrayRef shape) {
         return sample_noise({sample_key(kSeed, 2, 40, purpose), sample_key(kSeed, 2, 41, purpose)},
@@ -102,7 +113,7 @@ TEST(VaeObjective, IsTheLossOfThePipeline) {
     auto const encoded = vae.encode(batch.x, noise);
     auto const decoded = vae.decode(encoded.z, 5);
     VaeLossConfig const config{0.1, 0.01, 0};
-    at::Tensor const loss = reconstruction_loss(batch.x, decoded.x, {}, config) +
+    at::Tensor const loss = reconstruction_loss(batch.x.to(at::kDouble), decoded.x, {}, config) +
                             kl_loss(gaussian_of(encoded.moments), config) +
                             reconstruction_loss(encoded.x_z, decoded.x_z, {}, config);
     loss.backward();
@@ -115,13 +126,13 @@ TEST(VaeObjective, IsTheLossOfThePipeline) {
 
 // micro_batch_size does not change Open-Sora's numbers, so it must not change ours.
 TEST(VaeObjective, PiecesOfFramesHaveTheGradientsOfTheWhole) {
-    auto const batch = clips(2, 5);
+    auto const batch = clips(2, 2, 16);
     plan::VaeLossSection section;
     section.kl_weight = 0.01;
     section.lpips = "given";
     auto whole_net = objective(small(0, 0), section, true);
     auto const whole = run(whole_net, batch);
-    for (std::int64_t const count : {1, 4}) {
+    for (std::int64_t const count : {1, 3}) {
         auto net = objective(small(count, 0), section, true);
         expect_same(run(net, batch), whole);
     }
@@ -132,16 +143,17 @@ TEST(VaeObjective, ChunksOfTimeAreThoseOfThePipeline) {
     plan::VaeLossSection section;
     auto net = objective(small(3, 4), section);
     auto const found = run(net, batch);
-    VaePipeline vae(small(0, 4));
+    VaePipeline vae(small(0, 4), at::TensorOptions(at::kDouble));
     vae.initialise(kSeed);
     auto const key = [&](RngPurpose purpose) { return sample_key(kSeed, 2, 40, purpose); };
     VaeNoise const noise{sample_noise({key(RngPurpose::vae_frames)}, {11, 4, 4, 4}).flatten(0, 1),
                          sample_noise({key(RngPurpose::vae_latents)}, {4, 3, 4, 4})};
     auto const encoded = vae.encode(batch.x, noise);
     VaeLossConfig const config;
-    at::Tensor const loss = reconstruction_loss(batch.x, vae.decode(encoded.z, 11).x, {}, config) +
-                            kl_loss(gaussian_of(encoded.moments), config);
-    EXPECT_NEAR(found.loss, loss.item<double>(), 2e-6 * found.loss);
+    at::Tensor const loss =
+        reconstruction_loss(batch.x.to(at::kDouble), vae.decode(encoded.z, 11).x, {}, config) +
+        kl_loss(gaussian_of(encoded.moments), config);
+    EXPECT_NEAR(found.loss, loss.item<double>(), 2e-7 * found.loss);
 }
 
 // Stage 1 of Open-Sora: the 2-D part stays, latents against latents, images are told to stay.
@@ -187,7 +199,7 @@ TEST(VaeObjective, TheAdversaryJoinsAtItsStep) {
     section.adversarial_start = 2;
     auto net = objective(small(4, 0), section);
     auto plain = objective(small(4, 0));
-    auto const batch = clips(1, 10);
+    auto const batch = clips(1, 10, 24);
     for (int step = 0; step < 4; ++step) {
         SCOPED_TRACE(step);
         auto const with = run(net, batch, step), without = run(plain, batch, step);

@@ -10,6 +10,7 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace osora::worker {
@@ -26,7 +27,7 @@ plan::VqvaeSection tiny() {
 }
 
 struct Golden {
-    Safetensors content =
+    SafetensorsContent content =
         load_safetensors(OSORA_SOURCE_DIR "/tests/data/vae/vqvae.safetensors").value();
     at::Tensor tensor(std::string const& name) const { return *content.find(name); }
 };
@@ -70,20 +71,28 @@ TEST_P(VqvaeParity, AStepIsVideoGpts) {  // tests/data/vae/README.md
     EXPECT_LE(relative_error(step.x_rec, golden.tensor("out/x_rec")), outputs);
     EXPECT_LE(relative_error(step.loss.reshape(1), golden.tensor("out/loss")), outputs);
     step.loss.backward();
-    for (auto const& [name, tensor, kind] : model.parameters().all())
-        if (kind == TensorKind::trainable)
-            EXPECT_LE(relative_error(tensor.grad(), golden.tensor("grad/" + name)), gradients)
-                << name;
+    double largest = 0;
+    for (auto const& each : golden.content.tensors)
+        if (each.name.starts_with("grad/"))
+            largest = std::max(largest, each.tensor.norm().item<double>());
+    for (auto const& [name, tensor, kind] : model.parameters().all()) {
+        if (kind != TensorKind::trainable) continue;
+        at::Tensor const expected = golden.tensor("grad/" + name).to(at::kDouble);
+        double const difference = tensor.grad().sub(expected).norm().item<double>();
+        // A bias in front of a norm has none: what is there is rounding.
+        EXPECT_LE(difference, gradients * std::max(expected.norm().item<double>(), 1e-3 * largest))
+            << name;
+    }
     (void)model.codebook().update(
         step.codes.counts,
         model.encode(x, true, nullptr).movedim(1, -1).flatten(0, -2).narrow(0, 0, 12));
     model.move_norms(step.log);
-    for (auto const& each : golden.content.tensors)
-        if (each.name.starts_with("after/"))
-            EXPECT_LE(
-                relative_error(model.parameters().find(each.name.substr(6))->tensor, each.tensor),
-                outputs)
-                << each.name;
+    for (auto const& each : golden.content.tensors) {
+        if (!each.name.starts_with("after/")) continue;
+        EXPECT_LE(relative_error(model.parameters().find(each.name.substr(6))->tensor, each.tensor),
+                  outputs)
+            << each.name;
+    }
 }
 INSTANTIATE_TEST_SUITE_P(All, VqvaeParity, testing::Values(at::kFloat, at::kDouble));
 
@@ -152,10 +161,11 @@ TEST(VqvaeObjective, ACutClipIsTheMeanOfItsParts) {
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_LE(relative_error(a[i], b[i]), 5e-6) << i;
     cut.after_update();
     parts.after_update();
-    for (auto const& each : cut.parameters().all())
-        if (each.kind == TensorKind::buffer)
-            EXPECT_LE(relative_error(each.tensor, parts.parameters().find(each.name)->tensor), 1e-5)
-                << each.name;
+    for (auto const& each : cut.parameters().all()) {
+        if (each.kind != TensorKind::buffer) continue;
+        EXPECT_LE(relative_error(each.tensor, parts.parameters().find(each.name)->tensor), 1e-5)
+            << each.name;
+    }
 }
 
 TEST(VqvaeObjective, AccumulatedMicroBatchesAreCountedTogether) {
@@ -191,9 +201,10 @@ TEST(VqvaeObjective, ASkippedStepLeavesNoTrace) {
         (void)each->loss(batch_of(x));
         each->after_update();
     }
-    for (auto const& each : one.parameters().all())
-        if (each.kind == TensorKind::buffer)
-            EXPECT_TRUE(each.tensor.equal(other.parameters().find(each.name)->tensor)) << each.name;
+    for (auto const& each : one.parameters().all()) {
+        if (each.kind != TensorKind::buffer) continue;
+        EXPECT_TRUE(each.tensor.equal(other.parameters().find(each.name)->tensor)) << each.name;
+    }
 }
 
 TEST(VqvaeObjective, Learns) {
