@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/units.hpp"
+#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 
@@ -108,7 +109,10 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
     if (context.gpu) {
         limit = context.gpu_bytes;
     } else if (context.host_bytes > 0) {
-        std::int64_t const checkpoint = micro_batch_memory(context, 0, 1).checkpoint_bytes();
+        // The shape of an autoencoder's samples says nothing of its weights.
+        std::int64_t const checkpoint = trains_autoencoder(context.config)
+                                            ? 0
+                                            : micro_batch_memory(context, 0, 1).checkpoint_bytes();
         limit = (context.host_bytes - checkpoint) / context.ranks -
                 loader_memory(smallest_loader(context, globals)).total_bytes;
     }

@@ -159,9 +159,6 @@ void check_cache(ResolvedConfig& resolved) {
     if (encode && !config.encode.latents && config.text.encoder.empty()) {
         complain(resolved, "encode.latents", "is false and text.encoder is empty: nothing is left");
     }
-    if (!encode && !config.encode.out.empty()) {
-        complain(resolved, "encode.out", "is used with run.job = \"encode\" only");
-    }
     bool const original = config.debug.bucket_schedule == "original";
     if (original && !config.data.latents.empty()) {
         complain(resolved, "debug.bucket_schedule",
