@@ -96,9 +96,12 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
                 ElementsAre("--set: resources.nodes = 2: the local backend has one node; nearest "
                             "valid: 1"));
     EXPECT_THAT(
-        unsupported_with({"run.job=sample"}),
-        ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
-                    "train, train_vae, train_vqvae, encode, probe, rehearse, exec"));
+        unsupported_with({"run.job=score"}),
+        ElementsAre("--set: run.job = \"score\": not available in this version; available: train, "
+                    "train_vae, train_vqvae, encode, probe, rehearse, exec"));
+    EXPECT_THAT(unsupported_with({"run.job=sample"}),
+                ElementsAre("--set: run.job = \"sample\": is a command, no run: osora sample "
+                            "CHECKPOINT"));
     EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.grad_clip=adaptive"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}), IsEmpty());
