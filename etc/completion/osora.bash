@@ -21,7 +21,7 @@ _osora_runs() {
     _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.grad_clip= optim.ema_decay= optim.precision= optim.lora_rank= optim.freeze= train.steps= train.seed= train.log_every= train.deterministic= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -36,7 +36,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -101,6 +101,9 @@ _osora() {
     "model forward:--weights") _osora_files; return ;;
     "model forward:--inputs") _osora_files; return ;;
     "model forward:--out") _osora_files; return ;;
+    "model merge:--weights") _osora_files; return ;;
+    "model merge:--adapter") _osora_files; return ;;
+    "model merge:--out") _osora_files; return ;;
     "model train-step:--case") _osora_files; return ;;
     "model train-step:--arch") :; return ;;
     "model train-step:--weights") _osora_files; return ;;
@@ -172,6 +175,7 @@ _osora() {
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
+        "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "doctor") _osora_words "--run --root --probe --json --help" ;;
         "topology show") _osora_words "--json --help" ;;
@@ -228,7 +232,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
-    "model") _osora_words "forward train-step" ;;
+    "model") _osora_words "forward merge train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;
     esac
