@@ -141,8 +141,8 @@ std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& he
         text += block("expect", expect_body(decision.predicted, header));
     }
     for (plan::StagePlan const& stage : decision.stages) {
-        text += block(fmt::format("from step {}", format_count(stage.at_step)),
-                      plan_body(stage.chosen) + expect_body(stage.predicted, header));
+        text += block("stage", packed({"from step " + format_count(stage.at_step)}) +
+                                   plan_body(stage.chosen) + expect_body(stage.predicted, header));
     }
     std::string why;
     for (std::string const& reason : decision.reasons) why += filled(reason, kIndent, kColumns);

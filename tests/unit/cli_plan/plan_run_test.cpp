@@ -52,8 +52,9 @@ TEST(PlanProblems, ComeWithTheirPlaceOncePerKey) {
     EXPECT_THAT(problems({"batch.global_batch_size=7"}),
                 ElementsAre("--set: batch.global_batch_size = 7: does not divide over 2 ranks; "
                             "nearest valid: 6, 8"));
-    EXPECT_THAT(problems({"optim.lora_rank=4"}), ElementsAre(HasSubstr("optim.lora_rank = 4")));
-    EXPECT_EQ(problems({"optim.lora_rank=4", "parallel.tp_size=2"}).size(), 2u);
+    EXPECT_THAT(problems({"parallel.zero_stage=1"}),
+                ElementsAre(HasSubstr("parallel.zero_stage = 1")));
+    EXPECT_EQ(problems({"parallel.zero_stage=1", "parallel.tp_size=2"}).size(), 2u);
 }
 
 TEST(PlanRun, CarriesHeaderPlanAndOrigins) {

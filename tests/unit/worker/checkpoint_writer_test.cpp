@@ -82,12 +82,12 @@ TEST_F(CheckpointWriterTest, KeepsTheNewest) {
 }
 
 TEST_F(CheckpointWriterTest, HoldsOneCopyOfTheTensors) {
-    constexpr double kMib = 64;
+    constexpr double kMib = 24;
     auto const live = tensors(static_cast<std::int64_t>(kMib));
     double const before = anonymous_mib();
     {
         CheckpointWriter writer(folder_, 1);
-        for (int step = 1; step <= 3; ++step) {
+        for (int step = 1; step <= 2; ++step) {
             (void)writer.start(at_step(step), live);
             EXPECT_LT(anonymous_mib() - before, 1.25 * kMib) << step;
         }
