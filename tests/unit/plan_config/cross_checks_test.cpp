@@ -66,7 +66,7 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(
         unsupported_with({"run.job=sample"}),
         ElementsAre("--set: run.job = \"sample\": not available in this version; available: "
-                    "train, probe, rehearse, exec"));
+                    "train, train_vae, train_vqvae, probe, rehearse, exec"));
     EXPECT_THAT(unsupported_with({"run.job=rehearse"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.grad_clip=adaptive"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"optim.lora_rank=8"}),

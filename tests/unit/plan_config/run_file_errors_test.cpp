@@ -115,7 +115,8 @@ TEST(RunFileErrors, AllAtOnceInTheOrderOfTheirLines) {
             "run.toml:3: unknown key train.step; did you mean steps?",
             "run.toml:5: optim.lr = -1: must be above 0 and at most 1000",
             "run.toml:6: unknown section [zzz]; sections are run, resources, slurm, ssh, "
-            "model, vae, text, data, bucket, parallel, batch, memory, optim, train, "
+            "model, vae, vae_loss, vqvae, text, data, bucket, parallel, batch, memory, optim, "
+            "train, "
             "rehearse, checkpoint, nccl, worker, faults, probe, bisect, notify, debug, stage",
             "run.toml:8: data.manifest = 3: expected a string, found an integer; write \"3\"",
             "run.toml:9: bucket[0]: resolution is missing",
