@@ -79,8 +79,8 @@ TEST_P(VqvaeParity, AStepIsVideoGpts) {  // tests/data/vae/README.md
         if (kind != TensorKind::trainable) continue;
         at::Tensor const expected = golden.tensor("grad/" + name).to(at::kDouble);
         double const difference = tensor.grad().sub(expected).norm().item<double>();
-        // A bias in front of a norm has none: what is there is rounding.
-        EXPECT_LE(difference, gradients * std::max(expected.norm().item<double>(), 1e-3 * largest))
+        // A bias in front of a norm has none: what is there is rounding of its neighbours.
+        EXPECT_LE(difference, gradients * std::max(expected.norm().item<double>(), 2e-2 * largest))
             << name;
     }
     (void)model.codebook().update(
