@@ -21,7 +21,7 @@ _osora_runs() {
     _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= vae.micro_batch_size= vae.micro_frame_size= text.embeddings= data.manifest= data.latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -42,7 +42,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs model nccl plan probe rehearse report resume status submit topology tune validate watch --help --version"
+        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -96,6 +96,16 @@ _osora() {
     "nccl predict:--graphs") _osora_files; return ;;
     "nccl predict:--topo") :; return ;;
     "nccl predict:--nccl-version") :; return ;;
+    "sample:--frames") :; return ;;
+    "sample:--size") :; return ;;
+    "sample:--steps") :; return ;;
+    "sample:--cfg-scale") :; return ;;
+    "sample:--seed") :; return ;;
+    "sample:--fps") :; return ;;
+    "sample:--embeddings") _osora_files; return ;;
+    "sample:--vae") :; return ;;
+    "sample:--vae-weights") _osora_files; return ;;
+    "sample:--out") _osora_files; return ;;
     "model forward:--case") _osora_files; return ;;
     "model forward:--arch") :; return ;;
     "model forward:--weights") _osora_files; return ;;
@@ -174,6 +184,7 @@ _osora() {
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
+        "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
@@ -215,6 +226,7 @@ _osora() {
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
     "resume") _osora_runs ;;
+    "sample") _osora_runs ;;
     "topology show") _osora_files ;;
     "topology diff") _osora_files ;;
     "topology import") _osora_files ;;
