@@ -53,9 +53,11 @@ TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
 }
 
 TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
-    write_run_file(10, "[parallel]\nzero_stage = 2\n");
-    EXPECT_EQ(osora({"validate", "run.toml"}).code, 0);
-    expect({"submit", "run.toml"}, 2, "this version's worker does not shard; valid: 0");
+    write_run_file(10);
+    std::string const limit = "resources.time_limit=01:00:00";
+    EXPECT_EQ(osora({"validate", "run.toml", "--set", limit}).code, 0);
+    expect({"submit", "run.toml", "--set", limit}, 2,
+           "resources.time_limit = \"01:00:00\": not available in this version");
 }
 
 TEST_F(Usage, OnlyQueuedRunsCanWaitForAnother) {
