@@ -23,6 +23,34 @@ Result<void> check_supported(RankEnvironment const& self, plan::LayoutPlan const
     return {};
 }
 
+/// The data of one stage at a time, opened once: a checkpoint is held against what is then trained
+/// on.
+class StageData {
+public:
+    StageData(plan::WorkerJob const& job, RankEnvironment const& self) : job_(job), self_(self) {}
+
+    /// Errors are those of open_train_data(), and of captions that are not cached.
+    [[nodiscard]] Result<void> open(std::size_t index) {
+        if (data_ && index_ == index) return {};
+        data_.reset();
+        staged_ = plan::job_of_stage(job_, index);
+        OSORA_TRY(auto opened, open_train_data(staged_));
+        if (self_.rank == 0) OSORA_TRY_VOID(check_captions(*opened));
+        data_ = std::move(opened);
+        index_ = index;
+        return {};
+    }
+    [[nodiscard]] plan::WorkerJob const& job() const { return staged_; }
+    [[nodiscard]] TrainData const& data() const { return *data_; }
+
+private:
+    plan::WorkerJob const& job_;
+    RankEnvironment const& self_;
+    std::size_t index_ = 0;
+    plan::WorkerJob staged_;
+    std::unique_ptr<TrainData> data_;
+};
+
 struct StageParts {
     RankEnvironment const& self;
     std::optional<Group> const& group;
@@ -47,24 +75,22 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
     }
 }
 
-/// One stage of the run: its data, its loader, its steps.
-Result<TrainOutcome> run_stage(plan::WorkerJob const& job, plan::StageOfStep const& stage,
+/// One stage of the run: its loader, its steps.
+Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage,
                                StageParts const& parts) {
-    plan::WorkerJob const staged = plan::job_of_stage(job, stage.index);
+    OSORA_TRY_VOID(opened.open(stage.index));
+    plan::WorkerJob const& staged = opened.job();
+    TrainData const& data = opened.data();
     at::set_num_threads(std::max(1, staged.plan.chosen.threads_per_rank));
-    OSORA_TRY(auto const data, open_train_data(staged));
-    if (parts.self.rank == 0) {
-        OSORA_TRY_VOID(check_captions(*data));
-        report_data(*data, staged, parts.agent);
-    }
+    if (parts.self.rank == 0) report_data(data, staged, parts.agent);
     parts.trainer.use(staged.config.optim, stage.rate);
     SourceSteps const steps{.rank = parts.self.rank,
                             .dp_size = staged.plan.chosen.dp_size,
                             .start = static_cast<std::uint64_t>(stage.steps.first),
                             .stop = static_cast<std::uint64_t>(stage.steps.last)};
-    OSORA_TRY(auto const source, make_step_source(*data, staged, steps));
+    OSORA_TRY(auto const source, make_step_source(data, staged, steps));
     OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.self, parts.group));
-    TrainLoop loop({staged, parts.self, *data, parts.agent, parts.trainer, *source, parts.vote,
+    TrainLoop loop({staged, parts.self, data, parts.agent, parts.trainer, *source, parts.vote,
                     parts.device, evaluation.get()});
     return loop.run(stage.steps);
 }
@@ -84,10 +110,10 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), group, device);
-    auto const data_hash = [&job](int step) -> Result<std::uint64_t> {
-        std::size_t const index = plan::stage_at(job, step).index;
-        OSORA_TRY(auto const data, open_train_data(plan::job_of_stage(job, index)));
-        return data->hash;
+    StageData opened(job, self);
+    auto const data_hash = [&](int step) -> Result<std::uint64_t> {
+        OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
+        return opened.data().hash;
     };
     OSORA_TRY(int const start_step, restore_latest({job, self, group, agent, data_hash}, trainer));
     auto facts = process_facts(device);
@@ -101,7 +127,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     while (outcome.steps < job.config.train.steps && !outcome.stopped) {
         auto stage = plan::stage_at(job, outcome.steps);
         stage.steps.first = outcome.steps;
-        OSORA_TRY(outcome, run_stage(job, stage, {self, group, agent, trainer, vote, device}));
+        OSORA_TRY(outcome, run_stage(opened, stage, {self, group, agent, trainer, vote, device}));
     }
     return outcome;
 }

@@ -115,6 +115,7 @@ FROM_WORKER = [
     dict(type="finished", steps=100, stopped=True),
     dict(type="arrived", step=7),
     dict(type="probe", part={"median_gbit_s": 1.5}),
+    dict(type="evaluated", step=40, loss=0.625, samples=64, seconds=1.5),
 ]
 TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
 
@@ -152,6 +153,7 @@ STEPS = dict(type="steps", epoch=1, step0=7, ranks=[8, 4], samples=[48, 32], buc
 COLLECTIVES = dict(type="collectives", epoch=1, node=1, number=4,
                    sums=[dict(bucket="64x64x8", warmup=True, rank_steps=3, cost=VOTE)])
 PROBE = dict(type="probe", epoch=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
+EVALUATION = dict(type="evaluation", epoch=1, step=40, loss=0.625, samples=64, seconds=1.5)
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
@@ -166,7 +168,7 @@ EVENTS = [
     dict(type="stop_requested", now=True, reason="osora cancel"),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
-    METRICS, HEALTH, MATRIX, PROBE, STEPS, COLLECTIVES,
+    METRICS, HEALTH, MATRIX, PROBE, STEPS, COLLECTIVES, EVALUATION,
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -176,7 +178,8 @@ FROM_AGENT = [
                      ignores_stop=True)]),
     dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
-    MATRIX, PROBE, COLLECTIVES, dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
+    MATRIX, PROBE, COLLECTIVES, EVALUATION,
+    dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
     dict(type="welcome", life=2, health=True, matrices=True, collectives=True),

@@ -26,10 +26,12 @@ protected:
 
     static CheckpointTensors tensors(double value) {
         at::Tensor const each = at::full({300, 40}, value);
-        return {{{"a.weight", each}},
-                {{"a.weight", each + 1}},
-                {{"a.weight", each + 2}},
-                {{"a.weight", each + 3}}};
+        CheckpointTensors tensors;
+        tensors.model = {{"a.weight", each}};
+        tensors.ema = {{"a.weight", each + 1}};
+        tensors.exp_avg = {{"a.weight", each + 2}};
+        tensors.exp_avg_sq = {{"a.weight", each + 3}};
+        return tensors;
     }
     static CheckpointState state(int step) {
         CheckpointState state;
