@@ -135,7 +135,7 @@ std::string steps_text(RunView const& view) {
         return view.steps_done > 0 && has_steps(view) ? counted(view.steps_done, "step") : "";
     }
     if (view.steps_done == 0) return "before the first step";
-    return view.steps_done == view.steps
+    return view.steps_done == view.steps || view.status.encoding
                ? counted(view.steps_done, "step")
                : fmt::format("step {} of {}", format_count(view.steps_done),
                              format_count(view.steps));
@@ -150,7 +150,7 @@ std::string joined(std::vector<std::string> const& parts) {
 }
 
 std::string kept_checkpoint(RunView const& view) {
-    if (view.status.exec) return "";
+    if (view.status.exec || view.status.rehearsal || view.status.encoding) return "";
     if (view.status.checkpoint_step < 0) return "no checkpoint";
     return "checkpoint " + format_count(view.status.checkpoint_step) + " kept";
 }

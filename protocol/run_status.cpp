@@ -88,6 +88,7 @@ void on(RunStatus& run, RunSubmitted const& event) {
     run.restarts_max = event.restarts_max;
     run.exec = event.job == "exec";
     run.rehearsal = event.job == "rehearse";
+    run.encoding = event.job == "encode";
 }
 
 void on(RunStatus& run, PlanChosen const&) {

@@ -52,6 +52,7 @@ struct RunStatus {
     int rounds = 0;          // of faults since the last LaunchOrdered; each counts as a restart
     bool exec = false;       // job = "exec"
     bool rehearsal = false;  // job = "rehearse": trains nothing, so there is no loss
+    bool encoding = false;   // job = "encode": likewise; how many steps it takes is not known
     int epoch = -1;          // newest one that was ordered
     bool ordered = false;    // in launching: LaunchOrdered of `epoch` was journalled
     int ranks_starting = 0;  // of `epoch`: have not said hello

@@ -263,7 +263,8 @@ void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeTold> c
     if (view.first_step_us == 0) view.first_step_us = wall_us;
     view.node_views.resize(view.status.nodes.size());
     for (NodeTold const& each : nodes) take_node(view, each);
-    bool const told = !view.status.rehearsal && steps.columns.contains("loss");
+    bool const trains = !view.status.rehearsal && !view.status.encoding;
+    bool const told = trains && steps.columns.contains("loss");
     view.has_loss = view.has_loss || told;
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
         add_step(view, step_of(steps, i));

@@ -104,6 +104,21 @@ TEST(FollowText, SummaryOfAGoodRun) {
               "         checkpoint 200 kept · next: osora report 42\n");
 }
 
+// It trains nothing, keeps no checkpoint, and nobody knows beforehand how many steps it takes.
+TEST(FollowText, AnEncodeRunTellsNoLossAndNoCheckpoint) {
+    Story story;
+    auto records = running(story, 1, 0);
+    std::get<protocol::RunSubmitted>(records.front().event).job = "encode";
+    records.push_back(story.steps(40, 0, 1, {39, 1}, {0.2, 0}));
+    EXPECT_EQ(progress_line(view_of(records), {}).find("loss"), std::string::npos);
+    protocol::RunEnded ended;
+    ended.verdict = protocol::Verdict::ok;
+    records.push_back(story.record(41.2, ended));
+    EXPECT_EQ(summary(view_of(records), {}),
+              "done     40 steps in 41.2 s · 200 ms/step\n"
+              "         next: osora report 42\n");
+}
+
 TEST(FollowText, SummaryOfAStoppedAndOfAFailedRun) {
     Story story;
     auto records = running(story, 1, 200);
