@@ -36,12 +36,22 @@ steps = 3
 """
 # Runs in the Python that has PyTorch: OUTPUTS is what osora computed.
 CHECK = """
-import json, sys
+import json, struct, sys
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file  # its save_file would need numpy
 sys.path.insert(0, sys.argv[1])
 from stdit3_torch import STDiT3
 checkpoint, folder, phase = sys.argv[2:5]
+def save(tensors, path):
+    header, data = {}, b""
+    for name, tensor in tensors.items():
+        raw = bytes(tensor.contiguous().flatten().view(torch.uint8).tolist())
+        header[name] = {"dtype": "F32", "shape": list(tensor.shape),
+                        "data_offsets": [len(data), len(data) + len(raw)]}
+        data += raw
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
 weights = load_file(checkpoint + "/model.safetensors")
 model = STDiT3()
 expected = {name: (list(value.shape), value.dtype) for name, value in model.state_dict().items()}
@@ -56,9 +66,9 @@ torch.manual_seed(5)
 x, t = torch.randn(2, 3, 4, 32, 32), torch.tensor([10.0, 700.0])
 if phase == "inputs":
     y = weights["y_embedder.y_embedding"][None, None].repeat(2, 1, 1, 1)
-    save_file({"x": x, "timestep": t, "fps": torch.tensor([24.0]), "y": y,
-               "height": torch.tensor([32.0]), "width": torch.tensor([32.0])},
-              folder + "/inputs.safetensors")
+    save({"x": x, "timestep": t, "fps": torch.tensor([24.0]), "y": y,
+          "height": torch.tensor([32.0]), "width": torch.tensor([32.0])},
+         folder + "/inputs.safetensors")
 else:
     with torch.no_grad():
         theirs = model(x, t, torch.tensor([24.0]), 32.0, 32.0)
