@@ -5,6 +5,13 @@
 
 namespace osora {
 
+std::string csv_field(std::string_view text) {
+    if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+    std::string quoted = "\"";
+    for (char const each : text) quoted += each == '"' ? std::string("\"\"") : std::string(1, each);
+    return quoted + "\"";
+}
+
 CsvReader::CsvReader(std::string_view text) : text_(text) {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();

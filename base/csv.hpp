@@ -15,6 +15,9 @@ struct CsvRow {
     std::string fault;  // why the row cannot be read; empty: it can
 };
 
+/// One field to write, quoted when it must be.
+[[nodiscard]] std::string csv_field(std::string_view text);
+
 class CsvReader {
 public:
     /// A byte order mark in front is skipped.

@@ -4,9 +4,9 @@
 #include "cli/exit_code.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/worker_output.hpp"
+#include "protocol/json.hpp"
 
 #include <fmt/format.h>
-#include <boost/json.hpp>
 
 #include <map>
 
@@ -15,9 +15,7 @@ namespace {
 
 /// "stdit3: 2 out, 89 grad, 2 grad_in in o.safetensors, 0.12 s".
 Result<std::string> summary(std::string_view text) {
-    boost::system::error_code failed;
-    auto const value = boost::json::parse(text, failed);
-    if (failed) return Error{Errc::corrupt, "osora-worker printed no JSON: " + failed.message()};
+    OSORA_TRY(auto const value, protocol::parse_json(text));
     std::map<std::string, int> groups;
     for (auto const& tensor : value.at("tensors").as_array()) {
         std::string_view const name = tensor.at("name").as_string();
@@ -28,9 +26,16 @@ Result<std::string> summary(std::string_view text) {
         if (!groups.contains(group)) continue;
         counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", groups[group], group);
     }
-    return fmt::format("{}: {} in {}, {}", std::string_view(value.at("component").as_string()),
+    return fmt::format("{}: {} in {}, {}\n", std::string_view(value.at("component").as_string()),
                        counts, std::string_view(value.at("out").as_string()),
                        format_seconds(value.at("compute_s").to_number<double>()));
+}
+
+Result<std::string> merge_summary(std::string_view text) {
+    OSORA_TRY(auto const value, protocol::parse_json(text));
+    return fmt::format("{} of {} tensors changed, in {}\n", value.at("changed").to_number<int>(),
+                       value.at("tensors").to_number<int>(),
+                       std::string_view(value.at("out").as_string()));
 }
 
 int run(Context const& context, Arguments const& arguments, std::string step) {
@@ -41,20 +46,7 @@ int run(Context const& context, Arguments const& arguments, std::string step) {
         words.push_back(name);
         words.push_back(*value);
     }
-    auto const output = run_worker(context, std::move(words));
-    if (output.has_error()) {
-        return fail(kExitInternal, output.error().message);
-    }
-    int const code = exit_code_after(output->status);
-    if (code != kExitOk) return code;
-    if (arguments.has("--json")) {
-        fmt::print("{}", output->text);
-        return kExitOk;
-    }
-    auto const line = summary(output->text);
-    if (line.has_error()) return fail(kExitInternal, line.error().message);
-    fmt::print("{}\n", *line);
-    return kExitOk;
+    return tell_worker_output(context, std::move(words), arguments.has("--json"), summary);
 }
 
 int run_forward(Context const& context, Arguments const& arguments) {
@@ -72,20 +64,7 @@ int run_merge(Context const& context, Arguments const& arguments) {
         words.push_back(name);
         words.push_back(*value);
     }
-    auto const output = run_worker(context, std::move(words));
-    if (output.has_error()) return fail(kExitInternal, output.error().message);
-    int const code = exit_code_after(output->status);
-    if (code != kExitOk) return code;
-    if (arguments.has("--json")) {
-        fmt::print("{}", output->text);
-        return kExitOk;
-    }
-    boost::system::error_code failed;
-    auto const value = boost::json::parse(output->text, failed);
-    if (failed) return fail(kExitInternal, "osora-worker printed no JSON: " + failed.message());
-    fmt::print("{} of {} tensors changed, in {}\n", value.at("changed").to_number<int>(),
-               value.at("tensors").to_number<int>(), std::string_view(value.at("out").as_string()));
-    return kExitOk;
+    return tell_worker_output(context, std::move(words), arguments.has("--json"), merge_summary);
 }
 
 std::vector<OptionSpec> options() {

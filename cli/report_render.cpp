@@ -1,6 +1,7 @@
 // Which form is made by whom, and the short forms.
 #include "cli/report_render.hpp"
 
+#include "base/csv.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/report_tables.hpp"
 

@@ -62,18 +62,7 @@ int run(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, "give either --ema or --no-ema");
     }
     if (arguments.has("--no-ema")) words.emplace_back("--no-ema");
-    auto const output = run_worker(context, std::move(words));
-    if (output.has_error()) return fail(kExitInternal, output.error().message);
-    int const code = exit_code_after(output->status);
-    if (code != kExitOk) return code;
-    if (arguments.has("--json")) {
-        fmt::print("{}", output->text);
-        return kExitOk;
-    }
-    auto const told = summary(output->text);
-    if (told.has_error()) return fail(kExitInternal, told.error().message);
-    fmt::print("{}", *told);
-    return kExitOk;
+    return tell_worker_output(context, std::move(words), arguments.has("--json"), summary);
 }
 
 std::vector<OptionSpec> options() {

@@ -1,6 +1,7 @@
 // Widths are counted in code points, so "±" takes one column.
 #include "cli/text_table.hpp"
 
+#include "base/csv.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 
@@ -90,13 +91,6 @@ std::string draw_csv(TextTable const& table) {
     line([&](std::size_t i) { return table.columns[i].key; });
     for (auto const& row : table.rows) line([&](std::size_t i) { return row[i].raw; });
     return text;
-}
-
-std::string csv_field(std::string const& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (char const each : text) quoted += each == '"' ? std::string("\"\"") : std::string(1, each);
-    return quoted + "\"";
 }
 
 std::string markdown_text(std::string const& text) {

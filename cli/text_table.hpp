@@ -30,8 +30,6 @@ struct TextTable {
 /// RFC 4180 with '\n', a header line first.
 [[nodiscard]] std::string draw_csv(TextTable const& table);
 
-/// One CSV field, quoted when it must be.
-[[nodiscard]] std::string csv_field(std::string const& text);
 /// Text that Markdown takes as it is, also inside a table.
 [[nodiscard]] std::string markdown_text(std::string const& text);
 

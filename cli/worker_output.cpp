@@ -35,6 +35,22 @@ Result<std::string> read_all(int fd) {
     }
 }
 
+int exit_code_after(ExitStatus const& status) {
+    constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
+    if (status.signal != 0) return fail(kExitBad, "osora-worker " + describe(status));
+    switch (status.exit_code) {
+        case 0:
+            return kExitOk;
+        case kConfiguration:
+            return kExitUsage;
+        case kOutOfMemory:
+        case kData:  // a file that does not read, or could not be written
+            return kExitBad;
+        default:
+            return kExitInternal;
+    }
+}
+
 }  // namespace
 
 Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string> arguments) {
@@ -57,20 +73,20 @@ Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string>
     return WorkerOutput{std::move(*text), status};
 }
 
-int exit_code_after(ExitStatus const& status) {
-    constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
-    if (status.signal != 0) return fail(kExitBad, "osora-worker " + describe(status));
-    switch (status.exit_code) {
-        case 0:
-            return kExitOk;
-        case kConfiguration:
-            return kExitUsage;
-        case kOutOfMemory:
-        case kData:  // a file that does not read, or could not be written
-            return kExitBad;
-        default:
-            return kExitInternal;
+int tell_worker_output(Context const& context, std::vector<std::string> arguments, bool as_json,
+                       Result<std::string> (*summary)(std::string_view json)) {
+    auto const output = run_worker(context, std::move(arguments));
+    if (output.has_error()) return fail(kExitInternal, output.error().message);
+    int const code = exit_code_after(output->status);
+    if (code != kExitOk) return code;
+    if (as_json) {
+        fmt::print("{}", output->text);
+        return kExitOk;
     }
+    auto const told = summary(output->text);
+    if (told.has_error()) return fail(kExitInternal, told.error().message);
+    fmt::print("{}", *told);
+    return kExitOk;
 }
 
 }  // namespace osora::cli

@@ -7,6 +7,7 @@
 #include "cli/context.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::cli {
@@ -21,8 +22,11 @@ struct WorkerOutput {
 [[nodiscard]] Result<WorkerOutput> run_worker(Context const& context,
                                               std::vector<std::string> arguments);
 
-/// The worker's exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a signal
-/// ended it, which is told here.
-[[nodiscard]] int exit_code_after(ExitStatus const& status);
+/// Runs the worker for a command and prints its JSON as it is, or what `summary` makes of it.
+/// Returns the worker's exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
+/// signal ended it, which is told here.
+[[nodiscard]] int tell_worker_output(Context const& context, std::vector<std::string> arguments,
+                                     bool as_json,
+                                     Result<std::string> (*summary)(std::string_view json));
 
 }  // namespace osora::cli

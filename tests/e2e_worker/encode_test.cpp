@@ -119,6 +119,7 @@ TEST_F(Encode, GoesOnAfterAKill) {
             before[entry.path()] = fs::last_write_time(entry.path());
     }
     ASSERT_GT(before.size(), 3u);
+    std::ofstream(folder_ / "cache" / "latents" / "000009.safetensors.1.tmp") << "half a shard";
     // The rest is done by two.
     auto const resumed = run(encode_job(2, "cache"), 2);
     for (auto const& rank : resumed) {
@@ -126,7 +127,7 @@ TEST_F(Encode, GoesOnAfterAKill) {
         EXPECT_GT(rank.of("hello")[0].at("start_step").as_int64(), 0);
     }
     for (auto const& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << path;
-    EXPECT_EQ(files_of("cache"), files_of("whole"));
+    EXPECT_TRUE(files_of("cache") == files_of("whole"));  // too long to print
     // A cut shard is made again; with nothing left to do a run ends at once.
     fs::resize_file(folder_ / "cache" / "latents" / "000002.safetensors", 100);
     EXPECT_EQ(run(encode_job(1), 1)[0].steps("step").size(), 1u);

@@ -15,12 +15,7 @@ class Families : public WorkerTest {
 protected:
     void SetUp() override {
         WorkerTest::SetUp();
-        std::vector<std::string> names;
-        for (int i = 0; i < 4; ++i) {
-            names.push_back("clip " + std::to_string(i) + ".mp4");
-            make_clip(names.back(), "64x64", i);
-        }
-        write_manifest(names);
+        make_clips(4, [](int) { return "64x64"; });
     }
 
     /// Two ranks' losses average to one rank's, and their gradients are the same.

@@ -21,12 +21,7 @@ class Train : public WorkerTest {
 protected:
     void SetUp() override {
         WorkerTest::SetUp();
-        std::vector<std::string> names;
-        for (int i = 0; i < 6; ++i) {
-            names.push_back("clip " + std::to_string(i) + ".mp4");
-            make_clip(names.back(), i % 2 == 0 ? "64x64" : "96x64", i);
-        }
-        write_manifest(names);
+        make_clips(6, [](int i) { return i % 2 == 0 ? "64x64" : "96x64"; });
     }
 };
 

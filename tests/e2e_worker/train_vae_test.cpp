@@ -19,12 +19,7 @@ class TrainVae : public WorkerTest {
 protected:
     void SetUp() override {
         WorkerTest::SetUp();
-        std::vector<std::string> names;
-        for (int i = 0; i < 4; ++i) {
-            names.push_back("clip " + std::to_string(i) + ".mp4");
-            make_clip(names.back(), "48x48", i);
-        }
-        write_manifest(names);
+        make_clips(4, [](int) { return "48x48"; });
     }
 
     /// 4 clips a step, `micro` of them at a time on each rank.

@@ -24,12 +24,7 @@ class TrainerRun : public WorkerTest {
 protected:
     void SetUp() override {
         WorkerTest::SetUp();
-        std::vector<std::string> names;
-        for (int i = 0; i < 4; ++i) {
-            names.push_back("clip " + std::to_string(i) + ".mp4");
-            make_clip(names.back(), "64x64", i);
-        }
-        write_manifest(names);
+        make_clips(4, [](int) { return "64x64"; });
     }
 
     /// A short job with little in each step.

@@ -144,6 +144,15 @@ void WorkerTest::make_clip(std::string const& name, std::string const& size, int
     ASSERT_EQ(status, 0) << name;
 }
 
+void WorkerTest::make_clips(int count, std::function<std::string(int)> const& size_of) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+        names.push_back(fmt::format("clip {}.mp4", i));
+        make_clip(names.back(), size_of(i), i);
+    }
+    write_manifest(names);
+}
+
 void WorkerTest::write_manifest(std::vector<std::string> const& paths) {
     std::ofstream file(folder_ / "clips.csv");
     file << "path,text\n";

@@ -32,6 +32,8 @@ protected:
 
     /// Clip `name` of 12 frames, `size` like "64x64", different content for each `seed`.
     void make_clip(std::string const& name, std::string const& size, int seed);
+    /// clips.csv of `count` such clips, "clip 0.mp4" and so on; `size_of` gives each its size.
+    void make_clips(int count, std::function<std::string(int)> const& size_of);
     /// clips.csv with these paths; all other columns are left to the loader.
     void write_manifest(std::vector<std::string> const& paths);
     /// A job for `ranks` ranks on clips.csv: an image and two video buckets.

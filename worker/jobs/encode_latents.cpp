@@ -1,6 +1,7 @@
 #include "worker/jobs/encode_latents.hpp"
 
 #include "base/check.hpp"
+#include "base/csv.hpp"
 #include "plan/buckets/one_pass.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/train/step_boundary.hpp"
@@ -20,14 +21,6 @@ namespace osora::worker {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// A field of a CSV, quoted where it must be.
-std::string csv_field(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == text.npos) return std::string(text);
-    std::string quoted = "\"";
-    for (char const c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
-    return quoted + "\"";
-}
 
 /// Clips of a shard so far.
 class Collected {

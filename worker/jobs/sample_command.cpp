@@ -10,12 +10,12 @@
 #include "worker/jobs/sample_latent.hpp"
 #include "worker/jobs/vae_of_job.hpp"
 #include "worker/train/checkpoint.hpp"
+#include "worker/train/step_boundary.hpp"
 
 #include <fmt/format.h>
 #include <torch/types.h>
 
 #include <chrono>
-#include <exception>
 
 namespace osora::worker {
 namespace {
@@ -104,12 +104,10 @@ Result<at::Tensor> decoded(at::Tensor const& latent, SamplePlan const& plan,
                                  config.temporal.factor(), config.spatial.factor(), shape.arch,
                                  shape.in_channels, shape.vae.temporal, shape.vae.spatial)};
     }
-    try {
+    return at_step_boundary("decoding", [&]() -> Result<at::Tensor> {
         at::NoGradGuard const no_grad;
         return vae.decode(latent.to(device.torch()), plan.num_frames).x.to(at::kCPU);
-    } catch (std::exception const& error) {
-        return Error{Errc::io, fmt::format("decode: {}", error.what())};
-    }
+    });
 }
 
 /// (1, 3, T, H, W) in [-1, 1] -> bytes.

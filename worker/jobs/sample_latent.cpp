@@ -8,6 +8,7 @@
 #include "worker/train/mmdit_objective.hpp"
 #include "worker/train/rectified_flow_sampler.hpp"
 #include "worker/train/rectified_flow_v2.hpp"
+#include "worker/train/step_boundary.hpp"
 #include "worker/train/token_sampler.hpp"
 
 #include <ATen/ops/cat.h>
@@ -16,8 +17,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/types.h>
-
-#include <exception>
 
 namespace osora::worker {
 namespace {
@@ -157,8 +156,7 @@ Result<at::Tensor> sample_latent(SamplePlan const& plan, std::vector<NamedTensor
                                  SampleCaption const& caption, Device const& device) {
     OSORA_TRY(auto const expected, network_parameters(plan.shape));
     OSORA_TRY_VOID(expected.check(weights));
-    // What LibTorch throws becomes an Error here.
-    try {
+    return at_step_boundary("sampling", [&]() -> Result<at::Tensor> {
         at::NoGradGuard const no_grad;
         bool const mmdit = plan.shape.family == plan::ModelFamily::mmdit;
         auto const sample =
@@ -166,15 +164,7 @@ Result<at::Tensor> sample_latent(SamplePlan const& plan, std::vector<NamedTensor
                 .to(at::kCPU);
         if (sample.isfinite().all().item<bool>()) return sample;
         return Error{Errc::corrupt, "the sample is not finite: the weights are broken"};
-    } catch (c10::OutOfMemoryError const& error) {
-        return Error{Errc::out_of_memory, error.what_without_backtrace()};
-    } catch (c10::Error const& error) {
-        bool const memory = std::string_view(error.what()).find("allocate") != std::string::npos;
-        return Error{memory ? Errc::out_of_memory : Errc::io,
-                     fmt::format("LibTorch: {}", error.what_without_backtrace())};
-    } catch (std::exception const& error) {
-        return Error{Errc::io, error.what()};
-    }
+    });
 }
 
 }  // namespace osora::worker

@@ -21,7 +21,9 @@ template <class F>
     } catch (c10::DistError const& error) {
         return Error{Errc::unreachable, error.what_without_backtrace()};
     } catch (c10::Error const& error) {
-        return Error{Errc::io, std::string("LibTorch: ") + error.what_without_backtrace()};
+        std::string const why = error.what_without_backtrace();
+        bool const memory = why.find("DefaultCPUAllocator") != std::string::npos;
+        return Error{memory ? Errc::out_of_memory : Errc::io, "LibTorch: " + why};
     } catch (std::exception const& error) {
         return Error{Errc::io, what + ": " + error.what()};
     }

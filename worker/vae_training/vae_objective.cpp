@@ -166,8 +166,9 @@ at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) 
         squared_error_ += clips * x_rec.clamp(-1, 1).sub(x).square().mean().item<double>();
         clips_ += clips;
     }
-    // A clip that a step sees too little of has no patch to judge.
-    bool const judged = parts_.adversary && parts_.adversary->takes_part(step_) &&
+    // A clip that a step sees too little of has no patch to judge; an evaluation trains nobody.
+    bool const judged = parts_.adversary && c10::GradMode::is_enabled() &&
+                        parts_.adversary->takes_part(step_) &&
                         x.size(2) >= Discriminator::least_size({})[0];
     if (!judged) return loss;
     at::Tensor const last_layer = parts_.vae.parameters().find(kLastLayer)->tensor;

@@ -211,5 +211,16 @@ TEST(VaeObjective, TheAdversaryJoinsAtItsStep) {
     EXPECT_NEAR(net.figures().at("psnr_db"), 5, 5);
 }
 
+// What a held-out clip is asked for: the discriminator neither judges nor learns.
+TEST(VaeObjective, AnEvaluationLeavesTheAdversaryOut) {
+    plan::VaeLossSection section;
+    section.adversarial_weight = 0.5;
+    auto net = objective(small(4, 0), section);
+    auto plain = objective(small(4, 0));
+    auto const batch = clips(1, 10, 24);
+    at::NoGradGuard const no_grad;
+    EXPECT_EQ(net.loss(batch).item<double>(), plain.loss(batch).item<double>());
+}
+
 }  // namespace
 }  // namespace osora::worker
