@@ -63,7 +63,10 @@ class VqvaeParity : public testing::TestWithParam<at::ScalarType> {};
 TEST_P(VqvaeParity, AStepIsVideoGpts) {  // tests/data/vae/README.md
     Golden const golden;
     bool const exact = GetParam() == at::kDouble;
-    double const outputs = exact ? 2e-7 : 2e-6, gradients = exact ? 2e-7 : 5e-6;
+    // VideoGPT's own code in fp32 differs from its fp64 by up to 9.3e-6 in a gradient (PyTorch 2.11
+    // with AVX2; 5.4e-6 with AVX-512). Four times as much is allowed: another CPU sums in another
+    // order. The fp64 case shows that the formulas are right.
+    double const outputs = exact ? 2e-7 : 2e-6, gradients = exact ? 2e-7 : 4e-5;
     Vqvae model = golden_model(golden, GetParam());
     at::Tensor const x = golden.tensor("in/x").to(GetParam());
     Step const step = first_step(model, x);
