@@ -56,10 +56,9 @@ bool in_group(std::string const& name, std::string_view group) {
     return name.starts_with(group);
 }
 
-/// Tolerances of tests/data/parity/README.md; a training loss sums numbers of both signs.
 double tolerance(std::string const& name) {
-    if (name.ends_with("/loss")) return 1e-5;
-    return in_group(name, "grad") ? 5e-6 : 2e-6;
+    if (name.ends_with("/loss")) return worker::kFp32Loss;
+    return in_group(name, "grad") ? worker::kFp32Gradient : worker::kFp32Output;
 }
 
 /// Every number that the file holds and the step gives.

@@ -75,7 +75,7 @@ else:
     ours = load_file(folder + "/out.safetensors")["out/out"]
     difference = ((ours - theirs).norm() / theirs.norm()).item()
     print(f"relative difference {difference:.1e}")
-    assert difference <= 2e-6, difference
+    assert difference <= 4.5e-6, difference  # kFp32Output of tests/parity/compare.hpp
 """
 
 

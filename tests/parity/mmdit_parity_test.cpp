@@ -15,9 +15,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kOutputTolerance = 2e-6;
-constexpr double kGradTolerance = 5e-6;
-
 using Weights = std::map<std::string, at::Tensor>;
 
 class MmditParity : public testing::Test {
@@ -56,7 +53,7 @@ protected:
     }
     void expect_the_same(Mmdit const& model, MmditInput const& input) const {
         at::NoGradGuard const no_grad;
-        EXPECT_LE(relative_error(model.forward(input), tensor("out/out")), kOutputTolerance);
+        EXPECT_LE(relative_error(model.forward(input), tensor("out/out")), kFp32Output);
     }
 
     SafetensorsContent content_ =
@@ -68,13 +65,13 @@ TEST_F(MmditParity, ForwardAndGradients) {
     auto given = input();
     given.img.set_requires_grad(true);
     auto const out = net.forward(given);
-    EXPECT_LE(relative_error(out, tensor("out/out")), kOutputTolerance);
+    EXPECT_LE(relative_error(out, tensor("out/out")), kFp32Output);
     auto const loss = out.mul(tensor("in/loss_weight")).sum();
     loss.backward();
-    EXPECT_LE(relative_error(loss.view({1}), tensor("out/loss")), 1e-5);
-    EXPECT_LE(relative_error(given.img.grad(), tensor("grad_in/img")), kGradTolerance);
+    EXPECT_LE(relative_error(loss.view({1}), tensor("out/loss")), kFp32Loss);
+    EXPECT_LE(relative_error(given.img.grad(), tensor("grad_in/img")), kFp32Gradient);
     for (auto const& entry : net.parameters().all())
-        EXPECT_LE(relative_error(entry.tensor.grad(), tensor("grad/" + entry.name)), kGradTolerance)
+        EXPECT_LE(relative_error(entry.tensor.grad(), tensor("grad/" + entry.name)), kFp32Gradient)
             << entry.name;
 }
 

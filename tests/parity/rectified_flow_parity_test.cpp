@@ -9,8 +9,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kTolerance = 2e-6;
-
 SafetensorsContent open_case(std::string const& name) {
     return load_safetensors(OSORA_SOURCE_DIR "/tests/data/parity/" + name + ".safetensors").value();
 }
@@ -24,7 +22,7 @@ std::vector<double> numbers(SafetensorsContent const& content, std::string const
 void expect_close(std::vector<double> const& actual, std::vector<double> const& expected) {
     ASSERT_EQ(actual.size(), expected.size());
     for (std::size_t i = 0; i < actual.size(); ++i)
-        EXPECT_NEAR(actual[i], expected[i], kTolerance * 1000) << i;  // t is in 0..1000
+        EXPECT_NEAR(actual[i], expected[i], kRecordedFp32 * 1000) << i;  // t is in 0..1000
 }
 
 TEST(RectifiedFlowParity, TimestepTransform) {
@@ -82,7 +80,7 @@ TEST(RectifiedFlowParity, AddNoise) {
     for (std::string const kind : {"", "_int"}) {
         auto const x_t = add_noise({}, *content.find("in/original_samples"),
                                    *content.find("in/noise"), *content.find("in/timesteps" + kind));
-        EXPECT_LE(relative_error(x_t, *content.find("out/x_t" + kind)), kTolerance);
+        EXPECT_LE(relative_error(x_t, *content.find("out/x_t" + kind)), kFp32Output);
     }
 }
 
@@ -95,9 +93,9 @@ TEST(RectifiedFlowParity, TrainingLosses) {
             return found == nullptr ? at::Tensor() : *found;
         };
         auto const x_t = add_noise({}, in("x_start"), in("noise"), in("t"), in("mask"));
-        EXPECT_LE(relative_error(x_t, *content.find("out/" + variant + "/x_t")), kTolerance);
+        EXPECT_LE(relative_error(x_t, *content.find("out/" + variant + "/x_t")), kFp32Output);
         auto const losses = flow_losses(in("model_output"), in("x_start"), in("noise"), in("mask"));
-        EXPECT_LE(relative_error(losses, *content.find("out/" + variant + "/loss")), kTolerance);
+        EXPECT_LE(relative_error(losses, *content.find("out/" + variant + "/loss")), kFp32Output);
     }
     EXPECT_TRUE(content.find("in/mask/mask") != nullptr);
 }

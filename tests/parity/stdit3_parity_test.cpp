@@ -10,9 +10,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kOutputTolerance = 2e-6;
-constexpr double kGradTolerance = 5e-6;
-
 struct Case {
     SafetensorsContent content;
     Stdit3 model;
@@ -57,7 +54,7 @@ void expect_gradients(Case const& test) {
         auto const expected = test.tensor("grad", entry.name);
         if (!expected.defined()) continue;
         ++compared;
-        EXPECT_LE(relative_error(entry.tensor.grad(), expected), kGradTolerance) << entry.name;
+        EXPECT_LE(relative_error(entry.tensor.grad(), expected), kFp32Gradient) << entry.name;
     }
     EXPECT_EQ(compared, test.model.parameters().trainable().size());
 }
@@ -66,11 +63,11 @@ void expect_forward_and_gradients(Case const& test) {
     auto input = test.input();
     input.x.set_requires_grad(true);
     auto const out = test.model.forward(input);
-    EXPECT_LE(relative_error(out, test.tensor("out", "out")), kOutputTolerance);
+    EXPECT_LE(relative_error(out, test.tensor("out", "out")), kFp32Output);
     auto const loss = out.mul(test.tensor("in", "loss_weight")).sum();
     loss.backward();
-    EXPECT_LE(relative_error(loss.view({1}), test.tensor("out", "loss")), 1e-5);
-    EXPECT_LE(relative_error(input.x.grad(), test.tensor("grad_in", "x")), kGradTolerance);
+    EXPECT_LE(relative_error(loss.view({1}), test.tensor("out", "loss")), kFp32Loss);
+    EXPECT_LE(relative_error(input.x.grad(), test.tensor("grad_in", "x")), kFp32Gradient);
     expect_gradients(test);
 }
 
@@ -85,14 +82,14 @@ TEST(Stdit3Parity, GivenFramesAndTextMask) {
 TEST(Stdit3Parity, TextLengths) {
     auto const test = open_case("A5_stdit3_textlens");
     EXPECT_LE(relative_error(test.model.forward(test.input()), test.tensor("out", "out")),
-              kOutputTolerance);
+              kFp32Output);
 }
 
 TEST(Stdit3Parity, DroppedCaptions) {
     auto const test = open_case("A8_stdit3_caption_drop", "drop101/");
     ASSERT_TRUE(test.input().drop.defined());
     EXPECT_LE(relative_error(test.model.forward(test.input()), test.tensor("out", "out")),
-              kOutputTolerance);
+              kFp32Output);
 }
 
 TEST(Stdit3Parity, NullCaptionsEqualDroppingAll) {
@@ -101,7 +98,7 @@ TEST(Stdit3Parity, NullCaptionsEqualDroppingAll) {
     input.drop = at::ones({2}, at::kBool);
     auto const dropped = test.model.forward(input);
     input.y = input.drop = at::Tensor();
-    EXPECT_LE(relative_error(test.model.forward(input), dropped), kOutputTolerance);
+    EXPECT_LE(relative_error(test.model.forward(input), dropped), kFp32Output);
 }
 
 /// Against fp32 arithmetic on the same rounded weights and inputs.

@@ -19,9 +19,8 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kOutputTolerance = 2e-6;  // fp32 rounding of tests/data/parity
-constexpr double kGradTolerance = 5e-6;
-constexpr double kExact = 2e-7;  // tests/data/vae was computed in fp64 and rounded once
+// Cases of parity/ were computed in fp32 (kRecordedFp32), those of vae/ in fp64 and rounded once
+// (kExact); both are run in fp64 here.
 
 CaseFile open_case(std::string const& path) {
     auto content =
@@ -59,8 +58,7 @@ void expect_gradient(std::map<std::string, at::Tensor> const& actual, CaseFile c
 }
 
 /// Every out/, grad/ and grad_in/ tensor of the file is in `results` and close.
-void expect_same(CaseFile const& file, CaseResult const& results, double output_limit,
-                 double grad_limit = kGradTolerance) {
+void expect_same(CaseFile const& file, CaseResult const& results, double limit) {
     ASSERT_TRUE(results.has_value()) << results.error().message;
     std::map<std::string, at::Tensor> actual;
     for (auto const& entry : *results) actual[entry.name] = entry.tensor;
@@ -70,23 +68,22 @@ void expect_same(CaseFile const& file, CaseResult const& results, double output_
         if (!output && !expected.name.starts_with("grad")) continue;
         ++compared;
         if (!output) {
-            expect_gradient(actual, file, expected.name, grad_limit);
+            expect_gradient(actual, file, expected.name, limit);
             continue;
         }
-        EXPECT_LE(relative_error(actual[expected.name], expected.tensor), output_limit)
-            << expected.name;
+        EXPECT_LE(relative_error(actual[expected.name], expected.tensor), limit) << expected.name;
     }
     EXPECT_EQ(compared, actual.size());
 }
 
 TEST(VaeParity, TemporalVae) {
     auto const file = open_case("parity/E1_vae_temporal");
-    expect_same(file, run_vae_temporal(file), kOutputTolerance);
+    expect_same(file, run_vae_temporal(file), kRecordedFp32);
 }
 
 TEST(VaeParity, Pipeline) {
     auto const file = open_case("parity/E3_vae_pipeline");
-    expect_same(file, run_vae_pipeline(file), kOutputTolerance);
+    expect_same(file, run_vae_pipeline(file), kRecordedFp32);
 }
 
 TEST(VaeParity, PipelineInFp32) {
@@ -98,21 +95,21 @@ TEST(VaeParity, PipelineInFp32) {
     VaeNoise const noise{tensor("in/eps2d"),
                          at::cat({tensor("in/eps_temporal0"), tensor("in/eps_temporal1")}, 2)};
     auto const encoded = vae.encode(tensor("in/x"), noise);
-    EXPECT_LE(relative_error(encoded.z, tensor("out/z")), kOutputTolerance);
+    EXPECT_LE(relative_error(encoded.z, tensor("out/z")), kFp32ConvOutput);
     auto const decoded = vae.decode(encoded.z, tensor("in/x").size(2));
-    EXPECT_LE(relative_error(decoded.x, tensor("out/decoded")), kOutputTolerance);
+    EXPECT_LE(relative_error(decoded.x, tensor("out/decoded")), kFp32ConvOutput);
 }
 
 TEST(VaeParity, TemporalVaeOfOtherSizesWithGradients) {
     auto file = open_case("vae/temporal");
     file.train_step = true;
-    expect_same(file, run_vae_temporal(file), kExact, kExact);
+    expect_same(file, run_vae_temporal(file), kExact);
 }
 
 TEST(VaeParity, PipelineOfOtherSizesWithGradients) {
     auto file = open_case("vae/pipeline");
     file.train_step = true;
-    expect_same(file, run_vae_pipeline(file), kExact, kExact);
+    expect_same(file, run_vae_pipeline(file), kExact);
 }
 
 struct SpatialCase {
@@ -132,7 +129,7 @@ TEST(VaeParity, SpatialVaeWithGradients) {
         return entry.name.find("/tiled/") != std::string::npos;
     });
     file.train_step = true;
-    expect_same(file, run_vae_spatial(file), kExact, kExact);
+    expect_same(file, run_vae_spatial(file), kExact);
 }
 
 TEST(VaeParity, TilesOfTheSpatialVae) {

@@ -21,7 +21,6 @@ namespace osora::worker {
 namespace {
 
 constexpr std::int64_t kSamples = 4;
-constexpr double kTolerance = 1e-5;
 
 Stdit3 make_model() {
     Stdit3 model(stdit3_config("stdit3-tiny").value());
@@ -59,7 +58,7 @@ void expect_equal(Stdit3 const& model, std::vector<at::Tensor> const& expected) 
     auto const parameters = model.parameters().trainable();
     ASSERT_EQ(parameters.size(), expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_LE(relative_error(parameters[i].grad(), expected[i]), kTolerance) << i;
+        EXPECT_LE(relative_error(parameters[i].grad(), expected[i]), kFp32Order) << i;
         EXPECT_GT(expected[i].norm().item<double>(), 0) << i;
     }
 }

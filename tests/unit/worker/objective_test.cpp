@@ -1,5 +1,6 @@
 // What objectives make of a micro-batch, against the parts of the training step that are compared
 // with Open-Sora's own numbers (tests/parity), put together here by hand.
+#include "tests/parity/compare.hpp"
 #include "worker/train/caption_drop.hpp"
 #include "worker/train/mmdit_objective.hpp"
 #include "worker/train/rectified_flow_v2.hpp"
@@ -95,7 +96,7 @@ TEST(Stdit3Objective, CaptionsDroppedAndShiftedTimes) {
         }
         Stdit3Objective objective(stdit3(), training);
         losses.push_back(objective.loss(batch).item<double>());
-        EXPECT_NEAR(losses.back(), stdit3_by_hand(batch, training.flow, drop, {}), 1e-6);
+        EXPECT_NEAR(losses.back(), stdit3_by_hand(batch, training.flow, drop, {}), kFp32Loss);
     }
     EXPECT_NE(losses[0], losses[2]);
 }
@@ -109,7 +110,7 @@ TEST(Stdit3Objective, GivenFramesAreNotTrainedOn) {
     Stdit3Objective objective(stdit3(), training);
     at::Tensor const mask = torch::tensor({false, true, true, true}).repeat({2, 1});
     EXPECT_NEAR(objective.loss(batch).item<double>(),
-                stdit3_by_hand(batch, training.flow, {}, mask), 1e-6);
+                stdit3_by_hand(batch, training.flow, {}, mask), kFp32Loss);
 }
 
 TEST(Stdit3Objective, MasksBelongToTheSample) {
@@ -129,7 +130,7 @@ TEST(Stdit3Objective, MasksBelongToTheSample) {
     EXPECT_LT(masks.sum().item<std::int64_t>(), 24);
     Stdit3Objective objective(stdit3(), training);
     EXPECT_NEAR(objective.loss(batch).item<double>(),
-                stdit3_by_hand(batch, training.flow, {}, masks), 1e-6);
+                stdit3_by_hand(batch, training.flow, {}, masks), kFp32Loss);
     // Halves of the batch, as two ranks have them, are the whole.
     double halves = 0;
     for (std::int64_t const begin : {0, 3}) {
@@ -138,7 +139,7 @@ TEST(Stdit3Objective, MasksBelongToTheSample) {
         half.samples = {batch.samples.begin() + begin, batch.samples.begin() + begin + 3};
         halves += objective.loss(half).item<double>() / 2;
     }
-    EXPECT_NEAR(halves, objective.loss(batch).item<double>(), 1e-6);
+    EXPECT_NEAR(halves, objective.loss(batch).item<double>(), kFp32Loss);
 }
 
 /// Open-Sora v2.0's step with these captions.
@@ -168,15 +169,15 @@ TEST(MmditObjective, IsTheTrainingStepOfOpenSora) {
     training.seed = kSeed;
     training.text_tokens = 8;
     EXPECT_NEAR(MmditObjective(mmdit(), training).loss(batch).item<double>(),
-                mmdit_by_hand(batch, at::zeros({3, 8, 32}), at::zeros({3, 24})), 1e-6);
+                mmdit_by_hand(batch, at::zeros({3, 8, 32}), at::zeros({3, 24})), kFp32Loss);
     add_captions(batch);
     double const kept = MmditObjective(mmdit(), training).loss(batch).item<double>();
-    EXPECT_NEAR(kept, mmdit_by_hand(batch, batch.text, batch.pooled), 1e-6);
+    EXPECT_NEAR(kept, mmdit_by_hand(batch, batch.text, batch.pooled), kFp32Loss);
     training.caption_drop_prob = 1;
     double const dropped = MmditObjective(mmdit(), training).loss(batch).item<double>();
     EXPECT_NEAR(dropped,
                 mmdit_by_hand(batch, at::zeros_like(batch.text), at::zeros_like(batch.pooled)),
-                1e-6);
+                kFp32Loss);
     EXPECT_NE(kept, dropped);
 }
 
@@ -194,7 +195,7 @@ TEST(MmditObjective, TextAndPooledVectorAreDroppedIndependently) {
         if (rng.uniform() < 0.5) pooled[i].zero_();
     }
     EXPECT_NEAR(MmditObjective(mmdit(), training).loss(batch).item<double>(),
-                mmdit_by_hand(batch, text, pooled), 1e-6);
+                mmdit_by_hand(batch, text, pooled), kFp32Loss);
 }
 
 TEST(MmditObjective, EveryWeightLearns) {

@@ -15,8 +15,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kTolerance = 1e-6;  // fp32, five steps
-
 std::string key(std::string const& name, int step, std::size_t i) {
     return name + "." + std::to_string(step) + "." + std::to_string(i);
 }
@@ -39,10 +37,10 @@ TEST(Optimizer, FollowsTorch) {
         ema.update();
         auto const number = "." + std::to_string(step);
         EXPECT_NEAR(lr, tensor("out/lr" + number).item<double>(), 1e-9);
-        EXPECT_LE(relative_error(norm.view({1}), tensor("out/norm" + number)), kTolerance);
+        EXPECT_LE(relative_error(norm.view({1}), tensor("out/norm" + number)), kFp32Steps);
         for (std::size_t i = 0; i < 3; ++i) {
-            EXPECT_LE(relative_error(parameters[i], tensor(key("out/param", step, i))), kTolerance);
-            EXPECT_LE(relative_error(ema.values()[i], tensor(key("out/ema", step, i))), kTolerance);
+            EXPECT_LE(relative_error(parameters[i], tensor(key("out/param", step, i))), kFp32Steps);
+            EXPECT_LE(relative_error(ema.values()[i], tensor(key("out/ema", step, i))), kFp32Steps);
         }
     }
     EXPECT_EQ(optimizer.steps(), 5);

@@ -1,6 +1,8 @@
 // Tokens and times of Open-Sora v2.0's training step; its numbers are in tests/e2e_worker (F6).
 #include "worker/train/rectified_flow_v2.hpp"
 
+#include "tests/parity/compare.hpp"
+
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -29,16 +31,16 @@ TEST(RectifiedFlowV2, TimesOfPublishedSizes) {
     EXPECT_NEAR(shift_alpha({1, 128, 128}), 3, 1e-12);  // 1024 px
     EXPECT_NEAR(shift_alpha({9, 32, 32}), 3, 1e-12);
     at::Tensor const half = at::full({1}, 0.0);  // sigmoid 0.5
-    EXPECT_NEAR(shifted_times(half, 1).item<double>(), 0.5, 1e-7);
-    EXPECT_NEAR(shifted_times(half, 3).item<double>(), 0.75, 1e-7);
+    EXPECT_NEAR(shifted_times(half, 1).item<double>(), 0.5, kExact);
+    EXPECT_NEAR(shifted_times(half, 3).item<double>(), 0.75, kExact);
 }
 
 TEST(RectifiedFlowV2, TheTargetIsTheSlopeOfThePath) {
     at::Tensor const x = at::randn({2, 5, 4}), noise = at::randn({2, 5, 4});
     auto const at_time = [&](double t) { return noised_tokens(x, noise, at::full({2}, t), 0.1); };
     at::Tensor const slope = at_time(0.75).sub(at_time(0.25)).mul(2);
-    EXPECT_LE(slope.sub(velocity_target(x, noise, 0.1)).abs().max().item<double>(), 2e-6);
-    EXPECT_LE(at_time(1).sub(noise).abs().max().item<double>(), 1e-6);
+    EXPECT_LE(slope.sub(velocity_target(x, noise, 0.1)).abs().max().item<double>(), kFp32Order);
+    EXPECT_LE(at_time(1).sub(noise).abs().max().item<double>(), kFp32Order);
     EXPECT_EQ(velocity_loss(x, x).item<double>(), 0);
 }
 

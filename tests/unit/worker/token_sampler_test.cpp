@@ -1,5 +1,7 @@
 #include "worker/train/token_sampler.hpp"
 
+#include "tests/parity/compare.hpp"
+
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
@@ -16,8 +18,8 @@ TEST(TokenSampler, TimesFallFromOneToZero) {
     ASSERT_EQ(even.size(), 5u);
     ASSERT_EQ(shifted.size(), 5u);
     for (std::size_t i = 0; i < 5; ++i) {
-        EXPECT_NEAR(even[i], expected_even[i], 1e-7);
-        EXPECT_NEAR(shifted[i], expected_shifted[i], 1e-7);
+        EXPECT_NEAR(even[i], expected_even[i], kExact);
+        EXPECT_NEAR(shifted[i], expected_shifted[i], kExact);
     }
 }
 
@@ -28,7 +30,7 @@ TEST(TokenSampler, FollowsAStraightPathToItsEnd) {
     network.with_caption = [&](at::Tensor const&, at::Tensor const&) { return noise - sample; };
     for (int const steps : {1, 7, 50}) {
         at::Tensor const end = sample_tokens(token_times(steps, 3.0), 4.0, noise, network);
-        EXPECT_LE((end - sample).abs().max().item<double>(), 2e-6) << steps;
+        EXPECT_LE((end - sample).abs().max().item<double>(), kFp32Order) << steps;
     }
 }
 
@@ -43,7 +45,7 @@ TEST(TokenSampler, GuidanceGoesBeyondTheCaption) {
     network.without_caption = [](at::Tensor const& x, at::Tensor const&) { return x * 0 + 1; };
     // 1 + 4 (2 - 1) = 5, over a time of 1.
     at::Tensor const end = sample_tokens(token_times(2, 1.0), 4.0, noise, network);
-    EXPECT_LE((noise - 5 - end).abs().max().item<double>(), 1e-5);
+    EXPECT_LE((noise - 5 - end).abs().max().item<double>(), kFp32Order);
     EXPECT_EQ(seen, (std::vector<double>{1, 0.5}));
 }
 

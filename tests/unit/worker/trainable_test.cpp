@@ -139,7 +139,7 @@ TEST_F(Trainable, GradientsAreThoseOfTheMergedWeights) {
     ASSERT_TRUE(merged.parameters().load(*weights).has_value());
     for (std::int64_t const frames : {3, 1}) {  // 1: temporal blocks take another path
         input_.x = at::randn({2, 3, frames, 8, 8}, generator_);
-        EXPECT_LE(relative_error(forward(), merged.forward(input_)), 1e-6) << frames;
+        EXPECT_LE(relative_error(forward(), merged.forward(input_)), kFp32Order) << frames;
         backward();
         merged.parameters().clear_gradients();
         merged.forward(input_).square().sum().backward();
@@ -149,11 +149,11 @@ TEST_F(Trainable, GradientsAreThoseOfTheMergedWeights) {
                 merged.parameters().find(linear.name + ".weight")->tensor.grad();
             EXPECT_LE(relative_error(gradient(linear.name + ".lora_A.weight"),
                                      at::matmul(linear.adapter->b.t(), whole).mul(2)),
-                      1e-5)
+                      kFp32Order)
                 << linear.name;
             EXPECT_LE(relative_error(gradient(linear.name + ".lora_B.weight"),
                                      at::matmul(whole, linear.adapter->a.t()).mul(2)),
-                      1e-5)
+                      kFp32Order)
                 << linear.name;
             EXPECT_FALSE(gradient(linear.name + ".weight").defined());
         }

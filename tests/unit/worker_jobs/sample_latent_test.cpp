@@ -68,7 +68,7 @@ TEST_P(SampleLatent, SeedStepsAndShiftDecideIt) {
     }
     SamplePlan unguided = plan_;
     unguided.cfg_scale = 9;  // of a null caption against itself
-    EXPECT_TRUE(at::allclose(sample(unguided), first, 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(sample(unguided), first, 1e-4, 1e-5));
 }
 
 TEST_P(SampleLatent, ACaptionGuides) {

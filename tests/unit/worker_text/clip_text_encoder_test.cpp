@@ -1,5 +1,6 @@
 // CLIP's text encoder against Hugging Face's transformers, its files, and what it refuses.
 #include "worker/text/clip_text_encoder.hpp"
+#include "tests/parity/compare.hpp"
 #include "worker/cases/clip_text_case.hpp"
 
 #include <fmt/format.h>
@@ -45,7 +46,7 @@ TEST(ClipText, EqualsTransformers) {
         ASSERT_EQ(output.tensor.sizes(), expected->sizes());
         double const difference = relative_difference(output.tensor, *expected);
         RecordProperty(output.name, fmt::format("{:.1e}", difference));
-        EXPECT_LE(difference, 2e-6) << output.name;
+        EXPECT_LE(difference, kFp32Output) << output.name;
     }
 }
 
@@ -84,7 +85,7 @@ TEST(ClipText, LoadsTheTextPartOfAWholeClip) {
     auto const text = (*encoder)(*file.content.find("in/plain/input_ids"), {});
     EXPECT_FALSE(text.pooled.requires_grad());
     EXPECT_LE(relative_difference(text.pooled, *file.content.find("out/plain/pooler_output")),
-              2e-6);
+              kFp32Output);
 }
 
 TEST(ClipText, RefusesBadCases) {

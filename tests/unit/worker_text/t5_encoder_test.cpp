@@ -1,4 +1,5 @@
 // The T5 encoder against Hugging Face's transformers, its files, and what it refuses.
+#include "tests/parity/compare.hpp"
 #include "worker/cases/t5_case.hpp"
 #include "worker/text/t5_files.hpp"
 #include "worker/text/t5_tokenizer.hpp"
@@ -61,7 +62,7 @@ TEST(T5, EqualsTransformers) {
         ASSERT_EQ(output.tensor.sizes(), expected->sizes());
         double const difference = relative_difference(output.tensor, *expected);
         RecordProperty(output.name, fmt::format("{:.1e}", difference));
-        EXPECT_LE(difference, 2e-6) << output.name;
+        EXPECT_LE(difference, kFp32Output) << output.name;
     }
 }
 
@@ -99,7 +100,7 @@ TEST(T5, PaddingDoesNotReachTheCaption) {
     std::int64_t const length = mask.sum().item<std::int64_t>();
     at::Tensor const padded = encoder(ids, mask).narrow(1, 0, length);
     at::Tensor const alone = encoder(ids.narrow(1, 0, length), {});
-    EXPECT_LE(relative_difference(padded, alone), 2e-6);
+    EXPECT_LE(relative_difference(padded, alone), kFp32Order);
 }
 
 // Both libraries bring a protobuf of their own into the process.
@@ -170,7 +171,7 @@ TEST_F(T5Folder, LoadsWholeCheckpointsAndShards) {
     EXPECT_TRUE(at::equal((*one)(ids, {}), (*sharded)(ids, {})));
     EXPECT_LE(
         relative_difference((*one)(ids, {}), *file.content.find("out/whole/last_hidden_state")),
-        2e-6);
+        kFp32Output);
 }
 
 TEST_F(T5Folder, RefusalsNameTheFile) {

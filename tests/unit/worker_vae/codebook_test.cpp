@@ -44,14 +44,14 @@ TEST(Codebook, TrainsAsVideoGpts) {  // tests/data/vae/README.md
         if (step == 0) book.initialise(first);
         auto const found = book.quantize(z);
         EXPECT_TRUE(found.codes.equal(*content.find(out + "codes")));
-        EXPECT_LE(relative_error(found.embeddings, tensor(out + "embeddings")), 2e-7);
+        EXPECT_LE(relative_error(found.embeddings, tensor(out + "embeddings")), kExact);
         EXPECT_NEAR(found.commitment_loss.item<double>(),
                     tensor(out + "commitment_loss").item<double>(), 1e-6);
         EXPECT_NEAR(found.perplexity.item<double>(), tensor(out + "perplexity").item<double>(),
                     1e-6);
         restarted += book.update(found.counts, first);
         for (auto const& [name, buffer, kind] : parameters.all())
-            EXPECT_LE(relative_error(buffer, tensor(out + "book/" + name)), 2e-7) << name;
+            EXPECT_LE(relative_error(buffer, tensor(out + "book/" + name)), kExact) << name;
     }
     EXPECT_GT(restarted, 0);
 }
@@ -153,8 +153,8 @@ TEST(Codebook, CountsOfRanksAddUp) {
     auto const all = test.book.quantize(z).counts;
     auto const first = test.book.quantize(z.narrow(0, 0, 1)).counts;
     auto const second = test.book.quantize(z.narrow(0, 1, 1)).counts;
-    EXPECT_LE(relative_error(first.uses.add(second.uses), all.uses), 1e-6);
-    EXPECT_LE(relative_error(first.sums.add(second.sums), all.sums), 1e-6);
+    EXPECT_LE(relative_error(first.uses.add(second.uses), all.uses), kFp32Order);
+    EXPECT_LE(relative_error(first.sums.add(second.sums), all.sums), kFp32Order);
 }
 
 TEST(Codebook, DrawsVectorsOfTheData) {

@@ -45,9 +45,9 @@ TEST(VaePipeline, MicroBatchesChangeNothing) {
         config.micro_batch_size = micro_batch;
         auto const vae = pipeline(config);
         auto const chunked = vae.encode(x);
-        EXPECT_LE(relative_error(chunked.x_z, whole.x_z), 1e-6) << micro_batch;
-        EXPECT_LE(relative_error(chunked.z, whole.z), 2e-6) << micro_batch;
-        EXPECT_LE(relative_error(vae.decode(whole.z, 7).x, decoded.x), 2e-6) << micro_batch;
+        EXPECT_LE(relative_error(chunked.x_z, whole.x_z), kFp32Order) << micro_batch;
+        EXPECT_LE(relative_error(chunked.z, whole.z), kFp32Order) << micro_batch;
+        EXPECT_LE(relative_error(vae.decode(whole.z, 7).x, decoded.x), kFp32Order) << micro_batch;
     }
 }
 
@@ -60,7 +60,7 @@ TEST(VaePipeline, ClipsOfABatchAreIndependent) {
     auto const all = vae.encode(x);
     for (std::int64_t clip = 0; clip < 3; ++clip) {
         auto const one = vae.encode(x.narrow(0, clip, 1));
-        EXPECT_LE(relative_error(one.z, all.z.narrow(0, clip, 1)), 2e-6);
+        EXPECT_LE(relative_error(one.z, all.z.narrow(0, clip, 1)), kFp32Order);
     }
 }
 
@@ -72,7 +72,8 @@ TEST(VaePipeline, ChunksOfFramesAreEncodedOnTheirOwn) {
     auto const vae = pipeline(config);
     auto const encoded = vae.encode(x);
     EXPECT_EQ(encoded.z.size(2), 3);  // 5 -> 2, 2 -> 1
-    EXPECT_LE(relative_error(encoded.z.narrow(2, 2, 1), vae.encode(x.narrow(2, 5, 2)).z), 2e-6);
+    EXPECT_LE(relative_error(encoded.z.narrow(2, 2, 1), vae.encode(x.narrow(2, 5, 2)).z),
+              kFp32Order);
     EXPECT_EQ(vae.decode(encoded.z, 7).x.sizes(), x.sizes());
 }
 
@@ -87,7 +88,7 @@ TEST(VaePipeline, AClipIsNotSeenBeforeItHappens) {
     at::Tensor const other = x.clone();
     other.narrow(2, 4, 4).normal_();
     EXPECT_LE(relative_error(vae.encode(x).z.narrow(2, 0, 1), vae.encode(other).z.narrow(2, 0, 1)),
-              2e-6);
+              kFp32Order);
 }
 
 TEST(VaePipeline, InitialValuesAreThoseOfPyTorch) {
@@ -176,8 +177,8 @@ TEST(Gaussian, GradientOfKl) {  // d/d mean = mean, d/d logvar = (exp(logvar) - 
     at::Tensor const mean = at::randn({2, 6}).requires_grad_(true);
     at::Tensor const logvar = at::randn({2, 6}).requires_grad_(true);
     kl_divergence({mean, logvar}).sum().backward();
-    EXPECT_LE(relative_error(mean.grad(), mean), 1e-6);
-    EXPECT_LE(relative_error(logvar.grad(), logvar.detach().exp().sub(1).div(2)), 1e-6);
+    EXPECT_LE(relative_error(mean.grad(), mean), kFp32Order);
+    EXPECT_LE(relative_error(logvar.grad(), logvar.detach().exp().sub(1).div(2)), kFp32Order);
 }
 
 }  // namespace

@@ -31,12 +31,12 @@ TEST(Discriminator, IsOpenSoras) {  // tests/data/vae/README.md
         return content.find(name)->to(at::kDouble);
     };
     at::Tensor const real = net(tensor("in/real"));
-    EXPECT_LE(relative_error(real, tensor("out/real")), 2e-7);
+    EXPECT_LE(relative_error(real, tensor("out/real")), kExact);
     at::Tensor const loss = hinge_loss(real, net(tensor("in/fake")));
     EXPECT_NEAR(loss.item<double>(), tensor("out/loss").item<double>(), 1e-7);
     loss.backward();
     for (auto const& [name, weight, kind] : parameters.all())
-        EXPECT_LE(relative_error(weight.grad(), tensor("grad/" + name)), 2e-7) << name;
+        EXPECT_LE(relative_error(weight.grad(), tensor("grad/" + name)), kExact) << name;
 }
 
 TEST(Discriminator, SmallestVideoHasOnePatch) {

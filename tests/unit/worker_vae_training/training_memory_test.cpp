@@ -5,6 +5,7 @@
 #include "base/units.hpp"
 #include "plan/planner.hpp"
 
+#include "tests/parity/compare.hpp"
 #include "tests/unit/worker_vae/counted_memory.hpp"
 #include "worker/vae_training/vae_objective.hpp"
 #include "worker/vae_training/vqvae_objective.hpp"
@@ -150,7 +151,7 @@ TEST(TrainingMemory, BatchOneFitsInThePiecesOfThePlan) {
         difference += in_pieces.gradients[i].sub(expected).square().sum().item<double>();
         norm += expected.square().sum().item<double>();
     }
-    EXPECT_LE(std::sqrt(difference / norm), 3e-5);  // fp32, in another order
+    EXPECT_LE(std::sqrt(difference / norm), kFp32ConvGradient);
 }
 
 }  // namespace
