@@ -50,11 +50,14 @@ install: build  ## programs and libraries under PREFIX (/usr/local)
 clean:  ## removes build/ (.deps stays)
 	@rm -rf $(BUILD)
 
+# Before bootstrap there may be no python3.
 estimate-demo:
-	@scripts/estimate demo $(BUILD) $(DEMO_PROGRAMS)
+	@scripts/estimate demo $(BUILD) $(DEMO_PROGRAMS) 2>/dev/null || \
+	    echo 'demo: about half an hour on 2 cores the first time: downloads, build, demo'
 
 estimate-test:
-	@scripts/estimate test $(BUILD)
+	@scripts/estimate test $(BUILD) 2>/dev/null || \
+	    echo 'test: about an hour on 2 cores the first time: downloads, build, tests'
 
 bootstrap:
 	@scripts/bootstrap $(TORCH_OPTION)
