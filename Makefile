@@ -8,28 +8,29 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure
+.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure \
+	estimate-demo estimate-test
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*  ## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 
-demo: configure  ## train a small model on real video with 1 and with 2 workers, then report
+demo: estimate-demo configure  ## train a small model on real video with 1 and with 2 workers, then report
 	@scripts/build $(BUILD) $(DEMO_PROGRAMS)
 	@scripts/demo $(BUILD)
 
-cluster-demo: configure  ## a cluster of namespaces with real Slurm, a run, a node without power
+cluster-demo: estimate-demo configure  ## a cluster of namespaces with real Slurm, a run, a node without power
 	@scripts/build $(BUILD) $(DEMO_PROGRAMS) osora-worker-mock
 	@scripts/cluster_demo $(BUILD)
 
-regression-demo: configure  ## a run that became slow on such a cluster, and osora bisect, which says why
+regression-demo: estimate-demo configure  ## a run that became slow on such a cluster, and osora bisect, which says why
 	@scripts/build $(BUILD) $(DEMO_PROGRAMS)
 	@scripts/regression_demo $(BUILD)
 
-test: build  ## the gate tier of the tests; the last line counts them
+test: estimate-test build  ## the gate tier of the tests; the last line counts them
 	@scripts/run_tests gate $(BUILD)
 
-soak: build  ## the long tier of the tests
-	@scripts/run_tests soak $(BUILD)
+soak: build  ## the long tier of the tests, then the numeric tests with other instruction sets
+	@scripts/run_tests soak $(BUILD); soak=$$?; scripts/run_tests --isa $(BUILD) && exit $$soak
 
 build: configure  ## everything
 	@scripts/build $(BUILD)
@@ -48,6 +49,15 @@ install: build  ## programs and libraries under PREFIX (/usr/local)
 
 clean:  ## removes build/ (.deps stays)
 	@rm -rf $(BUILD)
+
+# Before bootstrap there may be no python3.
+estimate-demo:
+	@scripts/estimate demo $(BUILD) $(DEMO_PROGRAMS) 2>/dev/null || \
+	    echo 'demo: about half an hour on 2 cores the first time: downloads, build, demo'
+
+estimate-test:
+	@scripts/estimate test $(BUILD) 2>/dev/null || \
+	    echo 'test: about an hour on 2 cores the first time: downloads, build, tests'
 
 bootstrap:
 	@scripts/bootstrap $(TORCH_OPTION)

@@ -23,7 +23,8 @@ function(osora_program name)
 endfunction()
 
 # osora_test(NAME TIER gate|soak [HEAVY] SOURCES ... LINK ... [TIMEOUT s] [ARGS ...]): a GoogleTest
-# program that is one ctest test; scripts/run_tests counts its cases.
+# program that is one ctest test; scripts/run_tests counts its cases. TIMEOUT (900) is a guard
+# against a program that hangs: no limit for how long one may take.
 function(osora_test name)
   cmake_parse_arguments(arg "HEAVY" "TIER;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT OSORA_WITH_WORKER AND arg_LINK MATCHES "osora_(worker|torch)")
@@ -39,7 +40,7 @@ function(osora_test name)
     set_property(TARGET ${name} PROPERTY JOB_POOL_COMPILE heavy)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 900)
   endif()
   add_test(NAME ${name} COMMAND ${name}
            --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml ${arg_ARGS})
@@ -53,7 +54,7 @@ endfunction()
 function(osora_script_test name)
   cmake_parse_arguments(arg "" "TIER;TIMEOUT;SCRIPT" "ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 900)
   endif()
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}

@@ -18,9 +18,11 @@ constexpr double kRecordedFp32 = 2e-6;
 /// Transformers in fp32. PyTorch 2.11 (bench/trainer_vs_pytorch/stdit3_torch.py on the case A1,
 /// with ATen's kernels of default, avx2 and avx512) and the recording are from fp64: outputs up to
 /// 1.1e-6, a gradient up to 2.5e-6 and 3.2e-6 from each other, the loss (a sum of numbers of both
-/// signs) 8e-7. A LayerNorm with another eps, the smallest mistake, costs 6e-6 of the outputs.
+/// signs) 8e-7. On A4, with masks, osora is up to 1.8e-6 from the recording in its outputs and
+/// 6.4e-6 in a gradient, on AVX-512 and without. A LayerNorm with another eps, the smallest
+/// mistake, costs 6e-6 of the outputs.
 constexpr double kFp32Output = 4.5e-6;
-constexpr double kFp32Gradient = 1.3e-5;
+constexpr double kFp32Gradient = 2.5e-5;
 constexpr double kFp32Loss = 1e-5;
 /// Networks of convolutions in fp32. Open-Sora's autoencoder on E1 and E3: 1.8e-6 (README);
 /// VideoGPT's VQ-VAE: 9.3e-6 in a gradient (PyTorch 2.11 with AVX2; 5.4e-6 with AVX-512).

@@ -69,6 +69,19 @@ BANNED = [
      "say why it is skipped", None, None),
     ("disabled_test", re.compile(r"\bDISABLED_"), "a test that never runs", None, None),
 ]
+# Tests that start processes, and their waits: name -> how many arguments a call with a limit has;
+# the limit is the last. tests/kit/patience.hpp has the one to use, kPatience_s.
+STARTS_PROCESSES = re.compile(r"^tests/(?:(?:e2e|cluster)\w*/|kit/)")
+PATIENCE_S = 60
+WAITS = {"wait": 1, "wait_for_exit": 1, "all_gone": 1, "nothing_left": 1, "await_end": 1,
+         "eventually": 2, "await_event": 2, "await_steps": 2, "await_metrics": 2}
+WAIT_CALL = re.compile(r"\b(" + "|".join(WAITS) + r")\s*(?:<[\w:]+>)?\s*\(")
+LIMIT_DEFAULT = re.compile(r"\blimit_s\s*=\s*(\d+(?:\.\d+)?)\b")
+SHORT_RUN_STEPS = 10_000
+DISTURBS = re.compile(r"\bkill\s*\(|\bSIG(?:KILL|STOP|TERM|INT)\b|\bcancel\b")
+BOUND = re.compile(r"\b(?:EXPECT|ASSERT)_[LG][TE]\s*\(")
+MEASURED_TIME = re.compile(r"\b\w*(?:took|elapsed|seconds_since|duration)\w*\b|\bbest_ms\b"
+                           r"|\w*clock::now\b", re.I)
 TEXT_RULES = [
     ("todo", re.compile(r"\b(?:TODO|FIXME|XXX)\b"), "finish it or file it"),
     ("machine_path", re.compile(r"(?<![\w.$})\]])/(?:work|root)/[\w.]"), "a path of one machine"),
@@ -189,6 +202,57 @@ def check_coroutines(path, source):
                               f"coroutine parameter '{parameter}': take it by value")
 
 
+def soak_only(files):
+    """Test sources that no program of the gate is made of."""
+    tiers = {}
+    for path, text in files.items():
+        folder = path.rpartition("/")[0]
+        if not path.startswith("tests/") or not path.endswith("CMakeLists.txt"):
+            continue
+        for block in re.findall(r"\bosora_test\(([^)]*)\)", text):
+            tier = re.search(r"\bTIER\s+(\S+)", block)
+            for source in re.findall(r"[\w./-]+\.cpp", block):
+                tiers.setdefault(f"{folder}/{source}", set()).add(tier[1] if tier else "gate")
+    return {path for path, found in tiers.items() if found == {"soak"}}
+
+
+def check_measured_time(path, source):
+    """A gate test that compares a measured time with a bound depends on what else runs."""
+    code = source.no_directives
+    for match in BOUND.finditer(code):
+        arguments = code[match.end():cpp_source.closing(code, match.end() - 1)]
+        if found := MEASURED_TIME.search(arguments):
+            yield Finding("measured_time", path, source.line_of(match.start()),
+                          f"{found.group()}: a time is compared with a bound: to bench/, or count")
+
+
+def check_waits(path, source):
+    """Limits of waits in tests that start processes are guards against hanging."""
+    code = source.no_directives
+    limits = [(match.start(), match[1]) for match in LIMIT_DEFAULT.finditer(code)]
+    for match in WAIT_CALL.finditer(code):
+        inside = code[match.end():cpp_source.closing(code, match.end() - 1)]
+        arguments = cpp_source.split_arguments(inside)
+        if len(arguments) >= WAITS[match[1]]:
+            limits.append((match.start(), arguments[-1]))
+    for position, text in limits:
+        literal = re.fullmatch(r"(?:std::chrono::seconds\()?(\d+(?:\.\d+)?)s?\)?", text)
+        if literal and 0 < float(literal[1]) < PATIENCE_S:
+            yield Finding("short_wait", path, source.line_of(position),
+                          f"a wait of {text} s: use kPatience_s")
+
+
+def check_short_runs(path, source):
+    """A run that a test disturbs must not end by itself before the test has done so."""
+    if "OSORA_MOCK_HOLD" in source.bare or not DISTURBS.search(source.bare):
+        return
+    for match in re.finditer(r"\bsteps\s*=\s*([\d']+)", source.bare):
+        if 0 < int(match[1].replace("'", "") or 0) < SHORT_RUN_STEPS:
+            yield Finding("short_run", path, source.line_of(match.start()),
+                          f"{match.group()}: may end before it is disturbed: OSORA_MOCK_HOLD, or "
+                          f"{SHORT_RUN_STEPS:,} steps and a stop")
+
+
 def check_comments(path, source):
     for line, comment in source.comments:
         if CODE_IN_COMMENT.match(comment):
@@ -227,19 +291,24 @@ def check_registered(files):
                           "no add_subdirectory names it")
 
 
-def check_cpp(path, text, all_paths):
+def check_cpp(path, text, all_paths, soak):
     source = cpp_source.Source(text)
     for check in (check_arrows, check_sizes, check_banned, check_coroutines, check_comments):
         yield from check(path, source)
+    if path.startswith("tests/") and path not in soak:
+        yield from check_measured_time(path, source)
+    if STARTS_PROCESSES.search(path):
+        yield from check_waits(path, source)
+        yield from check_short_runs(path, source)
     yield from check_opening(path, source, all_paths)
 
 
 def check_all(files):
     """Findings of every rule. files: {path from the root: text}."""
-    all_paths = set(files)
+    all_paths, soak = set(files), soak_only(files)
     for path, text in files.items():
         if is_cpp(path):
-            yield from check_cpp(path, text, all_paths)
+            yield from check_cpp(path, text, all_paths, soak)
         if is_cpp(path) or path.endswith(".py") or path.startswith("scripts/") and "." not in path:
             yield from check_columns(path, text)
         if path.endswith("CMakeLists.txt"):

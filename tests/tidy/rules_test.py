@@ -119,6 +119,37 @@ CASES = {
                        {"tests/unit/a/a_test.cpp": "// x\nvoid f() { ::sleep(1); }\n"}],
                       [{"daemon/a.cpp": "// x\nstd::this_thread::sleep_for(1s);\n"},
                        {"tests/unit/a/a_test.cpp": "// x\nauto a = env.sleep(1s);\n"}]),
+    "measured_time": (
+        [{"tests/unit/a/a_test.cpp": "// x\nTEST(A, B) { EXPECT_LT(took.count() / 3, 2.0); }\n"},
+         {"tests/e2e/a_test.cpp": "TEST(A, B) { ASSERT_LE(elapsed_s, 2); }\n"},
+         {"tests/e2e/a_test.cpp":
+          "TEST(A, B) { EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s); }\n"}],
+        [{"tests/unit/a/a_test.cpp": 'TEST(A, B) { EXPECT_LT(count, 2) << "took " << took; }\n'},
+         {"tests/unit/a/a_test.cpp": "TEST(A, B) { RecordProperty(name, took); }\n"},
+         {"tests/unit/a/a_test.cpp": "TEST(A, B) { EXPECT_LT(took, 2); }\n",
+          "tests/unit/a/CMakeLists.txt": "osora_test(t TIER soak SOURCES a_test.cpp)"},
+         {"bench/a.cpp": "// x\nvoid f() { EXPECT_LT(took, 2); }\n"}]),
+    "short_wait": (
+        [{"tests/e2e/a_test.cpp": "TEST(A, B) { EXPECT_EQ(wait_for_exit(10), 0); }\n"},
+         {"tests/e2e/a_test.cpp": "TEST(A, B) { await_event<RankStarted>(1, 20); }\n"},
+         {"tests/e2e/a.hpp": "// x\nvoid await_end(double limit_s = 20);\n"},
+         {"tests/cluster/a_test.cpp": "TEST(A, B) { eventually([&] { return f(1, 2); }, 5); }\n"},
+         {"tests/kit/a.hpp": "// x\nbool f() { return p.wait(std::chrono::seconds(5)); }\n"}],
+        [{"tests/e2e/a_test.cpp": "TEST(A, B) { all_gone(0); wait_for_exit(kPatience_s); }\n"},
+         {"tests/e2e/a_test.cpp": "TEST(A, B) { await_steps(10); wait(); wait(100); }\n"},
+         {"tests/e2e/a_test.cpp": "TEST(A, B) { eventually([&] { return f(1, 2); }); }\n"},
+         {"tests/unit/a/a_test.cpp": "TEST(A, B) { wait(5); }\n"}]),
+    "short_run": (
+        [{"tests/e2e/a_test.cpp":
+          'auto a = "steps = 300";\nTEST(A, B) { ::kill(id, SIGSTOP); }\n'},
+         {"tests/e2e_cli/a_test.cpp":
+          'TEST(A, B) { start({"--set", "train.steps=300"}); osora({"cancel"}); }\n'}],
+        [{"tests/e2e/a_test.cpp":
+          'auto a = "steps = 100000";\nTEST(A, B) { ::kill(id, SIGKILL); }\n'},
+         {"tests/e2e/a_test.cpp": 'auto a = "steps = 300";\nTEST(A, B) { wait(); }\n'},
+         {"tests/e2e/a_test.cpp": "int steps = 0;\nTEST(A, B) { ::kill(id, SIGKILL); }\n"},
+         {"tests/e2e/a_test.cpp": 'auto a = "steps = 300";\nauto b = "OSORA_MOCK_HOLD=20";\n'
+                                  "TEST(A, B) { ::kill(id, SIGKILL); }\n"}]),
     "cout": (["// x\nvoid f() { std::cout << 1; }\n"],
              [{"cli/print.cpp": "// x\nvoid f() { std::cout << 1; }\n"}, "// std::cout\n"]),
     "skip_without_reason": (

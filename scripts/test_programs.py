@@ -1,0 +1,155 @@
+"""The test programs of a build folder, as ctest lists them, and what runs them: longest first, two
+at a time, with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS,
+RUN_SERIAL and SKIP_RETURN_CODE. Another property is an error, so that none is ignored in silence.
+Driven by run_tests."""
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SLOTS = 2  # programs at a time
+POLL_S = 0.02
+KNOWN = {"LABELS", "ENVIRONMENT", "WORKING_DIRECTORY", "TIMEOUT", "PROCESSORS", "RUN_SERIAL",
+         "SKIP_RETURN_CODE"}
+
+
+@dataclass
+class Program:
+    name: str
+    command: list  # argv; empty when the program is missing
+    folder: str  # where it runs
+    environment: dict
+    time_limit_s: float
+    slots: int  # of SLOTS
+    skip_code: int | None
+
+    @property
+    def xml(self):
+        """Where a GoogleTest program writes its result; None for another program."""
+        for argument in self.command:
+            if argument.startswith("--gtest_output=xml:"):
+                return Path(argument.split(":", 1)[1])
+        return None
+
+
+@dataclass
+class Run:
+    code: int | None  # exit code, minus the signal that ended it; None: not started or out of time
+    ending: str  # in words
+    seconds: float
+    output: str
+
+
+def program_of(test):
+    """A Program from ctest's JSON."""
+    properties = {each["name"]: each["value"] for each in test.get("properties", [])}
+    if unknown := set(properties) - KNOWN:
+        raise SystemExit(f"run_tests: test {test['name']} has properties that run_tests does not "
+                         f"know: {', '.join(sorted(unknown))}")
+    serial = properties.get("RUN_SERIAL", False)
+    return Program(
+        name=test["name"], command=test.get("command", []),
+        folder=properties.get("WORKING_DIRECTORY", "."),
+        environment=dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", [])),
+        time_limit_s=properties.get("TIMEOUT", 900),
+        slots=SLOTS if serial else min(SLOTS, properties.get("PROCESSORS", 1)),
+        skip_code=properties.get("SKIP_RETURN_CODE"))
+
+
+def list_programs(build, label):
+    """The programs of a build folder that have this label."""
+    listing = subprocess.run(["ctest", "--show-only=json-v1", "-L", f"^{label}$"], cwd=build,
+                             check=True, stdout=subprocess.PIPE).stdout
+    return [program_of(test) for test in json.loads(listing)["tests"]]
+
+
+def descendants(process_id):
+    """Process ids of the tree below a process, itself first."""
+    children = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    tree = [process_id]
+    for each in tree:
+        tree += children.get(each, [])
+    return tree
+
+
+def kill_tree(process_id):
+    for each in descendants(process_id):
+        try:
+            os.kill(each, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Running:
+    """One started program; its output goes to a file, which a process left behind cannot block."""
+
+    def __init__(self, program, log, settings):
+        self.program, self.log, self.started = program, log, time.monotonic()
+        self.process, self.why = None, ""
+        if program.xml:
+            program.xml.unlink(missing_ok=True)
+        with open(log, "wb") as output:
+            try:
+                self.process = subprocess.Popen(
+                    program.command or ["(no such program)"], cwd=program.folder,
+                    env={**os.environ, "GTEST_COLOR": "no", **program.environment, **settings},
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            except OSError as error:
+                self.why = f"did not start: {error.strerror}: {error.filename}"
+
+    def poll(self):
+        """The Run, once it has ended; ends it when its time is over."""
+        seconds = time.monotonic() - self.started
+        if self.process and self.process.poll() is None:
+            if seconds < self.program.time_limit_s:
+                return None
+            self.kill()
+            self.why = f"out of time: still running after {self.program.time_limit_s:g} s"
+        code = None if self.why else self.process.returncode
+        return Run(code, self.why or ending(code), seconds, self.log.read_text(errors="replace"))
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            kill_tree(self.process.pid)
+            self.process.wait()
+
+
+def ending(code):
+    if code >= 0:
+        return f"exit code {code}"
+    return f"crashed: {signal.Signals(-code).name}"
+
+
+def run_all(programs, log_of, times=None, settings=None):
+    """Yields (program, Run) as they end. Starts the longest first by `times` {name: seconds}, those
+    without a time before all; where it needs more slots than are free, the next that fits goes
+    first. log_of(name): the path of its output. settings: environment over the program's."""
+    known = times or {}
+    waiting = sorted(programs, key=lambda each: -known.get(each.name, float("inf")))
+    running = []
+    try:
+        while waiting or running:
+            free = SLOTS - sum(each.program.slots for each in running)
+            chosen = next((each for each in waiting if each.slots <= free), None)
+            if chosen:
+                waiting.remove(chosen)
+                running.append(Running(chosen, log_of(chosen.name), settings or {}))
+                continue
+            ended = [(each, run) for each in running if (run := each.poll())]
+            for each, run in ended:
+                running.remove(each)
+                yield each.program, run
+            if not ended:
+                time.sleep(POLL_S)
+    finally:
+        for each in running:
+            each.kill()
