@@ -39,7 +39,8 @@ struct ControllerOptions {
     MonotonicTime exec_stop_limit = 8s;  // the same for a program of the user's own: SIGTERM
     MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
     MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
-    MonotonicTime stacks_limit = 4s;     // from TakeStacks until the hang is acted on without them
+    MonotonicTime stacks_limit =
+        4s;  // faults.stacks_limit: from TakeStacks until the hang is acted on
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 

@@ -93,6 +93,7 @@ void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults)
     };
     options.step_timeout_s = faults.step_timeout.value_or(0);
     options.lost_after = time(faults.lost_after);
+    options.stacks_limit = time(faults.stacks_limit);
     if (!faults.lease.is_auto()) options.lease = time(*faults.lease.value);
 }
 
