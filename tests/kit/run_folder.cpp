@@ -1,9 +1,11 @@
 #include "tests/kit/run_folder.hpp"
 
+#include "base/descriptor.hpp"
 #include "base/marked_processes.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/kit/program.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,6 +37,11 @@ std::vector<ProcessId> RunFolder::processes() const {
 
 bool RunFolder::nothing_left(double limit_s) const {
     return eventually([this] { return processes().empty(); }, limit_s);
+}
+
+void RunFolder::release() const {
+    Descriptor const go(::open((path_ / "go").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    EXPECT_TRUE(go.is_open()) << path_;
 }
 
 std::string RunFolder::logs() const {
