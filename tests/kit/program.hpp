@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/process.hpp"
+#include "tests/kit/patience.hpp"
 
 #include <filesystem>
 #include <functional>
@@ -10,7 +11,7 @@
 namespace osora::tests {
 
 /// Polls until `condition` holds; false after `limit_s`.
-bool eventually(std::function<bool()> const& condition, double limit_s = 20);
+bool eventually(std::function<bool()> const& condition, double limit_s = kPatience_s);
 
 /// All of a file; empty when it cannot be read.
 [[nodiscard]] std::string content_of(std::filesystem::path const& file);
@@ -34,9 +35,9 @@ public:
     [[nodiscard]] std::string out() const { return content_of(out_); }
     [[nodiscard]] std::string err() const { return content_of(err_); }
     /// Whether stdout holds `text` within `limit_s`.
-    [[nodiscard]] bool says(std::string const& text, double limit_s = 30) const;
+    [[nodiscard]] bool says(std::string const& text, double limit_s = kPatience_s) const;
     /// Its end; the test fails, and the program is killed, after `limit_s`.
-    [[nodiscard]] Ended wait(double limit_s = 60);
+    [[nodiscard]] Ended wait(double limit_s = kPatience_s);
     [[nodiscard]] Child const& child() const { return child_; }
 
 private:

@@ -1,5 +1,6 @@
 #include "tests/kit/run_folder.hpp"
 
+#include "base/files.hpp"
 #include "base/marked_processes.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/kit/program.hpp"
@@ -35,6 +36,11 @@ std::vector<ProcessId> RunFolder::processes() const {
 
 bool RunFolder::nothing_left(double limit_s) const {
     return eventually([this] { return processes().empty(); }, limit_s);
+}
+
+void RunFolder::release() const {
+    auto const written = write_file_atomic(path_ / "go", "");
+    EXPECT_TRUE(written.has_value()) << written.error().message;
 }
 
 std::string RunFolder::logs() const {

@@ -3,6 +3,7 @@
 
 #include "base/process.hpp"
 #include "protocol/journal.hpp"
+#include "tests/kit/patience.hpp"
 
 #include <filesystem>
 #include <string>
@@ -30,7 +31,9 @@ public:
     /// Living processes of the run, on every node that this machine sees.
     [[nodiscard]] std::vector<ProcessId> processes() const;
     /// Whether no process of the run is left within `limit_s`.
-    [[nodiscard]] bool nothing_left(double limit_s) const;
+    [[nodiscard]] bool nothing_left(double limit_s = kPatience_s) const;
+    /// Lets mock workers go on that OSORA_MOCK_HOLD keeps at a step.
+    void release() const;
     /// The ends of what its programs wrote: for the message of a test that failed.
     [[nodiscard]] std::string logs() const;
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -47,6 +48,25 @@ Result<void> read_seconds(Environment const& environment, std::string_view name,
     return {};
 }
 
+Result<void> read_hold(Environment const& environment, std::optional<int>& into) {
+    constexpr std::string_view kName = "OSORA_MOCK_HOLD";
+    if (!has_variable(environment, kName)) return {};
+    auto step = parse_number<int>(variable_or(environment, kName, ""));
+    if (step.has_error()) return std::move(step).error().in(kName);
+    into = *step;
+    return {};
+}
+
+Result<void> read_clock(Environment const& environment, bool& scripted) {
+    std::string const clock = variable_or(environment, "OSORA_MOCK_CLOCK", "wall");
+    if (clock != "wall" && clock != "steps") {
+        return Error{Errc::invalid_input,
+                     fmt::format("OSORA_MOCK_CLOCK: '{}': expected wall or steps", clock)};
+    }
+    scripted = clock == "steps";
+    return {};
+}
+
 bool is_on(Environment const& environment, std::string_view name) {
     return variable_or(environment, name, "0") == "1";
 }
@@ -74,6 +94,20 @@ Result<Fault> parse_fault(std::string_view text) {
     return fault;
 }
 
+double work_s(Script const& script, int rank, int epoch, int step) {
+    auto const& slow = script.slow;
+    bool const held_up = slow && step >= slow->step && slow->is_at(rank, epoch, slow->step);
+    return script.step_s + script.own_s + (held_up ? slow->value / 1000.0 : 0);
+}
+
+double slowest_work_s(Script const& script, int world_size, int epoch, int step) {
+    double slowest = 0;
+    for (int rank = 0; rank < world_size; ++rank) {
+        slowest = std::max(slowest, work_s(script, rank, epoch, step));
+    }
+    return slowest;
+}
+
 Result<Script> read_script(Environment const& environment) {
     Script script;
     OSORA_TRY_VOID(read_seconds(environment, "OSORA_MOCK_STEP_S", script.step_s));
@@ -85,6 +119,8 @@ Result<Script> read_script(Environment const& environment) {
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_OOM", script.oom));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_GARBAGE", script.garbage));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_SLOW", script.slow));
+    OSORA_TRY_VOID(read_hold(environment, script.hold));
+    OSORA_TRY_VOID(read_clock(environment, script.scripted_clock));
     script.ignore_term = is_on(environment, "OSORA_MOCK_IGNORE_TERM");
     script.ignore_stop = is_on(environment, "OSORA_MOCK_IGNORE_STOP");
     script.leave_child = is_on(environment, "OSORA_MOCK_LEAVE_CHILD");

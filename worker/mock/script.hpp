@@ -9,6 +9,8 @@
 //   OSORA_MOCK_SLOW=1:20:5      from step 20 on rank 1 works 5 ms longer in each step
 //   OSORA_MOCK_OOM=0:3          it reports "out of GPU memory" and exits with 12
 //   OSORA_MOCK_GARBAGE=0:3      it sends the agent bytes that are no frame
+//   OSORA_MOCK_HOLD=20          before step 20 every rank waits for RUN_DIR/go, or to be stopped
+//   OSORA_MOCK_CLOCK=steps      reported times are these, not measured; a step passes in 1 ms
 //   OSORA_MOCK_IGNORE_TERM=1    SIGTERM does nothing
 //   OSORA_MOCK_IGNORE_STOP=1    neither does the agent's StopWorker
 //   OSORA_MOCK_LEAVE_CHILD=1    a child in a session of its own that ignores SIGTERM stays behind
@@ -46,8 +48,15 @@ struct Script {
     double own_s = 0;
     double load_s = 0;
     std::optional<Fault> fail, kill, hang, oom, garbage, slow;
+    std::optional<int> hold;  // step
+    bool scripted_clock = false;
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
 };
+
+/// What `rank` works in a step before it waits for the others.
+[[nodiscard]] double work_s(Script const& script, int rank, int epoch, int step);
+/// The same of the slowest of `world_size` ranks: as long as the step takes.
+[[nodiscard]] double slowest_work_s(Script const& script, int world_size, int epoch, int step);
 
 /// invalid_input names the variable.
 [[nodiscard]] Result<Script> read_script(Environment const& environment);

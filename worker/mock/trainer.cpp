@@ -9,10 +9,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 namespace osora::mock {
 namespace {
@@ -23,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kExitOutOfMemory = 12;
 constexpr std::chrono::hours kLong{24};
+constexpr std::chrono::milliseconds kHoldSlice{20};
+constexpr double kScriptedStep_s = 0.001;  // what a step lasts whose times are not measured
 
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -40,9 +45,12 @@ Trainer::Trainer(plan::WorkerJob job, Place place, Script script, protocol::Agen
       place_(place),
       script_(script),
       agent_(agent),
-      peers_(std::move(peers)) {}
+      peers_(std::move(peers)) {
+    if (job_.config.run.job != "train") script_.own_s = 0;
+}
 
 Result<void> Trainer::enter(Phase phase) {
+    phase_ = phase;
     return agent_.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
 }
 
@@ -81,12 +89,20 @@ Result<std::optional<int>> Trainer::commit_faults(int step) {
     return std::optional<int>();
 }
 
-double Trainer::work_s(int step) const {
-    auto const& slow = script_.slow;
-    bool const held_up =
-        slow && step >= slow->step && slow->is_at(place_.rank, place_.epoch, slow->step);
-    double const own_s = job_.config.run.job == "train" ? script_.own_s : 0;
-    return script_.step_s + own_s + (held_up ? slow->value / 1000.0 : 0);
+bool Trainer::asked_to_stop() const {
+    return agent_.stop_request().has_value() && !script_.ignore_stop;
+}
+
+/// The phase is repeated meanwhile: only a rank that says nothing counts as hung.
+Result<void> Trainer::hold(int step) {
+    if (script_.hold != step) return {};
+    auto const go = std::filesystem::path(job_.run_dir) / "go";
+    std::error_code unreadable;
+    while (!asked_to_stop() && !std::filesystem::exists(go, unreadable)) {
+        OSORA_TRY_VOID(enter(phase_));
+        OSORA_TRY_VOID(agent_.pass_time(kHoldSlice));
+    }
+    return {};
 }
 
 Result<bool> Trainer::do_step(int step) {
@@ -96,15 +112,18 @@ Result<bool> Trainer::do_step(int step) {
         std::fflush(stdout);
     }
     Clock::time_point const begin = Clock::now();
-    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(work_s(step))));
-    double const work = seconds_since(begin);
+    double const scripted_s = work_s(script_, place_.rank, place_.epoch, step);
+    bool const scripted = script_.scripted_clock;
+    double const passing_s = scripted ? std::min(scripted_s, kScriptedStep_s) : scripted_s;
+    OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(passing_s)));
+    double const work = scripted ? scripted_s : seconds_since(begin);
     OSORA_TRY_VOID(agent_.send(protocol::Arrived{step}));
-    bool const asked = agent_.stop_request().has_value() && !script_.ignore_stop;
-    OSORA_TRY(bool const stop, peers_.agree(asked));
+    OSORA_TRY(bool const stop, peers_.agree(asked_to_stop()));
     protocol::StepMetrics metrics;
     metrics.step = step;
     metrics.bucket = "64x64x8";
-    metrics.step_time_s = seconds_since(begin);
+    metrics.step_time_s = scripted ? slowest_work_s(script_, place_.world_size, place_.epoch, step)
+                                   : seconds_since(begin);
     metrics.forward_s = 0.3 * work;
     metrics.backward_s = 0.6 * work;
     metrics.exposed_comm_s = metrics.step_time_s - work;
@@ -154,6 +173,7 @@ Result<int> Trainer::run() {
     OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(script_.load_s)));
     OSORA_TRY_VOID(enter(Phase::first_step));
     for (int step = start; step < steps; ++step) {
+        OSORA_TRY_VOID(hold(step));
         OSORA_TRY(auto const failed, commit_faults(step));
         if (failed) return *failed;
         OSORA_TRY(bool const stop, do_step(step));

@@ -30,7 +30,9 @@ private:
     [[nodiscard]] Result<void> enter(protocol::Phase phase);
     /// Own work, then the other ranks are waited for. Whether they all stop behind it.
     [[nodiscard]] Result<bool> do_step(int step);
-    [[nodiscard]] double work_s(int step) const;
+    /// Waits at the scripted step until it is released or asked to stop.
+    [[nodiscard]] Result<void> hold(int step);
+    [[nodiscard]] bool asked_to_stop() const;
     [[nodiscard]] Result<void> save(int next_step);
     [[nodiscard]] Result<int> finish(int next_step, bool stopped);
     /// The exit code when `step` is where this rank fails in an orderly way.
@@ -39,6 +41,7 @@ private:
 
     plan::WorkerJob job_;
     Place place_;
+    protocol::Phase phase_ = protocol::Phase::starting;
     Script script_;
     protocol::AgentLink& agent_;
     Peers peers_;
