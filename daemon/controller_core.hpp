@@ -28,11 +28,11 @@ struct ControllerOptions {
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
     bool resume = false;              // a run that has ended, but not well, is opened again
     double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    MonotonicTime lost_after = 4s;    // silence of an agent
+    MonotonicTime lost_after = 4s;    // silence of an agent: faults.lost_after
     /// A step goes into the journal when all nodes have told it, or so long after the first one;
     /// 0 = at once, for agents that end with their controller and cannot tell it again.
     MonotonicTime steps_wait = 2s;
-    MonotonicTime lease = 5s;            // that its agents were given
+    MonotonicTime lease = 5s;            // that its agents were given: faults.lease
     MonotonicTime join_limit = 60s;      // from StartAgent to its hello
     MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one
     MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user

@@ -15,6 +15,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
+
 namespace osora::daemon {
 namespace {
 
@@ -83,6 +85,15 @@ ControllerOptions core_options(protocol::RunSubmitted submission, BackendTraits 
     options.adopt_limit = traits.adopt_limit;
     options.agent_stop_limit = traits.agent_stop_limit;
     return options;
+}
+
+void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults) {
+    auto const time = [](double seconds) {
+        return std::chrono::duration_cast<MonotonicTime>(std::chrono::duration<double>(seconds));
+    };
+    options.step_timeout_s = faults.step_timeout.value_or(0);
+    options.lost_after = time(faults.lost_after);
+    if (!faults.lease.is_auto()) options.lease = time(*faults.lease.value);
 }
 
 /// What agents of an earlier life know stays as it was.
@@ -196,7 +207,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.core = core_options(std::move(submission), setup.backend.traits);
     setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
-    setup.core.step_timeout_s = config.faults.step_timeout.value_or(0);
+    apply_limits(setup.core, config.faults);
     setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);

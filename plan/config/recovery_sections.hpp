@@ -13,6 +13,8 @@ namespace osora::plan {
 struct FaultsSection {
     int max_restarts = 3;
     AutoOr<double> step_timeout;  // seconds
+    double lost_after = 4;        // seconds
+    AutoOr<double> lease;         // seconds
     std::vector<std::string> exclude_nodes;
 };
 struct BisectSection {
@@ -26,7 +28,8 @@ struct NotifySection {
     std::string webhook, mail;
 };
 
-BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
+BOOST_DESCRIBE_STRUCT(FaultsSection, (),
+                      (max_restarts, step_timeout, lost_after, lease, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 

@@ -295,6 +295,12 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "faults", .key = "step_timeout",
               .doc = "A step without progress for longer is a hang.", .unit = "s", .min = 0,
               .max = 1e9, .above_min = true},
+    SchemaRow{.section = "faults", .key = "lost_after",
+              .doc = "A node whose agent is silent for longer is lost; agents speak each second.",
+              .unit = "s", .min = 2, .max = 86400},
+    SchemaRow{.section = "faults", .key = "lease",
+              .doc = "An agent that hears no controller for longer stops its ranks.",
+              .unit = "s", .min = 2, .max = 1e9},
     SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
               .example = "[\"n11\"]", .support = Support::none_harmless},
 

@@ -67,7 +67,7 @@ int command_below(int pid) {
 void Running::signal(int number) const {
     int pid = 0;
     auto const started = [&] { return (pid = command_below(child().id.pid)) != 0; };
-    EXPECT_TRUE(eventually(started, 5)) << "nothing runs that could be signalled";
+    EXPECT_TRUE(eventually(started)) << "nothing runs that could be signalled";
     auto const command = process_id_of(pid);
     EXPECT_TRUE(command.has_value() && signal_process(*command, number));
 }
@@ -164,7 +164,7 @@ void Bed::control(std::vector<std::string> const& words) {
 }
 
 bool Bed::all_idle() {
-    auto const sinfo = run("ctl", {"sinfo", "-h", "-o", "%D %T"}, 20);
+    auto const sinfo = run("ctl", {"sinfo", "-h", "-o", "%D %T"});
     return sinfo.code == 0 && sinfo.out == std::to_string(options_.nodes) + " idle\n";
 }
 
@@ -174,10 +174,10 @@ bool Bed::heal(double limit_s) {
     (void)shell("ctl", "squeue -h -o %A | xargs -r scancel");
     // A controller that was killed may start a job twice, and drains the node that refuses it.
     auto const resume = [this] {
-        auto const drained = run("ctl", {"sinfo", "-h", "-N", "-o", "%N", "-t", "drain"}, 20).out;
+        auto const drained = run("ctl", {"sinfo", "-h", "-N", "-o", "%N", "-t", "drain"}).out;
         std::istringstream nodes(drained);
         for (std::string node; nodes >> node;) {
-            (void)run("ctl", {"scontrol", "update", "NodeName=" + node, "State=RESUME"}, 20);
+            (void)run("ctl", {"scontrol", "update", "NodeName=" + node, "State=RESUME"});
         }
     };
     return eventually([&] { return all_idle() || (resume(), all_idle()); }, limit_s);

@@ -53,16 +53,16 @@ public:
     /// data, no shell.
     [[nodiscard]] Running start_on(std::string const& where, std::vector<std::string> const& argv);
     [[nodiscard]] Ended run(std::string const& where, std::vector<std::string> const& argv,
-                            double limit_s = 60);
+                            double limit_s = tests::kPatience_s);
     /// The same with a bash program, for pipes and redirections.
     [[nodiscard]] Ended shell(std::string const& where, std::string const& program,
-                              double limit_s = 60);
+                              double limit_s = tests::kPatience_s);
 
     /// A command of tests/cluster/bed; the test fails when it does:
     /// control({"power", "n1", "off"}), {"link", "n1", "down"}, {"daemon", "slurmd@n1", "kill"}...
     void control(std::vector<std::string> const& words);
     /// Everything on and plugged in again, every node idle within `limit_s`.
-    [[nodiscard]] bool heal(double limit_s = 60);
+    [[nodiscard]] bool heal(double limit_s = 2 * tests::kPatience_s);
     [[nodiscard]] bool all_idle();
 
     /// Seen by all nodes and by this machine, under the same name; ends with the bed.

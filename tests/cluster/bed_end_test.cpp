@@ -49,7 +49,7 @@ TEST(BedEnd, KilledItLeavesNothing) {
     auto const all_gone = [&] {
         return std::none_of(below.begin(), below.end(), [](auto& each) { return is_alive(each); });
     };
-    EXPECT_TRUE(eventually(all_gone, 10)) << "processes are left";
+    EXPECT_TRUE(eventually(all_gone)) << "processes are left";
     auto const used = networks_in_use();
     for (auto const& each : networks) EXPECT_EQ(used.count(each), 0u) << each;
     EXPECT_EQ(read_file("/proc/self/mountinfo")->find((*bed)->folder()), std::string::npos);

@@ -49,7 +49,7 @@ protected:
         for (auto const& each : more) bed().environment().push_back(each);
         set_variable(bed().environment(), "OUT", out().string());
         set_variable(bed().environment(), "HOSTNAME", "elsewhere");
-        auto ended = osora({"submit", "run.toml", "--backend", GetParam()}, 90);
+        auto ended = osora({"submit", "run.toml", "--backend", GetParam()});
         bed().environment() = before;
         return ended;
     }

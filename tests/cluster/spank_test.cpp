@@ -238,7 +238,7 @@ TEST_F(Spank, AProfileThatCannotBeTrustedIsPassedOver) {
 TEST_F(Spank, AProfileIsForOneBoot) {
     bed().control({"power", "n1", "crash"});
     bed().control({"power", "n1", "on"});
-    ASSERT_TRUE(eventually([] { return bed().all_idle(); }, 60));
+    ASSERT_TRUE(eventually([] { return bed().all_idle(); }));
     auto const ended = srun_shell({"-w", "n[0-1]"}, "echo $SLURMD_NODENAME $NCCL_SOCKET_IFNAME");
     EXPECT_THAT(ended.out, AllOf(HasSubstr("n0 eth-n0\n"), HasSubstr("n1\n")));
     EXPECT_EQ(ended.err, "");
@@ -257,7 +257,7 @@ TEST_F(Spank, TheRankThatFailedIsNamed) {
     EXPECT_EQ(ended.code, 143) << "Slurm's own word";
     EXPECT_THAT(ended.err, HasSubstr("osora: rank 2 on n1 exited with 7\n"));
     EXPECT_THAT(ended.err, Not(HasSubstr("osora: rank 0")));
-    auto const notices = listener.wait(10).out;
+    auto const notices = listener.wait().out;
     EXPECT_THAT(notices, testing::ContainsRegex("osora-exit 1 job=[0-9]+ step=0 node=n1 rank=2 "
                                                 "local_rank=0 pid=[0-9]+ exit=7 signal=0\n"));
     EXPECT_THAT(notices, testing::ContainsRegex("rank=3 local_rank=1 pid=[0-9]+ exit=0 signal=15"));

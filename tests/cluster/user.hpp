@@ -16,15 +16,15 @@ protected:
 
     /// osora on ctl, started in folder_.
     [[nodiscard]] Running start(std::vector<std::string> const& arguments) const;
-    [[nodiscard]] Ended osora(std::vector<std::string> const& arguments, double limit_s = 90) const;
+    [[nodiscard]] Ended osora(std::vector<std::string> const& arguments,
+                              double limit_s = 2 * tests::kPatience_s) const;
     [[nodiscard]] std::filesystem::path run_dir(std::string const& name = "demo-0001") const;
     [[nodiscard]] tests::RunFolder run(std::string const& name = "demo-0001") const;
     template <class T>
     [[nodiscard]] std::vector<T> events() const {
         return run().events<T>();
     }
-    /// With the limit that a user is promised after a cancel or an end.
-    [[nodiscard]] bool nothing_left() const { return run().nothing_left(15); }
+    [[nodiscard]] bool nothing_left() const { return run().nothing_left(); }
     [[nodiscard]] std::string logs(std::string const& name = "demo-0001") const {
         return run(name).logs();
     }

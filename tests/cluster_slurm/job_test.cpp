@@ -13,9 +13,8 @@ class SlurmJob : public SlurmTest {};
 TEST_F(SlurmJob, CancelledFromAnotherMachineWithACheckpoint) {
     write_run_file({.nodes = 2, .ranks = 2, .steps = 100'000});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs();
-    ASSERT_TRUE(
-        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << logs();
+    ASSERT_TRUE(eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }));
     auto const cancelled = osora({"cancel", "1"});
     EXPECT_EQ(cancelled.code, 0) << cancelled.out << cancelled.err;
     EXPECT_THAT(cancelled.out, HasSubstr("stopped, checkpoint "));
@@ -24,7 +23,7 @@ TEST_F(SlurmJob, CancelledFromAnotherMachineWithACheckpoint) {
     EXPECT_TRUE(nothing_left());
     // And it goes on in a job of its own.
     auto resumed = start({"resume", "1"});
-    ASSERT_TRUE(resumed.says("4 ranks running again", 60)) << resumed.out() << logs();
+    ASSERT_TRUE(resumed.says("4 ranks running again")) << resumed.out() << logs();
     resumed.signal(SIGINT);
     EXPECT_EQ(resumed.wait().code, 130);
     EXPECT_TRUE(nothing_left());
@@ -36,13 +35,13 @@ TEST_F(SlurmJob, TakenOutOfTheQueueWhileItWaits) {
     ASSERT_EQ(filler.code, 0) << filler.err;
     write_run_file({.nodes = 2, .ranks = 2});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("queued", 30)) << running.out();
+    ASSERT_TRUE(running.says("queued")) << running.out();
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("was taken out of the queue"));
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 4) << ended.out;
     EXPECT_THAT(ended.out, HasSubstr("has ended: cancelled"));
     auto second = start({"submit", "run.toml"});
-    ASSERT_TRUE(second.says("queued", 30)) << second.out();
+    ASSERT_TRUE(second.says("queued")) << second.out();
     second.signal(SIGINT);
     auto const left = second.wait();
     EXPECT_EQ(left.code, 130);
@@ -60,16 +59,15 @@ TEST_F(SlurmJob, ARefusedJobLeavesNothing) {
 }
 
 TEST_F(SlurmJob, WarnedBeforeItsTimeIsOverItGoesOnInAnotherJob) {
-    write_run_file({.nodes = 2, .ranks = 2, .steps = 300});
+    write_run_file({.nodes = 2, .ranks = 2, .steps = 300, .hold_at = 20});
     auto running = start({"submit", "run.toml"});
-    ASSERT_TRUE(running.says("launch   4 ranks", 60)) << running.out() << logs();
-    ASSERT_TRUE(
-        eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30));
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << logs();
+    ASSERT_TRUE(eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }));
     // As --signal=B:USR2@60 does.
     auto const warned =
         bed().run("ctl", {"scancel", "--batch", "--signal=USR2", "--name=demo-0001"});
     EXPECT_EQ(warned.code, 0) << warned.err;
-    auto const ended = running.wait(90);
+    auto const ended = running.wait(2 * tests::kPatience_s);
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("the job's time is nearly over"));
     EXPECT_THAT(ended.out, HasSubstr("follows"));

@@ -17,6 +17,8 @@ protected:
         int nodes = 4, ranks = 2, steps = 40;
         std::string more = {};   // at the end
         std::string extra = {};  // under [resources]
+        int hold_at = -1;        // every rank waits before this step for run().release()
+        double lost_after_s = tests::kPatience_s;  // silence of an agent
     };
     void write_run_file(RunFile const& run) const;
 };

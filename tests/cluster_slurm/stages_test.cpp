@@ -21,14 +21,23 @@ protected:
         auto const records = run(name).journal();
         return records.empty() ? 0 : records.back().wall_us;
     }
+    /// Run 1 holds until this one is in the queue.
+    [[nodiscard]] Ended submit_after_the_first() const {
+        auto second = start({"submit", "run.toml", "--after", "1"});
+        EXPECT_TRUE(second.says("submitted, starts after demo-0001\n")) << second.err();
+        EXPECT_TRUE(eventually([this] { return std::filesystem::exists(run_dir()); }));
+        run().release();
+        return second.wait(3 * tests::kPatience_s);
+    }
 };
 
 TEST_F(SlurmStages, AStageStartsWhenTheRunBeforeItHasEndedWell) {
-    write_run_file({.nodes = 2, .ranks = 1, .steps = 300});
+    write_run_file({.nodes = 2, .ranks = 1, .steps = 300, .hold_at = 20});
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    write_run_file({.nodes = 2, .ranks = 1, .steps = 300});
     auto const dry = osora({"submit", "run.toml", "--after", "1", "--dry-run"});
     EXPECT_THAT(dry.out, HasSubstr("after    demo-0001: --dependency=afterok:")) << dry.err;
-    auto const second = osora({"submit", "run.toml", "--after", "1"});
+    auto const second = submit_after_the_first();
     EXPECT_EQ(second.code, 0) << second.out << second.err << logs("demo-0002");
     EXPECT_THAT(second.out, HasSubstr("submitted, starts after demo-0001\n"));
     EXPECT_THAT(second.out, HasSubstr("\ndone     300 steps"));
@@ -44,9 +53,10 @@ TEST_F(SlurmStages, AStageBehindAFailureLeavesTheQueue) {
     write_run_file({.nodes = 1,
                     .ranks = 1,
                     .steps = 300,
-                    .more = "[worker]\nenv = { OSORA_MOCK_FAIL = \"0:250:13\" }\n"});
+                    .more = "[worker]\nenv = { OSORA_MOCK_FAIL = \"0:250:13\", "
+                            "OSORA_MOCK_HOLD = \"20\" }\n"});
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    auto const second = osora({"submit", "run.toml", "--after", "1"});
+    auto const second = submit_after_the_first();
     EXPECT_EQ(second.code, 4) << second.out << second.err;
     EXPECT_THAT(second.out + second.err, HasSubstr(" (it waited for demo-0001 to end well)"));
     EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0002") / "journal"));
@@ -65,7 +75,7 @@ TEST_F(SlurmStages, ArrayTasksOfTheUsersOwnAreRunsOfTheirOwn) {
     auto const ended = bed().run("ctl",
                                  {"sbatch", "--wait", "--array=0-3%3", "--nodes=1", "--exclusive",
                                   "--output=task%a.log", "--chdir=" + folder_.string(), "sweep.sh"},
-                                 90);
+                                 2 * tests::kPatience_s);
     EXPECT_EQ(ended.code, 0) << ended.err << content_of(folder_ / "task0.log");
     for (int task = 0; task < 4; ++task) {
         auto const log = content_of(folder_ / fmt::format("task{}.log", task));

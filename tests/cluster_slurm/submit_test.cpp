@@ -21,7 +21,7 @@ TEST_F(SlurmSubmit, FourNodesThroughTheQueue) {
     EXPECT_THAT(dry.out, HasSubstr("start    estimated "));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs"));
 
-    auto const ended = osora({"submit", "run.toml"}, 90);
+    auto const ended = osora({"submit", "run.toml"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("slurm: 4 nodes x 8 = 32 ranks"));
     EXPECT_THAT(ended.out, HasSubstr("slurm    job "));
@@ -48,15 +48,14 @@ TEST_F(SlurmSubmit, InsideAnAllocationNothingIsQueued) {
     auto const ended = bed().run("ctl",
                                  {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=4",
                                   "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},
-                                 90);
+                                 2 * tests::kPatience_s);
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << logs();
     EXPECT_THAT(ended.out, HasSubstr("\nlaunch   8 ranks in "));
     EXPECT_FALSE(std::filesystem::exists(run_dir() / "job.sh"));
     EXPECT_TRUE(nothing_left());
-    auto const small = bed().run("ctl",
-                                 {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=2",
-                                  "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"},
-                                 60);
+    auto const small =
+        bed().run("ctl", {"env", "-C", folder_.string(), "salloc", "--quiet", "--nodes=2",
+                          "--exclusive", OSORA_BIN_DIR "/osora", "submit", "run.toml"});
     EXPECT_NE(small.code, 0);
     EXPECT_THAT(small.out + small.err, HasSubstr("the run needs 4"));
 }
@@ -68,7 +67,7 @@ TEST_F(SlurmSubmit, AUsersOwnBatchScriptNeedsOneLine) {
         bed().run("ctl",
                   {"sbatch", "--wait", "--nodes=2", "--exclusive", "--output=mine.log",
                    "--chdir=" + folder_.string(), (folder_ / "mine.sh").string()},
-                  90);
+                  2 * tests::kPatience_s);
     EXPECT_EQ(ended.code, 0) << ended.err << content_of(folder_ / "mine.log");
     EXPECT_THAT(content_of(folder_ / "mine.log"), HasSubstr("\ndone     40 steps in "));
 }

@@ -78,7 +78,7 @@ protected:
         return {.pid = file.pid, .start_ticks = file.start_ticks};
     }
     void start_long_run() {
-        make_run({.steps = 100000}, std::string(kRun));
+        make_run({.steps = 100000, .lease_s = 0}, std::string(kRun));
         auto const reply = ask(TakeRun{paths().dir.string()});
         ASSERT_TRUE(reply.ok) << reply.message;
         await_event<RankStarted>(2);
@@ -95,7 +95,7 @@ protected:
         EXPECT_TRUE(command(ControlStop{.now = true, .reason = "test"}).ok);
         await_event<RunEnded>();
         EXPECT_TRUE(eventually([&] { return ask(DaemonStatus{}).runs.empty(); }));
-        EXPECT_TRUE(all_gone(5));
+        EXPECT_TRUE(all_gone());
     }
     Child daemon_;
 };
@@ -105,7 +105,7 @@ double seconds_since(Clock::time_point begin) {
 }
 
 TEST_F(E2eDaemon, ARunEndsAndIsForgotten) {
-    make_run({.steps = 5}, std::string(kRun));
+    make_run({.steps = 5, .lease_s = 0}, std::string(kRun));
     EXPECT_TRUE(ask(TakeRun{paths().dir.string()}).ok);
     EXPECT_FALSE(ask(TakeRun{paths().dir.string()}).ok) << "it has it already";
     EXPECT_EQ(await_event<RunEnded>().verdict, Verdict::ok);

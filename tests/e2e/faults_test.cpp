@@ -19,6 +19,9 @@ namespace {
 using namespace protocol;
 using testing::HasSubstr;
 
+/// A rank that a busy machine holds up is no hang; which rank is blamed is in hang_test.
+constexpr double kStepTimeout_s = 5;
+
 class E2eFaults : public Run {};
 
 TEST_F(E2eFaults, AKilledWorkerIsRelaunchedFromTheCheckpoint) {
@@ -58,14 +61,14 @@ TEST_F(E2eFaults, AConfigurationErrorIsNotRetried) {
 
 TEST_F(E2eFaults, AHangIsDetectedAndRelaunched) {
     RunSpec spec;
-    spec.step_timeout_s = 1;
+    spec.step_timeout_s = kStepTimeout_s;
     spec.env = {{"OSORA_MOCK_HANG", "1:7@0"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
     EXPECT_EQ(run_to_end(spec), 0) << errors();
-    auto const hangs = events<HangDetected>();
-    ASSERT_EQ(hangs.size(), 1u);
-    EXPECT_GE(hangs[0].silent_s, 1);
-    EXPECT_EQ(events<LaunchOrdered>().size(), 2u);
-    EXPECT_EQ(last<RankStarted>().start_step, 5);
+    EXPECT_TRUE(std::ranges::any_of(events<HangDetected>(), [](HangDetected const& each) {
+        return each.epoch == 0 && each.rank == 1 && each.silent_s >= kStepTimeout_s;
+    }));
+    EXPECT_GE(events<LaunchOrdered>().size(), 2u);
+    EXPECT_GE(last<RankStarted>().start_step, 5);
 }
 
 TEST_F(E2eFaults, AHangIsWrittenDownBeforeTheKill) {
@@ -74,7 +77,7 @@ TEST_F(E2eFaults, AHangIsWrittenDownBeforeTheKill) {
 #endif
     RunSpec spec;
     spec.ranks = 3;
-    spec.step_timeout_s = 1;
+    spec.step_timeout_s = kStepTimeout_s;
     spec.max_restarts = 0;
     spec.env = {{"OSORA_MOCK_HANG", "1:7"}};
     EXPECT_EQ(run_to_end(spec), 1);
@@ -97,7 +100,8 @@ TEST_F(E2eFaults, AHangIsWrittenDownBeforeTheKill) {
 TEST_F(E2eFaults, AStoppedRankIsNamedAsSuch) {
     RunSpec spec;
     spec.steps = 100000;
-    spec.step_timeout_s = 1;
+    spec.hold_at = 10;
+    spec.step_timeout_s = kStepTimeout_s;
     spec.max_restarts = 1;
     make_run(spec);
     start();
@@ -108,6 +112,7 @@ TEST_F(E2eFaults, AStoppedRankIsNamedAsSuch) {
     }
     ASSERT_GT(pid, 0);
     ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+    release();
     auto const hang = await_event<HangDetected>();
     EXPECT_EQ(hang.rank, 1);
     EXPECT_EQ(hang.detail, "is stopped by a signal");
@@ -115,7 +120,7 @@ TEST_F(E2eFaults, AStoppedRankIsNamedAsSuch) {
     await_event<LaunchOrdered>(2);
     EXPECT_TRUE(eventually([&] { return events<RankStarted>().size() >= 4; }));
     signal_controller(SIGTERM);
-    EXPECT_EQ(wait_for_exit(30), 130);
+    EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_TRUE(all_gone(0));
 }
 
@@ -130,13 +135,14 @@ TEST_F(E2eFaults, AWorkerThatSendsNoMessagesIsNamed) {
 TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
     RunSpec spec;
     spec.steps = 100000;
+    spec.lease_s = 0;
     spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
     make_run(spec);
     start();
     await_steps(10);
     EXPECT_FALSE(processes().empty());
     kill_controller();
-    EXPECT_TRUE(all_gone(10));
+    EXPECT_TRUE(all_gone());
     EXPECT_GE(events<MergedSteps>().size(), 1u);
     EXPECT_TRUE(events<RunEnded>().empty());
 
@@ -155,25 +161,30 @@ TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
 TEST_F(E2eFaults, ASecondControllerRightAfterTheFirstsDeathTakesOver) {
     RunSpec spec;
     spec.steps = 400;
+    spec.lease_s = 0;
+    spec.hold_at = 10;
     spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
     make_run(spec);
     start();
     await_steps(10);
     kill_controller();
     start();
-    EXPECT_EQ(wait_for_exit(100), 0) << errors();
+    release();
+    EXPECT_EQ(wait_for_exit(2 * kPatience_s), 0) << errors();
     EXPECT_EQ(last<NodeFinished>().steps, 400);
 }
 
 TEST_F(E2eFaults, ADeadAgentIsReplaced) {
     RunSpec spec;
     spec.steps = 60;
+    spec.hold_at = 10;
     spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
     make_run(spec);
     start();
     auto const joined = await_event<AgentJoined>();
     await_event<CheckpointCompleted>();
     signal_process({.pid = joined.pid, .start_ticks = joined.start_ticks}, SIGKILL);
+    release();
     EXPECT_EQ(wait_for_exit(), 0) << errors();
     EXPECT_THAT(events<NodeLost>().at(0).why, HasSubstr("signal 9"));
     EXPECT_EQ(events<NodeStopped>().at(0).processes_left, 0);
@@ -183,11 +194,13 @@ TEST_F(E2eFaults, ADeadAgentIsReplaced) {
 }
 
 TEST_F(E2eFaults, AStoppedAgentIsLostAndReplaced) {
-    make_run({.steps = 60});
+    make_run({.steps = 60, .lost_after_s = 8, .hold_at = 5});
     start();
     auto const joined = await_event<AgentJoined>();
     await_event<RankStarted>(2);
     signal_process({.pid = joined.pid, .start_ticks = joined.start_ticks}, SIGSTOP);
+    await_event<NodeLost>();
+    release();
     EXPECT_EQ(wait_for_exit(), 0) << errors();
     EXPECT_EQ(events<NodeLost>().size(), 1u);
     EXPECT_TRUE(all_gone(0));
@@ -232,6 +245,7 @@ protected:
         mount_tmpfs(folder() / "checkpoints", "size=16m");
         make_run(spec, "disk/run-0001");
         std::filesystem::create_directory_symlink(folder() / "checkpoints", paths().checkpoints());
+        std::filesystem::create_symlink(folder() / "go", paths().dir / "go");  // for release()
     }
     void fill_disk() const {
         Descriptor const file(
@@ -264,11 +278,13 @@ TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     RunSpec spec;
     spec.steps = 6000;  // more records of them than the reserve has room for
     spec.checkpoint_every = 100;
+    spec.hold_at = 100;
     spec.env = {{"OSORA_MOCK_STEP_S", "0.0005"}};
     make_small_disk_run(spec);
     start();
     await_event<CheckpointCompleted>();
     fill_disk();
+    release();
     EXPECT_EQ(wait_for_exit(), 0) << errors();
     auto const notices = events<RunNotice>();
     ASSERT_FALSE(notices.empty());
@@ -287,7 +303,7 @@ TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
     start();
     await_event<CheckpointCompleted>(3);
     fill_disk();
-    EXPECT_EQ(wait_for_exit(60), 1);
+    EXPECT_EQ(wait_for_exit(), 1);
     auto const end = events<RunEnded>().at(0);
     EXPECT_EQ(end.cause, "journal: no space left on device");
     EXPECT_EQ(end.exit_code, 1);

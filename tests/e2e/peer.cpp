@@ -2,6 +2,7 @@
 #include "tests/e2e/peer.hpp"
 
 #include "protocol/framing.hpp"
+#include "tests/kit/patience.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ namespace {
 
 int open_socket(int family) {
     int const fd = ::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    timeval const limit{.tv_sec = 10, .tv_usec = 0};
+    timeval const limit{.tv_sec = static_cast<time_t>(tests::kPatience_s), .tv_usec = 0};
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return fd;
 }
@@ -48,7 +49,7 @@ DatagramListener::DatagramListener(std::string const& path)
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     auto const* where = reinterpret_cast<sockaddr const*>(&address);
     EXPECT_EQ(::bind(socket_.get(), where, sizeof address), 0) << path;
-    timeval const limit{.tv_sec = 10, .tv_usec = 0};
+    timeval const limit{.tv_sec = static_cast<time_t>(tests::kPatience_s), .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
 }
 

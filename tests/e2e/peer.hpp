@@ -17,9 +17,9 @@ public:
 
     void send_bytes(std::string_view bytes) const;
     void send_frame(std::string_view body) const;
-    /// The next frame; nullopt when the other side closed the connection, or after 10 s.
+    /// The next frame; nullopt when the other side closed the connection, or after kPatience_s.
     [[nodiscard]] std::optional<std::string> receive_frame() const;
-    /// Whether the other side closes the connection within 10 s, whatever it says before.
+    /// Whether the other side closes the connection within kPatience_s, whatever it says before.
     [[nodiscard]] bool is_dropped() const;
 
 private:
@@ -41,7 +41,7 @@ private:
 class DatagramListener {
 public:
     explicit DatagramListener(std::string const& path);
-    /// The next one; "" after 10 s.
+    /// The next one; "" after kPatience_s.
     [[nodiscard]] std::string receive() const;
 
 private:

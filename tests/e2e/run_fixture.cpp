@@ -29,8 +29,11 @@ plan::RunConfig config_of(RunSpec const& spec) {
     config.checkpoint.every = spec.checkpoint_every;
     config.faults.max_restarts = spec.max_restarts;
     if (spec.step_timeout_s > 0) config.faults.step_timeout = spec.step_timeout_s;
+    config.faults.lost_after = spec.lost_after_s;
+    if (spec.lease_s > 0) config.faults.lease = spec.lease_s;
     config.worker.command = spec.command;
     config.worker.env = spec.env;
+    if (spec.hold_at >= 0) config.worker.env["OSORA_MOCK_HOLD"] = std::to_string(spec.hold_at);
     config.worker.step_pattern = spec.step_pattern;
     return config;
 }
@@ -146,7 +149,7 @@ int Run::run_to_end(RunSpec const& spec) {
 
 void Run::kill_controller() {
     signal_controller(SIGKILL);
-    EXPECT_EQ(wait_for_exit(5), 128 + SIGKILL);
+    EXPECT_EQ(wait_for_exit(), 128 + SIGKILL);
 }
 
 void Run::await_steps(int steps) const {

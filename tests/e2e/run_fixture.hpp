@@ -7,6 +7,7 @@
 #include "protocol/control_messages.hpp"
 #include "protocol/controller_file.hpp"
 #include "protocol/run_directory.hpp"
+#include "tests/kit/patience.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/kit/run_folder.hpp"
 
@@ -30,12 +31,16 @@ struct RunSpec {
     int checkpoint_every = 5;
     int max_restarts = 3;
     double step_timeout_s = 0;
+    double lost_after_s = tests::kPatience_s;  // silence of an agent
+    double lease_s = tests::kPatience_s;       // without a controller; 0: the backend's
+    int hold_at = -1;                          // mock ranks wait before this step for release()
     std::string bind_cpus = "auto";
     std::map<std::string, std::string> env = {};  // of the workers: OSORA_MOCK_*...
 };
 
 using tests::content_of;
 using tests::eventually;
+using tests::kPatience_s;
 
 class Run : public testing::Test {
 protected:
@@ -48,9 +53,11 @@ protected:
     /// Starts `osorad --one-run`; with a leash when `attached`.
     void start(bool attached = false);
     /// Its exit code (128 + signal when it was killed); the test fails after `limit_s`.
-    int wait_for_exit(double limit_s = 60);
+    int wait_for_exit(double limit_s = kPatience_s);
     int run_to_end(RunSpec const& spec);
     void kill_controller();
+    /// Ranks that hold at RunSpec::hold_at go on.
+    void release() const { run().release(); }
     void cut_leash() { leash_.reset(); }
     void signal_controller(int signal) const { signal_process(controller_->id, signal); }
 
@@ -69,7 +76,7 @@ protected:
     }
     /// Waits for `count` events of type T and returns the last.
     template <class T>
-    T await_event(std::size_t count = 1, double limit_s = 20) const {
+    T await_event(std::size_t count = 1, double limit_s = kPatience_s) const {
         bool const came = eventually([&] { return events<T>().size() >= count; }, limit_s);
         EXPECT_TRUE(came) << T::kType << ": too few";
         auto const found = events<T>();
@@ -80,7 +87,9 @@ protected:
 
     /// Processes of the run, the controller aside.
     [[nodiscard]] std::vector<ProcessId> processes() const { return run().processes(); }
-    [[nodiscard]] bool all_gone(double limit_s) const { return run().nothing_left(limit_s); }
+    [[nodiscard]] bool all_gone(double limit_s = kPatience_s) const {
+        return run().nothing_left(limit_s);
+    }
 
     [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message) const;
     [[nodiscard]] std::string log() const;     // controller.log

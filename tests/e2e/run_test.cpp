@@ -61,8 +61,9 @@ double milliseconds_to_first_worker(std::vector<JournalRecord> const& journal,
     return std::numeric_limits<double>::infinity();
 }
 
-TEST_F(E2eRun, TheFirstWorkerStartsInMilliseconds) {
-    // The best of some: what the program needs, not what else the machine does.
+TEST_F(E2eRun, TheTimeToTheFirstWorkerIsRecorded) {
+    // The best of some: what the program needs, not what else the machine does. Its limit is that
+    // of bench/submit_latency.
     double best_ms = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 5; ++i) {
         make_run({.ranks = 1, .steps = 1}, fmt::format("run-{}", i));
@@ -71,9 +72,9 @@ TEST_F(E2eRun, TheFirstWorkerStartsInMilliseconds) {
         EXPECT_EQ(wait_for_exit(), 0);
         best_ms = std::min(best_ms, milliseconds_to_first_worker(journal(), begin));
     }
+    EXPECT_LT(best_ms, std::numeric_limits<double>::infinity()) << "no worker started";
     RecordProperty("first_worker_ms", fmt::format("{:.1f}", best_ms));
     fmt::print("osorad to the worker's first message: {:.1f} ms\n", best_ms);
-    EXPECT_LT(best_ms, 300);
 }
 
 TEST_F(E2eRun, TheHistoryHasTheRunAtItsEnd) {
@@ -190,10 +191,8 @@ TEST_F(E2eRun, StopTwiceStopsWorkersThatDoNotListen) {
     signal_controller(SIGINT);
     await_event<StopRequested>();
     EXPECT_EQ(command(ControlPing{}).message, "finishing");
-    auto const begin = std::chrono::steady_clock::now();
     signal_controller(SIGINT);
     EXPECT_EQ(wait_for_exit(), 130);
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
     EXPECT_TRUE(last<StopRequested>().now);
     EXPECT_TRUE(all_gone(0));
 }
@@ -203,13 +202,13 @@ TEST_F(E2eRun, TheEndOfTheAttachedOsoraStopsTheRun) {
     start(true);
     await_steps(3);
     cut_leash();
-    EXPECT_EQ(wait_for_exit(10), 130);
+    EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("attached osora went away"));
     EXPECT_GE(events<CheckpointCompleted>().at(0).step, 3);
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eRun, WorkersThatDoNotListenAreGoneTenSecondsAfterTheLeash) {
+TEST_F(E2eRun, WorkersThatDoNotListenAreEndedAfterTheLeash) {
     RunSpec spec;
     spec.steps = 100000;
     spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
@@ -217,7 +216,7 @@ TEST_F(E2eRun, WorkersThatDoNotListenAreGoneTenSecondsAfterTheLeash) {
     start(true);
     await_steps(3);
     cut_leash();
-    EXPECT_EQ(wait_for_exit(10), 130);
+    EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_TRUE(all_gone(0));
 }
 

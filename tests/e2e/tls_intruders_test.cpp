@@ -71,14 +71,14 @@ protected:
         auto const text = read_file(folder() / "by-hand.log");
         return text.has_value() ? *text : "";
     }
-    /// Its exit code; the test fails when it still runs after ten seconds.
+    /// Its exit code; the test fails when it still runs after kPatience_s.
     static int exit_code_of(Child const& child) {
         pollfd waited{.fd = child.pidfd.get(), .events = POLLIN, .revents = 0};
-        EXPECT_EQ(::poll(&waited, 1, 10'000), 1) << "it still runs";
+        EXPECT_EQ(::poll(&waited, 1, static_cast<int>(kPatience_s * 1000)), 1) << "it still runs";
         return reap(child).exit_code;
     }
     void expect_logged(std::string const& text) const {
-        EXPECT_TRUE(eventually([&] { return log().find(text) != std::string::npos; }, 10))
+        EXPECT_TRUE(eventually([&] { return log().find(text) != std::string::npos; }))
             << text << " is not in\n"
             << log();
     }

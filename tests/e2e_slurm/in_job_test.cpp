@@ -36,12 +36,13 @@ TEST_F(InJob, AStepForAllAgentsAndNothingIsLeft) {
 }
 
 TEST_F(InJob, AKilledAgentComesBackAndItsEndIsKnownAtOnce) {
-    write_slurm_file(300, "nodes = 3\n");
+    write_slurm_file(300, "nodes = 3\n", held_at(20));
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   6 ranks")) << running.out() << log();
     auto const agents = events<protocol::AgentJoined>();
     ASSERT_THAT(agents, SizeIs(3));
     ASSERT_EQ(::kill(agents[1].pid, SIGKILL), 0);
+    run().release();
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
     auto const lost = events<protocol::NodeLost>();
@@ -53,7 +54,7 @@ TEST_F(InJob, AKilledAgentComesBackAndItsEndIsKnownAtOnce) {
 }
 
 TEST_F(InJob, AHostThatDoesNotAnswerIsReplacedByASpare) {
-    write_slurm_file(300, "nodes = 3\nspares = 1\n");
+    write_slurm_file(300, "nodes = 3\nspares = 1\n", held_at(20));
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   6 ranks")) << running.out() << log();
     write("down", "n1\n");
@@ -61,6 +62,7 @@ TEST_F(InJob, AHostThatDoesNotAnswerIsReplacedByASpare) {
     auto const second = std::ranges::find(agents, 1, &protocol::AgentJoined::node);
     ASSERT_NE(second, agents.end());
     ASSERT_EQ(::kill(second->pid, SIGKILL), 0);
+    run().release();
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
     EXPECT_THAT(log(), HasSubstr("\"host failed\" host=n1"));
@@ -71,7 +73,7 @@ TEST_F(InJob, AHostThatDoesNotAnswerIsReplacedByASpare) {
 }
 
 TEST_F(InJob, AnAllocationThatIsTooSmallIsRefusedWithBothNumbers) {
-    write_slurm_file(40, "nodes = 3\n", "[faults]\nexclude_nodes = [\"n0\", \"n2\"]\n");
+    write_slurm_file(40, "nodes = 3\n", "exclude_nodes = [\"n0\", \"n2\"]\n");
     auto const ended = osora({"submit", "run.toml"});
     EXPECT_NE(ended.code, 0);
     EXPECT_THAT(ended.out + ended.err,

@@ -20,8 +20,13 @@ void SlurmCli::write_slurm_file(int steps, std::string const& resources, std::st
                                   "[batch]\nglobal_batch_size = 12\n"
                                   "[probe]\nbefore_start = \"never\"\n"
                                   "[train]\nsteps = {}\n"
-                                  "[checkpoint]\nevery = 10\n{}",
-                                  resources, steps, more));
+                                  "[checkpoint]\nevery = 10\n"
+                                  "[faults]\nlost_after = {}\n{}",
+                                  resources, steps, tests::kPatience_s, more));
+}
+
+std::string SlurmCli::held_at(int step) {
+    return fmt::format("[worker]\nenv = {{ OSORA_MOCK_HOLD = \"{}\" }}\n", step);
 }
 
 }  // namespace osora::e2e_cli

@@ -11,8 +11,11 @@ namespace osora::e2e_cli {
 class SlurmCli : public Cli {
 protected:
     void SetUp() override;
-    /// 2 ranks a node, 10 ms a step, checkpoint every 10; `resources`: more lines of [resources].
+    /// 2 ranks a node, 10 ms a step, checkpoint every 10; `resources`: more lines of [resources],
+    /// `more`: of [faults], and what sections follow.
     void write_slurm_file(int steps, std::string const& resources, std::string const& more = "");
+    /// For `more`: every rank waits before `step` until run().release().
+    [[nodiscard]] static std::string held_at(int step);
     template <class T>
     [[nodiscard]] std::vector<T> events() const {
         return run().events<T>();

@@ -1,10 +1,11 @@
 #include "tests/kit/run_folder.hpp"
 
-#include "base/files.hpp"
+#include "base/descriptor.hpp"
 #include "base/marked_processes.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/kit/program.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,8 +40,8 @@ bool RunFolder::nothing_left(double limit_s) const {
 }
 
 void RunFolder::release() const {
-    auto const written = write_file_atomic(path_ / "go", "");
-    EXPECT_TRUE(written.has_value()) << written.error().message;
+    Descriptor const go(::open((path_ / "go").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    EXPECT_TRUE(go.is_open()) << path_;
 }
 
 std::string RunFolder::logs() const {

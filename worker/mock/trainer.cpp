@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kExitOutOfMemory = 12;
 constexpr std::chrono::hours kLong{24};
-constexpr std::chrono::milliseconds kHoldSlice{20};
+constexpr std::chrono::milliseconds kHoldSlice{50};
 constexpr double kScriptedStep_s = 0.001;  // what a step lasts whose times are not measured
 
 double seconds_since(Clock::time_point begin) {

@@ -9,8 +9,6 @@ namespace {
 
 using namespace protocol;
 
-constexpr double kLocalLease_s = 5;
-
 void resume(FaultyRun const& run) {
     auto const resumed = run.osora({"resume", "1", "--detach"});
     EXPECT_EQ(resumed.code, 0) << resumed.out << resumed.err << run.logs();
@@ -19,7 +17,7 @@ void resume(FaultyRun const& run) {
 /// Agents of a local run end with their controller.
 void kill_and_resume_local(Bed&, FaultyRun& run) {
     run.kill_controller();
-    EXPECT_TRUE(run.folder().nothing_left(kLocalLease_s + 5)) << run.logs();
+    EXPECT_TRUE(run.folder().nothing_left()) << run.logs();
     EXPECT_TRUE(run.events<RunEnded>().empty()) << "nobody was there to decide that";
     resume(run);
 }
@@ -67,7 +65,7 @@ std::vector<FaultRow> controller_rows() {
     return {
         {.name = "controller_killed",
          .backends = {"local"},
-         .spec = {},
+         .spec = {.lease_s = 5},  // agents without ranks leave when it is over
          .inject = kill_and_resume_local,
          .launches = 2,
          .check = two_lives},
@@ -84,9 +82,8 @@ std::vector<FaultRow> controller_rows() {
          .check = adopted},
         {.name = "impostor_for_controller",
          .backends = {"ssh"},
-         .spec = {.steps = 800},
+         .spec = {},
          .inject = kill_and_pose,
-         .end_s = 40,
          .check = adopted},
     };
 }

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 using namespace protocol;
 
 FaultyRun::~FaultyRun() {
-    (void)bed_.shell("ctl", "squeue -h -o %A 2>/dev/null | xargs -r scancel -s KILL", 20);
+    (void)bed_.shell("ctl", "squeue -h -o %A 2>/dev/null | xargs -r scancel -s KILL");
     eventually([this] {
         auto const left = folder().processes();
         for (auto const& each : left) signal_process(each, SIGKILL);
@@ -54,13 +54,15 @@ std::string FaultyRun::run_file(std::string const& name, FaultSpec const& spec) 
         "[train]\nsteps = {}\n"
         "[checkpoint]\nevery = 20\n"
         "[probe]\nbefore_start = \"never\"\n"
-        "[faults]\nmax_restarts = {}\n",
+        "[faults]\nmax_restarts = {}\nlost_after = {}\n",
         name, backend_, local ? 1 : spec.nodes,
         local ? spec.nodes * spec.ranks_per_node : spec.ranks_per_node, local ? 0 : spec.spares,
-        spec.steps, spec.max_restarts);
+        spec.steps, spec.max_restarts, spec.lost_after_s);
+    if (local) text += fmt::format("lease = {}\n", spec.lease_s);
     if (spec.step_timeout_s > 0) text += fmt::format("step_timeout = {}\n", spec.step_timeout_s);
     if (backend_ == "ssh") text += "[ssh]\nhosts = [\"n0\", \"n1\", \"n2\", \"n3\"]\n";
-    text += "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.01\"";
+    text += fmt::format("[worker]\nenv = {{ OSORA_MOCK_STEP_S = \"0.01\", OSORA_MOCK_HOLD = \"{}\"",
+                        kHeldStep);
     for (auto const& [name, value] : spec.env) text += fmt::format(", {} = \"{}\"", name, value);
     return text + " }\n";
 }
@@ -75,7 +77,17 @@ std::string FaultyRun::submit(std::string const& name, FaultSpec const& spec) {
     for (auto const& entry : fs::directory_iterator(bed_.from_here(run_dir()), none)) {
         if (entry.is_directory()) name_ = entry.path().filename();
     }
-    return name_.empty() ? "osora submit made no run folder" : "";
+    if (name_.empty()) return "osora submit made no run folder";
+    link_release();
+    return "";
+}
+
+void FaultyRun::link_release() const {
+    auto const go = home() / ("go-" + name_);
+    fs::remove(go);  // of the same row on another backend
+    std::error_code failed;
+    fs::create_symlink(go, bed_.from_here(run_dir()) / "go", failed);
+    EXPECT_FALSE(failed) << failed.message();
 }
 
 void FaultyRun::await_steps(int steps, double limit_s) const {

@@ -18,6 +18,8 @@ struct FaultSpec {
     int steps = 400;  // of 10 ms
     int max_restarts = 2;
     double step_timeout_s = 0;
+    double lost_after_s = tests::kPatience_s;     // silence of an agent
+    double lease_s = tests::kPatience_s;          // of local agents, without a controller
     bool small_disk = false;                      // the state folder is on Bed::small_disk()
     std::map<std::string, std::string> env = {};  // OSORA_MOCK_*
 };
@@ -33,10 +35,13 @@ public:
     /// Nothing of the run outlives the test.
     ~FaultyRun();
 
-    /// Submits it, detached; what osora said when it refused, else "".
+    /// Submits it, detached; what osora said when it refused, else "". Its ranks wait before step
+    /// kHeldStep until release().
     [[nodiscard]] std::string submit(std::string const& name, FaultSpec const& spec);
+    static constexpr int kHeldStep = 20;
+    void release() const { folder().release(); }
     /// Waits until every node has done `steps` steps; the test fails when that takes `limit_s`.
-    void await_steps(int steps, double limit_s = 40) const;
+    void await_steps(int steps, double limit_s = tests::kPatience_s) const;
     /// Waits for the end; a default RunEnded, and a failed test, after `limit_s`.
     [[nodiscard]] protocol::RunEnded await_end(double limit_s) const;
 
@@ -57,7 +62,8 @@ public:
     /// The verdict and the cause that the history tells.
     [[nodiscard]] std::pair<std::string, std::string> history() const;
     /// osora on the machine that the run was submitted from.
-    [[nodiscard]] Ended osora(std::vector<std::string> arguments, double limit_s = 60) const;
+    [[nodiscard]] Ended osora(std::vector<std::string> arguments,
+                              double limit_s = tests::kPatience_s) const;
     [[nodiscard]] std::string const& backend() const { return backend_; }
     [[nodiscard]] std::filesystem::path run_dir() const;
     /// What the run left and leaves, on all machines of the bed.
@@ -71,6 +77,8 @@ public:
 private:
     [[nodiscard]] std::string run_file(std::string const& name, FaultSpec const& spec) const;
     [[nodiscard]] std::filesystem::path home() const;
+    /// What releases the ranks is elsewhere: the run folder may be on a disk that becomes full.
+    void link_release() const;
 
     Bed& bed_;
     std::string backend_, user_;

@@ -1,5 +1,6 @@
 #include "tests/cluster/faults/matrix.hpp"
 
+#include <algorithm>
 #include <csignal>
 
 namespace osora::cluster {
@@ -35,14 +36,21 @@ void node_lost(FaultyRun const& run) {
     EXPECT_EQ(lost.front().node, 1) << lost.front().why;
 }
 
-FaultSpec with_spare() {
+/// A node falls silent: that is noticed soon, and long before kPatience_s is over.
+FaultSpec silent() {
     FaultSpec spec;
+    spec.lost_after_s = 10;
+    return spec;
+}
+
+FaultSpec with_spare() {
+    FaultSpec spec = silent();
     spec.spares = 1;
     return spec;
 }
 
 FaultSpec one_restart() {
-    FaultSpec spec;
+    FaultSpec spec = silent();
     spec.max_restarts = 1;
     return spec;
 }
@@ -61,6 +69,7 @@ auto control_machine(std::string const& command, std::string const& word) {
 void cut_for_two_seconds(Bed& bed, FaultyRun& run) {
     std::string const machine = run.machine_of(1);
     bed.control({"link", machine, "down"});
+    run.release();
     eventually([] { return false; }, 2);  // the length is the fault
     bed.control({"link", machine, "up"});
 }
@@ -86,12 +95,10 @@ auto harm_daemon(std::string const& name, std::string const& how) {
 /// that still knows the first one refuses.
 void kill_slurmctld(Bed& bed, FaultyRun& run) {
     auto const job = run.run_dir().filename().string();
-    EXPECT_TRUE(eventually(
-        [&] {
-            auto const saved = tests::content_of(bed.folder() / "state/job_state");
-            return saved.find(job) != std::string::npos;
-        },
-        20));
+    EXPECT_TRUE(eventually([&] {
+        auto const saved = tests::content_of(bed.folder() / "state/job_state");
+        return saved.find(job) != std::string::npos;
+    }));
     bed.control({"daemon", "slurmctld", "kill"});
 }
 
@@ -104,7 +111,7 @@ auto freeze_agent(int node) {
     return [node](Bed&, FaultyRun& run) {
         auto const agent = run.events<AgentJoined>();
         run.signal_agent(node, SIGSTOP);
-        EXPECT_TRUE(eventually([&] { return run.events<AgentJoined>().size() > agent.size(); }, 40))
+        EXPECT_TRUE(eventually([&] { return run.events<AgentJoined>().size() > agent.size(); }))
             << "no other agent came\n"
             << run.logs();
         // The first one may have been killed by now: then there is nothing to wake up.
@@ -132,13 +139,13 @@ void try_as_another_user(Bed& bed, FaultyRun& run) {
 
 std::vector<FaultRow> rank_rows() {
     FaultSpec stopped;
-    stopped.step_timeout_s = 2;
+    stopped.step_timeout_s = 5;
     auto const hung = [](FaultyRun const& run) {
         auto const hangs = run.events<HangDetected>();
-        ASSERT_FALSE(hangs.empty()) << run.logs();
         // The rank that is behind, not its peers, who wait for it. Silence is told by heartbeats.
-        EXPECT_EQ(hangs.front().rank, kRank);
-        EXPECT_GE(hangs.front().silent_s, 1.9);
+        EXPECT_TRUE(std::any_of(hangs.begin(), hangs.end(), [](HangDetected const& each) {
+            return each.epoch == 0 && each.rank == kRank && each.silent_s >= 4;
+        })) << run.logs();
     };
     return {
         {"rank_sigkill",
@@ -148,7 +155,6 @@ std::vector<FaultRow> rank_rows() {
          signal_rank(SIGKILL),
          Verdict::ok,
          2,
-         30,
          rank_failed(0, SIGKILL)},
         {"rank_sigsegv",
          kAll,
@@ -157,9 +163,8 @@ std::vector<FaultRow> rank_rows() {
          signal_rank(SIGSEGV),
          Verdict::ok,
          2,
-         30,
          rank_failed(0, SIGSEGV)},
-        {"rank_sigstop", kAll, false, stopped, signal_rank(SIGSTOP), Verdict::ok, 2, 40, hung},
+        {"rank_sigstop", kAll, false, stopped, signal_rank(SIGSTOP), Verdict::ok, 2, hung},
         {"rank_exits_7",
          kAll,
          false,
@@ -167,7 +172,6 @@ std::vector<FaultRow> rank_rows() {
          {},
          Verdict::app_bug,
          1,
-         30,
          rank_failed(7, 0)},
         {"rank_exits_0_early",
          kAll,
@@ -176,7 +180,6 @@ std::vector<FaultRow> rank_rows() {
          {},
          Verdict::app_bug,
          1,
-         30,
          rank_failed(0, 0)},
         {"rank_loses_its_peer",
          kAll,
@@ -185,7 +188,6 @@ std::vector<FaultRow> rank_rows() {
          {},
          Verdict::ok,
          2,
-         30,
          rank_failed(10, 0)},
         {"out_of_gpu_memory",
          kAll,
@@ -194,7 +196,6 @@ std::vector<FaultRow> rank_rows() {
          {},
          Verdict::oom,
          1,
-         30,
          rank_failed(12, 0)},
     };
 }
@@ -206,18 +207,10 @@ std::vector<FaultRow> machine_rows() {
         EXPECT_FALSE(run.events<NodeLost>().empty()) << run.logs();
     };
     return {
-        {"agent_killed",
-         {"local"},
-         false,
-         {},
-         local_agent_killed,
-         Verdict::ok,
-         2,
-         30,
-         some_node_lost},
-        {"agent_killed", kNetworked, false, {}, agent_killed, Verdict::ok, 2, 30, node_lost},
+        {"agent_killed", {"local"}, false, {}, local_agent_killed, Verdict::ok, 2, some_node_lost},
+        {"agent_killed", kNetworked, false, {}, agent_killed, Verdict::ok, 2, node_lost},
         {"power_off", kSlurm, true, with_spare(), control_machine("power", "off"), Verdict::ok, 2,
-         40, node_lost},
+         node_lost},
         {"power_off",
          {"ssh"},
          false,
@@ -225,7 +218,6 @@ std::vector<FaultRow> machine_rows() {
          control_machine("power", "off"),
          Verdict::ok,
          2,
-         40,
          node_lost},
         {"power_off_without_spare",
          {"ssh"},
@@ -234,23 +226,21 @@ std::vector<FaultRow> machine_rows() {
          control_machine("power", "off"),
          Verdict::node_fault,
          1,
-         30,
          node_lost},
         {"node_crash", kNetworked, false, with_spare(), control_machine("power", "crash"),
-         Verdict::ok, 2, 40, node_lost},
-        {"cable_cut_2_s",
-         kNetworked,
-         false,
-         {},
-         cut_for_two_seconds,
-         Verdict::ok,
-         1,
-         40,
-         no_node_lost},
+         Verdict::ok, 2, node_lost},
+        {"cable_cut_2_s", kNetworked, false, {}, cut_for_two_seconds, Verdict::ok, 1, no_node_lost},
         {"cable_cut", kNetworked, false, with_spare(), control_machine("link", "down"), Verdict::ok,
-         2, 40, node_lost},
-        {"agent_frozen", {"local"}, false, {}, freeze_agent(0), Verdict::ok, 2, 40, some_node_lost},
-        {"agent_frozen", kNetworked, false, {}, freeze_agent(1), Verdict::ok, 2, 40, node_lost},
+         2, node_lost},
+        {"agent_frozen",
+         {"local"},
+         false,
+         silent(),
+         freeze_agent(0),
+         Verdict::ok,
+         2,
+         some_node_lost},
+        {"agent_frozen", kNetworked, false, silent(), freeze_agent(1), Verdict::ok, 2, node_lost},
     };
 }
 
@@ -263,12 +253,11 @@ std::vector<FaultRow> service_rows() {
          harm_daemon("slurmctld", "freeze"),
          Verdict::ok,
          1,
-         30,
          no_node_lost},
-        {"slurmd_killed", kSlurm, false, {}, kill_slurmd, Verdict::ok, 1, 30, no_node_lost},
-        {"other_user", kAll, false, {}, try_as_another_user, Verdict::ok, 1, 40, no_node_lost},
-        {"intruders", kAll, false, {}, intrude, Verdict::ok, 1, 40, no_node_lost},
-        {"slurmctld_killed", kSlurm, false, {}, kill_slurmctld, Verdict::ok, 1, 30, no_node_lost},
+        {"slurmd_killed", kSlurm, false, {}, kill_slurmd, Verdict::ok, 1, no_node_lost},
+        {"other_user", kAll, false, {}, try_as_another_user, Verdict::ok, 1, no_node_lost},
+        {"intruders", kAll, false, {}, intrude, Verdict::ok, 1, no_node_lost},
+        {"slurmctld_killed", kSlurm, false, {}, kill_slurmctld, Verdict::ok, 1, no_node_lost},
         {"munged_killed",
          kSlurm,
          false,
@@ -276,7 +265,6 @@ std::vector<FaultRow> service_rows() {
          harm_daemon("munged", "kill"),
          Verdict::ok,
          1,
-         30,
          no_node_lost},
     };
 }

@@ -14,11 +14,11 @@ struct FaultRow {
     std::vector<std::string> backends;  // where it applies
     bool gate = false;                  // else in the soak tier only
     FaultSpec spec;
-    /// Called when every node has done 20 steps; empty: the spec is the fault.
+    /// Called when every node has done 20 steps and the ranks hold; they are released behind it.
+    /// Empty: the spec is the fault.
     std::function<void(Bed&, FaultyRun&)> inject;
     protocol::Verdict verdict = protocol::Verdict::ok;
-    int launches = 1;   // how often workers were ordered
-    double end_s = 30;  // from the fault to the end of the run
+    int launches = 1;  // how often workers were ordered
     /// What the journal must hold as the cause; empty: nothing.
     std::function<void(FaultyRun const&)> check;
 };

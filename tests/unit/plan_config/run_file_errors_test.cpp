@@ -32,6 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"train.steps = 100.0",
              "train.steps = 100.0: expected an integer, found a float; write 100"},
         Case{"train.steps = true", "train.steps = true: expected an integer, found a boolean"},
+        Case{"faults.lost_after = 1",
+             "faults.lost_after = 1: must be between 2 and 86400; nearest valid: 2"},
         Case{"train.steps = 0", "train.steps = 0: must be at least 1; nearest valid: 1"},
         Case{"parallel.zero_stage = 4",
              "parallel.zero_stage = 4: must be between 0 and 3, or \"auto\"; nearest valid: 3"},
