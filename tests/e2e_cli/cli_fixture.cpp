@@ -31,6 +31,8 @@ void Cli::SetUp() {
                     "OSORA_STATE_DIR=" + (folder_ / "state").string(),
                     "OSORA_SITE_CONFIG=" + (folder_ / "site.toml").string(),
                     "OSORA_WORKER=" OSORA_BIN_DIR "/osora-worker-mock"};
+    // Nobody is given up because this machine stalls.
+    write("site.toml", "[faults]\nlost_after = 60\nlease = 900\n");
     write("clips.csv", "path,num_frames,height,width\na.mp4,64,96,96\n");
 }
 
