@@ -81,7 +81,7 @@ TEST(Partition, LooksAtFewPiecesAValue) {
     double state = 0;
     for (double& value : values) value = state = 0.5 * state + normal(random);
     std::int64_t work = 0;
-    EXPECT_LT(partition(values, {.penalty = 30}, &work).size(), 100u);
+    EXPECT_LT(changepoint::partition(values, {.penalty = 30}, &work).size(), 100u);
     EXPECT_LT(work, 500 * std::ssize(values));
 }
 
