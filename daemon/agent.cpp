@@ -199,7 +199,7 @@ void Agent::perform(SignalWorkers const& action) {
 }
 
 void Agent::perform(TakeStacksOf const& action) {
-    workers_.take_stacks(action.epoch);
+    workers_.take_stacks(action.epoch, action.limit_s);
 }
 
 void Agent::perform(SampleHealth const&) {

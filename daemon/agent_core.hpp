@@ -114,8 +114,9 @@ struct TellWorkers {  // every living worker
 struct SignalWorkers {  // every living worker and its process group
     int signal = 0;
 };
-struct TakeStacksOf {  // every living worker of `epoch`; takes a second at most
+struct TakeStacksOf {  // every living worker of `epoch`
     int epoch = 0;
+    double limit_s = 4;  // that the controller waits
 };
 struct SampleHealth {};  // not asked again before it was answered
 struct ExitAgent {

@@ -244,7 +244,7 @@ void AgentCore::Impl::when_none_is_left() {
 
 void AgentCore::Impl::hear(TakeStacks const& message) {
     if (message.epoch == epoch_ && workers_alive() > 0) {
-        act(TakeStacksOf{epoch_});
+        act(TakeStacksOf{epoch_, message.limit_s});
     } else {
         act(SendToController{StacksTaken{message.epoch, {}}});
     }

@@ -32,14 +32,14 @@ struct ControllerOptions {
     /// A step goes into the journal when all nodes have told it, or so long after the first one;
     /// 0 = at once, for agents that end with their controller and cannot tell it again.
     MonotonicTime steps_wait = 2s;
-    MonotonicTime lease = 5s;            // that its agents were given: faults.lease
-    MonotonicTime join_limit = 60s;      // from StartAgent to its hello
-    MonotonicTime adopt_limit = 6s;      // a new life waits so long for agents of the last one
-    MonotonicTime stop_limit = 60s;      // orderly stop asked for by a user
-    MonotonicTime exec_stop_limit = 8s;  // the same for a program of the user's own: SIGTERM
-    MonotonicTime leash_limit = 8s;      // orderly stop because the attached osora went away
-    MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
-    MonotonicTime stacks_limit = 4s;     // from TakeStacks until the hang is acted on without them
+    MonotonicTime lease = 5s;              // that its agents were given: faults.lease
+    MonotonicTime join_limit = 60s;        // from StartAgent to its hello
+    MonotonicTime adopt_limit = 6s;        // a new life waits so long for agents of the last one
+    MonotonicTime stop_limit = 60s;        // orderly stop asked for by a user
+    MonotonicTime exec_stop_limit = 8s;    // the same for a program of the user's own: SIGTERM
+    MonotonicTime leash_limit = 8s;        // orderly stop because the attached osora went away
+    MonotonicTime kill_limit = 6s;         // from "terminate" or "kill" to NodeStopped
+    MonotonicTime stacks_limit = 4s;       // from TakeStacks until a hang is acted on: faults
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
 };
 

@@ -80,10 +80,11 @@ void ControllerCore::Impl::inquire() {
     HangInquiry inquiry;
     inquiry.epoch = status_.epoch;
     inquiry.deadline = now_.monotonic + options_.stacks_limit;
+    double const limit_s = std::chrono::duration<double>(options_.stacks_limit).count();
     for (int node = 0; node < node_count(); ++node) {
         bool const reachable = link(node).connection >= 0;
         inquiry.waiting_for.push_back(reachable);
-        if (reachable) send(node, TakeStacks{status_.epoch}, false);
+        if (reachable) send(node, TakeStacks{status_.epoch, limit_s}, false);
     }
     inquiry_ = std::move(inquiry);
 }

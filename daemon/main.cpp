@@ -133,6 +133,8 @@ int run(int argc, char** argv) {
     app.add_option("--one-run", run_dir, "Control the run in this directory, then exit");
     app.add_option("--leash-fd", one.leash_fd,
                    "Descriptor of a pipe; its end is a request to stop (attached runs)");
+    app.add_option("--leash-limit", one.leash_limit_s,
+                   "Seconds that an orderly stop may take then; ranks are ended behind it");
     app.add_flag("--resume", one.resume, "Open the run again when it has ended, but not well");
     app.add_flag("--supervised", one.supervised,
                  "Somebody starts this again when it dies: agents wait for it");

@@ -87,13 +87,15 @@ ControllerOptions core_options(protocol::RunSubmitted submission, BackendTraits 
     return options;
 }
 
+MonotonicTime time_of(double seconds) {
+    return std::chrono::duration_cast<MonotonicTime>(std::chrono::duration<double>(seconds));
+}
+
 void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults) {
-    auto const time = [](double seconds) {
-        return std::chrono::duration_cast<MonotonicTime>(std::chrono::duration<double>(seconds));
-    };
     options.step_timeout_s = faults.step_timeout.value_or(0);
-    options.lost_after = time(faults.lost_after);
-    if (!faults.lease.is_auto()) options.lease = time(*faults.lease.value);
+    options.lost_after = time_of(faults.lost_after);
+    options.stacks_limit = time_of(faults.stacks_limit);
+    if (!faults.lease.is_auto()) options.lease = time_of(*faults.lease.value);
 }
 
 /// What agents of an earlier life know stays as it was.
@@ -208,6 +210,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
     apply_limits(setup.core, config.faults);
+    setup.core.leash_limit = time_of(options.leash_limit_s);
     setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);

@@ -25,10 +25,11 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kThreadLimit = std::chrono::milliseconds(100);
-constexpr auto kLimit = std::chrono::milliseconds(900);   // for the stacks of all ranks
-constexpr auto kRecorderLimit = std::chrono::seconds(2);  // behind them
-constexpr std::size_t kThreadsMax = 64;                   // of a process
+// Of what the controller waits, 4 s unless the run file says more:
+constexpr double kThreadShare = 0.025;   // for a thread that does not answer
+constexpr double kStacksShare = 0.225;   // for the stacks of all ranks
+constexpr double kRecorderShare = 0.5;   // behind them
+constexpr std::size_t kThreadsMax = 64;  // of a process
 constexpr std::int64_t kProcBytesMax = 1 << 16;
 
 std::string content_of(fs::path const& path) {
@@ -36,6 +37,10 @@ std::string content_of(fs::path const& path) {
     if (text.has_error()) return "";
     while (text->ends_with('\n')) text->pop_back();
     return *text;
+}
+
+Clock::duration seconds(double count) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
 }
 
 std::vector<int> threads_of(int pid) {
@@ -125,7 +130,8 @@ boost::asio::awaitable<void> await_flight_recorders(std::vector<int> ranks, fs::
 }
 
 /// The threads of `pid` append their stacks to `file`, one after the other, until `deadline`.
-boost::asio::awaitable<void> ask_threads(int pid, fs::path file, Clock::time_point deadline) {
+boost::asio::awaitable<void> ask_threads(int pid, fs::path file, Clock::time_point deadline,
+                                         Clock::duration thread_limit) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
     std::size_t wanted = 0;
     auto const tids = threads_of(pid);
@@ -133,7 +139,7 @@ boost::asio::awaitable<void> ask_threads(int pid, fs::path file, Clock::time_poi
         if (Clock::now() >= deadline) break;
         if (::syscall(SYS_tgkill, pid, tid, stack_signal()) != 0) continue;
         ++wanted;
-        auto const limit = std::min(deadline, Clock::now() + kThreadLimit);
+        auto const limit = std::min(deadline, Clock::now() + thread_limit);
         while (ends_in(file) < wanted && Clock::now() < limit) {
             timer.expires_after(std::chrono::milliseconds(2));
             co_await timer.async_wait(kToken);
@@ -196,10 +202,11 @@ std::string demangled(std::string_view line) {
 }
 
 boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
-    std::vector<StackSubject> subjects, fs::path folder) {
+    std::vector<StackSubject> subjects, fs::path folder, double limit_s) {
     std::error_code ignored;
     fs::create_directories(folder, ignored);
-    auto const deadline = Clock::now() + kLimit;
+    auto const deadline = Clock::now() + seconds(kStacksShare * limit_s);
+    auto const thread_limit = seconds(kThreadShare * limit_s);
     std::vector<protocol::RankState> states;
     std::vector<std::string> texts;
     std::vector<int> recorded;
@@ -219,13 +226,13 @@ boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
         fs::path const own = folder / fmt::format("{}.own", rank);
         bool const answers = is_alive(subjects[i].process) && catches(pid, stack_signal()) &&
                              letter_of(fmt::format("/proc/{}", pid)) != 'T';
-        if (answers) co_await ask_threads(pid, own, deadline);
+        if (answers) co_await ask_threads(pid, own, deadline, thread_limit);
         append_stacks(texts[i], own);
         [[maybe_unused]] auto const written =
             write_file_atomic(folder / fmt::format("{}.txt", rank), texts[i], 0600);
     }
     if (!recorded.empty()) {
-        auto const until = deadline + kRecorderLimit;
+        auto const until = deadline + seconds(kRecorderShare * limit_s);
         co_await await_flight_recorders(recorded, folder, until);
     }
     co_return states;

@@ -21,11 +21,11 @@ struct StackSubject {
     ProcessId process;
 };
 
-/// Writes FOLDER/RANK.txt for each subject; ends within about a second, or three when a flight
-/// recorder is asked. What cannot be read is left
-/// out: the answer always has an entry for each.
+/// Writes FOLDER/RANK.txt for each subject; ends within a quarter of `limit_s`, or three quarters
+/// when a flight recorder is asked. What cannot be read is left out: the answer always has an entry
+/// for each.
 [[nodiscard]] boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
-    std::vector<StackSubject> subjects, std::filesystem::path folder);
+    std::vector<StackSubject> subjects, std::filesystem::path folder, double limit_s = 4);
 
 /// RUN_DIR/stacks/EPOCH. In it c10d keeps its flight recorder, kFlightFile + RANK, and listens on
 /// kFlightRequest + RANK + ".pipe".

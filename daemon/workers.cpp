@@ -263,17 +263,17 @@ std::string Workers::tail(Worker const& worker) const {
     return tail_of(log, kTailBytes);
 }
 
-void Workers::take_stacks(int epoch) {
-    tasks_.spawn("stacks", take_stacks_of(epoch));
+void Workers::take_stacks(int epoch, double limit_s) {
+    tasks_.spawn("stacks", take_stacks_of(epoch, limit_s));
 }
 
-asio::awaitable<void> Workers::take_stacks_of(int epoch) {
+asio::awaitable<void> Workers::take_stacks_of(int epoch, double limit_s) {
     std::vector<StackSubject> subjects;
     for (auto const& [pid, worker] : living_) {
         if (worker->epoch == epoch) subjects.push_back({worker->rank, worker->id});
     }
     auto const folder = stacks_folder(options_.run_dir, epoch);
-    auto states = co_await daemon::take_stacks(std::move(subjects), folder);
+    auto states = co_await daemon::take_stacks(std::move(subjects), folder, limit_s);
     log_.warning("stacks taken", {{"folder", folder.string()}});
     on_input_(StacksReady{epoch, std::move(states)});
 }

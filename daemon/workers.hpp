@@ -45,8 +45,8 @@ public:
     void start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store);
     void tell(protocol::StopWorker const& message);
     void signal(int signal);
-    /// Writes down what each of them is doing, then answers StacksReady.
-    void take_stacks(int epoch);
+    /// Writes down what each of them is doing, then answers StacksReady, within `limit_s`.
+    void take_stacks(int epoch, double limit_s);
 
 private:
     struct Worker {
@@ -64,7 +64,7 @@ private:
     void hear(Worker const& worker, std::string const& frame);
     void link_broke(Worker const& worker, Error const& why);
     boost::asio::awaitable<void> watch(std::shared_ptr<Worker> worker, Child child);
-    boost::asio::awaitable<void> take_stacks_of(int epoch);
+    boost::asio::awaitable<void> take_stacks_of(int epoch, double limit_s);
 
     WorkersOptions options_;
     TaskGroup& tasks_;

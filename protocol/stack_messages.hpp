@@ -14,6 +14,7 @@ namespace osora::protocol {
 struct TakeStacks {
     static constexpr std::string_view kType = "take_stacks";
     int epoch = 0;
+    double limit_s = 4;  // then the controller goes on without an answer
 };
 /// What a rank was found doing, from outside.
 struct RankState {
@@ -28,6 +29,6 @@ struct StacksTaken {
 };
 BOOST_DESCRIBE_STRUCT(RankState, (), (rank, state))
 BOOST_DESCRIBE_STRUCT(StacksTaken, (), (epoch, ranks))
-BOOST_DESCRIBE_STRUCT(TakeStacks, (), (epoch))
+BOOST_DESCRIBE_STRUCT(TakeStacks, (), (epoch, limit_s))
 
 }  // namespace osora::protocol

@@ -15,6 +15,7 @@ struct FaultsSection {
     AutoOr<double> step_timeout;  // seconds
     double lost_after = 4;        // seconds
     AutoOr<double> lease;         // seconds
+    double stacks_limit = 4;      // seconds
     std::vector<std::string> exclude_nodes;
 };
 struct BisectSection {
@@ -29,7 +30,7 @@ struct NotifySection {
 };
 
 BOOST_DESCRIBE_STRUCT(FaultsSection, (),
-                      (max_restarts, step_timeout, lost_after, lease, exclude_nodes))
+                      (max_restarts, step_timeout, lost_after, lease, stacks_limit, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 

@@ -301,6 +301,9 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "faults", .key = "lease",
               .doc = "An agent that hears no controller for longer stops its ranks.",
               .unit = "s", .min = 2, .max = 1e9},
+    SchemaRow{.section = "faults", .key = "stacks_limit",
+              .doc = "How long a hang is looked at before its ranks are killed.", .unit = "s",
+              .min = 1, .max = 3600},
     SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
               .example = "[\"n11\"]", .support = Support::none_harmless},
 

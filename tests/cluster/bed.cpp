@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr char const* kProgram = OSORA_SOURCE_DIR "/tests/cluster/bed";
-constexpr double kUpLimit_s = 60;
+double const kUpLimit_s = 2 * tests::kPatience_s;
 
 Environment plain_environment() {
     return {"PATH=" OSORA_BIN_DIR ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

@@ -55,7 +55,7 @@ TEST_F(BedNodes, ArgumentsAndExitCodesPass) {
     EXPECT_EQ(bed().shell("n1", "exit 7").code, 7);
     auto running = bed().start_on("n1", {"sleep", "1000"});
     running.signal(SIGINT);
-    EXPECT_EQ(running.wait(10).code, 128 + SIGINT);
+    EXPECT_EQ(running.wait().code, 128 + SIGINT);
 }
 
 TEST_F(BedNodes, SlurmRunsOnAllOfThem) {

@@ -30,6 +30,7 @@ plan::RunConfig config_of(RunSpec const& spec) {
     config.faults.max_restarts = spec.max_restarts;
     if (spec.step_timeout_s > 0) config.faults.step_timeout = spec.step_timeout_s;
     config.faults.lost_after = spec.lost_after_s;
+    config.faults.stacks_limit = kPatience_s;
     if (spec.lease_s > 0) config.faults.lease = spec.lease_s;
     config.worker.command = spec.command;
     config.worker.env = spec.env;

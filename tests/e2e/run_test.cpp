@@ -199,6 +199,7 @@ TEST_F(E2eRun, StopTwiceStopsWorkersThatDoNotListen) {
 
 TEST_F(E2eRun, TheEndOfTheAttachedOsoraStopsTheRun) {
     make_run({.steps = 100000, .checkpoint_every = 0});
+    arguments() = {"--leash-limit", std::to_string(kPatience_s)};
     start(true);
     await_steps(3);
     cut_leash();

@@ -14,7 +14,7 @@
 namespace osora::mock {
 namespace {
 
-constexpr int kMeetLimitMs = 10'000;
+constexpr int kMeetLimitMs = 60'000;
 
 Error lost(std::string_view whom) {
     return {Errc::unreachable, fmt::format("lost {}: connection closed by peer", whom)};

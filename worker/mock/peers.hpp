@@ -20,7 +20,7 @@ struct PeerOptions {
 
 class Peers {
 public:
-    /// Meets all other ranks; at most 10 s.
+    /// Meets all other ranks; at most 60 s.
     [[nodiscard]] static Result<Peers> meet(PeerOptions const& options);
 
     /// Waits until every rank is here; all return what rank 0 gave as `stop`.

@@ -14,7 +14,7 @@ namespace osora::db::analysis {
 namespace {
 
 /// What a launch is called, where it was typed, how it meets its peers and where it logs.
-constexpr std::array<std::string_view, 16> kOfLaunch{"run.name",
+constexpr std::array<std::string_view, 17> kOfLaunch{"run.name",
                                                      "train.steps",
                                                      "resources.time_limit",
                                                      "checkpoint.keep",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 16> kOfLaunch{"run.name",
                                                      "faults.step_timeout",
                                                      "faults.lost_after",
                                                      "faults.lease",
+                                                     "faults.stacks_limit",
                                                      "host.name",
                                                      "preflight",
                                                      "MASTER_ADDR",

@@ -62,7 +62,7 @@ TEST(MockScript, HoldIsAStepAndTheClockIsOneOfTwo) {
 TEST(MockScript, AStepTakesAsLongAsItsSlowestRankWorks) {
     Script script;
     script.step_s = 0.02;
-    script.slow = parse_fault("2:5:30");
+    script.slow = *parse_fault("2:5:30");
     EXPECT_DOUBLE_EQ(work_s(script, 2, 0, 4), 0.02);
     EXPECT_DOUBLE_EQ(work_s(script, 2, 0, 6), 0.05);
     EXPECT_DOUBLE_EQ(work_s(script, 1, 0, 6), 0.02);
@@ -164,7 +164,7 @@ TEST_F(MockTrainer, TheScriptedClockReportsWhatWasScripted) {
     Script script;
     script.scripted_clock = true;
     script.step_s = 0.5;
-    script.slow = parse_fault("0:1:250");
+    script.slow = *parse_fault("0:1:250");
     auto const steps = those_of<protocol::StepMetrics>(run(script));
     ASSERT_EQ(steps.size(), 3U);
     EXPECT_DOUBLE_EQ(steps[0].step_time_s, 0.5);
