@@ -2,6 +2,7 @@
 // nodes.
 #include "protocol/environment_file.hpp"
 #include "tests/cluster/user.hpp"
+#include "tests/kit/size.hpp"
 
 #include <fmt/format.h>
 
@@ -58,8 +59,9 @@ protected:
 TEST_P(ClusterEnvironment, ArrivesByteForByte) {
     std::filesystem::create_directory(out());
     std::size_t values = 0;
-    for (unsigned launch = 1; launch <= LAUNCHES; ++launch) {
-        auto const odd = random_environment(launch, 480'000);
+    int const launches = tests::test_size("OSORA_LAUNCHES", 1);
+    for (int launch = 1; launch <= launches; ++launch) {
+        auto const odd = random_environment(static_cast<unsigned>(launch), 480'000);
         auto const ended = submit_with(odd);
         auto const name = fmt::format("env-{:04}", launch);
         ASSERT_EQ(ended.code, 0) << ended.out << ended.err << logs(name);

@@ -1,4 +1,7 @@
-// osora probe on a bed whose links are shaped: what is slow is named, and nothing else.
+// osora probe on a bed whose links are shaped. The gate takes Probe, where no rate decides;
+// ProbeRates, where what is slow is named and nothing else, is for the soak tier. Who is named at
+// which rates is shown without a clock by unit_probing, what a run makes of it by
+// shell_probe_first.
 #include "protocol/json.hpp"
 #include "tests/cluster/user.hpp"
 #include "topology/probe_result.hpp"
@@ -17,6 +20,11 @@ using testing::SizeIs;
 
 class Probe : public UserTest {
 protected:
+    void write_run_file() const {
+        std::ofstream(folder_ / "run.toml") << "[run]\nname = \"demo\"\njob = \"exec\"\n"
+                                               "[resources]\nbackend = \"slurm\"\nnodes = 4\n"
+                                               "spares = 1\n[worker]\ncommand = [\"true\"]\n";
+    }
     static void SetUpTestSuite() {
         open({.nodes = 16,
               .leaf_size = 4,
@@ -24,7 +32,37 @@ protected:
               .trunk_rate = "256mbit",
               .sshd = false});
     }
+};
 
+TEST_F(Probe, MeasuresEveryNodeAndKeepsTheAnswer) {
+    auto const ended = osora({"probe", "--backend", "slurm", "--nodes", "16", "--json"});
+    auto const result = protocol::decode<topology::ProbeResult>(ended.out);
+    ASSERT_TRUE(result.has_value()) << ended.out.substr(0, 2000) << ended.err;
+    EXPECT_EQ(ended.code, result->findings.empty() ? 0 : 1) << ended.err;
+    EXPECT_THAT(result->nodes, SizeIs(16));
+    EXPECT_EQ(result->leaves[5], "leaf1");
+    for (auto const& score : result->scores) EXPECT_GT(score.samples, 0);
+    EXPECT_GT(result->median_gbit_s, 0);
+    EXPECT_THAT(osora({"history"}).out, HasSubstr("probe-0001"));
+}
+
+TEST_F(Probe, ComesBeforeARunAndIsRememberedForItsNodes) {
+    write_run_file();
+    auto const first = osora({"submit", "run.toml"});
+    EXPECT_EQ(first.code, 0) << first.out << first.err;
+    EXPECT_THAT(first.out, HasSubstr("\nprobe    5 nodes in "));
+    auto const parts = run("demo-0001").events<protocol::ProbePart>();
+    ASSERT_THAT(parts, SizeIs(1));
+    EXPECT_THAT(parts[0].part.at("pairs").as_array(), testing::Not(SizeIs(0)));
+    auto const second = osora({"submit", "run.toml"});
+    EXPECT_EQ(second.code, 0) << second.out << second.err;
+    EXPECT_THAT(second.out, HasSubstr("\nprobe    5 nodes, measured "));
+    auto const never = osora({"submit", "run.toml", "--set", "probe.before_start=never"});
+    EXPECT_THAT(never.out, testing::Not(HasSubstr("\nprobe ")));
+}
+
+class ProbeRates : public Probe {
+protected:
     /// What is wrong with the bed is named by every probe; what its busy machine does to one probe
     /// is not named by the next two. How often one probe errs is shown by unit_probing.
     topology::ProbeResult probe_until(std::size_t findings) {
@@ -42,16 +80,13 @@ protected:
     }
 };
 
-TEST_F(Probe, SaysThatAllIsWell) {
+TEST_F(ProbeRates, SaysThatAllIsWell) {
     auto const result = probe_until(0);
     EXPECT_THAT(result.findings, IsEmpty());
-    EXPECT_THAT(result.nodes, SizeIs(16));
-    EXPECT_EQ(result.leaves[5], "leaf1");
     EXPECT_NEAR(result.median_gbit_s, 0.064, 0.013);
-    EXPECT_THAT(osora({"history"}).out, HasSubstr("probe-0001"));
 }
 
-TEST_F(Probe, NamesANodeWhoseLinkHasAThird) {
+TEST_F(ProbeRates, NamesANodeWhoseLinkHasAThird) {
     bed().control({"shape", "n11", "21mbit"});
     auto const result = probe_until(1);
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
@@ -61,7 +96,7 @@ TEST_F(Probe, NamesANodeWhoseLinkHasAThird) {
     EXPECT_THAT(result.findings[0].ratio, testing::AllOf(testing::Gt(0.2), testing::Lt(0.42)));
 }
 
-TEST_F(Probe, NamesALeafWhoseUplinkHasAThird) {
+TEST_F(ProbeRates, NamesALeafWhoseUplinkHasAThird) {
     bed().control({"shape", "leaf2", "85mbit"});
     auto const result = probe_until(1);
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
@@ -69,10 +104,8 @@ TEST_F(Probe, NamesALeafWhoseUplinkHasAThird) {
     EXPECT_LT(result.findings[0].ratio, 0.6);
 }
 
-TEST_F(Probe, ComesBeforeARunAndLeavesASlowNodeOut) {
-    std::ofstream(folder_ / "run.toml") << "[run]\nname = \"demo\"\njob = \"exec\"\n"
-                                           "[resources]\nbackend = \"slurm\"\nnodes = 4\n"
-                                           "spares = 1\n[worker]\ncommand = [\"true\"]\n";
+TEST_F(ProbeRates, ComesBeforeARunAndLeavesASlowNodeOut) {
+    write_run_file();
     bed().control({"shape", "n1", "21mbit"});
     auto const first = osora({"submit", "run.toml"});
     EXPECT_EQ(first.code, 0) << first.out << first.err;
@@ -81,16 +114,11 @@ TEST_F(Probe, ComesBeforeARunAndLeavesASlowNodeOut) {
     for (auto const& joined : run("demo-0001").events<protocol::AgentJoined>()) {
         EXPECT_NE(joined.host, "n1");
     }
-    auto const parts = run("demo-0001").events<protocol::ProbePart>();
-    ASSERT_THAT(parts, SizeIs(1));
-    EXPECT_THAT(parts[0].part.at("pairs").as_array(), testing::Not(SizeIs(0)));
     // The same nodes again: what was measured will do.
     auto const second = osora({"submit", "run.toml"});
     EXPECT_EQ(second.code, 0) << second.out << second.err;
     EXPECT_THAT(second.out, HasSubstr("\nprobe    5 nodes, measured "));
     EXPECT_THAT(second.out, HasSubstr("left out: n1\n"));
-    auto const never = osora({"submit", "run.toml", "--set", "probe.before_start=never"});
-    EXPECT_THAT(never.out, testing::Not(HasSubstr("\nprobe ")));
 }
 
 }  // namespace

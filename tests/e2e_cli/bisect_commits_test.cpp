@@ -24,6 +24,7 @@ protected:
             set_variable(environment_, fmt::format("GIT_{}_NAME", who), "A Tester");
             set_variable(environment_, fmt::format("GIT_{}_EMAIL", who), "tester@example.org");
         }
+        set_variable(environment_, "HOLD", (folder_ / "hold").string());
         fs::create_directories(code());
         git({"init", "--quiet", "--initial-branch=main"});
         write_code("run.toml",
@@ -32,6 +33,7 @@ protected:
                    "[bisect]\nbuild = [\"sh\", \"build.sh\"]\n");
         write_code(".gitignore", "pace\n");
         write_code("run.sh",
+                   "while [ -e \"$HOLD\" ] && [ ! -e \"$OSORA_RUN_DIR/go\" ]; do sleep 0.02; done\n"
                    "s=0\nwhile [ $s -lt 20 ]; do\n"
                    "  echo step=$s time_s=$(cat pace)${EXTRA:-0} >&$OSORA_STEP_FD\n"
                    "  s=$((s+1))\ndone\n");
@@ -89,10 +91,16 @@ TEST_F(BisectCommits, NamesTheCommitAndGoesOnAfterAKill) {
     EXPECT_THAT(plan.out, HasSubstr(fmt::format("8 commits from {} to {}", short_hash(0),
                                                 short_hash(kCommits - 1))));
     EXPECT_FALSE(fs::exists(folder_ / "state" / "worktrees"));
+    write("hold", "");
     auto running = start({"bisect", "1", "2"});
-    ASSERT_TRUE(eventually([&] { return fs::exists(run_dir("mine-bisect-0006")); }));
+    for (int number = 3; number <= 6; ++number) {
+        auto const name = fmt::format("mine-bisect-{:04}", number);
+        ASSERT_TRUE(eventually([&] { return fs::exists(run_dir(name)); }));
+        if (number < 6) run(name).release();
+    }
     running.signal(SIGKILL);
-    [[maybe_unused]] auto const killed = running.wait(60);
+    [[maybe_unused]] auto const killed = running.wait();
+    fs::remove(folder_ / "hold");
     auto const ended = osora({"bisect", "1", "2"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     EXPECT_THAT(ended.out, HasSubstr(" trials are known"));

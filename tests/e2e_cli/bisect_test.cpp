@@ -1,4 +1,5 @@
-// osora bisect as a user types it, between runs of mock workers whose step time is a setting.
+// osora bisect as a user types it, between runs of mock workers whose step time is a setting, and
+// which report just that time.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -14,6 +15,10 @@ using testing::Not;
 
 class Bisect : public Cli {
 protected:
+    void SetUp() override {
+        Cli::SetUp();
+        script_times();
+    }
     /// Runs 1 and 2: three settings differ, and one of them is the time of a step.
     void run_both(double good_s, double bad_s) {
         for (int run : {1, 2}) {
@@ -89,11 +94,17 @@ TEST_F(Bisect, StopsTrialsOfAProgramThatWouldTrainForDays) {
 
 TEST_F(Bisect, GoesOnWhereItWasInterrupted) {
     run_both(0.01, 0.03);
+    hold_at(5);
     auto running = start({"bisect", "1", "2", "--steps", "12"});
-    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(run_dir("demo-bisect-0006")); }));
+    for (int number = 3; number <= 6; ++number) {
+        auto const name = fmt::format("demo-bisect-{:04}", number);
+        ASSERT_TRUE(eventually([&] { return std::filesystem::exists(run_dir(name)); }));
+        if (number < 6) run(name).release();
+    }
     running.signal(SIGINT);
-    auto const stopped = running.wait(60);
+    auto const stopped = running.wait();
     EXPECT_EQ(stopped.code, 130) << stopped.out << stopped.err;
+    remove_variable(environment_, "OSORA_MOCK_HOLD");
     auto const ended = osora({"bisect", "1", "2", "--steps", "12"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
     EXPECT_THAT(ended.out, HasSubstr(" trials are known"));

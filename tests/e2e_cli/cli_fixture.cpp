@@ -31,6 +31,8 @@ void Cli::SetUp() {
                     "OSORA_STATE_DIR=" + (folder_ / "state").string(),
                     "OSORA_SITE_CONFIG=" + (folder_ / "site.toml").string(),
                     "OSORA_WORKER=" OSORA_BIN_DIR "/osora-worker-mock"};
+    // Nobody is given up because this machine stalls.
+    write("site.toml", "[faults]\nlost_after = 60\nlease = 900\n");
     write("clips.csv", "path,num_frames,height,width\na.mp4,64,96,96\n");
 }
 
@@ -45,7 +47,7 @@ void Cli::TearDown() {
         }
         return kill_descendants({}) == 0;
     };
-    EXPECT_TRUE(eventually(nothing_lives, 20)) << "the test leaves processes behind";
+    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes behind";
     fs::remove_all(folder_);
 }
 
@@ -64,6 +66,14 @@ void Cli::write_run_file(int steps, std::string const& more) {
                                   steps, more));
 }
 
+void Cli::script_times() {
+    set_variable(environment_, "OSORA_MOCK_CLOCK", "steps");
+}
+
+void Cli::hold_at(int step) {
+    set_variable(environment_, "OSORA_MOCK_HOLD", std::to_string(step));
+}
+
 Running Cli::start(std::vector<std::string> const& arguments) {
     auto program = tests::start_program({.program = OSORA_BIN_DIR "/osora",
                                          .arguments = arguments,
@@ -75,7 +85,7 @@ Running Cli::start(std::vector<std::string> const& arguments) {
 }
 
 Ended Cli::osora(std::vector<std::string> const& arguments) {
-    return start(arguments).wait();
+    return start(arguments).wait(10 * tests::kPatience_s);
 }
 
 fs::path Cli::run_dir(std::string const& name) const {

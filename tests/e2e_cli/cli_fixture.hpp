@@ -32,7 +32,14 @@ protected:
     void write_run_file(int steps, std::string const& more = "");
     void write(std::filesystem::path const& name, std::string const& text) const;
 
+    /// From here on mocks report the times of their script: what is judged by them is no chance.
+    void script_times();
+    /// From here on mocks wait before `step` until run(NAME).release(), or until they are stopped:
+    /// what a test does to a run meanwhile cannot come too late.
+    void hold_at(int step);
+
     [[nodiscard]] Running start(std::vector<std::string> const& arguments);
+    /// To its end; a search makes dozens of runs.
     [[nodiscard]] Ended osora(std::vector<std::string> const& arguments);
 
     [[nodiscard]] std::filesystem::path run_dir(std::string const& name) const;
@@ -40,7 +47,7 @@ protected:
         return tests::RunFolder(run_dir(name));
     }
     /// Whether no process of run `name` is left within `limit_s`.
-    [[nodiscard]] bool all_gone(std::string const& name, double limit_s = 10) const;
+    [[nodiscard]] bool all_gone(std::string const& name, double limit_s = tests::kPatience_s) const;
     [[nodiscard]] std::vector<ProcessId> processes_of(std::string const& name) const;
     /// The controller of a run, by its lock file.
     [[nodiscard]] int controller_pid(std::string const& name) const;

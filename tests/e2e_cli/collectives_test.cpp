@@ -60,7 +60,7 @@ protected:
 
 TEST_F(Collectives, BytesAreThoseOfTheParameters) {
     write_run_file(kSteps, fmt::format("[parallel]\ngrad_bucket_mib = {}\n", kBucketMib));
-    auto const ended = start({"submit", "run.toml"}).wait(240);
+    auto const ended = start({"submit", "run.toml"}).wait(10 * tests::kPatience_s);
     ASSERT_EQ(ended.code, 0) << ended.out << ended.err;
     double const bytes = 4 * trainable("demo-0001");
     double const calls = std::ceil(bytes / (kBucketMib * 1024 * 1024));

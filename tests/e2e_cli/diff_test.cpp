@@ -7,7 +7,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class Diff : public Cli {};
+class Diff : public Cli {
+protected:
+    void SetUp() override {
+        Cli::SetUp();
+        script_times();
+    }
+};
 
 TEST_F(Diff, NamesTheSlowRankAndWhatDiffers) {
     write_run_file(60);

@@ -1,4 +1,4 @@
-// What the end of a slow run brings: a word, a repeat, a bisect.
+// What the end of a slow run brings: a word, a repeat, a bisect. Times are scripted.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -14,6 +14,10 @@ using testing::Not;
 
 class FollowUp : public Cli {
 protected:
+    void SetUp() override {
+        Cli::SetUp();
+        script_times();
+    }
     std::string submit(std::string const& step_s, std::string const& auto_mode) {
         write_run_file(20, fmt::format("[bisect]\nauto = \"{}\"\n[worker.env]\n"
                                        "OSORA_MOCK_STEP_S = \"{}\"\n",
@@ -58,8 +62,12 @@ TEST_F(FollowUp, ASlowRunIsSuspectedRepeatedAndBisected) {
 TEST_F(FollowUp, WhoWatchesADetachedRunIsToldToo) {
     for (int i = 0; i < 6; ++i) (void)submit("0.01", "off");
     write_run_file(20, "[worker.env]\nOSORA_MOCK_STEP_S = \"0.03\"\n");
+    hold_at(10);
     EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    auto const watched = osora({"watch", "7"});
+    auto watching = start({"watch", "7"});
+    ASSERT_TRUE(watching.says("step 10/20"));
+    run("demo-0007").release();
+    auto const watched = watching.wait();
     EXPECT_EQ(watched.code, 0) << watched.err;
     EXPECT_THAT(watched.out,
                 AllOf(AnyOf(HasSubstr("\nsuspected "), HasSubstr("\nconfirmed ")),

@@ -64,6 +64,7 @@ TEST_F(Submit, DryRunStartsAndLeavesNothing) {
 
 TEST_F(Submit, DetachedRunsAreFoundWatchedCancelledAndResumed) {
     write_run_file(300, "[worker]\nenv = { OSORA_MOCK_PRINT = \"1\" }\n");
+    hold_at(25);
     auto const submitted = osora({"submit", "run.toml", "--detach"});
     ASSERT_EQ(submitted.code, 0) << submitted.err;
     EXPECT_THAT(submitted.out, HasSubstr("detached; follow it: osora watch 1"));
@@ -93,6 +94,7 @@ TEST_F(Submit, DetachedRunsAreFoundWatchedCancelledAndResumed) {
     EXPECT_THAT(osora({"status"}).out, StartsWith("no run is active; osora history lists all\n"));
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("is over already: stopped"));
 
+    run().release();
     auto const resumed = osora({"resume", "1"});
     EXPECT_EQ(resumed.code, 0) << resumed.err;
     EXPECT_THAT(resumed.out, StartsWith("run demo-0001 · resume from checkpoint "));

@@ -1,4 +1,5 @@
-// osora tune as a user types it; the mock worker's step time is the setting that is tried.
+// osora tune as a user types it; the mock worker's step time is the setting that is tried,
+// and just what it reports.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -8,7 +9,13 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class Tune : public Cli {};
+class Tune : public Cli {
+protected:
+    void SetUp() override {
+        Cli::SetUp();
+        script_times();
+    }
+};
 
 TEST_F(Tune, KeepsWhatHelpsAndRemembersIt) {
     write_run_file(40, "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.02\" }\n");

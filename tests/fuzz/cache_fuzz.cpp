@@ -3,6 +3,7 @@
 #include "protocol/cache_index.hpp"
 #include "protocol/json.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@
 
 namespace osora::fuzz {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
 
 std::string sample() {
     protocol::CacheIndex index;
@@ -52,7 +55,7 @@ TEST(Fuzz, CacheIndices) {
     std::vector<std::string> const corpus{sample()};
     Mutator mutator(22);
     int read = 0, refused = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         auto const index = protocol::parse_cache_index(mutator.mutate(corpus));
         if (index.has_error()) {
             EXPECT_FALSE(index.error().message.empty());

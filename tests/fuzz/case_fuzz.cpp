@@ -1,6 +1,7 @@
 // Damaged cases: a case either runs or is refused with a message; no check fails and nothing is
 // thrown. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"
 
@@ -13,6 +14,8 @@
 
 namespace osora::worker {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 1500);
 
 std::vector<CaseFile> golden_cases() {
     std::vector<CaseFile> cases;
@@ -118,7 +121,7 @@ TEST(Fuzz, Cases) {
     fuzz::Mutator mutator(17);
     Damage damage(mutator);
     int run = 0, refused = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         CaseFile file = cases[mutator.pick(cases.size())];
         damage.apply(file);
         if (mutator.pick(3) == 0) damage.apply(file);
@@ -139,8 +142,8 @@ TEST(Fuzz, Cases) {
                     result.error().code == Errc::not_divisible)
             << result.error().message;
     }
-    EXPECT_GT(run, OSORA_FUZZ_ROUNDS / 20);
-    EXPECT_GT(refused, OSORA_FUZZ_ROUNDS / 20);
+    EXPECT_GT(run, kRounds / 20);
+    EXPECT_GT(refused, kRounds / 20);
 }
 
 }  // namespace

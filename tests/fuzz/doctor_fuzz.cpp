@@ -2,6 +2,7 @@
 // OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "protocol/json.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 #include "topology/doctor/collect.hpp"
 #include "topology/doctor/host_text.hpp"
 #include "topology/doctor/rule.hpp"
@@ -12,6 +13,8 @@ namespace osora::fuzz {
 namespace {
 
 using namespace topology::doctor;
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
 
 void check(Diagnosis const& diagnosis, std::string const& input) {
     EXPECT_EQ(diagnosis.rules_checked + static_cast<int>(diagnosis.skipped.size()),
@@ -35,7 +38,7 @@ TEST(Fuzz, LogsAndListings) {
         "    Fabric\n        State : In Progress\nNVRM: Xid (PCI:0000:3b:00): 79, x\n",
         "AuthInfo = cred_expire=30\nJobRequeue = 1\n"};
     Mutator mutator(7);
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus);
         Evidence evidence;
         auto& node = evidence.nodes.emplace_back();
@@ -73,7 +76,7 @@ TEST(Fuzz, Probes) {
         R"("findings":[{"kind":"slow_node","nodes":["n1"],"where":"n1","ratio":0.3}]})"};
     Mutator mutator(11);
     int good = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus);
         auto probe = protocol::decode<topology::ProbeResult>(text);
         if (probe.has_error()) continue;
@@ -84,7 +87,7 @@ TEST(Fuzz, Probes) {
         check(diagnose(evidence), text);
         if (HasFailure()) FAIL() << "round " << round << ": " << text;
     }
-    EXPECT_GT(good, OSORA_FUZZ_ROUNDS / 100);
+    EXPECT_GT(good, kRounds / 100);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // read is said, with its line. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "plan/config/ssh_hosts.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +10,8 @@
 
 namespace osora::fuzz {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
 
 void check(plan::SshHosts const& found, std::string const& text) {
     auto const lines = static_cast<int>(std::ranges::count(text, '\n')) + 1;
@@ -38,7 +41,7 @@ TEST(Fuzz, HostFiles) {
         "a user=u\na port=1\na port=65535 slots=1024 # x\n"};
     Mutator mutator(11);
     std::size_t hosts = 0, problems = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus);
         auto const found = plan::parse_host_file(text);
         hosts += found.hosts.size();

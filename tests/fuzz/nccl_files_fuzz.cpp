@@ -1,6 +1,7 @@
 // Damaged files of the NCCL commands and of the tuner: refused with a reason, or read within their
 // limits. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 #include "topology/collective_samples.hpp"
 #include "topology/nccl_graphs.hpp"
 
@@ -17,6 +18,8 @@ extern "C" {
 namespace osora::fuzz {
 namespace {
 
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
+
 TEST(Fuzz, TunerFiles) {
     std::vector<std::string> const corpus{
         "osora-tuner 1\nlatency base Ring Simple 8.4\nlatency NET NVLSTree Simple 14\n"
@@ -27,7 +30,7 @@ TEST(Fuzz, TunerFiles) {
     char error[OSORA_ERROR_MAX] = "";
     Mutator mutator(5);
     int good = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus).substr(0, OSORA_FILE_MAX);
         std::memcpy(file->text, text.c_str(), text.size() + 1);
         if (!osora_parse_tuner_file(text.size(), file.get(), error)) {
@@ -50,7 +53,7 @@ TEST(Fuzz, TunerFiles) {
             }
         }
     }
-    EXPECT_GT(good, OSORA_FUZZ_ROUNDS / 100);
+    EXPECT_GT(good, kRounds / 100);
 }
 
 TEST(Fuzz, SamplesAndGraphs) {
@@ -65,7 +68,7 @@ TEST(Fuzz, SamplesAndGraphs) {
         "16\n"
         "x,2,16,1,1,90,nvls,5,8,40.00,48.00,NVL,PIX,0,16\n"};
     Mutator mutator(6);
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(samples);
         auto const groups = topology::parse_samples(text);
         for (auto const& group : groups ? *groups : std::vector<topology::SampleGroup>{}) {

@@ -2,6 +2,7 @@
 // value that is called nearest is valid. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak
 // tier.
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 #include "topology/assignment.hpp"
 #include "topology/ip_network.hpp"
 #include "topology/nccl_value.hpp"
@@ -12,6 +13,8 @@
 
 namespace osora::fuzz {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
 
 using topology::Assignment;
 
@@ -37,7 +40,7 @@ void check(std::vector<Assignment> const& found, std::string const& text) {
 TEST(Fuzz, NcclFiles) {
     Mutator mutator(5);
     std::size_t found = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(files());
         auto const nccl = topology::parse_nccl_conf(text);
         auto const shell = topology::parse_environment_file(text);
@@ -47,7 +50,7 @@ TEST(Fuzz, NcclFiles) {
         for (Assignment const& each : nccl) EXPECT_LE(each.value.size(), 1023u);
         if (HasFailure()) FAIL() << "round " << round << ": " << text;
     }
-    EXPECT_GT(found, static_cast<std::size_t>(OSORA_FUZZ_ROUNDS)) << "too few survive";
+    EXPECT_GT(found, static_cast<std::size_t>(kRounds)) << "too few survive";
 }
 
 TEST(Fuzz, NcclValues) {
@@ -68,7 +71,7 @@ TEST(Fuzz, NcclValues) {
     Mutator mutator(6);
     auto const catalogue = topology::nccl_catalogue();
     std::size_t valid = 0, invalid = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const value = mutator.mutate(corpus);
         auto const& variable = catalogue[mutator.pick(catalogue.size())];
         int const version = round % 2 == 0 ? 0 : 22005;

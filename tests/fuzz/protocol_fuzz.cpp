@@ -14,6 +14,7 @@
 #include "protocol/message.hpp"
 #include "protocol/run_view.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ namespace {
 
 using namespace protocol;
 
-constexpr int kRounds = OSORA_FUZZ_ROUNDS;
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 3000);
 
 std::string golden(std::string const& name) {
     return *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/protocol/" + name);

@@ -2,6 +2,7 @@
 // kept. Best run with the asan preset. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak
 // tier.
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 #include "tests/unit/scheduler_plugins/settings.hpp"
 #include "topology/srun_files.hpp"
 
@@ -9,6 +10,8 @@
 
 namespace osora::fuzz {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 20'000);
 
 void check(spank::Parsed const& parsed, std::string const& text) {
     if (!parsed.good) {
@@ -34,7 +37,7 @@ TEST(Fuzz, SettingsFiles) {
         "osora-plan 1\nenv NCCL_ALGO Ring\ntasks 64\ntasks_per_node 8\ncpus 3 1023\nend\n"};
     Mutator mutator(3);
     int good = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus);
         for (auto const kind : {OSORA_NODE_PROFILE, OSORA_PLAN}) {
             auto const parsed = spank::parse(text, kind);
@@ -43,7 +46,7 @@ TEST(Fuzz, SettingsFiles) {
         }
         if (HasFailure()) FAIL() << "round " << round << ": " << text;
     }
-    EXPECT_GT(good, OSORA_FUZZ_ROUNDS / 100) << "too few survive to look behind the first line";
+    EXPECT_GT(good, kRounds / 100) << "too few survive to look behind the first line";
 }
 
 }  // namespace

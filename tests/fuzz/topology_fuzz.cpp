@@ -3,6 +3,7 @@
 // OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "tests/fuzz/mutate.hpp"
 #include "tests/kit/recorded_tree.hpp"
+#include "tests/kit/size.hpp"
 #include "topology/device_path.hpp"
 #include "topology/machine_diff.hpp"
 #include "topology/sources/ibnetdiscover.hpp"
@@ -21,6 +22,8 @@
 
 namespace osora::fuzz {
 namespace {
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 3000);
 
 using topology::ClusterTopology;
 using topology::Fabric;
@@ -69,7 +72,7 @@ template <class Parse>
 void fuzz(std::vector<std::string> const& corpus, unsigned seed, Parse parse) {
     Mutator mutator(seed);
     int read = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         std::string const text = mutator.mutate(corpus);
         Result<ClusterTopology> const result = parse(text);
         if (result.has_error()) {
@@ -81,7 +84,7 @@ void fuzz(std::vector<std::string> const& corpus, unsigned seed, Parse parse) {
         }
         if (testing::Test::HasFailure()) FAIL() << "round " << round << ": " << text;
     }
-    EXPECT_GT(read, OSORA_FUZZ_ROUNDS / 50) << "too few survive";
+    EXPECT_GT(read, kRounds / 50) << "too few survive";
 }
 
 Result<ClusterTopology> any(std::string const& text) {
@@ -130,7 +133,7 @@ TEST(Fuzz, SyntheticTexts) {
 TEST(Fuzz, AddressesOfJobs) {
     Mutator mutator(6);
     std::vector<std::string> const corpus{"s1.l[1-2].n1", "switch.switch.node", "block.node"};
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         auto const result = topology::parse_topology_addresses(
             {{mutator.mutate(corpus), "switch.switch.node"}, {"a.b.c", mutator.mutate(corpus)}});
         if (result.has_value()) check(*result);
@@ -150,7 +153,7 @@ TEST(Fuzz, SysfsTrees) {
     }
     std::ranges::sort(files);
     Mutator mutator(7);
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS / 10; ++round) {
+    for (int round = 0; round < kRounds / 10; ++round) {
         auto const& [path, content] = files[mutator.pick(files.size())];
         std::ofstream(path) << mutator.mutate(
             {content, "4294967296", "-7", "Node 0 MemTotal: 1 kB"});

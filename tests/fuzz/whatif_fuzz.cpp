@@ -4,6 +4,7 @@
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/whatif.hpp"
 #include "tests/fuzz/mutate.hpp"
+#include "tests/kit/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +15,8 @@ namespace osora::fuzz {
 namespace {
 
 using namespace db::whatif;
+
+int const kRounds = tests::test_size("OSORA_FUZZ_ROUNDS", 500);
 
 std::string file(char const* name) {
     return read_file(std::filesystem::path(OSORA_SOURCE_DIR) / "tests/data/stragglers" / name)
@@ -44,7 +47,7 @@ TEST(Fuzz, TracesOfOps) {
     auto const shape = read_job_shape(file("meta-ST.yaml")).value();
     Mutator mutator(11);
     int answered = 0, refused = 0;
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         auto const csv = mutator.mutate(corpus);
         auto const found = what_if(csv, shape);
         if (found.has_value()) {
@@ -55,7 +58,7 @@ TEST(Fuzz, TracesOfOps) {
         ++(found.has_value() ? answered : refused);
         if (testing::Test::HasFailure()) FAIL() << "round " << round;
     }
-    EXPECT_GT(answered, OSORA_FUZZ_ROUNDS / 10);
+    EXPECT_GT(answered, kRounds / 10);
     EXPECT_GT(refused, 0);
 }
 
@@ -65,7 +68,7 @@ TEST(Fuzz, PackedFiles) {
                                           std::string("\x1f\x8b\x08\0\0\0\0\0\0\3", 10)};
     constexpr std::size_t kLimit = 100'000;
     Mutator mutator(12);
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         auto const text = gunzip(mutator.mutate(corpus), kLimit);
         ASSERT_TRUE(text.has_error() || text->size() <= kLimit) << "round " << round;
     }
@@ -75,7 +78,7 @@ TEST(Fuzz, MetaFiles) {
     std::vector<std::string> const corpus{file("meta-ST.yaml"), "{dp_size: 2, pp_size: &a [*a]}",
                                           "dp_size: !!int 2\n? pp_size\n: 4\n"};
     Mutator mutator(13);
-    for (int round = 0; round < OSORA_FUZZ_ROUNDS; ++round) {
+    for (int round = 0; round < kRounds; ++round) {
         auto const text = mutator.mutate(corpus);
         auto const shape = read_job_shape(text);
         if (shape.has_error()) continue;

@@ -3,6 +3,7 @@
 // 2017; with a clipped cost: Fearnhead and Rigaill 2019). Pure.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace osora::db::analysis::changepoint {
@@ -23,6 +24,9 @@ public:
         int start = 0;
     };
     [[nodiscard]] Lowest lowest() const;
+
+    /// Pieces that the function has: what the calls above take time for.
+    [[nodiscard]] std::size_t size() const { return pieces_.size(); }
 
 private:
     /// a m^2 + b m + c from the piece before up to m = stop.

@@ -10,7 +10,8 @@
 
 namespace osora::db::analysis::changepoint {
 
-std::vector<int> partition(std::span<double const> values, PartitionOptions const& options) {
+std::vector<int> partition(std::span<double const> values, PartitionOptions const& options,
+                           std::int64_t* work) {
     OSORA_CHECK_LE(1, options.min_segment);
     auto const count = values.size();
     auto const shortest = static_cast<std::size_t>(options.min_segment);
@@ -31,6 +32,7 @@ std::vector<int> partition(std::span<double const> values, PartitionOptions cons
             }
             cost = cost ? cost->lower_of(newest) : newest;
         }
+        if (work != nullptr) *work += static_cast<std::int64_t>(cost->size());
         auto const lowest = cost->lowest();
         best[end] = lowest.cost;
         start[end] = lowest.start;

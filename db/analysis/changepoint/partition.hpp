@@ -6,6 +6,7 @@
 // past, so the optimum is exact and takes about linear time.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -18,9 +19,11 @@ struct PartitionOptions {
 };
 
 /// Ascending first indices of all segments but the first; none for fewer than 2 min_segment values.
-/// Values are finite and of the order of 1 to 1e6 (give them in units of their noise).
+/// Values are finite and of the order of 1 to 1e6 (give them in units of their noise). `work`, when
+/// given, is increased by the pieces of the cost function that were looked at.
 [[nodiscard]] std::vector<int> partition(std::span<double const> values,
-                                         PartitionOptions const& options);
+                                         PartitionOptions const& options,
+                                         std::int64_t* work = nullptr);
 
 /// The cost of one segment by brute force over the values that are not clipped: O(n^2).
 [[nodiscard]] double segment_cost(std::span<double const> values, double clip);

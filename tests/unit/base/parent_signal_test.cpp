@@ -1,7 +1,6 @@
 #include "base/parent_signal.hpp"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,9 +15,16 @@ TEST(ParentSignal, OnlyTheParentTerminates) {
     ASSERT_EQ(::pipe(ready.data()), 0);
     int const child = ::fork();
     if (child == 0) {
+        sigset_t term{}, none{};
+        sigemptyset(&none);
+        sigemptyset(&term);
+        sigaddset(&term, SIGTERM);
+        ::sigprocmask(SIG_BLOCK, &term, nullptr);  // it comes inside sigsuspend() only
         only_parent_terminates();
-        [[maybe_unused]] auto const told = ::write(ready[1], "x", 1);
-        while (true) ::pause();
+        while (true) {
+            [[maybe_unused]] auto const told = ::write(ready[1], "x", 1);
+            ::sigsuspend(&none);
+        }
     }
     char byte = 0;
     ASSERT_EQ(::read(ready[0], &byte, 1), 1);
@@ -27,7 +33,8 @@ TEST(ParentSignal, OnlyTheParentTerminates) {
     int status = 0;
     ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
     ASSERT_EQ(status, 0);
-    ::poll(nullptr, 0, 50);
+    ::close(ready[1]);
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "it ended";  // again: it has had the signal
     EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it ended";
     ::kill(child, SIGTERM);
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -74,16 +73,16 @@ TEST(Partition, CutsStepsAndNotSpikes) {
     EXPECT_THAT(partition({}, {}), testing::IsEmpty());
 }
 
-TEST(Partition, TakesAboutLinearTime) {
+// All pairs of places would be 5,000 a value; the time is measured by bench/analysis.
+TEST(Partition, LooksAtFewPiecesAValue) {
     std::mt19937_64 random(2);
     std::normal_distribution<double> normal;
     Values values(10'000);
     double state = 0;
     for (double& value : values) value = state = 0.5 * state + normal(random);
-    auto const start = std::chrono::steady_clock::now();
-    EXPECT_LT(partition(values, {.penalty = 30}).size(), 100u);
-    std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(took.count(), 3);  // 0.02 s on an idle core; all pairs would take minutes
+    std::int64_t work = 0;
+    EXPECT_LT(changepoint::partition(values, {.penalty = 30}, &work).size(), 100u);
+    EXPECT_LT(work, 500 * std::ssize(values));
 }
 
 }  // namespace

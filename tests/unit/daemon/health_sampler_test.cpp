@@ -1,6 +1,7 @@
 // The sampler on a fake root and a fake driver with two GPUs, and the driver's library by itself.
 #include "daemon/health_sampler.hpp"
 
+#include "tests/kit/patience.hpp"
 #include "topology/node_load.hpp"
 #include "topology/probe/nvml.hpp"
 
@@ -66,7 +67,7 @@ protected:
                               });
         sampler.sample();
         auto const work = boost::asio::make_work_guard(context);
-        context.run_for(std::chrono::seconds(20));
+        context.run_for(std::chrono::seconds(static_cast<int>(tests::kPatience_s)));
         EXPECT_TRUE(came);
         return health;
     }
@@ -128,7 +129,7 @@ TEST_F(Sampler, EndsBeforeItsAnswerCame) {
                               [](NodeHealth const&) { ADD_FAILURE() << "called after its end"; });
         sampler.sample();
     }
-    context.run_for(std::chrono::milliseconds(10));
+    context.poll();  // its thread has ended: what it had to say is here
 }
 
 TEST(NodeLoad, ReadsWhatTheKernelWrites) {

@@ -50,7 +50,8 @@ protected:
     std::unique_ptr<TlsStream> client() {
         return TlsStream::make(std::move(sockets_[1]), make_client_context().value()).value();
     }
-    void shake(TlsStream& stream, Result<void>& outcome, milliseconds limit = milliseconds(5000)) {
+    void shake(TlsStream& stream, Result<void>& outcome,
+               milliseconds limit = std::chrono::minutes(1)) {
         tasks_.spawn("handshake", shake_hands(stream, outcome, limit));
     }
     static asio::awaitable<void> shake_hands(TlsStream& stream, Result<void>& outcome,

@@ -2,6 +2,7 @@
 // brute force over the records gives.
 #include "db/connection_internal.hpp"
 #include "db/ingest.hpp"
+#include "tests/kit/size.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +15,10 @@
 
 namespace osora::db::test {
 namespace {
+
+std::uint64_t seeds() {
+    return static_cast<std::uint64_t>(tests::test_size("OSORA_SEEDS", 8));
+}
 
 RunShape random_shape(RunMaker& maker, int number) {
     RunShape shape;
@@ -100,7 +105,7 @@ void ingest_in_pieces(StateDir const& state, std::vector<std::string> const& jou
 }
 
 TEST(IngestProperty, StepsAreThoseOfABruteForce) {
-    for (std::uint64_t seed = 1; seed <= 3 * SEEDS; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 3 * seeds(); ++seed) {
         RunMaker maker(seed);
         auto const records = maker.make(random_shape(maker, 1));
         StateDir state;
@@ -114,7 +119,7 @@ TEST(IngestProperty, StepsAreThoseOfABruteForce) {
 
 /// What the controller merges is what was merged here before.
 TEST(IngestProperty, MergedStepsAreThoseOfABruteForceOverTheChunks) {
-    for (std::uint64_t seed = 1; seed <= 3 * SEEDS; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 3 * seeds(); ++seed) {
         RunMaker maker(seed);
         auto const shape = random_shape(maker, 1);
         auto const records = maker.make(shape);
@@ -128,7 +133,7 @@ TEST(IngestProperty, MergedStepsAreThoseOfABruteForceOverTheChunks) {
 }
 
 TEST(IngestProperty, AnyCutsAndOrderGiveTheSameRows) {
-    for (std::uint64_t seed = 1; seed <= SEEDS; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
         RunMaker maker(seed);
         std::vector<std::string> journals;
         for (int run = 1; run <= 3; ++run) {
@@ -178,7 +183,7 @@ void ingest_and_die(StateDir const& state, int operations, IngestOptions const& 
 }
 
 TEST(IngestProperty, ACrashAnywhereLosesAndRepeatsNothing) {
-    for (std::uint64_t seed = 1; seed <= SEEDS; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds(); ++seed) {
         RunMaker maker(seed);
         auto const shape = random_shape(maker, 1);
         std::vector<std::string> const journals{

@@ -180,10 +180,12 @@ TEST_F(StoreTest, LeavesNoLargeWalToAProgramThatLooksOn) {
     SQLite::Database reader(file().string(), SQLite::OPEN_READONLY);
     auto const rows = [&] { return reader.execAndGet("SELECT count(*) FROM run").getInt(); };
     EXPECT_EQ(rows(), 0);
+    StoreOptions options;
+    options.busy_wait = std::chrono::hours(1);  // who waited for the reader would never end
     auto const write = [&](int number) {
         write_run(state_.path(), "tiny-" + std::to_string(number),
                   journal_bytes(RunMaker(3).make({.number = number, .steps = 40'000})));
-        auto const store = Store::open(file());
+        auto const store = Store::open(file(), options);
         ASSERT_TRUE(ingest_all(**store, state_.path()).has_value());
         EXPECT_GT(std::filesystem::file_size(file().string() + "-wal"), 4u << 20);
     };
@@ -192,9 +194,7 @@ TEST_F(StoreTest, LeavesNoLargeWalToAProgramThatLooksOn) {
     EXPECT_EQ(rows(), 1);
     reader.exec("BEGIN");
     EXPECT_EQ(rows(), 1);
-    auto const from = std::chrono::steady_clock::now();
     write(2);
-    EXPECT_LT(std::chrono::steady_clock::now() - from, std::chrono::seconds(20));
     EXPECT_GT(std::filesystem::file_size(file().string() + "-wal"), 0u);  // it is being read
     EXPECT_EQ(rows(), 1);
     reader.exec("COMMIT");

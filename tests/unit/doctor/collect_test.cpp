@@ -8,8 +8,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 namespace osora::topology::doctor {
 namespace {
 
@@ -147,19 +145,14 @@ TEST(Collect, GarbageInEveryFileIsNotKnown) {
     EXPECT_THAT(rules_above_info(read(tree.root())), testing::IsEmpty());
 }
 
-TEST(Collect, AThousandNodesInTwoSeconds) {
+// How long it takes is measured by bench/analysis.
+TEST(Collect, AThousandNodes) {
     auto const tree = tests::RecordedTree::named("hgx_h100");
     tests::RecordedTree const all;
     for (int i = 0; i < 1024; ++i) {
         fs::create_directory_symlink(tree.root(), all.root() / fmt::format("n{}", i));
     }
-    auto const start = std::chrono::steady_clock::now();
-    auto const diagnosis = diagnose(read(all.root()));
-    double const wall_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    EXPECT_EQ(diagnosis.nodes, 1024);
-    RecordProperty("wall_s", std::to_string(wall_s));
-    EXPECT_LT(wall_s, 20) << "the target is 2 s on a machine that does nothing else";
+    EXPECT_EQ(diagnose(read(all.root())).nodes, 1024);
 }
 
 }  // namespace

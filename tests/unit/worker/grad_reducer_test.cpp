@@ -222,7 +222,7 @@ TEST(GradReducer, APeerThatIsGoneIsAnError) {
             ASSERT_TRUE(failed.has_error());
             EXPECT_EQ(failed.error().code, Errc::unreachable);
         },
-        /*timeout_s=*/2);
+        std::chrono::seconds(2));
 }
 
 }  // namespace

@@ -3,16 +3,19 @@
 
 #include "worker/parallel/process_group.hpp"
 
+#include <chrono>
 #include <functional>
 #include <thread>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
 
 namespace osora::worker {
 
-/// Runs body(group) once for each rank and waits for all.
+/// Runs body(group) once for each rank and waits for all. A collective waits `collective_limit` for
+/// its peers; a group forms within the time of GroupConfig, however busy the machine is.
 inline void run_ranks(int world_size, std::function<void(Group const&)> const& body,
-                      double timeout_s = 30) {
+                      std::chrono::milliseconds collective_limit = std::chrono::minutes(1)) {
     allow_ranks_as_threads();
     auto const store = c10::make_intrusive<c10d::HashStore>();
     std::vector<std::jthread> threads;
@@ -21,8 +24,9 @@ inline void run_ranks(int world_size, std::function<void(Group const&)> const& b
             GroupConfig config;
             config.rank = rank;
             config.world_size = world_size;
-            config.timeout_s = timeout_s;
-            body(join_gloo_group(store, config).value());
+            Group const group = join_gloo_group(store, config).value();
+            group.backend().setTimeout(collective_limit);
+            body(group);
         });
 }
 

@@ -1,12 +1,12 @@
 // Damaged and foreign files: an error or a picture, never a crash, a hang or a wrong length.
 #include "worker/data/decoder.hpp"
 
+#include "tests/kit/patience.hpp"
 #include "tests/unit/worker_data/clips.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <random>
 
 namespace osora::worker {
@@ -22,7 +22,7 @@ protected:
         return decoder_.decode(path, {.start = 5, .stride = 2, .num_frames = 8}, {32, 32}, out_);
     }
     TempFolder folder_;
-    ClipDecoder decoder_{{.deadline_s = 10.0}};
+    ClipDecoder decoder_{{.deadline_s = tests::kPatience_s}};  // timed_out: it hung
     std::vector<std::uint8_t> out_ = std::vector<std::uint8_t>(8 * 32 * 32 * 3);
 };
 
@@ -103,7 +103,6 @@ TEST_F(Damaged, FlippedBitsNeverCrashOrHang) {
         std::string const content = read_all(whole);
         std::mt19937 random(5);
         Outcome outcome;
-        auto const start = std::chrono::steady_clock::now();
         constexpr int kTrials = 150;
         for (int trial = 0; trial < kTrials; ++trial) {
             std::string bad = content;
@@ -117,14 +116,14 @@ TEST_F(Damaged, FlippedBitsNeverCrashOrHang) {
                 bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
             }
             write_all(folder_.file(c.file), bad);
-            if (decode(folder_.file(c.file)).has_error()) {
+            auto const decoded = decode(folder_.file(c.file));
+            if (decoded.has_error()) {
+                ASSERT_NE(decoded.error().code, Errc::timed_out) << c.file << " " << trial;
                 ++outcome.errors;
             } else {
                 ++(out_ == right ? outcome.same : outcome.silent);
             }
         }
-        std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
-        EXPECT_LT(took.count() / kTrials, 2.0) << c.file;
         RecordProperty(c.file + "_errors", outcome.errors);
         RecordProperty(c.file + "_silent", outcome.silent);
         printf("%s: %d errors, %d unharmed, %d silent of %d\n", c.file.c_str(), outcome.errors,
