@@ -11,6 +11,10 @@ namespace osora {
 /// Time that never jumps; only differences mean something. Virtual in simulations.
 using MonotonicTime = std::chrono::nanoseconds;
 
+[[nodiscard]] inline double in_seconds(MonotonicTime time) {
+    return std::chrono::duration<double>(time).count();
+}
+
 class Env {
 public:
     virtual ~Env() = default;
@@ -49,5 +53,15 @@ private:
     std::int64_t wall_us_ = 1'767'225'600'000'000;  // 2026-01-01
     std::mt19937_64 numbers_;
 };
+
+/// Microseconds since 1970.
+[[nodiscard]] inline std::int64_t wall_now_us() {
+    auto const now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+[[nodiscard]] inline double seconds_since(std::chrono::steady_clock::time_point start) {
+    return in_seconds(std::chrono::steady_clock::now() - start);
+}
 
 }  // namespace osora

@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include "base/descriptor.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,26 +16,6 @@
 
 namespace osora {
 namespace {
-
-/// An open descriptor, closed when it goes.
-class Descriptor {
-public:
-    explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor const&) = delete;
-    Descriptor& operator=(Descriptor const&) = delete;
-    ~Descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-    [[nodiscard]] int get() const { return fd_; }
-    [[nodiscard]] int close() {
-        int const rc = ::close(fd_);
-        fd_ = -1;
-        return rc;
-    }
-
-private:
-    int fd_;
-};
 
 struct FileSystem {
     unsigned long magic;
@@ -89,7 +71,7 @@ int write_and_sync(std::filesystem::path const& path, std::string_view content, 
     if (file.get() < 0) return errno;
     if (int const error = write_all(file.get(), content); error != 0) return error;
     if (::fsync(file.get()) != 0) return errno;
-    return file.close() == 0 ? 0 : errno;
+    return ::close(file.release()) == 0 ? 0 : errno;
 }
 
 }  // namespace

@@ -15,6 +15,9 @@ namespace osora {
 [[nodiscard]] Result<std::string> read_file(std::filesystem::path const& path,
                                             std::int64_t limit_bytes = std::int64_t{1} << 30);
 
+/// The mode of files for nobody but their owner.
+constexpr int kPrivate = 0600;
+
 /// Writes beside `path`, syncs, renames over it and syncs the folder: readers see the old or the
 /// new content, never a part. On error `path` is as it was and the temporary file is gone.
 [[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,

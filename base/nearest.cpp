@@ -1,23 +1,15 @@
 // Optimal string alignment distance over whole rows; names are short.
 #include "base/nearest.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <cctype>
 #include <string>
 #include <vector>
 
 namespace osora {
-namespace {
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](unsigned char each) {
-        return static_cast<char>(std::tolower(each));
-    });
-    return result;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
     // rows[2] is the current row, rows[1] the one before it, rows[0] the one before that.

@@ -37,6 +37,10 @@ struct Error {
     }
 };
 
+[[nodiscard]] inline Error invalid(std::string message) {
+    return {Errc::invalid_input, std::move(message)};
+}
+
 template <class T>
 using Result = boost::system::result<T, Error>;
 

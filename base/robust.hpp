@@ -10,6 +10,9 @@ namespace osora {
 /// The middle value; the mean of the two middle ones for an even count.
 [[nodiscard]] double median(std::vector<double> values);
 
+/// The standard deviation of a normal distribution is this many times its MAD.
+constexpr double kMadToDeviation = 1.4826;
+
 struct Spread {
     double median = 0;
     double mad = 0;  // median |x - median|, not scaled to a standard deviation

@@ -6,9 +6,14 @@
 
 namespace osora {
 
+constexpr double kSecondsPerHour = 3600;
 constexpr std::int64_t kKiB = 1024;
 constexpr std::int64_t kMiB = 1024 * kKiB;
 constexpr std::int64_t kGiB = 1024 * kMiB;
+
+[[nodiscard]] constexpr double gib(std::int64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(kGiB);
+}
 
 /// "512 B", "1.5 KiB", "61.4 GiB": three significant digits, binary prefixes.
 [[nodiscard]] std::string format_bytes(std::int64_t bytes);

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 using plan::NcclFacts;
 
-bool is_root(fs::path const& folder) {
+bool is_recorded_root(fs::path const& folder) {
     std::error_code error;
     return std::ranges::any_of(std::array{"sys", "proc", "etc"}, [&](char const* each) {
         return fs::is_directory(folder / each, error);
@@ -149,14 +149,14 @@ Result<NcclFacts> facts_below(fs::path const& root) {
         return Error{Errc::not_found, root.string() + ": no such folder"};
     }
     NcclFacts facts;
-    if (is_root(root)) {
+    if (is_recorded_root(root)) {
         add_node(facts, root, "", topology::recorded_environment(root));
         return facts;
     }
     fs::path const folder = fs::is_directory(root / "nodes", error) ? root / "nodes" : root;
     std::vector<fs::path> nodes;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-        if (is_root(at->path())) nodes.push_back(at->path());
+        if (is_recorded_root(at->path())) nodes.push_back(at->path());
     }
     if (nodes.empty()) {
         return Error{Errc::invalid_input,

@@ -22,10 +22,10 @@ namespace {
 
 using namespace db::analysis;
 
-constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
-constexpr int kTrialsMax = 1000;
+constexpr int kBisectSteps = 25, kBisectStepsMin = 5, kBisectStepsMax = 100'000;
+constexpr int kBisectTrialsMax = 1000;
 /// Start and end of a trial, before one has been timed.
-constexpr double kStartGuess_s = 10;
+constexpr double kBisectStartGuess_s = 10;
 
 /// Hosts that trials may run on: those of this allocation, or of [ssh]. Empty: not known.
 std::vector<std::string> available_hosts(Context const& context, BisectSide const& bad) {
@@ -46,9 +46,8 @@ std::string first_rung(Bisection const& bisection, bool real) {
 
 Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig const& config) {
     BisectOptions options;
-    OSORA_TRY(auto const trials, arguments.number("--trials", 7, kTrialsMax));
+    OSORA_TRY(auto const trials, arguments.number("--trials", 7, kBisectTrialsMax));
     options.trials_max = trials.value_or(options.trials_max);
-    constexpr double kSecondsPerHour = 3600;
     options.budget_gpu_s = config.bisect.budget_gpu_h * kSecondsPerHour;
     constexpr double kBudgetMin_h = 1e-5, kBudgetMax_h = 1e6;
     OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
@@ -60,7 +59,7 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
 /// ours to guess.
 double beside_steps_s(RunSummary const& bad) {
     auto const& run = bad.run;
-    if (!run.submitted_us || !run.ended_us || !bad.measured) return kStartGuess_s;
+    if (!run.submitted_us || !run.ended_us || !bad.measured) return kBisectStartGuess_s;
     double const wall_s = static_cast<double>(*run.ended_us - *run.submitted_us) / 1e6;
     return std::max(0.0, wall_s - bad.measured->next_step * bad.measured->step_s_median);
 }
@@ -82,7 +81,7 @@ void estimate(Bisection& bisection) {
     plan.ranks = run.ranks;
     plan.gpu = bisection.bad.run.summary.device.starts_with("cuda");
     double const start_s =
-        run.job == "exec" ? beside_steps_s(bisection.bad.run.summary) : kStartGuess_s;
+        run.job == "exec" ? beside_steps_s(bisection.bad.run.summary) : kBisectStartGuess_s;
     plan.trial_s = start_s + plan.steps * (plan.good_s + plan.bad_s) / 2;
     plan.budget_gpu_h = bisection.options.budget_gpu_s / 3600;
 }
@@ -123,8 +122,8 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     plan.bad_s = bisection.bad.step_s();
     OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(bisection.bad.config));
     OSORA_TRY(bisection.options, options_of(arguments, config));
-    OSORA_TRY(auto const steps, arguments.number("--steps", kStepsMin, kStepsMax));
-    plan.steps = steps.value_or(kSteps);
+    OSORA_TRY(auto const steps, arguments.number("--steps", kBisectStepsMin, kBisectStepsMax));
+    plan.steps = steps.value_or(kBisectSteps);
     bisection.available = available_hosts(context, bisection.bad);
     bisection.layers = config_request(context, arguments);
     bisection.layers.run_file.clear();
@@ -174,7 +173,7 @@ protocol::json::object plan_json(BisectPlan const& plan) {
     return bisect_json(plan, nothing);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_bisect(Context const& context, Arguments const& arguments) {
     if (arguments.value("--scaling")) {
         if (arguments.value("GOOD")) {
             return fail(kExitUsage, "name runs, or a series with --scaling");
@@ -269,7 +268,7 @@ CommandSpec bisect_command() {
                      .value = "bisect.build=VALUE",
                      .help = "How to build a commit, when the runs do not say: [\"make\"]."},
                     json_option("Print one JSON object at the end; progress goes to stderr.")},
-        .run = run};
+        .run = run_bisect};
 }
 
 }  // namespace osora::cli

@@ -2,6 +2,7 @@
 
 #include "base/env.hpp"
 #include "base/robust.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"
@@ -25,14 +26,13 @@ namespace {
 
 using db::analysis::ScalingPoint;
 
-constexpr int kSteps = 25, kStepsMin = 5, kStepsMax = 100'000;
+constexpr int kScalingSteps = 25, kScalingStepsMin = 5, kScalingStepsMax = 100'000;
 constexpr int kNodesMax = 65'536;
 /// Parts of a step that a slow link makes longer.
 constexpr char const *kExposed = "exposed communication", *kWaiting = "waiting for slower ranks";
 constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
-constexpr double kSecondsPerHour = 3600;
-constexpr double kStartGuess_s = 10;  // of a trial, until its first step
-constexpr int kRepeats = 4;           // of a size; of two sizes that never overlap: p = 1/70
+constexpr double kScalingStartGuess_s = 10;  // of a trial, until its first step
+constexpr int kRepeats = 4;                  // of a size; of two sizes that never overlap: p = 1/70
 constexpr int kRemedyTrials = 40;
 /// Below this efficiency remedies are tried.
 constexpr double kEfficiencyLow = 0.9;
@@ -71,7 +71,7 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     OSORA_TRY(auto const run, newest_run(*history.store, scaling.series));
     OSORA_TRY(scaling.base, load_side(*history.store, run));
     OSORA_TRY(auto const nodes, arguments.number("--nodes", 2, kNodesMax));
-    OSORA_TRY(auto const steps, arguments.number("--steps", kStepsMin, kStepsMax));
+    OSORA_TRY(auto const steps, arguments.number("--steps", kScalingStepsMin, kScalingStepsMax));
     auto const largest = nodes.value_or(largest_size(*history.store, scaling.series));
     if (largest < 2) {
         return Error{Errc::invalid_input,
@@ -86,7 +86,7 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
                                  job)};
     }
     scaling.sizes = sizes_up_to(largest);
-    scaling.steps = steps.value_or(kSteps);
+    scaling.steps = steps.value_or(kScalingSteps);
     scaling.strong = arguments.has("--strong");
     scaling.real = arguments.has("--real");
     scaling.json = arguments.has("--json");
@@ -258,7 +258,7 @@ ScalingCost cost_of(Scaling const& scaling) {
     auto const& base = scaling.base.run.summary.run;
     double const ranks_per_node = double(base.ranks) / std::max(1, base.nodes);
     for (int const nodes : scaling.sizes) {
-        double const trial_s = kStartGuess_s + scaling.steps * scaling.base.step_s();
+        double const trial_s = kScalingStartGuess_s + scaling.steps * scaling.base.step_s();
         cost.sizes.push_back({.nodes = nodes,
                               .trials = scaling.repeats,
                               .gpu_s = scaling.repeats * trial_s * nodes * ranks_per_node});

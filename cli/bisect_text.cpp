@@ -18,7 +18,7 @@ namespace {
 
 using namespace db::analysis;
 
-constexpr int kColumns = 80, kFlippedColumns = 40, kValueColumns = 24;
+constexpr int kFlippedColumns = 40, kSettingColumns = 24;
 
 std::string name_of(BisectPlan const& plan, ShownCulprit const& culprit) {
     if (culprit.is_commits()) return commits_name(plan, culprit);
@@ -34,7 +34,7 @@ Relation relation_of(BisectAnswer const& answer) {
 }
 
 std::string shown(std::string const& value) {
-    return value.empty() ? "(not set)" : clipped(printable(plain_number(value)), kValueColumns);
+    return value.empty() ? "(not set)" : clipped(printable(plain_number(value)), kSettingColumns);
 }
 
 std::string together(Relation relation) {
@@ -111,7 +111,7 @@ bool names_a_cause(BisectVerdict verdict) {
            verdict == BisectVerdict::necessary;
 }
 
-std::string block(std::string_view label, std::string const& body) {
+std::string line_block(std::string_view label, std::string const& body) {
     return filled(fmt::format("{}{}", label, body), 2, kColumns);
 }
 
@@ -128,16 +128,17 @@ std::string cause_text(BisectPlan const& plan, BisectAnswer const& answer,
                        std::vector<ShownCulprit> const& culprits) {
     std::string text;
     if (answer.items) {
-        if (auto const line = proof_line(*answer.items); !line.empty()) text += block("", line);
+        if (auto const line = proof_line(*answer.items); !line.empty())
+            text += line_block("", line);
     }
     if (answer.commits) {
         auto const line = commit_proof_line(*answer.commits);
-        if (!line.empty()) text += block("", line);
+        if (!line.empty()) text += line_block("", line);
     }
     std::vector<std::string> undo;
     for (auto const& culprit : culprits) {
         if (culprits.size() > 1) {
-            text += block(
+            text += line_block(
                 "", fmt::format("{:>3.0f} %  {}", 100 * culprit.share, name_of(plan, culprit)));
         }
         for (int const index : culprit.factors) {
@@ -148,7 +149,7 @@ std::string cause_text(BisectPlan const& plan, BisectAnswer const& answer,
         for (auto const& line : commits_details(plan, answer, culprit)) text += "  " + line + "\n";
     }
     if (undo.empty()) return text;
-    return text + block("undo: ", fmt::format("{}", fmt::join(undo, "; ")));
+    return text + line_block("undo: ", fmt::format("{}", fmt::join(undo, "; ")));
 }
 
 }  // namespace
@@ -262,16 +263,17 @@ std::string bisect_answer_text(BisectPlan const& plan, BisectAnswer const& answe
     auto const culprits = shown_culprits(plan, answer);
     std::string text = filled(headline(plan, answer, culprits), 0, kColumns);
     if (names_a_cause(result.verdict)) text += cause_text(plan, answer, culprits);
-    for (auto const& reason : result.reasons) text += block("why: ", reason);
+    for (auto const& reason : result.reasons) text += line_block("why: ", reason);
     if (answer.items && answer.commits) {
-        for (auto const& reason : answer.commits->reasons) text += block("commits: ", reason);
+        for (auto const& reason : answer.commits->reasons) text += line_block("commits: ", reason);
     }
     if (answer.trials() == 0) return text;
-    text += block("", fmt::format("{} trials, {:.2g} {}", answer.trials(),
-                                  answer.cost_gpu_s() / 3600, plan.gpu ? "GPU-h" : "rank-h"));
-    return text + block("repeat: ", fmt::format("osora bisect {0} {1} --anew; show again: osora "
-                                                "bisect {0} {1} (log {2})",
-                                                plan.good, plan.bad, answer.log()));
+    text += line_block("", fmt::format("{} trials, {:.2g} {}", answer.trials(),
+                                       answer.cost_gpu_s() / 3600, plan.gpu ? "GPU-h" : "rank-h"));
+    return text +
+           line_block("repeat: ", fmt::format("osora bisect {0} {1} --anew; show again: osora "
+                                              "bisect {0} {1} (log {2})",
+                                              plan.good, plan.bad, answer.log()));
 }
 
 }  // namespace osora::cli

@@ -1,4 +1,5 @@
 // osora cancel: asks a run's controller to stop it and waits until it has ended.
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
@@ -29,7 +30,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kOrderlyLimit = std::chrono::seconds(90);
 constexpr auto kJobLookEvery = std::chrono::seconds(4);
 constexpr auto kLastWords = std::chrono::seconds(2);
-constexpr auto kStartLimit = std::chrono::seconds(5);  // of a controller
+constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // of a controller
 
 /// Where the run's job stands in the queue now.
 JobStand job_stand(Context const& context, RunFolder const& run) {
@@ -85,7 +86,7 @@ int report(KnownRun const& run, bool json, std::string const& text) {
 
 /// A controller that is starting holds its lock before it listens.
 Result<void> ask_to_stop(protocol::RunPaths const& paths, protocol::ControlStop const& stop) {
-    auto const deadline = Clock::now() + kStartLimit;
+    auto const deadline = Clock::now() + kControllerStartLimit;
     while (true) {
         auto sent = send_command(paths, stop);
         bool const unreachable = sent.has_error() && sent.error().code == Errc::unreachable;
@@ -125,7 +126,7 @@ int cancel_without_job(int number, JobStand const& stand) {
                                                       : std::string()));
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_cancel(Context const& context, Arguments const& arguments) {
     auto known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     bool const json = arguments.has("--json");
@@ -183,7 +184,7 @@ CommandSpec cancel_command() {
         .example = "osora cancel 42",
         .positionals = {run_positional()},
         .options = {{.name = "--now", .value = "", .help = "Without a checkpoint."}, json_option()},
-        .run = run};
+        .run = run_cancel};
 }
 
 }  // namespace osora::cli

@@ -45,7 +45,7 @@ std::string origin_text(plan::Origins const& origins, std::string const& key) {
     return fmt::format("{}:{}", origin.file, origin.line);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_config_show(Context const& context, Arguments const& arguments) {
     auto const resolved = plan::load_config(config_request(context, arguments));
     // Without a run file the job's own needs (a manifest, buckets) are nobody's fault.
     bool const whole = arguments.has("RUN.toml");
@@ -87,7 +87,7 @@ CommandSpec config_show_command() {
                          .help = "Add file and line that each value comes from."},
                         set_option(),
                         json_option()},
-            .run = run};
+            .run = run_config_show};
 }
 
 }  // namespace osora::cli

@@ -51,6 +51,10 @@ int fail(int exit_code, std::string_view message) {
     return exit_code;
 }
 
+int fail(Error const& error) {
+    return fail(exit_code_for(error.code), error.message);
+}
+
 int exit_code_for(Errc code) {
     switch (code) {
         case Errc::invalid_input:

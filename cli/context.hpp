@@ -30,6 +30,8 @@ struct Context {
 
 /// "osora: MESSAGE" on stderr; returns `exit_code`.
 int fail(int exit_code, std::string_view message);
+/// With the exit code of the error.
+int fail(Error const& error);
 
 /// The exit code for an error that reached the user: usage for invalid input, unreachable for a
 /// host or daemon, interrupted for a cancel, else "bad".

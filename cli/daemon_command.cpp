@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kStartLimit = std::chrono::seconds(10);
+constexpr auto kDaemonStartLimit = std::chrono::seconds(10);
 constexpr auto kStopLimit = std::chrono::seconds(10);
 
 protocol::json::object to_object(protocol::DaemonReply const& reply) {
@@ -80,7 +80,7 @@ int start(Context const& context, Arguments const& arguments) {
     fs::path const log = *state / "daemon.log";
     auto const child = spawn_daemon(context, *state, log);
     if (child.has_error()) return fail(kExitBad, child.error().message);
-    auto const deadline = Clock::now() + kStartLimit;
+    auto const deadline = Clock::now() + kDaemonStartLimit;
     while (Clock::now() < deadline) {
         auto const reply = ask_daemon(*state, protocol::DaemonStatus());
         if (reply.has_value()) return report(*reply, arguments.has("--json"));

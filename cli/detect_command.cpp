@@ -22,7 +22,7 @@ namespace {
 using namespace db::analysis::changepoint;
 using db::analysis::Finding;
 
-constexpr std::int64_t kFileBytesMax = 64 * kMiB;
+constexpr std::int64_t kSeriesBytesMax = 64 * kMiB;
 constexpr int kWindowMax = 1000;
 
 struct Settings {
@@ -111,7 +111,7 @@ Result<std::vector<double>> values_of(std::string const& file, Arguments const& 
     if (file.empty()) return Error{Errc::invalid_input, "--csv: the name of a file is empty"};
     bool const standard_input = file == "-";
     std::string const name = standard_input ? "standard input" : file;
-    auto const text = read_file(standard_input ? "/dev/stdin" : file, kFileBytesMax);
+    auto const text = read_file(standard_input ? "/dev/stdin" : file, kSeriesBytesMax);
     if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
     auto values = read_value_column(*text, arguments.value("--column"));
     if (values.has_error()) return std::move(values).error().in(name);
@@ -177,7 +177,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     return finding == Finding::good ? kExitOk : kExitUndecided;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_detect(Context const& context, Arguments const& arguments) {
     auto const file = arguments.value("--csv");
     int const named = arguments.has("--csv") + arguments.has("SERIES") + arguments.has("--nodes");
     if (named > 1) {
@@ -241,7 +241,7 @@ CommandSpec detect_command() {
               .help = "Values of otava's window (50), or on each side of mozilla's (12)."},
              {.name = "--p-value", .value = "P", .help = "Largest p of otava's points (0.001)."},
              json_option("Print JSON (osora.detect/1).")},
-        .run = run};
+        .run = run_detect};
 }
 
 }  // namespace osora::cli

@@ -1,4 +1,5 @@
 // Nodes that became slower, as text for 80 columns and as JSON.
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/detect_levels.hpp"
 #include "cli/detect_render.hpp"
@@ -20,12 +21,8 @@ using db::analysis::NodeDriftReport;
 namespace json = protocol::json;
 using protocol::to_json;
 
-constexpr std::size_t kShown = 20, kNamed = 3;
-constexpr int kNameColumns = 14;
-
-std::string counted(int count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
+constexpr std::size_t kShownNodes = 20, kNamed = 3;
+constexpr int kNodeNameColumns = 14;
 
 std::string rates_text(NodeDrift const& drift) {
     bool const network = drift.path.empty();
@@ -86,10 +83,10 @@ TextTable drift_table(std::vector<NodeDrift> const& drifts) {
     TextTable table;
     table.columns = {{"node", "node", false},    {"since", "since_run"},  {"on", "since", false},
                      {"probes", "probes_since"}, {"of median", "median"}, {"", "rate"}};
-    for (std::size_t i = 0; i < drifts.size() && i < kShown; ++i) {
+    for (std::size_t i = 0; i < drifts.size() && i < kShownNodes; ++i) {
         auto const& each = drifts[i];
         table.rows.push_back(
-            {text_cell(clipped(printable(each.host), kNameColumns)), count_cell(each.since_run),
+            {text_cell(clipped(printable(each.host), kNodeNameColumns)), count_cell(each.since_run),
              text_cell(utc_text(each.since_us).substr(0, 10)), count_cell(each.probes_since),
              text_cell(fmt::format("{:.2f} -> {:.2f}", each.before, each.after)),
              text_cell(rates_text(each))});
@@ -143,9 +140,9 @@ std::string detect_text(NodeDriftReport const& report) {
     std::string text = filled(printable(headline(report)), 0, kDetectColumns);
     if (!report.drifted.empty()) {
         text += "\n" + draw_text(drift_table(report.drifted)) + "\n" + leaf_text(report);
-        if (report.drifted.size() > kShown) {
-            text += labelled(
-                "rows", fmt::format("{} of {}; --json has all", kShown, report.drifted.size()));
+        if (report.drifted.size() > kShownNodes) {
+            text += labelled("rows", fmt::format("{} of {}; --json has all", kShownNodes,
+                                                 report.drifted.size()));
         }
     }
     if (!report.chance.empty()) {

@@ -19,7 +19,7 @@ using db::analysis::Finding;
 using db::analysis::Regression;
 using db::analysis::RunGroup;
 
-constexpr int kNameColumns = 20;
+constexpr int kSeriesNameColumns = 20;
 
 LevelWords run_words(RunGroup const& group) {
     auto const unit = time_unit(group.step_s);
@@ -168,7 +168,7 @@ std::string detect_text(std::vector<SeriesDetection> const& all) {
             }
             auto const& points = each.robust.points;
             double const level = points.empty() ? median(each.group.step_s) : points.back().after;
-            table.rows.push_back({text_cell(clipped(printable(series.name), kNameColumns)),
+            table.rows.push_back({text_cell(clipped(printable(series.name), kSeriesNameColumns)),
                                   count_cell(each.group.size.ranks),
                                   count_cell(static_cast<int>(each.group.numbers.size())),
                                   text_cell(format_seconds(level)), text_cell(state_text(each))});

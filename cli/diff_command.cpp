@@ -1,4 +1,5 @@
 // osora diff: what differs between two runs, and where the seconds went.
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/diff_text.hpp"
 #include "cli/exit_code.hpp"
@@ -17,19 +18,9 @@ namespace {
 
 constexpr std::size_t kRunsMax = 100;
 
-std::vector<std::string> words_of(std::string const& list) {
-    std::vector<std::string> words;
-    std::size_t begin = 0;
-    for (std::size_t end = 0; end != list.npos; begin = end + 1) {
-        end = list.find(',', begin);
-        words.push_back(list.substr(begin, end == list.npos ? end : end - begin));
-    }
-    return words;
-}
-
 /// The runs that "41,42,43" names.
 Result<std::vector<db::RunHistory>> side_of(db::Store& store, std::string const& asked) {
-    auto const words = words_of(asked);
+    auto const words = split(asked, ',');
     if (words.size() > kRunsMax) {
         return Error{Errc::invalid_input, fmt::format("at most {} runs on a side", kRunsMax)};
     }
@@ -59,7 +50,7 @@ std::string named_twice(std::vector<db::RunHistory> const& a,
     return {};
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_diff(Context const& context, Arguments const& arguments) {
     auto const asked_a = *arguments.value("A"), asked_b = *arguments.value("B");
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
@@ -107,7 +98,7 @@ CommandSpec diff_command() {
                              .help = "The run, or runs, to hold against A.",
                              .complete = Complete::run}},
             .options = {json_option("Print JSON (osora.diff/1).")},
-            .run = run};
+            .run = run_diff};
 }
 
 }  // namespace osora::cli

@@ -1,6 +1,7 @@
 // Rows that hold less than a hundredth of the gap and a thousandth of the step are not drawn.
 #include "cli/diff_text.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/fact_text.hpp"
@@ -17,24 +18,13 @@ namespace {
 
 using namespace db::analysis;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 9;
 constexpr std::size_t kItemsShown = 40;
 constexpr int kKeyColumns = 26;
-constexpr int kValueColumns = 19;
+constexpr int kSideColumns = 19;
 constexpr double kRowOfGap = 0.01, kRowOfStep = 0.001;
 
-std::string counted(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
-
-std::string block(std::string_view label, std::string const& body) {
-    std::string const lines = filled(printable(body), kIndent, kColumns);
-    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
-
 std::string more(std::string const& body) {
-    return filled(printable(body), kIndent, kColumns);
+    return filled(printable(body), kLabelColumns, kColumns);
 }
 
 /// "+212", "-0.30": three digits in the unit.
@@ -187,14 +177,14 @@ std::string value_text(std::string const& value) {
 
 /// "abcdefgh...": where values differ behind what fits, their beginnings are cut instead.
 std::pair<std::string, std::string> shortened(std::string const& a, std::string const& b) {
-    if (display_width(a) <= kValueColumns && display_width(b) <= kValueColumns) return {a, b};
+    if (display_width(a) <= kSideColumns && display_width(b) <= kSideColumns) return {a, b};
     auto const differ = std::ranges::mismatch(a, b);
     auto const same = static_cast<std::size_t>(differ.in1 - a.begin());
-    std::size_t const from = same + 8 > kValueColumns ? same - std::min<std::size_t>(same, 4) : 0;
+    std::size_t const from = same + 8 > kSideColumns ? same - std::min<std::size_t>(same, 4) : 0;
     auto const cut = [&](std::string const& value) {
         std::string text = from > 0 ? ".." + value.substr(std::min(from, value.size())) : value;
-        if (display_width(text) <= kValueColumns) return text;
-        return clipped(text, kValueColumns - 2) + "..";
+        if (display_width(text) <= kSideColumns) return text;
+        return clipped(text, kSideColumns - 2) + "..";
     };
     return {cut(a), cut(b)};
 }

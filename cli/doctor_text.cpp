@@ -1,5 +1,6 @@
 #include "cli/doctor_text.hpp"
 
+#include "base/text.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/terminal.hpp"
 
@@ -13,7 +14,6 @@ namespace {
 
 using namespace topology::doctor;
 
-constexpr int kColumns = 80;
 constexpr int kWhereMin = 5, kWhereMax = 18;  // columns of "n11  "
 constexpr int kWordColumns = 7;               // of "FAULT  "
 constexpr std::size_t kSeenBytesMax = 800;    // of text that comes from outside

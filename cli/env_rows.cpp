@@ -67,8 +67,8 @@ EnvRow row_of(std::string const& name, std::string const* seen, Ordered const* o
 }
 
 /// All rows of a rank: what it reported, and what it should have.
-std::vector<EnvRow> rows_of(RankStarted const& rank,
-                            std::map<std::string, Ordered> const& ordered) {
+std::vector<EnvRow> rows_of_rank(RankStarted const& rank,
+                                 std::map<std::string, Ordered> const& ordered) {
     std::set<std::string> names;
     for (auto const& [name, value] : rank.facts) {
         if (topology::is_communication_variable(name)) names.insert(name);
@@ -119,7 +119,7 @@ std::vector<EnvRow> effective_rows(plan::WorkerJob const& job,
         auto const found = hosts.find(rank.node);
         auto const host = found == hosts.end() ? fmt::format("node {}", rank.node) : found->second;
         if (all_nodes.insert(host).second) ordered[host] = ordered_for(job, host);
-        for (EnvRow& row : rows_of(rank, ordered[host])) {
+        for (EnvRow& row : rows_of_rank(rank, ordered[host])) {
             Key const key{row.ordered.empty(), row.name, row.value, row.origin, row.ordered};
             Group& group = groups[key];
             if (group.ranks.empty()) group.row = std::move(row);

@@ -1,8 +1,10 @@
 // Lines of events: only what a person must know. The echo of a failure (ranks that lost their
 // peers) and notices that repeat are counted, not shown.
+#include "base/text.hpp"
 #include "cli/follow_text.hpp"
 
 #include "base/units.hpp"
+#include "cli/terminal.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -30,7 +32,7 @@ std::string from_checkpoint(RunView const& view) {
 
 /// As the lines of the plan.
 std::string probe_line(protocol::RunNotice const& event) {
-    constexpr int kIndent = 9, kColumns = 80;
+    constexpr int kIndent = kLabelColumns;
     auto const text = filled(printable(event.detail), kIndent, kColumns);
     return "probe    " + text.substr(kIndent, text.size() - kIndent - 1);
 }

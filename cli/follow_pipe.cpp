@@ -1,4 +1,5 @@
 // Plain lines, none of them twice, none without news.
+#include "base/text.hpp"
 #include "cli/follow_output.hpp"
 
 #include "base/units.hpp"

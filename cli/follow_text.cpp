@@ -1,6 +1,7 @@
 // Progress and summary. Numbers that are not known yet are left out, never shown as 0.
 #include "cli/follow_text.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 #include <fmt/format.h>
@@ -156,11 +157,6 @@ std::string kept_checkpoint(RunView const& view) {
 }
 
 }  // namespace
-
-std::string counted(std::int64_t count, std::string_view noun) {
-    char const* const plural = noun.ends_with('s') || noun.ends_with("ch") ? "es" : "s";
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : plural);
-}
 
 Expected expected_of(protocol::json::value const& plan) {
     Expected expected;

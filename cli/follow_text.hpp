@@ -53,7 +53,4 @@ private:
 /// The two lines at the end of a run.
 [[nodiscard]] std::string summary(protocol::RunView const& view, Expected const& expected);
 
-/// "5 steps", "1 step"
-[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
-
 }  // namespace osora::cli

@@ -11,7 +11,7 @@ namespace osora::cli {
 namespace {
 
 /// The first line that says what is wrong, without git's own prefix.
-std::string words_of(Captured const& captured) {
+std::string error_of(Captured const& captured) {
     std::string_view rest = captured.err;
     std::string first;
     while (!rest.empty()) {
@@ -54,7 +54,7 @@ Result<std::string> Git::run(std::filesystem::path const& folder,
     OSORA_TRY(auto captured, run_captured(std::move(options), limit));
     if (!captured.ok()) {
         auto const code = says_disk_is_full(captured.err) ? Errc::out_of_space : Errc::io;
-        return Error{code, fmt::format("git {}: {}", arguments.front(), words_of(captured))};
+        return Error{code, fmt::format("git {}: {}", arguments.front(), error_of(captured))};
     }
     if (captured.out.ends_with('\n')) captured.out.pop_back();
     return std::move(captured.out);

@@ -11,7 +11,6 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kColumns = 80;
 constexpr int kHelpColumn = 26;
 
 constexpr std::array kExitCodes{

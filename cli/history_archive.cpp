@@ -1,4 +1,5 @@
 // osora history export and import: runs in one file, to carry them to another machine or to keep.
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
@@ -20,10 +21,6 @@ namespace osora::cli {
 namespace {
 
 namespace json = protocol::json;
-
-int fail(Error const& error) {
-    return cli::fail(exit_code_for(error.code), error.message);
-}
 
 json::array runs_json(std::vector<db::ArchivedRun> const& runs) {
     json::array rows;

@@ -1,5 +1,6 @@
 // osora history vacuum and check: what history.db keeps, and whether it is sound.
 #include "base/file_lock.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
@@ -21,10 +22,6 @@ namespace osora::cli {
 namespace {
 
 namespace json = protocol::json;
-
-int fail(Error const& error) {
-    return cli::fail(exit_code_for(error.code), error.message);
-}
 
 /// The file itself, up to date: there is nothing to keep in a history that was read into memory.
 Result<std::unique_ptr<db::Store>> open_file(Context const& context) {

@@ -14,7 +14,7 @@ using db::FactKind;
 constexpr double kMadToSigma = 1.4826;
 constexpr double kMedianError = 1.2533;  // of a median, in sigma / sqrt(n): sqrt(pi / 2)
 
-std::optional<std::int64_t> config_of(db::RunRecord const& run) {
+std::optional<std::int64_t> recorded_config(db::RunRecord const& run) {
     return run.fingerprint[static_cast<std::size_t>(FactKind::config)];
 }
 
@@ -33,10 +33,10 @@ double error_within(db::analysis::Measured const& measured, int steps) {
 
 HistorySigma sigma_of_like_runs(std::vector<db::analysis::SeriesRun> const& series,
                                 db::analysis::RunSummary const& good, int steps) {
-    if (!good.measured || !config_of(good.run)) return {};
+    if (!good.measured || !recorded_config(good.run)) return {};
     std::vector<db::analysis::SeriesRun> alike;
     for (auto const& each : series) {
-        if (config_of(each.summary.run) == config_of(good.run)) alike.push_back(each);
+        if (recorded_config(each.summary.run) == recorded_config(good.run)) alike.push_back(each);
     }
     for (auto const& group : db::analysis::run_groups(alike)) {
         if (std::ranges::count(group.numbers, good.run.number) == 0) continue;

@@ -55,8 +55,8 @@ Result<db::SqlLimits> limits_of(Arguments const& arguments, ReportFormat format)
     return limits;
 }
 
-int answer(Context const& context, Arguments const& arguments, db::Store& store,
-           std::string const& sql) {
+int answer_query(Context const& context, Arguments const& arguments, db::Store& store,
+                 std::string const& sql) {
     auto const format = format_of(arguments);
     auto limits = limits_of(arguments, format);
     if (limits.has_error()) return fail(kExitUsage, limits.error().message);
@@ -83,7 +83,7 @@ int answer(Context const& context, Arguments const& arguments, db::Store& store,
     return kExitOk;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_history_sql(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     std::string sql = arguments.value("SQL").value_or("");
@@ -99,7 +99,7 @@ int run(Context const& context, Arguments const& arguments) {
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    return answer(context, arguments, **history, sql);
+    return answer_query(context, arguments, **history, sql);
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ CommandSpec history_sql_command() {
                          .help = "Give up after this long (30)."},
                         format_option(),
                         json_option("The same as --format json.")},
-            .run = run};
+            .run = run_history_sql};
 }
 
 }  // namespace osora::cli

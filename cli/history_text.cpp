@@ -11,7 +11,7 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kNameColumns = 22;
+constexpr int kRunNameColumns = 22;
 
 std::string steps_text(db::analysis::RunSummary const& run) {
     int const done = run.measured ? run.measured->next_step : 0;
@@ -27,7 +27,7 @@ std::vector<TableCell> row_of(HistoryRow const& row) {
     auto const step =
         std::isnan(m.step_s_median) ? std::string("-") : format_seconds(m.step_s_median);
     return {count_cell(run.number),
-            {clipped(printable(run.name), kNameColumns), run.name},
+            {clipped(printable(run.name), kRunNameColumns), run.name},
             text_cell(row.state.word),
             {std::to_string(run.ranks), std::to_string(run.ranks)},
             {steps_text(row.run), std::to_string(m.next_step)},

@@ -47,7 +47,7 @@ Result<std::string> text_for(Context const& context, Arguments const& arguments)
                                plan::LiveKeys::changed);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_init(Context const& context, Arguments const& arguments) {
     auto const text = text_for(context, arguments);
     if (text.has_error()) return fail(exit_code_for(text.error().code), text.error().message);
     auto const file = arguments.value("FILE");
@@ -90,7 +90,7 @@ CommandSpec init_command() {
                          .complete = Complete::run},
                         {.name = "--force", .value = "", .help = "Replace FILE."},
                         json_option()},
-            .run = run};
+            .run = run_init};
 }
 
 }  // namespace osora::cli

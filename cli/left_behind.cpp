@@ -3,6 +3,7 @@
 
 #include "base/marked_processes.hpp"
 #include "base/process.hpp"
+#include "base/text.hpp"
 #include "cli/follow_text.hpp"
 
 #include <fmt/format.h>

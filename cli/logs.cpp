@@ -146,7 +146,7 @@ Result<LogRequest> request_of(Context const& context, Arguments const& arguments
     return request;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_logs(Context const& context, Arguments const& arguments) {
     auto request = request_of(context, arguments);
     if (request.has_error()) {
         return fail(exit_code_for(request.error().code), request.error().message);
@@ -183,7 +183,7 @@ CommandSpec logs_command() {
                          .value = "",
                          .help = "Go on as the logs grow, until the run is over."},
                         json_option("Print one JSON object a line.")},
-            .run = run};
+            .run = run_logs};
 }
 
 }  // namespace osora::cli

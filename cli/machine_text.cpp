@@ -19,7 +19,6 @@ using topology::MachineGpu;
 using topology::Nic;
 using topology::PcieLink;
 
-constexpr int kColumns = 80;
 constexpr std::size_t kGpuColumns = 12;  // of five or six characters each
 
 /// "gen4 x16"; a link that is only known as it could be counts as that.

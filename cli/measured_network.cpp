@@ -15,8 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kFilesMax = 32;  // the newest
-constexpr double kAgeMax_s = 30 * 24 * 3600.0;
+constexpr std::size_t kNetworkFilesMax = 32;  // the newest
+constexpr double kNetworkAgeMax_s = 30 * 24 * 3600.0;
 
 bool covers(topology::ProbeResult const& result, std::vector<std::string> const& hosts, int nodes) {
     if (hosts.empty()) return true;
@@ -58,12 +58,12 @@ std::optional<plan::MeasuredNetwork> measured_network(Context const& context,
         return std::pair(timed, timed ? each.collectives_wall_us : each.wall_us);
     };
     auto files = kept_probes(*state);
-    if (files.size() > kFilesMax) files.resize(kFilesMax);
+    if (files.size() > kNetworkFilesMax) files.resize(kNetworkFilesMax);
     for (auto const& file : files) {
         auto result = protocol::read_json_file<topology::ProbeResult>(file.path);
         if (result.has_error() || result->backend != config.resources.backend) continue;
         double const age_s = static_cast<double>(wall_us - rank(*result).second) / 1e6;
-        if (age_s < 0 || age_s > kAgeMax_s) continue;
+        if (age_s < 0 || age_s > kNetworkAgeMax_s) continue;
         if (!covers(*result, hosts, config.resources.nodes)) continue;
         if (!best || rank(*result) > rank(*best)) best = std::move(*result);
     }

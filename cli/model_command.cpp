@@ -14,7 +14,7 @@ namespace osora::cli {
 namespace {
 
 /// "stdit3: 2 out, 89 grad, 2 grad_in in o.safetensors, 0.12 s".
-Result<std::string> summary(std::string_view text) {
+Result<std::string> component_summary(std::string_view text) {
     OSORA_TRY(auto const value, protocol::parse_json(text));
     std::map<std::string, int> groups;
     for (auto const& tensor : value.at("tensors").as_array()) {
@@ -38,7 +38,7 @@ Result<std::string> merge_summary(std::string_view text) {
                        std::string_view(value.at("out").as_string()));
 }
 
-int run(Context const& context, Arguments const& arguments, std::string step) {
+int run_component(Context const& context, Arguments const& arguments, std::string step) {
     std::vector<std::string> words{"--model", std::move(step)};
     for (std::string const name : {"--case", "--arch", "--weights", "--inputs", "--out"}) {
         auto const value = arguments.value(name);
@@ -46,14 +46,15 @@ int run(Context const& context, Arguments const& arguments, std::string step) {
         words.push_back(name);
         words.push_back(*value);
     }
-    return tell_worker_output(context, std::move(words), arguments.has("--json"), summary);
+    return tell_worker_output(context, std::move(words), arguments.has("--json"),
+                              component_summary);
 }
 
 int run_forward(Context const& context, Arguments const& arguments) {
-    return run(context, arguments, "forward");
+    return run_component(context, arguments, "forward");
 }
 int run_train_step(Context const& context, Arguments const& arguments) {
-    return run(context, arguments, "train-step");
+    return run_component(context, arguments, "train-step");
 }
 
 int run_merge(Context const& context, Arguments const& arguments) {
@@ -67,7 +68,7 @@ int run_merge(Context const& context, Arguments const& arguments) {
     return tell_worker_output(context, std::move(words), arguments.has("--json"), merge_summary);
 }
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> component_options() {
     return {{.name = "--case",
              .value = "FILE",
              .help = "A safetensors file whose metadata name component and config; tensors are "
@@ -104,7 +105,7 @@ CommandSpec model_forward_command() {
                 "osora model forward --case case.safetensors --out o.safetensors\n"
                 "osora model forward --arch stdit3-tiny --weights DIR --inputs IN --out OUT",
             .positionals = {},
-            .options = options(),
+            .options = component_options(),
             .run = run_forward};
 }
 
@@ -117,7 +118,7 @@ CommandSpec model_train_step_command() {
                 "in/loss_weight).",
             .example = "osora model train-step --case case.safetensors --out o.safetensors",
             .positionals = {},
-            .options = options(),
+            .options = component_options(),
             .run = run_train_step};
 }
 

@@ -14,8 +14,7 @@ namespace {
 
 namespace json = protocol::json;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 4;
+constexpr int kAdviceIndent = 4;
 
 json::array settings_json(plan::NcclAdvice const& advice) {
     json::array list;
@@ -56,8 +55,8 @@ int print_as_json(plan::NcclAdvice const& advice) {
     return kExitOk;
 }
 
-std::string item(std::string const& head, std::string const& body) {
-    return filled(printable(head), 1, kColumns) + filled(printable(body), kIndent, kColumns);
+std::string advice_item(std::string const& head, std::string const& body) {
+    return filled(printable(head), 1, kColumns) + filled(printable(body), kAdviceIndent, kColumns);
 }
 
 std::string on_nodes(std::vector<std::string> const& nodes) {
@@ -69,8 +68,8 @@ std::string settings_text(plan::NcclAdvice const& advice, bool preflight) {
     for (auto const& each : advice.settings) {
         if (each.preflight != preflight) continue;
         auto const place = each.place.empty() ? std::string() : ": " + each.place;
-        text += item(fmt::format("{}={}{}", each.name, each.value, on_nodes(each.nodes)),
-                     fmt::format("{}, {}{}: {}", each.cls, each.origin, place, each.reason));
+        text += advice_item(fmt::format("{}={}{}", each.name, each.value, on_nodes(each.nodes)),
+                            fmt::format("{}, {}{}: {}", each.cls, each.origin, place, each.reason));
     }
     return text;
 }
@@ -82,15 +81,16 @@ std::string section(std::string_view title, std::string const& body) {
 int print_as_text(plan::NcclAdvice const& advice, std::string const& title) {
     std::string inherited, candidates, warnings;
     for (auto const& each : advice.inherited) {
-        inherited += item(
+        inherited += advice_item(
             fmt::format("{}={}{} ({})", each.name, each.value, on_nodes(each.nodes), each.origin),
             fmt::format("{}: {}", each.cls, each.advice));
     }
     for (auto const& each : advice.candidates) {
         std::string with;
         for (auto const& [name, value] : each.with) with += fmt::format(" with {}={}", name, value);
-        candidates += item(fmt::format("{}: {}{}", each.name, fmt::join(each.values, " or "), with),
-                           each.reason + "; " + each.when);
+        candidates +=
+            advice_item(fmt::format("{}: {}{}", each.name, fmt::join(each.values, " or "), with),
+                        each.reason + "; " + each.when);
     }
     for (auto const& each : advice.warnings) warnings += filled(printable(each), 1, kColumns);
     auto const set = settings_text(advice, false);
@@ -102,7 +102,7 @@ int print_as_text(plan::NcclAdvice const& advice, std::string const& title) {
     return kExitOk;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_nccl_advise(Context const& context, Arguments const& arguments) {
     auto const sources = advice_sources(context, arguments);
     if (sources.has_error()) return sources.error();
     auto const advice = plan::advise_nccl(sources->inputs);
@@ -124,7 +124,7 @@ CommandSpec nccl_advise_command() {
             .example = "osora nccl advise stage1.toml --topology cluster.json --probe probe.json",
             .positionals = {run_file_positional(false)},
             .options = advice_options(),
-            .run = run};
+            .run = run_nccl_advise};
 }
 
 }  // namespace osora::cli

@@ -20,8 +20,7 @@ namespace {
 
 namespace json = protocol::json;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 4;
+constexpr int kEnvIndent = 4;
 
 struct Shown {
     std::string title;
@@ -58,7 +57,7 @@ std::string row_text(EnvRow const& row) {
     if (!row.ordered.empty()) body += "; ordered was " + row.ordered;
     if (!row.reason.empty()) body += ": " + row.reason;
     if (must_go(row)) body += " (class B: not to be left on)";
-    return filled(printable(head), 1, kColumns) + filled(printable(body), kIndent, kColumns);
+    return filled(printable(head), 1, kColumns) + filled(printable(body), kEnvIndent, kColumns);
 }
 
 int print_as_text(Shown const& shown) {
@@ -122,7 +121,7 @@ Result<Shown> of_run(Context const& context, std::string const& wanted) {
     return shown;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_nccl_env(Context const& context, Arguments const& arguments) {
     Shown shown;
     if (auto const wanted = arguments.value("--run")) {
         if (arguments.has("RUN.toml")) {
@@ -163,7 +162,7 @@ CommandSpec nccl_env_command() {
             .example = "osora nccl env stage1.toml\nosora nccl env --run 42",
             .positionals = {run_file_positional(false)},
             .options = env_options(),
-            .run = run};
+            .run = run_nccl_env};
 }
 
 }  // namespace osora::cli

@@ -106,7 +106,7 @@ std::string render(FittedGroup const& each, std::vector<std::int64_t> const& siz
     return text;
 }
 
-int run(Context const& /*context*/, Arguments const& arguments) {
+int run_nccl_fit(Context const& /*context*/, Arguments const& arguments) {
     auto const file = arguments.value("--samples");
     if (!file) return fail(kExitUsage, "nccl fit: --samples FILE is needed");
     std::vector<std::int64_t> sizes;
@@ -153,7 +153,7 @@ CommandSpec nccl_fit_command() {
                         ranks_option(),
                         nodes_option(),
                         json_option("Print JSON (osora.nccl_fit/1), a line for each group.")},
-            .run = run};
+            .run = run_nccl_fit};
 }
 
 }  // namespace osora::cli

@@ -17,12 +17,12 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::int64_t kFileBytesMax = 256 * kMiB;
+constexpr std::int64_t kNcclFileBytesMax = 256 * kMiB;
 constexpr std::size_t kSizesMax = 10'000;
 
 /// A file that is not there is wrong input, not data that is missing.
 Result<std::string> text_of(std::string const& file) {
-    auto text = read_file(file, kFileBytesMax);
+    auto text = read_file(file, kNcclFileBytesMax);
     if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
     return text;
 }

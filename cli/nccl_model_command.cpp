@@ -98,7 +98,7 @@ int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstan
     return kExitOk;
 }
 
-int run(Context const& /*context*/, Arguments const& arguments) {
+int run_nccl_model(Context const& /*context*/, Arguments const& arguments) {
     auto const file = arguments.value("--graphs");
     if (!file) return fail(kExitUsage, "nccl model: --graphs FILE is needed");
     auto const version = nccl_version(arguments);
@@ -148,7 +148,7 @@ CommandSpec nccl_model_command() {
                      .help = "Write the choices for libnccl-tuner-osora.so.",
                      .complete = Complete::file},
                     json_option("Print JSON lines, one for each algorithm and protocol.")},
-        .run = run};
+        .run = run_nccl_model};
 }
 
 }  // namespace osora::cli

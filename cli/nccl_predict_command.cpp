@@ -73,7 +73,7 @@ void print_answer(topology::CollectiveQuestion const& question,
     if (!answer.choice.empty()) fmt::print(" NCCL's model: {}\n", answer.choice);
 }
 
-int run(Context const& /*context*/, Arguments const& arguments) {
+int run_nccl_predict(Context const& /*context*/, Arguments const& arguments) {
     auto const question = question_of(arguments);
     if (question.has_error()) return fail(kExitUsage, "nccl predict: " + question.error().message);
     auto const inputs = inputs_of(arguments);
@@ -128,7 +128,7 @@ CommandSpec nccl_predict_command() {
                          .help = "Which topology of the graphs, where there are several."},
                         nccl_version_option(),
                         json_option()},
-            .run = run};
+            .run = run_nccl_predict};
 }
 
 }  // namespace osora::cli

@@ -51,7 +51,7 @@ void print_summary(plan::Calibration const& c) {
     }
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_plan_calibrate(Context const& context, Arguments const& arguments) {
     auto const path = calibration_path(context);
     if (path.has_error()) return fail(exit_code_for(path.error().code), path.error().message);
     auto const measured = measure(context, arguments.value("--manifest"));
@@ -87,7 +87,7 @@ CommandSpec plan_calibrate_command() {
                          .help = "Clips (CSV, as data.manifest) to measure decoding on.",
                          .complete = Complete::file},
                         json_option("Print the constants as JSON (osora.calibration/1).")},
-            .run = run};
+            .run = run_plan_calibrate};
 }
 
 }  // namespace osora::cli

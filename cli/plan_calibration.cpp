@@ -9,7 +9,7 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::int64_t kFileBytesMax = 1 << 20;
+constexpr std::int64_t kCalibrationBytesMax = 1 << 20;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ Result<plan::Calibration> parse_calibration(std::string_view text) {
 }
 
 Result<std::optional<plan::Calibration>> load_calibration(std::filesystem::path const& path) {
-    auto const text = read_file(path, kFileBytesMax);
+    auto const text = read_file(path, kCalibrationBytesMax);
     if (text.has_error()) {
         if (text.error().code == Errc::not_found) return std::optional<plan::Calibration>();
         return text.error();

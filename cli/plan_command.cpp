@@ -38,7 +38,7 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
     return kExitOk;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_plan(Context const& context, Arguments const& arguments) {
     auto const top = arguments.number("--top", 0, 1000);
     if (top.has_error()) return fail(kExitUsage, top.error().message);
     auto const resolved = plan::load_config(config_request(context, arguments));
@@ -102,7 +102,7 @@ CommandSpec plan_command() {
                          .complete = Complete::file},
                         set_option(),
                         json_option("Print the plan as JSON (osora.plan/1).")},
-            .run = run};
+            .run = run_plan};
 }
 
 }  // namespace osora::cli

@@ -1,5 +1,6 @@
 // Gathers the planner's request.
 #include "cli/plan_run.hpp"
+#include "base/text.hpp"
 #include "cli/cached_clips.hpp"
 
 #include "base/env.hpp"
@@ -36,10 +37,6 @@ std::vector<topology::InheritedSetting> inherited_here(Context const& context, b
     return settings;
 }
 
-std::string plural(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
-
 std::string machine_line(plan::RunConfig const& config, topology::Node const& node) {
     auto const& resources = config.resources;
     if (resources.nodes > 1) {
@@ -54,8 +51,8 @@ std::string machine_line(plan::RunConfig const& config, topology::Node const& no
         node.memory_bytes > 0 ? ", " + format_bytes(node.memory_bytes) : std::string();
     return fmt::format(
         "{}: {} on {}{}", config.resources.backend,
-        plural(config.resources.gpus_per_node, node.gpus.empty() ? "CPU rank" : "GPU rank"),
-        plural(node.cores, "core"), memory);
+        counted(config.resources.gpus_per_node, node.gpus.empty() ? "CPU rank" : "GPU rank"),
+        counted(node.cores, "core"), memory);
 }
 
 PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& cluster) {

@@ -2,8 +2,10 @@
 #include "cli/plan_text.hpp"
 
 #include "base/host_list.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
+#include "cli/text_table.hpp"
 
 #include <fmt/format.h>
 
@@ -13,8 +15,6 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 9;
 constexpr std::size_t kNcclShown = 3;
 
 /// Items with " · " between them, broken between items where a line would be too long.
@@ -22,29 +22,21 @@ std::string packed(std::vector<std::string> const& items) {
     std::vector<std::string> lines(1);
     for (std::string const& item : items) {
         std::string const joined = lines.back().empty() ? item : lines.back() + " · " + item;
-        if (lines.back().empty() || kIndent + display_width(joined) <= kColumns) {
+        if (lines.back().empty() || kLabelColumns + display_width(joined) <= kColumns) {
             lines.back() = joined;
         } else {
             lines.push_back(item);
         }
     }
     std::string text;
-    for (std::string const& line : lines) text += filled(line, kIndent, kColumns);
+    for (std::string const& line : lines) text += filled(line, kLabelColumns, kColumns);
     return text;
 }
 
 /// `body` (indented lines) with `label` in front of the first.
-std::string block(std::string_view label, std::string const& body) {
+std::string labelled(std::string_view label, std::string const& body) {
     if (body.empty()) return {};
-    return fmt::format("{:<{}}{}", label, kIndent, body.substr(kIndent));
-}
-
-std::string three_digits(double value) {
-    return fmt::format("{:.{}f}", value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
-}
-
-std::string plural(int count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+    return fmt::format("{:<{}}{}", label, kLabelColumns, body.substr(kLabelColumns));
 }
 
 std::string plan_body(plan::LayoutPlan const& chosen) {
@@ -61,12 +53,12 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
                         fmt::format("accumulate {}", bucket.grad_accum_steps),
                         "global batch " + format_count(bucket.global_batch_size)});
     }
-    std::vector<std::string> ranks{fmt::format("{} x {}", plural(chosen.dp_size, "rank"),
-                                               plural(chosen.threads_per_rank, "thread"))};
+    std::vector<std::string> ranks{fmt::format("{} x {}", counted(chosen.dp_size, "rank"),
+                                               counted(chosen.threads_per_rank, "thread"))};
     if (!chosen.buckets.empty()) {
         ranks.push_back(chosen.num_workers == 0 ? std::string("loader in the trainer's thread")
                                                 : fmt::format("loader {}, prefetch {}",
-                                                              plural(chosen.num_workers, "thread"),
+                                                              counted(chosen.num_workers, "thread"),
                                                               chosen.prefetch_factor));
     }
     return body + packed(ranks);
@@ -136,17 +128,19 @@ std::string render_plan_header(PlanHeader const& header) {
 }
 
 std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header) {
-    std::string text = render_plan_header(header) + block("plan", plan_body(decision.chosen));
+    std::string text = render_plan_header(header) + labelled("plan", plan_body(decision.chosen));
     if (decision.predicted.step_time_s > 0) {
-        text += block("expect", expect_body(decision.predicted, header));
+        text += labelled("expect", expect_body(decision.predicted, header));
     }
     for (plan::StagePlan const& stage : decision.stages) {
-        text += block("stage", packed({"from step " + format_count(stage.at_step)}) +
-                                   plan_body(stage.chosen) + expect_body(stage.predicted, header));
+        text +=
+            labelled("stage", packed({"from step " + format_count(stage.at_step)}) +
+                                  plan_body(stage.chosen) + expect_body(stage.predicted, header));
     }
     std::string why;
-    for (std::string const& reason : decision.reasons) why += filled(reason, kIndent, kColumns);
-    return text + block("why", why) + block("nccl", nccl_body(decision.nccl_env, header.gpu));
+    for (std::string const& reason : decision.reasons)
+        why += filled(reason, kLabelColumns, kColumns);
+    return text + labelled("why", why) + labelled("nccl", nccl_body(decision.nccl_env, header.gpu));
 }
 
 std::string render_explanation(plan::PlanDecision const& decision, int top) {
@@ -168,7 +162,7 @@ std::string render_explanation(plan::PlanDecision const& decision, int top) {
     for (std::size_t i = 0; i < shown; ++i) {
         plan::Alternative const& other = decision.alternatives[i];
         double const slower = other.predicted.step_time_s / decision.predicted.step_time_s - 1;
-        others += packed({plural(other.layout.threads_per_rank, "thread") + " a rank",
+        others += packed({counted(other.layout.threads_per_rank, "thread") + " a rank",
                           fmt::format("{} a step ({:+.0f} %)",
                                       format_seconds(other.predicted.step_time_s), 100 * slower)});
     }
@@ -176,17 +170,17 @@ std::string render_explanation(plan::PlanDecision const& decision, int top) {
     for (plan::Rejection const& each : decision.rejected) {
         bool const layout = each.layout.buckets.empty();
         rejected += filled(layout ? layout_name(each.layout) + ": " + each.reason : each.reason,
-                           kIndent, kColumns);
+                           kLabelColumns, kColumns);
     }
     std::string nccl;
     for (plan::NcclSetting const& each : decision.nccl_env) {
         auto const nodes = each.nodes.empty() ? "" : " on " + fold_hosts(each.nodes);
         nccl += filled(fmt::format("{}={}{}: {}: {}", printable(each.name), printable(each.value),
                                    nodes, printable(each.origin), printable(each.reason)),
-                       kIndent, kColumns);
+                       kLabelColumns, kColumns);
     }
-    return block("buckets", costs) + block("others", others) + block("rejected", rejected) +
-           block("settings", nccl);
+    return labelled("buckets", costs) + labelled("others", others) +
+           labelled("rejected", rejected) + labelled("settings", nccl);
 }
 
 }  // namespace osora::cli

@@ -23,10 +23,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kNodesMax = 100'000;
+constexpr int kProbedNodesMax = 100'000;
 
 /// What is asked of the machines, over what a run file says of them.
-Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
+Result<plan::ConfigRequest> probe_request(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     if (request.run_file.empty()) request.base_dir = std::filesystem::current_path();
     std::vector<std::string> sets{"run.job=probe", "run.name=probe", "worker.command=[]",
@@ -39,7 +39,7 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
     } else if (in_job && request.run_file.empty()) {
         sets.emplace_back("resources.backend=slurm");
     }
-    OSORA_TRY(auto nodes, arguments.number("--nodes", 1, kNodesMax));
+    OSORA_TRY(auto nodes, arguments.number("--nodes", 1, kProbedNodesMax));
     auto const given = variable_or(context.environment, "SLURM_JOB_NUM_NODES", "");
     if (nodes) {
         sets.push_back(fmt::format("resources.nodes={}", *nodes));
@@ -83,7 +83,7 @@ Result<std::map<std::string, std::string>> leaves_of(Context const& context,
 
 Result<topology::ProbeRequest> measurements_of(Context const& context, Arguments const& arguments) {
     topology::ProbeRequest request;
-    OSORA_TRY(auto const matchings, arguments.number("--rounds", 1, kNodesMax));
+    OSORA_TRY(auto const matchings, arguments.number("--rounds", 1, kProbedNodesMax));
     OSORA_TRY(auto const streams, arguments.number("--streams", 1, 64));
     OSORA_TRY(auto const seed, arguments.number("--seed", 0, 1'000'000'000));
     request.matchings = matchings.value_or(request.matchings);
@@ -151,10 +151,10 @@ int show(Context const& context, RunFolder const& run, topology::ProbeResult con
     return exit_code;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_probe(Context const& context, Arguments const& arguments) {
     auto const begin = Clock::now();
     bool const json = arguments.has("--json");
-    auto const request = request_for(context, arguments);
+    auto const request = probe_request(context, arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
     auto measurements = measurements_of(context, arguments);
     if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
@@ -232,7 +232,7 @@ CommandSpec probe_command() {
                      .repeated = true},
                     set_option(),
                     json_option()},
-        .run = run};
+        .run = run_probe};
 }
 
 }  // namespace osora::cli

@@ -13,8 +13,8 @@
 namespace osora::cli {
 namespace {
 
-constexpr double kAgeMax_s = 7 * 86400.0;
-constexpr std::size_t kFilesMax = 64;  // looked into
+constexpr double kEvidenceAgeMax_s = 7 * 86400.0;
+constexpr std::size_t kEvidenceFilesMax = 64;  // looked into
 constexpr std::size_t kFindingsMax = 5;
 
 bool holds_one(topology::ProbeResult const& probe, std::vector<std::string> const& hosts) {
@@ -28,12 +28,12 @@ std::optional<topology::ProbeResult> newest(std::filesystem::path const& state,
                                             std::int64_t wall_us) {
     std::optional<topology::ProbeResult> best;
     auto files = kept_probes(state);
-    if (files.size() > kFilesMax) files.resize(kFilesMax);
+    if (files.size() > kEvidenceFilesMax) files.resize(kEvidenceFilesMax);
     for (auto const& file : files) {
         auto probe = protocol::read_json_file<topology::ProbeResult>(file.path);
         if (probe.has_error() || !holds_one(*probe, hosts)) continue;
         double const age_s = static_cast<double>(wall_us - probe->wall_us) / 1e6;
-        if (age_s < 0 || age_s > kAgeMax_s) continue;
+        if (age_s < 0 || age_s > kEvidenceAgeMax_s) continue;
         if (!best || probe->wall_us > best->wall_us) best = std::move(*probe);
     }
     return best;

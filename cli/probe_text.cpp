@@ -21,12 +21,12 @@ using topology::NodeScore;
 using topology::ProbeFinding;
 using topology::ProbeResult;
 
-constexpr int kNameColumns = 9;
+constexpr int kProbeNameColumns = 9;
 constexpr std::size_t kNodesInMatrix = 64;
 
 std::string line(std::string_view name, std::string_view text, int columns) {
-    std::string const body = filled(text, kNameColumns, columns);
-    return fmt::format("{:<{}}", name, kNameColumns) + body.substr(kNameColumns);
+    std::string const body = filled(text, kProbeNameColumns, columns);
+    return fmt::format("{:<{}}", name, kProbeNameColumns) + body.substr(kProbeNameColumns);
 }
 
 std::string fault_line(ProbeFinding const& finding, int columns) {
@@ -34,7 +34,7 @@ std::string fault_line(ProbeFinding const& finding, int columns) {
                              : finding.kind == "oversubscribed" ? "WARN"
                              : finding.kind == "slow_network"   ? "WARN"
                                                                 : "SLOW";
-    if (finding.where.size() < kNameColumns) {
+    if (finding.where.size() < kProbeNameColumns) {
         return line(finding.where, fmt::format("{}  {}", word, finding.evidence), columns);
     }
     return line("", fmt::format("{}  {}: {}", word, finding.where, finding.evidence), columns);

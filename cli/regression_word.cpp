@@ -18,19 +18,14 @@ namespace {
 
 using db::analysis::changepoint::GateState;
 
-constexpr int kColumns = 80, kIndent = 10;
+constexpr int kNoticeIndent = 10;
 // A repeat's first fifth warms up; ten steps must be left to count.
 constexpr int kRepeatSteps = 40, kRepeatStepsMin = 15;
-constexpr double kStartGuess_s = 60;
-
-std::string block(std::string_view label, std::string const& body) {
-    auto const lines = filled(printable(body), kIndent, kColumns);
-    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
+constexpr double kRepeatStartGuess_s = 60;
 
 std::string bisect_line(std::string_view label, RegressionWord const& word) {
     if (word.good == 0) return {};
-    return block(label, fmt::format("osora bisect {} {}", word.good, word.bad));
+    return block(label, fmt::format("osora bisect {} {}", word.good, word.bad), kNoticeIndent);
 }
 
 using Runs = std::vector<db::analysis::SeriesRun>;
@@ -58,14 +53,18 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
                         plan::ConfigRequest request, RegressionWord const& suspected) {
     int const steps = repeat_steps(config.train.steps, suspected, config.bisect.budget_gpu_h);
     if (steps == 0) {
-        fmt::print("{}", block("repeat", fmt::format("{} steps of it cost more than "
-                                                     "bisect.budget_gpu_h = {:g}",
-                                                     kRepeatStepsMin, config.bisect.budget_gpu_h)));
+        fmt::print("{}", block("repeat",
+                               fmt::format("{} steps of it cost more than "
+                                           "bisect.budget_gpu_h = {:g}",
+                                           kRepeatStepsMin, config.bisect.budget_gpu_h),
+                               kNoticeIndent));
         return suspected;
     }
-    fmt::print("{}", block("repeat", fmt::format("run {} once more for {} steps (bisect.auto = "
-                                                 "\"run\")",
-                                                 suspected.bad, steps)));
+    fmt::print("{}", block("repeat",
+                           fmt::format("run {} once more for {} steps (bisect.auto = "
+                                       "\"run\")",
+                                       suspected.bad, steps),
+                           kNoticeIndent));
     std::fflush(stdout);
     auto const series = db::analysis::repeat_series(config.run.name, suspected.bad);
     for (auto& set : trial_settings(config.run.job, series, steps)) {
@@ -73,7 +72,7 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
     }
     auto const end = run_trial(context, request);
     if (!end.failure.empty()) {
-        fmt::print("{}", block("", "it says nothing: " + end.failure));
+        fmt::print("{}", block("", "it says nothing: " + end.failure, kNoticeIndent));
         return suspected;
     }
     auto const runs = series_runs(context, config.run.name);
@@ -81,9 +80,11 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
     if (runs.has_error() || repeats.has_error()) return suspected;
     auto const repeat = repeat_of(*runs, *repeats, suspected.bad);
     if (!repeat) {
-        fmt::print("{}", block("", fmt::format("run {} cannot be held against it: another size, "
-                                               "or too few steps",
-                                               end.run)));
+        fmt::print("{}", block("",
+                               fmt::format("run {} cannot be held against it: another size, "
+                                           "or too few steps",
+                                           end.run),
+                               kNoticeIndent));
         return suspected;
     }
     return regression_word(suspected, *repeat);
@@ -103,12 +104,15 @@ RegressionWord regression_word(Runs const& runs, int number) {
         word.good = db::analysis::good_run_of(detection.group, number);
         word.step_s = detection.group.step_s.back();
         word.ranks = detection.group.size.ranks;
-        word.text = block(word.confirmed ? "confirmed" : "suspected", detection.newest.reason);
+        word.text = block(word.confirmed ? "confirmed" : "suspected", detection.newest.reason,
+                          kNoticeIndent);
         if (word.confirmed) {
             word.text += bisect_line("next", word);
         } else {
-            word.text += block("", "one slow run may be chance; two of two confirm it");
-            word.text += block("next", fmt::format("osora submit --from {}", number));
+            word.text +=
+                block("", "one slow run may be chance; two of two confirm it", kNoticeIndent);
+            word.text +=
+                block("next", fmt::format("osora submit --from {}", number), kNoticeIndent);
             word.text += bisect_line("then", word);
         }
     }
@@ -120,28 +124,33 @@ RegressionWord regression_word(RegressionWord const& suspected,
     RegressionWord word = suspected;
     auto const& decision = repeat.decision;
     word.confirmed = decision.value == GateState::confirmed;
-    word.text = block(word.confirmed ? "confirmed" : "dismissed",
-                      fmt::format("run {} repeated it: {}", repeat.number, decision.reason));
+    word.text =
+        block(word.confirmed ? "confirmed" : "dismissed",
+              fmt::format("run {} repeated it: {}", repeat.number, decision.reason), kNoticeIndent);
     if (word.confirmed) {
         word.text += bisect_line("next", word);
         return word;
     }
     if (decision.value == GateState::undecided) {
         word = suspected;
-        word.text = block("undecided", fmt::format("run {}: {}", repeat.number, decision.reason));
+        word.text = block("undecided", fmt::format("run {}: {}", repeat.number, decision.reason),
+                          kNoticeIndent);
         return word;
     }
     word.good = word.bad = 0;
     if (!repeat.other_nodes.empty()) {
-        word.text += block("nodes", fmt::format("it ran without {}, which may be what was slow",
-                                                fmt::join(repeat.other_nodes, ", ")));
-        word.text += block("next", "osora detect --nodes");
+        word.text += block("nodes",
+                           fmt::format("it ran without {}, which may be what was slow",
+                                       fmt::join(repeat.other_nodes, ", ")),
+                           kNoticeIndent);
+        word.text += block("next", "osora detect --nodes", kNoticeIndent);
     }
     return word;
 }
 
 int repeat_steps(int steps, RegressionWord const& suspected, double budget_gpu_h) {
-    double const budget_s = budget_gpu_h * 3600 / std::max(1, suspected.ranks) - kStartGuess_s;
+    double const budget_s =
+        budget_gpu_h * 3600 / std::max(1, suspected.ranks) - kRepeatStartGuess_s;
     double const affordable = budget_s / std::max(suspected.step_s, 1e-9);
     if (affordable < kRepeatStepsMin) return 0;
     int const wanted = std::clamp(steps, kRepeatStepsMin, kRepeatSteps);

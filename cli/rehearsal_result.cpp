@@ -15,14 +15,6 @@ namespace {
 
 namespace json = protocol::json;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 9;
-
-std::string block(std::string_view label, std::string const& body) {
-    std::string const lines = filled(printable(body), kIndent, kColumns);
-    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
-
 double mean_of(db::analysis::RunReport const& report, std::string_view phase) {
     auto const found = std::ranges::find(report.phases, phase, &db::analysis::PhaseRow::name);
     return found == report.phases.end() ? db::kUnknown : found->mean_s;

@@ -11,15 +11,15 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kSteps = 25;  // a fifth is warm-up
+constexpr int kRehearsalSteps = 25;  // a fifth is warm-up
 constexpr int kStepsMax = 100'000;
-constexpr int kNodesMax = 65'536;
+constexpr int kRehearsedNodesMax = 65'536;
 
 /// The run file's settings, as a rehearsal of its own series.
-Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
+Result<plan::ConfigRequest> rehearsal_request(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     OSORA_TRY(auto const steps, arguments.number("--steps", 1, kStepsMax));
-    OSORA_TRY(auto const nodes, arguments.number("--nodes", 1, kNodesMax));
+    OSORA_TRY(auto const nodes, arguments.number("--nodes", 1, kRehearsedNodesMax));
     // Its problems are found again, and reported, with the settings of the rehearsal.
     auto const resolved = plan::load_config(request);
     auto const& job = resolved.config.run.job;
@@ -31,7 +31,7 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
     }
     request.sets.push_back("run.job=rehearse");
     request.sets.push_back("run.name=" + rehearsal_series(resolved.config.run.name));
-    request.sets.push_back(fmt::format("train.steps={}", steps.value_or(kSteps)));
+    request.sets.push_back(fmt::format("train.steps={}", steps.value_or(kRehearsalSteps)));
     if (nodes) request.sets.push_back(fmt::format("resources.nodes={}", *nodes));
     if (auto const backend = arguments.value("--backend")) {
         request.sets.push_back("resources.backend=" + *backend);
@@ -39,9 +39,9 @@ Result<plan::ConfigRequest> request_for(Context const& context, Arguments const&
     return request;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_rehearse(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
-    auto const request = request_for(context, arguments);
+    auto const request = rehearsal_request(context, arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
@@ -97,7 +97,7 @@ CommandSpec rehearse_command() {
                      .help = "Short for --set resources.backend=NAME.",
                      .choices = "local|ssh|slurm"},
                     json_option("Print one JSON object at the end; progress goes to stderr.")},
-        .run = run};
+        .run = run_rehearse};
 }
 
 }  // namespace osora::cli

@@ -68,7 +68,7 @@ int write(Rendered const& report, std::optional<std::string> const& file) {
     return report.exit_code;
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_report_command(Context const& context, Arguments const& arguments) {
     auto const wanted = arguments.value("RUN");
     auto const series = arguments.value("--series");
     if (arguments.has("--whatif") || arguments.has("--meta")) {
@@ -149,7 +149,7 @@ CommandSpec report_command() {
                      .complete = Complete::file,
                      .shorthand = "-o"},
                     json_option("The same as --format json.")},
-        .run = run};
+        .run = run_report_command};
 }
 
 }  // namespace osora::cli

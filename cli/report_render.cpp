@@ -2,6 +2,7 @@
 #include "cli/report_render.hpp"
 
 #include "base/csv.hpp"
+#include "base/text.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/report_tables.hpp"
 

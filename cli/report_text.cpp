@@ -11,20 +11,17 @@ namespace {
 
 using namespace db::analysis;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 9;
-
 /// Lines filled to the page with `label` in front of the first one.
-std::string block(std::string_view label, std::vector<std::string> const& lines) {
+std::string lines_block(std::string_view label, std::vector<std::string> const& lines) {
     std::string text;
-    for (auto const& line : lines) text += filled(printable(line), kIndent, kColumns);
+    for (auto const& line : lines) text += filled(printable(line), kLabelColumns, kColumns);
     if (text.empty()) return text;
-    return fmt::format("{:<{}}{}", label, kIndent, text.substr(kIndent));
+    return fmt::format("{:<{}}{}", label, kLabelColumns, text.substr(kLabelColumns));
 }
 
 std::string blocks(Paragraphs const& paragraphs) {
     std::string text;
-    for (auto const& each : paragraphs) text += block(each.label, each.lines);
+    for (auto const& each : paragraphs) text += lines_block(each.label, each.lines);
     return text;
 }
 
@@ -39,7 +36,7 @@ std::string run_report_text(RunReport const& report) {
     if (!report.buckets.empty()) text += "\n" + draw_text(bucket_table(report));
     if (!report.collectives.empty()) text += "\n" + draw_text(collective_table(report));
     if (!report.probe.nodes.empty()) text += "\n" + draw_text(probe_table(report));
-    std::string const events = blocks(words.why) + block("next", words.next);
+    std::string const events = blocks(words.why) + lines_block("next", words.next);
     if (!events.empty()) text += "\n" + events;
     return text;
 }
@@ -54,7 +51,7 @@ std::string series_report_text(SeriesReport const& report) {
     auto const changes = change_table(report);
     if (!changes.rows.empty()) text += "\n" + draw_text(changes);
     std::string below = blocks(words.why);
-    for (auto const& each : words.next) below += block("next", {each});
+    for (auto const& each : words.next) below += lines_block("next", {each});
     return below.empty() ? text : text + "\n" + below;
 }
 

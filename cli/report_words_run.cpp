@@ -1,5 +1,6 @@
 // The words of a run's report. The answer first (how fast, did it learn), then what went wrong,
 // then what to try.
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/report_tables.hpp"
 #include "cli/report_words.hpp"
@@ -15,10 +16,6 @@ using namespace db::analysis;
 
 constexpr std::size_t kNoticesShown = 5;
 constexpr std::size_t kRelaunchesShown = 5;
-
-std::string counted(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
 
 void add(Paragraphs& to, std::string label, std::string line) {
     if (!line.empty()) to.push_back({std::move(label), {std::move(line)}});

@@ -19,7 +19,7 @@ Result<plan::RunConfig> config_of(RunFolder const& run) {
     return protocol::from_json<plan::RunConfig>(submission.config);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_resume(Context const& context, Arguments const& arguments) {
     auto const known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     RunFolder const& folder = known->folder;
@@ -68,7 +68,7 @@ CommandSpec resume_command() {
                          .value = "",
                          .help = "Return at once; the run goes on without this terminal."},
                         json_option("Print JSON lines: events, progress, end.")},
-            .run = run};
+            .run = run_resume};
 }
 
 }  // namespace osora::cli

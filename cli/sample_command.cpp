@@ -28,7 +28,7 @@ Result<std::string> checkpoint_of(Context const& context, std::string const& wan
 }
 
 /// What people want to know first: where to look.
-Result<std::string> summary(std::string_view text) {
+Result<std::string> sample_summary(std::string_view text) {
     OSORA_TRY(auto const value, protocol::parse_json(text));
     auto const word = [&](char const* key) {
         return std::string(std::string_view(value.at(key).as_string()));
@@ -47,7 +47,7 @@ Result<std::string> summary(std::string_view text) {
         format_seconds(number("decode_s")), format_seconds(number("write_s")), word("device"));
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_sample(Context const& context, Arguments const& arguments) {
     auto const checkpoint = checkpoint_of(context, arguments.value("CHECKPOINT").value_or(""));
     if (checkpoint.has_error()) return fail(kExitUsage, checkpoint.error().message);
     std::vector<std::string> words{"--sample", *checkpoint};
@@ -62,10 +62,10 @@ int run(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, "give either --ema or --no-ema");
     }
     if (arguments.has("--no-ema")) words.emplace_back("--no-ema");
-    return tell_worker_output(context, std::move(words), arguments.has("--json"), summary);
+    return tell_worker_output(context, std::move(words), arguments.has("--json"), sample_summary);
 }
 
-std::vector<OptionSpec> options() {
+std::vector<OptionSpec> sample_options() {
     return {
         {.name = "--frames", .value = "N", .help = "Frames of the clip. Default: as trained."},
         {.name = "--size",
@@ -118,8 +118,8 @@ CommandSpec sample_command() {
                              .help = "A checkpoint's folder; or a run (folder, name or number): "
                                      "its newest one.",
                              .complete = Complete::run}},
-            .options = options(),
-            .run = run};
+            .options = sample_options(),
+            .run = run_sample};
 }
 
 }  // namespace osora::cli

@@ -16,9 +16,7 @@ namespace {
 using namespace db::analysis;
 namespace json = protocol::json;
 
-constexpr int kColumns = 80;
 constexpr double kProvedP = 0.05;
-constexpr double kSecondsPerHour = 3600;
 
 /// Growth of the largest size over its share of the smallest size's work, largest part first.
 std::vector<std::pair<std::string, double>> largest_first(

@@ -3,6 +3,7 @@
 // more.
 #include "cli/shared_queue.hpp"
 
+#include "base/env.hpp"
 #include "base/file_lock.hpp"
 #include "base/files.hpp"
 #include "cli/slurm_job.hpp"
@@ -18,15 +19,9 @@
 namespace osora::cli {
 namespace {
 
-constexpr char const* kSchema = "osora.queue/1";
+constexpr char const* kQueueSchema = "osora.queue/1";
 constexpr std::int64_t kBytesMax = 64 << 20;
 constexpr auto kLockWait = std::chrono::seconds(5);
-constexpr int kPrivate = 0600;
-
-std::int64_t wall_now_us() {
-    auto const now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
 
 struct Kept {
     bool ok = false;
@@ -44,7 +39,7 @@ std::optional<Kept> kept_answer(std::filesystem::path const& file, MonotonicTime
     std::int64_t uid = -1, then_us = 0;
     head >> schema >> uid >> then_us >> outcome;
     std::int64_t const age_us = wall_now_us() - then_us;
-    bool const usable = !head.fail() && schema == kSchema && uid == ::geteuid() && age_us >= 0;
+    bool const usable = !head.fail() && schema == kQueueSchema && uid == ::geteuid() && age_us >= 0;
     MonotonicTime const age = std::chrono::microseconds(age_us);
     if (!usable || age > age_max) return {};
     return Kept{outcome == "ok", content->substr(line_end + 1), age};
@@ -71,7 +66,7 @@ Result<QueueAnswer> shared_queue(Context const& context, std::filesystem::path c
     Kept const kept{said.has_value(), said.has_value() ? *said : said.error().message};
     // What cannot be shared (a full disk, a folder of somebody else) is known here all the same.
     (void)write_file_atomic(file,
-                            fmt::format("{} {} {} {}\n{}", kSchema, ::geteuid(), wall_now_us(),
+                            fmt::format("{} {} {} {}\n{}", kQueueSchema, ::geteuid(), wall_now_us(),
                                         kept.ok ? "ok" : "failed", kept.text),
                             kPrivate);
     return answer_of(kept);

@@ -2,6 +2,7 @@
 #include "cli/slurm_job.hpp"
 
 #include "base/capture.hpp"
+#include "base/env.hpp"
 #include "base/files.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
@@ -21,7 +22,6 @@ namespace {
 using std::chrono_literals::operator""s;
 
 constexpr auto kCommandLimit = 20s;
-constexpr int kPrivate = 0600;
 
 /// What a Slurm command is run with: where Slurm is, but no settings that would change the job that
 /// --dry-run has shown.
@@ -54,11 +54,6 @@ Error refusal(std::string_view name, Captured const& captured) {
     while (words.ends_with(' ')) words.pop_back();
     return {Errc::unreachable,
             words.empty() ? fmt::format("{} {}", name, describe(captured.status)) : words};
-}
-
-std::int64_t wall_now_us() {
-    auto const now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
 /// Those of the run file, and those that have failed runs lately.

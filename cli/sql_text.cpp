@@ -27,11 +27,11 @@ std::string hexadecimal(std::string const& bytes) {
     return text + "'";
 }
 
-bool is_number(SqlValue const& value) {
+bool is_numeric(SqlValue const& value) {
     return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value);
 }
 
-std::string shown(SqlValue const& value) {
+std::string shown_value(SqlValue const& value) {
     struct Shown {
         std::string operator()(std::monostate) const { return "NULL"; }
         std::string operator()(std::int64_t number) const { return std::to_string(number); }
@@ -109,7 +109,7 @@ TextTable table_of(db::SqlResult const& result) {
     TextTable table;
     for (std::size_t i = 0; i < result.columns.size(); ++i) {
         bool const numbers = std::ranges::all_of(result.rows, [i](auto const& row) {
-            return is_number(row[i]) || std::holds_alternative<std::monostate>(row[i]);
+            return is_numeric(row[i]) || std::holds_alternative<std::monostate>(row[i]);
         });
         auto const name = printable(result.columns[i]);
         // CSV leaves out columns without a key.
@@ -117,7 +117,7 @@ TextTable table_of(db::SqlResult const& result) {
     }
     for (auto const& row : result.rows) {
         auto& cells = table.rows.emplace_back();
-        for (auto const& value : row) cells.push_back({shown(value), raw(value)});
+        for (auto const& value : row) cells.push_back({shown_value(value), raw(value)});
     }
     return table;
 }

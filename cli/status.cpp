@@ -1,6 +1,8 @@
 // osora status: the runs that are active (or were, and lost their controller) and those that ended
 // last, or one run. No daemon is asked: journals, controllers' sockets, history.db and Slurm's
 // queue tell.
+#include "base/env.hpp"
+#include "base/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
@@ -29,11 +31,6 @@ namespace {
 constexpr std::size_t kLookedAt = 20;  // newest runs that are read to find lost ones
 constexpr int kEndedShown = 5;
 constexpr int kNodesShown = 20;
-
-std::int64_t wall_now_us() {
-    auto const now = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
-}
 
 /// A run that is not known to be over.
 struct ActiveRun {
@@ -298,7 +295,7 @@ void print_one(ActiveRun const& active, int columns) {
     if (auto const line = remark(active); !line.empty()) fmt::print("{}\n", line);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_status(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     if (!arguments.has("RUN")) {
         auto const limit = arguments.number("--ended", 0, 1'000'000);
@@ -334,7 +331,7 @@ CommandSpec status_command() {
                          .value = "N",
                          .help = "Without RUN: how many ended runs are listed (5)."},
                         json_option()},
-            .run = run};
+            .run = run_status};
 }
 
 }  // namespace osora::cli

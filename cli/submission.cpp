@@ -10,8 +10,6 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kPrivate = 0600;
-
 plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::string uuid) {
     plan::WorkerJob job;
     job.run_uuid = std::move(uuid);

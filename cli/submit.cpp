@@ -17,7 +17,7 @@ namespace osora::cli {
 namespace {
 
 /// The run file to submit: RUN.toml, or that of an earlier run.
-Result<plan::ConfigRequest> request_for(Context const& context, Arguments const& arguments) {
+Result<plan::ConfigRequest> submit_request(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     if (auto const backend = arguments.value("--backend")) {
         request.sets.push_back("resources.backend=" + *backend);
@@ -77,9 +77,9 @@ void print_dry_run(Context const& context, PreparedRun const& prepared, Predeces
     fmt::print("dry run: nothing was started\n");
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_submit(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
-    auto const request = request_for(context, arguments);
+    auto const request = submit_request(context, arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
@@ -152,7 +152,7 @@ CommandSpec submit_command() {
                          .help = "Short for --set resources.backend=NAME.",
                          .choices = "local|ssh|slurm"},
                         json_option("Print JSON lines: plan, events, progress, end.")},
-            .run = run};
+            .run = run_submit};
 }
 
 }  // namespace osora::cli

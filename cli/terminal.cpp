@@ -123,4 +123,9 @@ std::string filled(std::string_view text, int indent, int columns) {
     return result;
 }
 
+std::string block(std::string_view label, std::string_view body, int indent) {
+    std::string const lines = filled(printable(body), indent, kColumns);
+    return fmt::format("{:<{}}{}", label, indent, lines.substr(static_cast<std::size_t>(indent)));
+}
+
 }  // namespace osora::cli

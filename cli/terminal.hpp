@@ -8,6 +8,11 @@
 
 namespace osora::cli {
 
+/// Width of pages and of lines in a pipe.
+constexpr int kColumns = 80;
+/// Where text begins beside a label.
+constexpr int kLabelColumns = 9;
+
 enum class Style { plain, bold, dim, good, warning, bad };
 
 struct Terminal {
@@ -39,5 +44,9 @@ struct Terminal {
 
 /// `text` filled to `columns` with `indent` spaces before each line, one '\n' after each.
 [[nodiscard]] std::string filled(std::string_view text, int indent, int columns);
+
+/// `label`, and `body` as printable text filled beside it, from column `indent` on.
+[[nodiscard]] std::string block(std::string_view label, std::string_view body,
+                                int indent = kLabelColumns);
 
 }  // namespace osora::cli

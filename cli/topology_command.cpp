@@ -41,7 +41,7 @@ int run_show(Context const& context, Arguments const& arguments) {
     return kExitOk;
 }
 
-int run_import(Context const& context, Arguments const& arguments) {
+int run_topology_import(Context const& context, Arguments const& arguments) {
     auto const cluster = load_topology(context, arguments.value("SOURCE").value_or(""));
     if (cluster.has_error()) return refuse(cluster.error());
     std::string const text = topology_json(*cluster) + "\n";
@@ -156,7 +156,7 @@ std::string head_of_nodes(Comparison const& comparison) {
                        all, alike.members.size(), clipped(fold_hosts(comparison.names(alike)), 40));
 }
 
-int run_diff(Context const& context, Arguments const& arguments) {
+int run_topology_diff(Context const& context, Arguments const& arguments) {
     auto const first = load_topology(context, arguments.value("A").value_or(""));
     if (first.has_error()) return refuse(first.error());
     Comparison comparison;
@@ -219,7 +219,7 @@ CommandSpec topology_diff_command() {
             .example = "osora topology diff recorded/n3 recorded/n7",
             .positionals = {source("A", true), source("B", false)},
             .options = {json_option("Print the differences as JSON (osora.topology_diff/1).")},
-            .run = run_diff};
+            .run = run_topology_diff};
 }
 
 CommandSpec topology_import_command() {
@@ -236,7 +236,7 @@ CommandSpec topology_import_command() {
                          .complete = Complete::file,
                          .shorthand = "-o"},
                         json_option("With --output: say what was written as JSON.")},
-            .run = run_import};
+            .run = run_topology_import};
 }
 
 }  // namespace osora::cli

@@ -24,9 +24,9 @@ namespace fs = std::filesystem;
 using topology::ClusterTopology;
 using topology::Machine;
 
-constexpr std::int64_t kFileBytesMax = std::int64_t{1} << 30;
+constexpr std::int64_t kTopologyBytesMax = std::int64_t{1} << 30;
 constexpr auto kScontrolLimit = std::chrono::seconds(5), kFactsLimit = std::chrono::seconds(10);
-constexpr std::string_view kSchema = "osora.topology/1";
+constexpr std::string_view kTopologySchema = "osora.topology/1";
 
 bool is_root(fs::path const& folder) {
     return fs::is_directory(folder / "sys") || fs::is_directory(folder / "proc");
@@ -36,7 +36,7 @@ bool is_root(fs::path const& folder) {
 Result<void> add_nccl_facts(fs::path const& root, Machine& machine) {
     fs::path const file = root / "nccl_topo.xml";
     if (!fs::exists(file)) return {};
-    OSORA_TRY(auto const text, read_file(file, kFileBytesMax));
+    OSORA_TRY(auto const text, read_file(file, kTopologyBytesMax));
     auto const told = topology::parse_nccl_xml(text);
     if (told.has_error()) return Error(told.error()).in(file.string());
     for (topology::MachineGpu& gpu : machine.gpus) {
@@ -54,14 +54,15 @@ Result<ClusterTopology> from_json(std::string_view text) {
     OSORA_TRY(auto const value, protocol::parse_json(text));
     auto const* object = value.if_object();
     auto const* schema = object != nullptr ? object->if_contains("schema") : nullptr;
-    if (schema == nullptr || !schema->is_string() || schema->get_string() != kSchema) {
-        return Error{Errc::invalid_input, fmt::format("JSON without \"schema\": \"{}\"", kSchema)};
+    if (schema == nullptr || !schema->is_string() || schema->get_string() != kTopologySchema) {
+        return Error{Errc::invalid_input,
+                     fmt::format("JSON without \"schema\": \"{}\"", kTopologySchema)};
     }
     return protocol::from_json<ClusterTopology>(value);
 }
 
 Result<ClusterTopology> from_file(fs::path const& file) {
-    OSORA_TRY(auto const text, read_file(file, kFileBytesMax));
+    OSORA_TRY(auto const text, read_file(file, kTopologyBytesMax));
     auto parsed = topology::source_kind(text) == topology::SourceKind::json
                       ? from_json(text)
                       : topology::parse_topology_text(text, file.stem().string());
@@ -196,7 +197,7 @@ Result<ClusterTopology> load_topology(Context const& context, std::string const&
 }
 
 std::string topology_json(ClusterTopology const& cluster) {
-    protocol::json::object object{{"schema", kSchema}};
+    protocol::json::object object{{"schema", kTopologySchema}};
     for (auto const& [key, value] : protocol::object_to_json(cluster)) object[key] = value;
     return protocol::json::serialize(object);
 }

@@ -2,6 +2,7 @@
 #include "cli/topology_text.hpp"
 
 #include "base/host_list.hpp"
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 
@@ -21,16 +22,7 @@ using topology::Fabric;
 using topology::Machine;
 using topology::Switch;
 
-constexpr int kColumns = 80;
 constexpr std::size_t kKindsMax = 4, kChildrenMax = 16;
-
-std::string plural(std::size_t count, std::string_view word) {
-    bool const es = word.ends_with("ch") || word.ends_with('x');
-    return fmt::format("{} {}{}", format_count(static_cast<std::int64_t>(count)), word,
-                       count == 1 ? ""
-                       : es       ? "es"
-                                  : "s");
-}
 
 /// Folded names, cut to `columns` with their number when they are too long.
 std::string folded(std::vector<std::string> const& names, int columns) {
@@ -88,14 +80,14 @@ private:
         std::size_t nodes = 0;
         for (std::size_t i = shown; i < levels.size(); ++i) nodes += levels[i].like->nodes.size();
         text_ += fmt::format("{}{}{} more with {}\n", indent, top ? "" : "└─ ",
-                             levels.size() - shown, plural(nodes, "node"));
+                             levels.size() - shown, counted(nodes, "node"));
     }
 
     void line(Level const& level, std::string const& front) {
         std::string text = front + folded(level.names, 30);
         auto const& nodes = level.like->nodes;
         if (!nodes.empty()) {
-            text += "  " + folded(nodes, 36) + fmt::format("  {}", plural(nodes.size(), "node"));
+            text += "  " + folded(nodes, 36) + fmt::format("  {}", counted(nodes.size(), "node"));
         }
         double const up = level.like->up_gbit;
         if (up > 0) text += fmt::format("  {:g} Gbit/s up", up);
@@ -136,18 +128,18 @@ std::string summary(ClusterTopology const& cluster) {
         cards += static_cast<std::size_t>(std::ranges::count_if(
             machine.nics, [](topology::Nic const& nic) { return !nic.device.empty(); }));
     }
-    std::vector<std::string> parts{plural(nodes.size(), "node")};
+    std::vector<std::string> parts{counted(nodes.size(), "node")};
     for (auto const& [level, count] : levels) {
         parts.push_back(level == 0   ? fmt::format("{} {}", count, count == 1 ? "leaf" : "leaves")
-                        : level == 1 ? plural(count, "spine")
-                                     : plural(count, fmt::format("level-{} switch", level)));
+                        : level == 1 ? counted(count, "spine")
+                                     : counted(count, fmt::format("level-{} switch", level)));
     }
     if (!cluster.fabric.blocks.empty()) {
-        parts.push_back(plural(cluster.fabric.blocks.size(), "block"));
+        parts.push_back(counted(cluster.fabric.blocks.size(), "block"));
     }
     if (!cluster.machines.empty()) {
-        parts.push_back(plural(gpus, "GPU"));
-        parts.push_back(plural(cards, "RDMA card"));
+        parts.push_back(counted(gpus, "GPU"));
+        parts.push_back(counted(cards, "RDMA card"));
     }
     return fmt::format("{}\n", fmt::join(parts, " · "));
 }
@@ -171,7 +163,7 @@ std::string render_fabric(Fabric const& fabric) {
             break;
         }
         text += fmt::format("{}  {}  {}\n", printable(block.name), folded(block.nodes, 44),
-                            plural(block.nodes.size(), "node"));
+                            counted(block.nodes.size(), "node"));
     }
     for (std::string const& warning : fabric.warnings) {
         text += filled("warning: " + printable(warning), 0, kColumns);

@@ -21,15 +21,15 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kSteps = 25, kStepsMax = 100'000;
-constexpr int kTrials = 60, kTrialsMax = 10'000;
+constexpr int kTuneSteps = 25, kTuneStepsMax = 100'000;
+constexpr int kTrials = 60, kTuneTrialsMax = 10'000;
 
 struct Tuning {
     plan::ConfigRequest request;  // of a trial, without what is tried
     std::string name;             // of the run file
     bool real = false;
     bool json = false;
-    int steps = kSteps, trials = kTrials;
+    int steps = kTuneSteps, trials = kTrials;
     std::vector<plan::TuneCandidate> candidates;
     TuneShape shape;
 };
@@ -84,11 +84,11 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     Tuning tuning;
     tuning.real = arguments.has("--real");
     tuning.json = arguments.has("--json");
-    auto const steps = arguments.number("--steps", 5, kStepsMax);
-    auto const trials = arguments.number("--trials", 2, kTrialsMax);
+    auto const steps = arguments.number("--steps", 5, kTuneStepsMax);
+    auto const trials = arguments.number("--trials", 2, kTuneTrialsMax);
     if (steps.has_error()) return fail(kExitUsage, steps.error().message);
     if (trials.has_error()) return fail(kExitUsage, trials.error().message);
-    tuning.steps = steps->value_or(kSteps);
+    tuning.steps = steps->value_or(kTuneSteps);
     tuning.trials = trials->value_or(kTrials);
     auto request = trial_request(context, arguments, tuning);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
@@ -186,7 +186,7 @@ void end_log(std::optional<TrialLog>& log, plan::TuneSearch const& search) {
     if (kept.has_error()) fmt::print(stderr, "note: {}\n", kept.error().message);
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_tune(Context const& context, Arguments const& arguments) {
     auto const tuning = tuning_of(context, arguments);
     if (tuning.has_error()) return tuning.error();
     plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
@@ -265,7 +265,7 @@ CommandSpec tune_command() {
                 "osora tune stage1.toml --try worker.env.GLOO_SOCKET_IFNAME=eth1",
             .positionals = {run_file_positional()},
             .options = std::move(options),
-            .run = run};
+            .run = run_tune};
 }
 
 }  // namespace osora::cli

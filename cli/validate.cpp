@@ -35,7 +35,7 @@ void check_against_machine(Context const& context, plan::ResolvedConfig& resolve
     });
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_validate(Context const& context, Arguments const& arguments) {
     auto const request = config_request(context, arguments);
     auto resolved = plan::load_config(request);
     if (resolved.whole) check_against_machine(context, resolved);
@@ -62,7 +62,7 @@ CommandSpec validate_command() {
             .example = "osora validate stage1.toml --set parallel.tp_size=4",
             .positionals = {run_file_positional()},
             .options = {set_option(), json_option()},
-            .run = run};
+            .run = run_validate};
 }
 
 }  // namespace osora::cli

@@ -2,6 +2,7 @@
 
 #include "base/csv.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>
@@ -20,22 +21,17 @@ constexpr double kValueMax = 1e100;  // sums of squares stay finite
 constexpr std::size_t kNamesShown = 12;
 constexpr int kNamesColumns = 120;
 
-std::string trimmed(std::string text) {
-    boost::algorithm::trim(text);
-    return text;
-}
-
 Error at_line(int line, std::string const& message) {
     return {Errc::invalid_input, fmt::format("line {}: {}", line, message)};
 }
 
 /// What a field says, for a message.
-std::string shown(std::string const& field) {
+std::string shown_field(std::string_view field) {
     return fmt::format("'{:.40}'", printable(field));
 }
 
 /// Why the field is no value, in `fault`, or the value.
-std::optional<double> number_of(std::string const& field, std::string& fault) {
+std::optional<double> number_of(std::string_view field, std::string& fault) {
     std::string_view digits = field;
     if (digits.starts_with('+')) digits.remove_prefix(1);
     double value = 0;
@@ -43,10 +39,10 @@ std::optional<double> number_of(std::string const& field, std::string& fault) {
     if (field.empty()) {
         fault = "the field is empty";
     } else if (error == std::errc::invalid_argument || end != digits.data() + digits.size()) {
-        fault = shown(field) + " is no number";
+        fault = shown_field(field) + " is no number";
     } else if (error == std::errc::result_out_of_range || !(std::abs(value) <= kValueMax)) {
-        fault = fmt::format("{} is not a number between -{:g} and {:g}", shown(field), kValueMax,
-                            kValueMax);
+        fault = fmt::format("{} is not a number between -{:g} and {:g}", shown_field(field),
+                            kValueMax, kValueMax);
     } else {
         return value;
     }
@@ -99,7 +95,7 @@ Result<std::size_t> column_index(std::vector<std::string> const& first,
 
 Result<CsvRow> sound(CsvRow row) {
     if (!row.fault.empty()) return at_line(row.line, row.fault);
-    for (auto& field : row.fields) field = trimmed(std::move(field));
+    for (auto& field : row.fields) field = std::string(trimmed(field));
     return row;
 }
 
@@ -134,7 +130,7 @@ Result<std::vector<double>> read_value_column(std::string_view text,
 }
 
 Result<double> parse_share(std::string_view option, std::string const& text) {
-    std::string digits = trimmed(text);
+    std::string digits(trimmed(text));
     bool const percent = digits.ends_with('%');
     if (percent) digits.pop_back();
     std::string fault;

@@ -21,7 +21,7 @@ int follow_to_end(Context const& context, RunFolder const& folder, bool json) {
     return follow(context, folder, {.json = json, .nodes = true, .controller = nullptr});
 }
 
-int run(Context const& context, Arguments const& arguments) {
+int run_watch(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto const folder = find_run(*state, *arguments.value("RUN"));
@@ -55,7 +55,7 @@ CommandSpec watch_command() {
         .example = "osora watch 42",
         .positionals = {run_positional()},
         .options = {json_option("Print JSON lines: events, progress, end.")},
-        .run = run};
+        .run = run_watch};
 }
 
 }  // namespace osora::cli

@@ -2,6 +2,7 @@
 // left out of the tables.
 #include "cli/whatif_text.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
@@ -18,30 +19,19 @@ namespace {
 using namespace db::whatif;
 namespace json = protocol::json;
 
-constexpr int kColumns = 80;
-constexpr int kIndent = 11;
-constexpr double kShown = 1e-3;  // S - 1; below it a row is noise
+constexpr int kWhatifIndent = 11;
+constexpr double kShownExcess = 1e-3;  // S - 1; below it a row is noise
 constexpr std::size_t kWorkersShown = 5;
 constexpr std::size_t kStagesShown = 8;
 
-std::string counted(std::size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(static_cast<std::int64_t>(count)), noun,
-                       count == 1 ? "" : "s");
-}
-
-std::string block(std::string_view label, std::string const& body) {
-    std::string const lines = filled(printable(body), kIndent, kColumns);
-    return fmt::format("{:<{}}{}", label, kIndent, lines.substr(kIndent));
-}
-
-std::string percent(double share) {
+std::string whole_percent(double share) {
     return std::isnan(share) ? "-" : fmt::format("{:.0f} %", std::round(100 * share) + 0.0);
 }
 
 /// More than all: without these ops the rest is faster than is typical.
 std::string removed(double share) {
-    return share > 1 ? "all of the straggling (" + percent(share) + ")"
-                     : percent(share) + " of the straggling";
+    return share > 1 ? "all of the straggling (" + whole_percent(share) + ")"
+                     : whole_percent(share) + " of the straggling";
 }
 
 std::string answer(WhatIf const& found) {
@@ -50,7 +40,8 @@ std::string answer(WhatIf const& found) {
         "{} of the {} step ({}, S = {:.4f}): with every op as long as is typical "
         "of its type it would take {}",
         format_seconds(straggling_s), format_seconds(found.no_delay_s),
-        percent(straggling_s / found.no_delay_s), found.slowdown, format_seconds(found.ideal_s));
+        whole_percent(straggling_s / found.no_delay_s), found.slowdown,
+        format_seconds(found.ideal_s));
 }
 
 std::string holder(WhatIf const& found) {
@@ -83,7 +74,7 @@ struct Entry {
 
 std::vector<Entry> worth_showing(std::vector<Entry> entries, std::size_t most) {
     std::ranges::stable_sort(entries, std::greater{}, &Entry::slowdown);
-    std::erase_if(entries, [](Entry const& each) { return each.slowdown < 1 + kShown; });
+    std::erase_if(entries, [](Entry const& each) { return each.slowdown < 1 + kShownExcess; });
     if (entries.size() > most) entries.resize(most);
     return entries;
 }
@@ -119,23 +110,28 @@ TextTable table_of(WhatIf const& found) {
 std::string left_out(WhatIf const& found) {
     std::string text;
     if (!found.steps_left_out.empty()) {
-        text += block("left out", fmt::format("{} with other ops than most (the first: step {})",
-                                              counted(found.steps_left_out.size(), "step"),
-                                              found.steps_left_out.front()));
+        text += block(
+            "left out",
+            fmt::format("{} with other ops than most (the first: step {})",
+                        counted(found.steps_left_out.size(), "step"), found.steps_left_out.front()),
+            kWhatifIndent);
     }
     if (found.rows_unreadable > 0) {
         auto const rows = static_cast<std::size_t>(found.rows_unreadable);
-        text += block("unreadable", counted(rows, "row") + "; " + found.first_fault);
+        text += block("unreadable", counted(rows, "row") + "; " + found.first_fault, kWhatifIndent);
     }
     for (auto const& [name, count] : found.unknown_ops) {
-        text += block("ignored", fmt::format("{} ({}): no step graph has it", name,
-                                             counted(static_cast<std::size_t>(count), "row")));
+        text += block("ignored",
+                      fmt::format("{} ({}): no step graph has it", name,
+                                  counted(static_cast<std::size_t>(count), "row")),
+                      kWhatifIndent);
     }
     if (found.dp_size < found.shape.dp_size || found.pp_size < found.shape.pp_size) {
-        text +=
-            block("note", fmt::format("the trace holds dp {} x pp {} of the job's dp {} x pp {}",
-                                      found.dp_size, found.pp_size, found.shape.dp_size,
-                                      found.shape.pp_size));
+        text += block(
+            "note",
+            fmt::format("the trace holds dp {} x pp {} of the job's dp {} x pp {}", found.dp_size,
+                        found.pp_size, found.shape.dp_size, found.shape.pp_size),
+            kWhatifIndent);
     }
     return text;
 }
@@ -148,26 +144,30 @@ std::string whatif_text(WhatIf const& found, std::string const& file) {
                               found.shape.name.empty() ? "" : " · ", found.shape.name,
                               counted(found.steps.size(), "step"), found.dp_size, found.pp_size)),
         0, kColumns);
-    text += "\n" + block("straggling", answer(found)) + block("held by", holder(found));
+    text += "\n" + block("straggling", answer(found), kWhatifIndent) +
+            block("held by", holder(found), kWhatifIndent);
     double const late_s = found.actual_s - found.no_delay_s;
-    if (late_s > kShown * found.no_delay_s) {
-        text += block("besides", fmt::format("{} a step pass before ops start that could have: "
-                                             "data, host, launches",
-                                             format_seconds(late_s)));
+    if (late_s > kShownExcess * found.no_delay_s) {
+        text += block("besides",
+                      fmt::format("{} a step pass before ops start that could have: "
+                                  "data, host, launches",
+                                  format_seconds(late_s)),
+                      kWhatifIndent);
     }
     auto const table = table_of(found);
     if (!table.rows.empty()) text += "\n" + draw_text(table) + "\n";
     std::string shares;
     bool const known = !std::isnan(found.of_worst_workers.removed);
     if (known && found.pp_size > 1) {
-        shares = fmt::format("last stage (M_S) {}", percent(found.of_last_stage.removed));
+        shares = fmt::format("last stage (M_S) {}", whole_percent(found.of_last_stage.removed));
     }
     if (known && found.workers.size() > 1) {
         shares += fmt::format("{}worst {} of {} workers (M_W) {}", shares.empty() ? "" : " · ",
                               found.worst_workers, found.workers.size(),
-                              percent(found.of_worst_workers.removed));
+                              whole_percent(found.of_worst_workers.removed));
     }
-    if (!shares.empty()) text += block("idealised", shares + " of the straggling goes away");
+    if (!shares.empty())
+        text += block("idealised", shares + " of the straggling goes away", kWhatifIndent);
     return text + left_out(found);
 }
 

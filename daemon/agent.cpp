@@ -23,9 +23,9 @@
 namespace osora::daemon {
 namespace {
 
-constexpr int kExitInternal = 70;
+constexpr int kExitAgentFailed = 70;
 
-AgentOptions core_options(AgentSetup const& setup, std::int64_t wall_us) {
+AgentOptions agent_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
     AgentOptions options;
     options.node = start.node;
@@ -112,10 +112,10 @@ Agent::Agent(AgentSetup const& setup, Env& env, Logger& log)
       tasks_(context_.get_executor(),
              [this](std::string_view task, std::string_view what) {
                  log_.error("task failed", {{"task", task}, {"what", what}});
-                 end(kExitInternal);
+                 end(kExitAgentFailed);
              }),
       spill_(variable_or(setup.environment, "TMPDIR", "/tmp")),
-      core_(core_options(setup, env.wall_us()), now(), &spill_),
+      core_(agent_options(setup, env.wall_us()), now(), &spill_),
       workers_(workers_options(setup), tasks_, log,
                [this](AgentInput input) { feed(std::move(input)); }),
       sampler_({.run_dir = start_.run_dir}, context_.get_executor(),

@@ -1,6 +1,7 @@
 // The agent's side of the controller protocol: reports that survive a reconnect, the heartbeat, the
 // lease. Its workers are in agent_workers.cpp.
 #include "base/check.hpp"
+#include "base/env.hpp"
 #include "daemon/agent_impl.hpp"
 
 #include <fmt/format.h>
@@ -19,10 +20,6 @@ constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
 constexpr std::size_t kChunksInFlight = 8;
 constexpr MonotonicTime kCollectivesEveryMost = 300s;
 constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
-
-double seconds(MonotonicTime time) {
-    return std::chrono::duration<double>(time).count();
-}
 
 }  // namespace
 
@@ -202,7 +199,7 @@ void AgentCore::Impl::beat() {
     for (WorkerState const& each : workers_) {
         if (!each.alive || (options_.exec && !each.speaks)) continue;
         message.ranks.push_back(each.pulse);
-        message.ranks.back().silent_s = seconds(now_.monotonic - each.last_heard);
+        message.ranks.back().silent_s = in_seconds(now_.monotonic - each.last_heard);
         message.ranks.back().ignores_stop = ignores_stop(each);
     }
     act(SendToController{std::move(message)});
@@ -261,7 +258,7 @@ void AgentCore::Impl::check_deadlines() {
     if (alone && workers_alive() == 0 && now_.monotonic >= leaves_at()) {
         exited_ = true;
         act(ExitAgent{kAgentUnreachable, fmt::format("no controller for {:.1f} s",
-                                                     seconds(now_.monotonic - last_word_))});
+                                                     in_seconds(now_.monotonic - last_word_))});
     }
 }
 

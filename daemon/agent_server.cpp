@@ -14,7 +14,7 @@ using asio::ip::tcp;
 
 namespace {
 
-constexpr std::chrono::milliseconds kHandshakeLimit{5000};
+constexpr std::chrono::milliseconds kAgentHandshakeLimit{5000};
 
 std::string text_of(asio::ip::address const& address) {
     bool const mapped = address.is_v6() && address.to_v6().is_v4_mapped();
@@ -95,7 +95,7 @@ void AgentServer::welcome(tcp::socket socket, std::string peer) {
 
 asio::awaitable<void> AgentServer::shake_hands(std::unique_ptr<TlsStream> stream,
                                                std::string peer) {
-    auto const shaken = co_await stream->handshake(kHandshakeLimit);
+    auto const shaken = co_await stream->handshake(kAgentHandshakeLimit);
     --handshakes_;
     if (shaken.has_value()) {
         adopt(std::move(stream), peer);

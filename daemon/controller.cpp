@@ -10,6 +10,7 @@
 #include "daemon/leftovers.hpp"
 #include "daemon/open_to_agents.hpp"
 #include "daemon/stop_request.hpp"
+#include "protocol/exit_codes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +26,6 @@
 namespace osora::daemon {
 namespace {
 
-constexpr int kExitInternal = 5;
 constexpr double kLeftoverLimit_s = 2;
 
 protocol::RunNotice make_notice(std::string kind, std::string detail) {

@@ -1,5 +1,6 @@
 // The controller's goals: what the run's state asks for, and what has been asked for already, make
 // the next actions. Called after every input; without a change nothing is asked twice.
+#include "base/env.hpp"
 #include "daemon/controller_impl.hpp"
 #include "protocol/verdicts.hpp"
 
@@ -13,10 +14,6 @@ namespace {
 
 constexpr MonotonicTime kShortLease = std::chrono::seconds(30);
 constexpr MonotonicTime kLeaseWaitedFor = std::chrono::minutes(15);
-
-double seconds(MonotonicTime time) {
-    return std::chrono::duration<double>(time).count();
-}
 
 }  // namespace
 
@@ -182,7 +179,7 @@ void ControllerCore::Impl::check_process(int node) {
         case AgentProcess::unknown:
             if (!due) return;
             if (node_status(node).joined) {
-                double const limit_s = seconds(options_.adopt_limit);
+                double const limit_s = in_seconds(options_.adopt_limit);
                 lose(node, limit_s > 0
                                ? fmt::format("agent did not come back within {:.0f} s", limit_s)
                                : "agent ended with its controller");
@@ -192,8 +189,8 @@ void ControllerCore::Impl::check_process(int node) {
             return;
         case AgentProcess::starting:
             if (!due) return;
-            lose(node,
-                 fmt::format("agent did not join within {:.0f} s", seconds(options_.join_limit)));
+            lose(node, fmt::format("agent did not join within {:.0f} s",
+                                   in_seconds(options_.join_limit)));
             return;
         case AgentProcess::up:
             if (now_.monotonic >= each.stop_deadline) {
@@ -210,7 +207,7 @@ void ControllerCore::Impl::check_process(int node) {
 
 void ControllerCore::Impl::lose(int node, std::string_view why, MonotonicTime silent) {
     if (status_.state != RunState::done) {
-        record(NodeLost{node, seconds(silent), std::string(why)});
+        record(NodeLost{node, in_seconds(silent), std::string(why)});
     }
     stop_agent(node);
 }

@@ -18,7 +18,7 @@ using asio::ip::tcp;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBackoffMin{50}, kBackoffMax{1000};
-constexpr milliseconds kConnectLimit{2000}, kHandshakeLimit{5000};
+constexpr milliseconds kControllerConnectLimit{2000}, kControllerHandshakeLimit{5000};
 
 bool same_place(AgentAddress const& a, AgentAddress const& b) {
     return a.addresses == b.addresses && a.port == b.port && a.fingerprint == b.fingerprint;
@@ -95,7 +95,7 @@ asio::awaitable<Result<void>> ControllerLink::connect(AgentAddress place, std::s
     socket.open(endpoint.protocol(), error);
     if (error) co_return Error{Errc::io, error.message()};
     {
-        Deadline const deadline(socket, kConnectLimit);
+        Deadline const deadline(socket, kControllerConnectLimit);
         auto const [failed] = co_await socket.async_connect(endpoint, kToken);
         if (deadline.expired()) co_return Error{Errc::timed_out, "no answer"};
         if (failed) co_return Error{Errc::unreachable, failed.message()};
@@ -116,7 +116,7 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> ControllerLink::secure(tcp::soc
     if (context.has_error()) co_return context.error();
     auto stream = TlsStream::make(std::move(socket), *context);
     if (stream.has_error()) co_return std::move(stream).error();
-    auto shaken = co_await (*stream)->handshake(kHandshakeLimit);
+    auto shaken = co_await (*stream)->handshake(kControllerHandshakeLimit);
     if (shaken.has_error()) co_return std::move(shaken).error();
     std::string const shown = (*stream)->peer_fingerprint();
     if (!equal_constant_time(shown, fingerprint)) {

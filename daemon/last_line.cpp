@@ -2,6 +2,7 @@
 // last lines are searched for a word first.
 #include "daemon/last_line.hpp"
 
+#include "base/text.hpp"
 #include "daemon/line_splitter.hpp"
 #include "daemon/step_text.hpp"
 #include "protocol/json.hpp"
@@ -15,12 +16,6 @@ namespace {
 
 constexpr std::size_t kLinesSearched = 30;
 constexpr std::size_t kShownMax = 300;
-
-std::string_view trimmed(std::string_view line) {
-    auto const begin = line.find_first_not_of(" \t");
-    if (begin == std::string_view::npos) return {};
-    return line.substr(begin, line.find_last_not_of(" \t") - begin + 1);
-}
 
 /// PyTorch puts "[rank1]: " in front of every line of a traceback; who it was is known.
 std::string_view without_rank(std::string_view line) {

@@ -9,6 +9,7 @@
 #include "daemon/one_run.hpp"
 #include "daemon/prober/prober.hpp"
 #include "daemon/serve.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 #include "topology/probe/node_facts.hpp"
 
@@ -24,7 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kExitUsage = 2, kExitUnreachable = 4, kExitInternal = 5;
 constexpr char const* kHelp =
     "The controller of a run, the agent of a node, and the daemon. Started by osora; by hand:\n"
     "  osorad --one-run ~/.local/state/osora/runs/demo-0001\n"
@@ -173,6 +173,6 @@ int main(int argc, char** argv) {
         return osora::daemon::run(argc, argv);
     } catch (std::exception const& failure) {
         std::fprintf(stderr, "osorad: %s\n", failure.what());
-        return osora::daemon::kExitInternal;
+        return osora::kExitInternal;
     }
 }

@@ -29,7 +29,7 @@ std::optional<std::string> value_of(std::string const& text, std::string_view ke
     return std::nullopt;
 }
 
-std::string content_of(std::filesystem::path const& path) {
+std::string content_or_empty(std::filesystem::path const& path) {
     auto content = read_file(path);
     return content.has_value() ? *content : "";
 }
@@ -38,9 +38,11 @@ std::string content_of(std::filesystem::path const& path) {
 
 std::map<std::string, std::string> node_facts(std::filesystem::path const& root) {
     std::map<std::string, std::string> facts;
-    if (auto cpu = value_of(content_of(root / "proc/cpuinfo"), "model name")) facts["cpu"] = *cpu;
-    if (auto os = value_of(content_of(root / "etc/os-release"), "PRETTY_NAME")) facts["os"] = *os;
-    if (auto memory = value_of(content_of(root / "proc/meminfo"), "MemTotal")) {
+    if (auto cpu = value_of(content_or_empty(root / "proc/cpuinfo"), "model name"))
+        facts["cpu"] = *cpu;
+    if (auto os = value_of(content_or_empty(root / "etc/os-release"), "PRETTY_NAME"))
+        facts["os"] = *os;
+    if (auto memory = value_of(content_or_empty(root / "proc/meminfo"), "MemTotal")) {
         double const kib = std::strtod(memory->c_str(), nullptr);
         facts["memory_gib"] = fmt::format("{:.1f}", kib / (1 << 20));
     }
@@ -54,9 +56,9 @@ std::map<std::string, std::string> node_facts(std::filesystem::path const& root)
 }
 
 std::optional<long> oom_kills(std::filesystem::path const& root) {
-    auto const group = value_of(content_of(root / "proc/self/cgroup"), "0::/");
+    auto const group = value_of(content_or_empty(root / "proc/self/cgroup"), "0::/");
     std::string const path = group ? *group : "";
-    auto const events = content_of(root / "sys/fs/cgroup" / path / "memory.events");
+    auto const events = content_or_empty(root / "sys/fs/cgroup" / path / "memory.events");
     auto const count = value_of(events, "oom_kill ");
     if (!count) return std::nullopt;
     return std::strtol(count->c_str(), nullptr, 10);

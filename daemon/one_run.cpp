@@ -74,7 +74,8 @@ std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
     return notices;
 }
 
-ControllerOptions core_options(protocol::RunSubmitted submission, BackendTraits const& traits) {
+ControllerOptions controller_options(protocol::RunSubmitted submission,
+                                     BackendTraits const& traits) {
     ControllerOptions options;
     options.submission = std::move(submission);
     options.host = host_name();
@@ -129,7 +130,6 @@ Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options
     auto settings = settings_after(result, job, origins.has_value() ? *origins : plan::Origins{},
                                    options.environment);
     job.plan.nccl_env = std::move(settings);
-    constexpr int kPrivate = 0600;
     OSORA_TRY_VOID(write_file_atomic(options.paths.job(), protocol::encode(job) + "\n", kPrivate));
     OSORA_TRY_VOID(
         write_file_atomic(options.paths.plan(), protocol::encode(job.plan) + "\n", kPrivate));
@@ -206,7 +206,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
 
     setup.paths = options.paths;
     setup.notices = notices_of(options.paths, opened);
-    setup.core = core_options(std::move(submission), setup.backend.traits);
+    setup.core = controller_options(std::move(submission), setup.backend.traits);
     setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
     apply_limits(setup.core, config.faults);

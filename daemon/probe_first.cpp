@@ -21,11 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kPrivate = 0600;
 constexpr int kStopped = 130;
 constexpr double kLimit_s = 60;
 
-fs::path state_of(protocol::RunPaths const& paths) {
+fs::path state_folder(protocol::RunPaths const& paths) {
     return paths.dir.parent_path().parent_path();
 }
 
@@ -139,7 +138,7 @@ std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
 ProbedFirst probe_first(ProbeFirst const& before) {
     ProbedFirst probed;
     auto const hosts = plan::candidate_hosts(before.config, before.environment);
-    auto const state = state_of(before.paths);
+    auto const state = state_folder(before.paths);
     if (before.config.probe.before_start == "auto" && !hosts.empty()) {
         auto kept = read_kept_probe(state, hosts);
         double const age_s =

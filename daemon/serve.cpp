@@ -7,6 +7,7 @@
 #include "daemon/notify_systemd.hpp"
 #include "daemon/served_run.hpp"
 #include "protocol/daemon_messages.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/message.hpp"
 
 #include <fmt/format.h>
@@ -23,7 +24,6 @@ namespace {
 
 using protocol::DaemonReply;
 
-constexpr int kExitInternal = 5;
 constexpr std::size_t kRunsMax = 1000;
 
 struct ServedList {  // daemon.json

@@ -18,10 +18,10 @@
 namespace osora::daemon {
 namespace {
 
-constexpr std::int64_t kFileBytesMax = 64 << 20;
+constexpr std::int64_t kSubmissionBytesMax = 64 << 20;
 
 std::string uuid_of(protocol::RunPaths const& paths) {
-    auto const text = read_file(paths.submission(), kFileBytesMax);
+    auto const text = read_file(paths.submission(), kSubmissionBytesMax);
     if (text.has_error()) return "";
     auto const submission = protocol::decode<protocol::RunSubmitted>(*text);
     return submission.has_value() ? submission->run_uuid : "";
@@ -41,7 +41,7 @@ ProcessId ServedRun::living_controller() const {
 
 Result<Environment> ServedRun::environment() const {
     auto const path = options_.paths.environment();
-    auto const text = read_file(path, kFileBytesMax);
+    auto const text = read_file(path, kSubmissionBytesMax);
     if (text.has_error() && text.error().code == Errc::not_found) return options_.environment;
     if (text.has_error()) return text.error();
     auto environment = protocol::decode_environment(*text);

@@ -11,8 +11,8 @@
 namespace osora::daemon {
 namespace {
 
-constexpr auto kLookEvery = std::chrono::milliseconds(500);
-constexpr std::int64_t kBytesMax = 1 << 16;
+constexpr auto kRequestLookEvery = std::chrono::milliseconds(500);
+constexpr std::int64_t kRequestBytesMax = 1 << 16;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ asio::awaitable<void> watch_stop_requests(protocol::RunPaths paths,
     while (true) {
         if (::access(path.c_str(), F_OK) == 0) {
             protocol::ControlStop stop;
-            auto const text = read_file(path, kBytesMax);
+            auto const text = read_file(path, kRequestBytesMax);
             auto const read = text.has_value() ? protocol::decode<protocol::ControlStop>(*text)
                                                : Result<protocol::ControlStop>(text.error());
             if (read.has_value()) stop = *read;
@@ -36,7 +36,7 @@ asio::awaitable<void> watch_stop_requests(protocol::RunPaths paths,
             ::unlink(path.c_str());
             on_stop(stop);
         }
-        timer.expires_after(kLookEvery);
+        timer.expires_after(kRequestLookEvery);
         co_await timer.async_wait(kToken);
     }
 }

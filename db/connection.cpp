@@ -15,7 +15,7 @@
 namespace osora::db {
 namespace {
 
-std::string name_of(std::filesystem::path const& file) {
+std::string shown_name(std::filesystem::path const& file) {
     return file.empty() ? "history in memory" : file.string();
 }
 
@@ -67,21 +67,21 @@ Error database_error(std::filesystem::path const& file, int code, int system_err
     if (is_full(code, system_error)) {
         return {Errc::out_of_space,
                 fmt::format("{}: no space left; the journals are kept and read again later",
-                            name_of(file))};
+                            shown_name(file))};
     }
     if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
-        return {Errc::busy, fmt::format("{}: locked", name_of(file))};
+        return {Errc::busy, fmt::format("{}: locked", shown_name(file))};
     }
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         return {Errc::corrupt,
                 fmt::format("{}: damaged ({}); `osora history rebuild` makes it again from the "
                             "runs' journals",
-                            name_of(file), message)};
+                            shown_name(file), message)};
     }
     if (system_error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
         return file_error(system_error, message, file);
     }
-    return {Errc::io, fmt::format("{}: {}", name_of(file), message)};
+    return {Errc::io, fmt::format("{}: {}", shown_name(file), message)};
 }
 
 double real_or_nan(SQLite::Column const& column) {

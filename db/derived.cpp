@@ -17,18 +17,19 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRunsAtOnce = 64;  // in a transaction
 
-char const* name_of(Derived what) {
+char const* derived_name(Derived what) {
     return what == Derived::spans ? "spans" : "windows";
 }
 
 bool is_stale(Connection& connection, std::int64_t run_id, Derived what) {
     return select_integer(connection, "SELECT 1 FROM stale WHERE run_id=?1 AND what=?2", run_id,
-                          name_of(what))
+                          derived_name(what))
         .has_value();
 }
 
 void unmark(Connection& connection, std::int64_t run_id, Derived what) {
-    execute(connection, "DELETE FROM stale WHERE run_id=?1 AND what=?2", run_id, name_of(what));
+    execute(connection, "DELETE FROM stale WHERE run_id=?1 AND what=?2", run_id,
+            derived_name(what));
 }
 
 std::vector<analysis::LaunchTimes> load_launches(Connection& connection, std::int64_t run_id) {
@@ -63,7 +64,7 @@ Result<void> derive_run(Connection& connection, std::int64_t run_id) {
 }  // namespace
 
 void mark_stale(Connection& connection, std::int64_t run_id, Derived what) {
-    execute(connection, "INSERT OR IGNORE INTO stale VALUES(?1,?2)", run_id, name_of(what));
+    execute(connection, "INSERT OR IGNORE INTO stale VALUES(?1,?2)", run_id, derived_name(what));
 }
 
 void mark_series_stale(Connection& connection, RunRecord const& run) {

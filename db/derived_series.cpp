@@ -23,12 +23,12 @@ using analysis::RunHistory;
 constexpr std::size_t kComparisonsAtOnce = 8;  // in a transaction
 
 /// A run, and the one that it is held against.
-struct Pair {
+struct RunPair {
     std::int64_t run_id = 0, good_run_id = 0;
 };
 
-std::vector<Pair> pairs_of(std::vector<RunGroup> const& groups) {
-    std::vector<Pair> pairs;
+std::vector<RunPair> pairs_of(std::vector<RunGroup> const& groups) {
+    std::vector<RunPair> pairs;
     for (auto const& group : groups) {
         for (std::size_t i = 0; i < group.run_ids.size(); ++i) {
             auto const good = analysis::good_run_before(group, i);
@@ -57,15 +57,15 @@ void save_change_points(Connection& connection, std::int64_t series_id,
 }
 
 /// The pairs that are not compared yet; comparisons of other pairs of the series go.
-std::vector<Pair> keep_comparisons(Connection& connection, std::int64_t series_id,
-                                   std::vector<Pair> const& pairs) {
+std::vector<RunPair> keep_comparisons(Connection& connection, std::int64_t series_id,
+                                      std::vector<RunPair> const& pairs) {
     std::map<std::int64_t, std::int64_t> known;  // run -> good run
     auto& row =
         bind(connection.prepared("SELECT c.run_id,c.good_run_id FROM run r JOIN comparison c "
                                  "USING(run_id) WHERE r.series_id=?1"),
              series_id);
     while (row.executeStep()) known[row.getColumn(0).getInt64()] = row.getColumn(1).getInt64();
-    std::vector<Pair> missing;
+    std::vector<RunPair> missing;
     for (auto const& pair : pairs) {
         auto const found = known.find(pair.run_id);
         if (found != known.end() && found->second == pair.good_run_id) {
@@ -91,7 +91,7 @@ std::optional<RunHistory> load_compared(Connection& connection, std::int64_t run
     return history;
 }
 
-void save(Connection& connection, Pair const& pair, analysis::RunComparison const& found) {
+void save(Connection& connection, RunPair const& pair, analysis::RunComparison const& found) {
     auto const& fall = found.waterfall;
     execute(connection, "INSERT INTO comparison VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
             pair.run_id, pair.good_run_id,
@@ -106,7 +106,7 @@ void save(Connection& connection, Pair const& pair, analysis::RunComparison cons
     }
 }
 
-void compare(Connection& connection, Pair const& pair) {
+void compare(Connection& connection, RunPair const& pair) {
     auto const good = load_compared(connection, pair.good_run_id);
     auto const run = load_compared(connection, pair.run_id);
     if (good && run) save(connection, pair, analysis::compare_runs({*good}, {*run}));
@@ -116,7 +116,7 @@ void compare(Connection& connection, Pair const& pair) {
 
 Result<bool> derive_series(Connection& connection, std::int64_t series_id,
                            Clock::time_point deadline) {
-    std::vector<Pair> missing;
+    std::vector<RunPair> missing;
     OSORA_TRY_VOID(in_transaction(connection, "write history", [&]() -> Result<void> {
         auto const groups = analysis::run_groups(load_series_runs(
             connection, "WHERE r.series_id=CAST(?1 AS INT) AND r.ended_us NOT NULL",

@@ -4,7 +4,7 @@
 namespace osora::db {
 namespace {
 
-void load_nodes(Connection& connection, std::int64_t run_id, ProbeRecord& into) {
+void load_probe_nodes(Connection& connection, std::int64_t run_id, ProbeRecord& into) {
     auto& row = bind(connection.prepared("SELECT node,hostname,leaf,gbit_s,of_median,samples,bad "
                                          "FROM probe_node WHERE run_id=?1 ORDER BY node"),
                      run_id);
@@ -52,7 +52,7 @@ void load_findings(Connection& connection, std::int64_t run_id, ProbeRecord& int
 
 ProbeRecord load_probe(Connection& connection, std::int64_t run_id) {
     ProbeRecord probe;
-    load_nodes(connection, run_id, probe);
+    load_probe_nodes(connection, run_id, probe);
     load_transfers(connection, run_id, probe);
     load_findings(connection, run_id, probe);
     return probe;

@@ -8,7 +8,7 @@
 namespace osora::db {
 namespace {
 
-struct Pair {
+struct WrittenPair {
     std::string stage, transport, interface, network;
     int round = 0, from = -1, to = -1;
     std::int64_t size_bytes = 0;
@@ -39,13 +39,13 @@ struct Finding {
 };
 struct Part {
     std::vector<std::string> nodes, leaves;
-    std::vector<Pair> pairs;
+    std::vector<WrittenPair> pairs;
     std::vector<Collective> collectives;
     std::vector<Storage> storage;
     std::vector<Score> scores;
     std::vector<Finding> findings;
 };
-BOOST_DESCRIBE_STRUCT(Pair, (),
+BOOST_DESCRIBE_STRUCT(WrittenPair, (),
                       (stage, transport, interface, network, round, from, to, size_bytes, seconds,
                        latency_us))
 BOOST_DESCRIBE_STRUCT(Collective, (), (backend, collective, ranks, nodes, size_bytes, time_us))
@@ -64,7 +64,7 @@ struct Place {
     std::int64_t run_id, sequence;
 };
 
-void save(Place const& at, std::int64_t ordinal, Pair const& each) {
+void save(Place const& at, std::int64_t ordinal, WrittenPair const& each) {
     execute(at.connection,
             "INSERT INTO probe_pair VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)", at.run_id,
             at.sequence, ordinal, each.stage, each.round, each.from, each.to, each.transport,

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kPagesAtOnce = 2000;
 
-std::int64_t pragma(Connection& connection, char const* sql) {
+std::int64_t integer_pragma(Connection& connection, char const* sql) {
     return select_integer(connection, sql).value_or(0);
 }
 
@@ -59,15 +59,15 @@ Result<void> apply_to_run(Store& store, RunRetention const& due, RetentionRules 
 /// Gives free pages back to the file system.
 Result<void> shrink(Store& store) {
     auto& connection = store.connection();
-    bool const incremental = pragma(connection, "PRAGMA auto_vacuum") == 2;
-    while (pragma(connection, "PRAGMA freelist_count") > 0) {
+    bool const incremental = integer_pragma(connection, "PRAGMA auto_vacuum") == 2;
+    while (integer_pragma(connection, "PRAGMA freelist_count") > 0) {
         OSORA_TRY(auto const lock, lock_of(store));
-        auto const before = pragma(connection, "PRAGMA freelist_count");
+        auto const before = integer_pragma(connection, "PRAGMA freelist_count");
         // A file from before this was so is made anew once.
         connection.database().exec(incremental
                                        ? fmt::format("PRAGMA incremental_vacuum({})", kPagesAtOnce)
                                        : "PRAGMA auto_vacuum=INCREMENTAL; VACUUM");
-        if (pragma(connection, "PRAGMA freelist_count") >= before) break;
+        if (integer_pragma(connection, "PRAGMA freelist_count") >= before) break;
     }
     connection.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
     return {};
@@ -79,14 +79,14 @@ Result<std::int64_t> apply_retention(Store& store, RetentionPlan const& plan,
                                      RetentionRules const& rules) {
     auto& connection = store.connection();
     return guarded(connection, "vacuum history", [&]() -> Result<std::int64_t> {
-        auto const pages = pragma(connection, "PRAGMA page_count");
+        auto const pages = integer_pragma(connection, "PRAGMA page_count");
         for (auto const& due : plan.runs) {
             auto const done = apply_to_run(store, due, rules);
             if (done.has_error()) return Error(done.error()).in("run " + due.name);
         }
         OSORA_TRY_VOID(shrink(store));
-        auto const freed = pages - pragma(connection, "PRAGMA page_count");
-        return freed * pragma(connection, "PRAGMA page_size");
+        auto const freed = pages - integer_pragma(connection, "PRAGMA page_count");
+        return freed * integer_pragma(connection, "PRAGMA page_size");
     });
 }
 

@@ -92,6 +92,11 @@ struct StepTable {
     std::map<std::string, StepColumn> columns;
 
     [[nodiscard]] std::size_t size() const { return step.size(); }
+    /// nullptr when no step has it.
+    [[nodiscard]] StepColumn const* column(std::string const& name) const {
+        auto const found = columns.find(name);
+        return found == columns.end() ? nullptr : &found->second;
+    }
 };
 
 }  // namespace osora::db

@@ -16,14 +16,14 @@
 namespace osora::db {
 namespace {
 
-std::string pragma(Connection& connection, char const* sql) {
+std::string text_pragma(Connection& connection, char const* sql) {
     return connection.database().execAndGet(sql).getString();
 }
 
 /// Only when it differs: a change needs the file to itself.
 void set_journal_mode(Connection& connection, std::string const& wanted) {
-    if (pragma(connection, "PRAGMA journal_mode") == wanted) return;
-    pragma(connection, ("PRAGMA journal_mode=" + wanted).c_str());
+    if (text_pragma(connection, "PRAGMA journal_mode") == wanted) return;
+    text_pragma(connection, ("PRAGMA journal_mode=" + wanted).c_str());
 }
 
 /// Only before the first table is it of use; later it would ask for the write lock. `osora history
@@ -118,7 +118,7 @@ std::filesystem::path const& Store::file() const {
 }
 
 std::string Store::journal_mode() const {
-    return pragma(*connection_, "PRAGMA journal_mode");
+    return text_pragma(*connection_, "PRAGMA journal_mode");
 }
 
 std::filesystem::path history_file(std::filesystem::path const& state_dir) {

@@ -16,9 +16,9 @@ namespace {
 constexpr int kJudgedFrames = 10, kJudgedPixels = 24;  // the least with a patch of the 3-D PatchGAN
 constexpr int kLpipsPixels = 16;                       // four pools
 
-class Checker {
+class AutoencoderChecker {
 public:
-    explicit Checker(RunConfig const& config) : config_(config) {}
+    explicit AutoencoderChecker(RunConfig const& config) : config_(config) {}
 
     std::vector<ConfigViolation> run() {
         if (config_.run.job == "train_vae") {
@@ -104,7 +104,7 @@ private:
 }  // namespace
 
 std::vector<ConfigViolation> autoencoder_violations(RunConfig const& config) {
-    return Checker(config).run();
+    return AutoencoderChecker(config).run();
 }
 
 }  // namespace osora::plan

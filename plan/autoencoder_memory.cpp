@@ -80,8 +80,8 @@ std::string named(PlanContext const& context, Pieces const& pieces) {
     return text;
 }
 
-std::string gib(std::int64_t bytes) {
-    double const value = static_cast<double>(bytes) / static_cast<double>(kGiB);
+std::string gib_text(std::int64_t bytes) {
+    double const value = gib(bytes);
     return fmt::format("{:.{}f}", value, value < 9.95 ? 2 : 1);
 }
 
@@ -100,18 +100,18 @@ PieceChoice worst_of(PlanContext const& context, std::vector<std::int64_t> sampl
 
 std::string reason_of(PlanContext const& context, PieceChoice const& choice,
                       std::optional<std::int64_t> limit) {
-    std::string const of = limit ? fmt::format(" of {}", gib(*limit)) : std::string();
+    std::string const of = limit ? fmt::format(" of {}", gib_text(*limit)) : std::string();
     std::string const what = named(context, choice.pieces);
     if (what.empty())
         return fmt::format("fits without pieces: {}{} GiB a rank ({})",
-                           gib(choice.peak.total_bytes()), of,
+                           gib_text(choice.peak.total_bytes()), of,
                            context.bucket_name(choice.peak_bucket));
     auto const whole = worst_of(context, choice.samples, Pieces{});
     auto const& section = context.config.vae;
     bool const yours = !section.micro_batch_size.is_auto() || !section.micro_frame_size.is_auto();
     return fmt::format("fits: {}{} GiB a rank with {}{} ({}); without it {} GiB",
-                       gib(choice.peak.total_bytes()), of, what, yours ? " (yours)" : "",
-                       context.bucket_name(choice.peak_bucket), gib(whole.peak.total_bytes()));
+                       gib_text(choice.peak.total_bytes()), of, what, yours ? " (yours)" : "",
+                       context.bucket_name(choice.peak_bucket), gib_text(whole.peak.total_bytes()));
 }
 
 /// Samples of each bucket in one forward that fit with `pieces`; nothing where one does not.

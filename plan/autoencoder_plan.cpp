@@ -13,11 +13,7 @@
 namespace osora::plan {
 namespace {
 
-constexpr int kPrefetch = 2, kGradBucketMib = 25;
-
-double gib(std::int64_t bytes) {
-    return static_cast<double>(bytes) / static_cast<double>(kGiB);
-}
+constexpr int kAutoencoderPrefetch = 2, kGradBucketMib = 25;
 
 /// Convolutions cost the same for each pixel, so pixels stand for FLOPs.
 void cost_by_pixels(PlanContext& context) {
@@ -44,7 +40,7 @@ Result<LoaderMemory> loader_of(PlanContext const& context, std::vector<std::int6
                                RankMemory const& peak, LayoutPlan& layout) {
     auto const& data = context.config.data;
     layout.num_workers = data.num_workers.value_or(1);
-    layout.prefetch_factor = data.prefetch_factor.value_or(kPrefetch);
+    layout.prefetch_factor = data.prefetch_factor.value_or(kAutoencoderPrefetch);
     LoaderSizes sizes = smallest_loader(context, globals);
     sizes.num_workers = layout.num_workers;
     sizes.prefetch_factor = layout.prefetch_factor;

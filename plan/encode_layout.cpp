@@ -14,7 +14,7 @@ namespace osora::plan {
 namespace {
 
 constexpr int kFramesAtOnce = 17;  // of a batch of short clips: the autoencoder's own chunk
-constexpr int kWorkersMax = 8;
+constexpr int kEncodeWorkersMax = 8;
 
 /// The model's shapes behind the autoencoder that is used.
 Result<ModelShape> encoded_shape(RunConfig const& config) {
@@ -115,7 +115,8 @@ Result<PlanDecision> plan_of_encode(PlanRequest const& request) {
     int const share = std::max(1, cores / config.resources.gpus_per_node);
     chosen.threads_per_rank =
         config.resources.cpus_per_worker > 0 ? config.resources.cpus_per_worker : share;
-    chosen.num_workers = config.data.num_workers.value_or(std::clamp(share - 1, 1, kWorkersMax));
+    chosen.num_workers =
+        config.data.num_workers.value_or(std::clamp(share - 1, 1, kEncodeWorkersMax));
     chosen.prefetch_factor = config.data.prefetch_factor.value_or(2);
     OSORA_TRY(auto const shape, encoded_shape(config));
     for (BucketSection const& section : config.bucket) {

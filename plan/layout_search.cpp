@@ -14,7 +14,7 @@
 namespace osora::plan {
 namespace {
 
-constexpr double kGoodEnough = 1.02;
+constexpr double kNearlyFastest = 1.02;
 constexpr std::array kGradBucketsMib{25, 1, 2, 4, 8, 16, 50, 100};  // 25 wins ties
 constexpr int kUnusedGradBucket = 25;
 
@@ -166,7 +166,7 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
     auto const time = [](BucketChoice const& choice) { return choice.time.total_s(); };
     double const best = time(*std::ranges::min_element(fitting, {}, time));
     return *std::ranges::find_if(
-        fitting, [&](BucketChoice const& choice) { return time(choice) <= kGoodEnough * best; });
+        fitting, [&](BucketChoice const& choice) { return time(choice) <= kNearlyFastest * best; });
 }
 
 std::vector<int> thread_counts(PlanContext const& context) {

@@ -1,5 +1,6 @@
 // Values that a user or a machine set: what NCCL would make of them in silence.
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "plan/few_names.hpp"
 #include "plan/nccl_advice_parts.hpp"
 #include "topology/nccl_value.hpp"
@@ -12,28 +13,10 @@ namespace {
 
 using topology::InheritedSetting;
 
-std::vector<std::string> split(std::string_view text) {
-    std::vector<std::string> parts;
-    while (true) {
-        std::size_t const end = text.find(',');
-        parts.emplace_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
-
 std::string version_text(int code) {
     int const patch = code % 100;
     return fmt::format("{}.{}{}", code / 10000, code / 100 % 100,
                        patch == 0 ? std::string() : fmt::format(".{}", patch));
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    std::ranges::transform(result, result.begin(), [](char c) {
-        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    return result;
 }
 
 /// A list as NCCL matches it: "[^][=]name[:port],...".
@@ -46,7 +29,9 @@ struct Matcher {
         if (exclude) value.remove_prefix(1);
         exact = value.starts_with('=');
         if (exact) value.remove_prefix(1);
-        for (std::string& each : names = split(value)) each = each.substr(0, each.find(':'));
+        for (std::string_view const each : split(value, ',')) {
+            names.emplace_back(each.substr(0, each.find(':')));
+        }
     }
     [[nodiscard]] bool takes(std::string const& name, std::string const& entry) const {
         return exact ? name == entry : name.starts_with(entry);

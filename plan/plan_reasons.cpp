@@ -1,6 +1,7 @@
 // One function for each kind of reason.
 #include "plan/plan_reasons.hpp"
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "plan/divisibility.hpp"
 #include "plan/worker_support.hpp"
@@ -13,10 +14,6 @@
 namespace osora::plan {
 namespace {
 
-std::string plural(std::int64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
-}
-
 std::string layout_reason(PlanContext const& context) {
     if (context.ranks == 1) return "one rank: there is nothing to divide";
     return "dp only: the model fits one rank, and this version's worker splits batches only";
@@ -25,8 +22,9 @@ std::string layout_reason(PlanContext const& context) {
 std::string cores_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
     int const threads = parts.best.threads;
-    std::string const ranks = fmt::format("{} x {} on {}", plural(context.ranks, "rank"),
-                                          plural(threads, "thread"), plural(context.cores, "core"));
+    std::string const ranks =
+        fmt::format("{} x {} on {}", counted(context.ranks, "rank"), counted(threads, "thread"),
+                    counted(context.cores, "core"));
     double const slower = core_sharing(step_query(context, 0, threads));
     if (slower > 1) {
         return fmt::format("{}: ranks share cores, computing takes {:.1f} times as long", ranks,

@@ -24,10 +24,6 @@ namespace {
 /// A rank that spins or sleeps for a given time ends it when it should.
 constexpr double kOwnWorkError = 0.02;
 
-double gib(std::int64_t bytes) {
-    return static_cast<double>(bytes) / static_cast<double>(kGiB);
-}
-
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
     LayoutPlan layout;

@@ -1,4 +1,4 @@
-// A total is split as the plan splits its own: backward costs two forwards.
+// A total is split_by_plan as the plan splits its own: backward costs two forwards.
 #include "plan/rehearsal.hpp"
 
 namespace osora::plan {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr double kForwardShare = 1.0 / 3.0;  // of forward and backward
 
-BucketCompute split(double total_s, BucketPlan const& plan, std::string source) {
+BucketCompute split_by_plan(double total_s, BucketPlan const& plan, std::string source) {
     double const planned_s = plan.compute_s + plan.optimizer_s;
     double const optimizer_share = planned_s > 0 ? plan.optimizer_s / planned_s : 0;
     double const passes_s = total_s * (1 - optimizer_share);
@@ -29,11 +29,12 @@ std::vector<BucketCompute> rehearsal_compute(
             asked = config.bucket[i].compute_s;
         }
         if (!asked.is_auto()) {
-            computes.push_back(split(*asked.value, bucket, "run file"));
+            computes.push_back(split_by_plan(*asked.value, bucket, "run file"));
         } else if (i < measured.size() && measured[i]) {
             computes.push_back(*measured[i]);
         } else {
-            computes.push_back(split(bucket.compute_s + bucket.optimizer_s, bucket, "plan"));
+            computes.push_back(
+                split_by_plan(bucket.compute_s + bucket.optimizer_s, bucket, "plan"));
         }
     }
     return computes;

@@ -19,9 +19,9 @@
 namespace osora::plan {
 namespace {
 
-class Checker {
+class LayoutChecker {
 public:
-    Checker(RunConfig const& config, topology::Cluster const& cluster)
+    LayoutChecker(RunConfig const& config, topology::Cluster const& cluster)
         : config_(config), cluster_(cluster) {}
 
     std::vector<ConfigViolation> run() {
@@ -235,7 +235,7 @@ private:
 
 std::vector<ConfigViolation> config_violations(RunConfig const& config,
                                                topology::Cluster const& cluster) {
-    return Checker(config, cluster).run();
+    return LayoutChecker(config, cluster).run();
 }
 
 }  // namespace osora::plan

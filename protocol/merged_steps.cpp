@@ -13,7 +13,7 @@ namespace osora::protocol {
 namespace {
 
 constexpr double kGiga = 1e9;  // the codec ends at 1e12
-constexpr std::size_t kNodesMax = 1 << 16;
+constexpr std::size_t kMergedNodesMax = 1 << 16;
 constexpr int kFirstNodeMax = 1 << 24;
 
 /// The figures of a node, in the order in which they stand in `node_figures`, and their unit there.
@@ -134,7 +134,8 @@ Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps) {
     std::size_t const nodes = steps.next_steps.size();
     bool const has_figures = !steps.node_figures.value.empty();
     bool const is_known = steps.first_node >= 0 && steps.first_node <= kFirstNodeMax;
-    if (nodes > kNodesMax || !is_known || (has_figures && steps.local_ranks.size() != nodes)) {
+    if (nodes > kMergedNodesMax || !is_known ||
+        (has_figures && steps.local_ranks.size() != nodes)) {
         return Error{Errc::invalid_input,
                      fmt::format("steps: {} nodes from {}, {} of {} bytes", nodes, steps.first_node,
                                  steps.local_ranks.size(), steps.node_figures.value.size())};

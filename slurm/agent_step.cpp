@@ -2,6 +2,7 @@
 #include "slurm/agent_step.hpp"
 
 #include "base/host_list.hpp"
+#include "slurm/words.hpp"
 
 #include <fmt/format.h>
 
@@ -27,15 +28,6 @@ Words shared(std::string const& job_id, Words const& hosts) {
             "--quit-on-interrupt"};
 }
 
-std::string pattern(std::string_view path) {
-    std::string text;
-    for (char const each : path) {
-        text += each;
-        if (each == '%') text += '%';
-    }
-    return text;
-}
-
 void add_container(AgentStep const& step, Words& options, Words& command) {
     if (step.container.empty()) return;
     std::string const programs = step.osorad.parent_path().string();
@@ -54,11 +46,12 @@ void add_container(AgentStep const& step, Words& options, Words& command) {
 
 Words srun_arguments(AgentStep const& step) {
     Words options = shared(step.job_id, step.hosts);
-    options.insert(options.end(),
-                   {"--job-name=osora-agent", "--gpu-bind=none",
-                    "--kill-on-bad-exit=0",  // an agent's end says nothing about the others
-                    "--wait=0", "--no-kill", "--open-mode=append", "--input=all",
-                    fmt::format("--output={}/{}", pattern(step.run_dir.string()), step.log_name)});
+    options.insert(
+        options.end(),
+        {"--job-name=osora-agent", "--gpu-bind=none",
+         "--kill-on-bad-exit=0",  // an agent's end says nothing about the others
+         "--wait=0", "--no-kill", "--open-mode=append", "--input=all",
+         fmt::format("--output={}/{}", output_pattern(step.run_dir.string()), step.log_name)});
     Words command{step.osorad.string(), "agent"};
     add_container(step, options, command);
     options.insert(options.end(), command.begin(), command.end());

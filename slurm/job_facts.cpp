@@ -2,6 +2,7 @@
 #include "slurm/job_facts.hpp"
 
 #include "base/host_list.hpp"
+#include "base/text.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>
@@ -15,13 +16,6 @@ namespace {
 
 using Fields = std::map<std::string, std::string>;
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kBlank = " \t\r\n";
-    auto const first = text.find_first_not_of(kBlank);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
-
 /// Calls `each` for every line.
 template <class Each>
 void for_lines(std::string_view text, Each each) {
@@ -30,14 +24,6 @@ void for_lines(std::string_view text, Each each) {
         each(text.substr(0, end));
         text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     }
-}
-
-/// The number that `text` starts with.
-std::optional<std::int64_t> leading_number(std::string_view text) {
-    std::int64_t value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{}) return {};
-    return value;
 }
 
 /// The word behind `marker`, up to white space or one of `stop`; "" when it is not there.
@@ -97,7 +83,7 @@ std::vector<int> read_numbers(std::string_view list) {
     auto const names = expand_host_list(fmt::format("[{}]", list));
     if (names.has_error()) return numbers;
     for (std::string const& each : *names) {
-        numbers.push_back(static_cast<int>(leading_number(each).value_or(0)));
+        numbers.push_back(static_cast<int>(leading_number<std::int64_t>(each).value_or(0)));
     }
     return numbers;
 }
@@ -112,7 +98,7 @@ Result<JobKey> parse_submitted(std::string_view output) {
         std::string_view const id = line.substr(0, semicolon);
         bool const digits = !id.empty() && id.find_first_not_of("0123456789") == id.npos;
         if (!digits || key.job_id != 0) return;
-        key.job_id = leading_number(id).value_or(0);
+        key.job_id = leading_number<std::int64_t>(id).value_or(0);
         if (semicolon != std::string_view::npos) key.cluster = line.substr(semicolon + 1);
     });
     if (key.job_id > 0) return key;
@@ -157,11 +143,11 @@ Fields parse_job_fields(std::string_view output) {
 
 std::optional<QueuedJob> job_of_fields(Fields const& fields) {
     QueuedJob job;
-    job.job_id = leading_number(field(fields, "JobId")).value_or(0);
+    job.job_id = leading_number<std::int64_t>(field(fields, "JobId")).value_or(0);
     if (job.job_id <= 0) return {};
     job.array_task = field(fields, "ArrayTaskId");
     if (!job.array_task.empty()) {
-        job.array_job_id = leading_number(field(fields, "ArrayJobId")).value_or(0);
+        job.array_job_id = leading_number<std::int64_t>(field(fields, "ArrayJobId")).value_or(0);
     }
     job.state = parse_job_state(field(fields, "JobState"));
     job.reason = field(fields, "Reason");
@@ -169,7 +155,8 @@ std::optional<QueuedJob> job_of_fields(Fields const& fields) {
     job.start_time = parse_time(field(fields, "StartTime"));
     job.end_time = parse_time(field(fields, "EndTime"));
     job.time_limit_s = parse_duration(field(fields, "TimeLimit"));
-    job.nodes = static_cast<int>(leading_number(field(fields, "NumNodes")).value_or(0));
+    job.nodes =
+        static_cast<int>(leading_number<std::int64_t>(field(fields, "NumNodes")).value_or(0));
     job.node_list = field(fields, "NodeList");
     job.name = field(fields, "JobName");
     return job;
@@ -189,7 +176,8 @@ ClusterConfig parse_config(std::string_view output) {
     });
     ClusterConfig config;
     auto const seconds = [&](char const* key, int& into) {
-        if (auto const value = leading_number(field(values, key))) into = static_cast<int>(*value);
+        if (auto const value = leading_number<std::int64_t>(field(values, key)))
+            into = static_cast<int>(*value);
     };
     config.cluster = field(values, "ClusterName");
     config.version = field(values, "SLURM_VERSION");
@@ -199,9 +187,11 @@ ClusterConfig parse_config(std::string_view output) {
     seconds("SlurmdTimeout", config.node_down_s);
     // A requeued job has to outwait its credential, but for 25.11's own setting.
     auto const expire = word_after(field(values, "AuthInfo"), "cred_expire=", ",");
-    if (auto const value = leading_number(expire)) config.requeue_hold_s = static_cast<int>(*value);
+    if (auto const value = leading_number<std::int64_t>(expire))
+        config.requeue_hold_s = static_cast<int>(*value);
     auto const delay = word_after(field(values, "SchedulerParameters"), "requeue_delay=", ",");
-    if (auto const value = leading_number(delay)) config.requeue_hold_s = static_cast<int>(*value);
+    if (auto const value = leading_number<std::int64_t>(delay))
+        config.requeue_hold_s = static_cast<int>(*value);
     config.requeue_exit = read_numbers(field(values, "RequeueExit"));
     config.preempt_sends_signal =
         field(values, "SlurmctldParameters").find("preempt_send_user_signal") != std::string::npos;

@@ -55,16 +55,6 @@ void ask_for_gpus(JobRequest const& request, Lines& options) {
     options.emplace_back("--gpu-bind=none");  // a rank picks by LOCAL_RANK and sees its peers
 }
 
-/// A path in a file name pattern, where % starts a symbol.
-std::string pattern(std::filesystem::path const& path) {
-    std::string text;
-    for (char const each : path.string()) {
-        text += each;
-        if (each == '%') text += '%';
-    }
-    return text;
-}
-
 Lines options_of(JobRequest const& request) {
     auto const& resources = request.resources;
     auto const& slurm = request.slurm;
@@ -78,9 +68,10 @@ Lines options_of(JobRequest const& request) {
     // osora restarts what can be restarted: a lost node must not end the job. sbatch is run with
     // few variables; for NIL and NONE slurmd 22.05 looks up a login environment, which takes a
     // second.
-    options.insert(options.end(), {"--no-requeue", "--no-kill", "--open-mode=append",
-                                   fmt::format("--output={}/job-%j.log", pattern(request.run_dir)),
-                                   "--export=ALL"});
+    options.insert(options.end(),
+                   {"--no-requeue", "--no-kill", "--open-mode=append",
+                    fmt::format("--output={}/job-%j.log", output_pattern(request.run_dir.string())),
+                    "--export=ALL"});
     std::array const asked{std::pair{"--partition=", slurm.partition},
                            std::pair{"--account=", slurm.account},
                            std::pair{"--qos=", slurm.qos},

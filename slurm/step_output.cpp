@@ -2,6 +2,7 @@
 #include "slurm/step_output.hpp"
 
 #include "base/host_list.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -15,13 +16,6 @@
 
 namespace osora::slurm {
 namespace {
-
-std::optional<int> leading_number(std::string_view text) {
-    int value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{}) return {};
-    return value;
-}
 
 std::string_view after(std::string_view text, std::string_view marker) {
     std::size_t const at = text.find(marker);
@@ -43,7 +37,7 @@ std::vector<int> task_numbers(std::string_view list) {
     std::vector<int> tasks;
     auto const names = expand_host_list(fmt::format("[{}]", list));
     if (names.has_error()) return tasks;
-    for (std::string const& name : *names) tasks.push_back(leading_number(name).value_or(0));
+    for (std::string const& name : *names) tasks.push_back(leading_number<int>(name).value_or(0));
     return tasks;
 }
 
@@ -58,7 +52,7 @@ std::optional<TaskEnd> read_end(std::string_view line) {
     std::string_view const how = rest.substr(colon + 2);
     std::string_view const code = after(how, "exit code ");
     if (!code.empty()) {
-        end.exit_code = leading_number(code).value_or(1);
+        end.exit_code = leading_number<int>(code).value_or(1);
         return end;
     }
     if (how.starts_with("Completed")) return end;

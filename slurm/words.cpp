@@ -1,6 +1,8 @@
 // Times are computed by hand: the C library's depend on the process's time zone.
 #include "slurm/words.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,17 +31,16 @@ std::optional<std::int64_t> number(std::string_view digits) {
     return value;
 }
 
-std::vector<std::string_view> split(std::string_view text, char at) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        std::size_t const end = text.find(at);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
-
 }  // namespace
+
+std::string output_pattern(std::string_view path) {
+    std::string text;
+    for (char const each : path) {
+        text += each;
+        if (each == '%') text += '%';
+    }
+    return text;
+}
 
 std::string shell_word(std::string_view text) {
     if (is_plain(text)) return std::string(text);

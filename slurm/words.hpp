@@ -17,6 +17,9 @@ namespace osora::slurm {
 /// comment outside of quotes. invalid_input: a line end or another control character.
 [[nodiscard]] Result<std::string> directive_word(std::string_view text);
 
+/// A path in a file name pattern of sbatch or srun, where % starts a symbol: "%%" for "%".
+[[nodiscard]] std::string output_pattern(std::string_view path);
+
 /// "2026-11-22T14:20:00" in UTC as seconds since 1970 (the commands are run with TZ=UTC), or the
 /// digits of such a number; nullopt for "N/A", "Unknown", "(null)", "" and everything else.
 [[nodiscard]] std::optional<std::int64_t> parse_time(std::string_view text);

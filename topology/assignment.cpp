@@ -1,6 +1,8 @@
 // A shell's line is understood as far as its assignments go; NCCL's to the letter.
 #include "topology/assignment.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +21,6 @@ void for_each_line(std::string_view text, Each each) {
         each(text.substr(0, end), ++number);
         text.remove_prefix(std::min(end + 1, text.size()));
     }
-}
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t\r");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
 bool is_name_byte(char c) {

@@ -10,12 +10,12 @@
 namespace osora::topology {
 namespace {
 
-struct Place {  // a NUMA node
+struct BindingNode {  // a NUMA node
     std::vector<std::size_t> cores;
     std::vector<int> ranks;  // at home here
     int package = 0;
 };
-using Places = std::map<int, Place>;  // by NUMA node
+using BindingNodes = std::map<int, BindingNode>;  // by NUMA node
 
 struct Share {
     std::size_t due = 0;             // cores
@@ -24,8 +24,8 @@ struct Share {
     int home = 0;
 };
 
-Places places_of(std::vector<Core> const& cores) {
-    Places places;
+BindingNodes places_of(std::vector<Core> const& cores) {
+    BindingNodes places;
     for (std::size_t i = 0; i < cores.size(); ++i) {
         places[cores[i].numa].cores.push_back(i);
         places[cores[i].numa].package = cores[i].package;
@@ -33,7 +33,8 @@ Places places_of(std::vector<Core> const& cores) {
     return places;
 }
 
-bool touches(std::vector<Core> const& cores, Place const& place, std::vector<int> const& cpus) {
+bool touches(std::vector<Core> const& cores, BindingNode const& place,
+             std::vector<int> const& cpus) {
     return std::ranges::any_of(place.cores, [&](std::size_t i) {
         return std::ranges::any_of(
             cores[i].cpus, [&](int cpu) { return std::ranges::find(cpus, cpu) != cpus.end(); });
@@ -41,7 +42,8 @@ bool touches(std::vector<Core> const& cores, Place const& place, std::vector<int
 }
 
 /// Of the nodes next to `near` the one with the most room. -1: none, or all are.
-int home_near(std::vector<Core> const& cores, Places const& places, std::vector<int> const& near) {
+int home_near(std::vector<Core> const& cores, BindingNodes const& places,
+              std::vector<int> const& near) {
     int home = -1;
     double most = -1;
     std::size_t touched = 0;
@@ -57,7 +59,7 @@ int home_near(std::vector<Core> const& cores, Places const& places, std::vector<
     return touched < places.size() ? home : -1;
 }
 
-void settle(std::vector<Core> const& cores, Places& places, std::vector<Share>& shares,
+void settle(std::vector<Core> const& cores, BindingNodes& places, std::vector<Share>& shares,
             BindingRequest const& request) {
     for (std::size_t rank = 0; rank < shares.size(); ++rank) {
         Share& share = shares[rank];
@@ -78,7 +80,7 @@ void settle(std::vector<Core> const& cores, Places& places, std::vector<Share>& 
 }
 
 /// Cuts a node's cores for the ranks at home; returns what is left of it.
-std::vector<std::size_t> cut(Place const& place, std::vector<Share>& shares, bool room) {
+std::vector<std::size_t> cut(BindingNode const& place, std::vector<Share>& shares, bool room) {
     std::size_t const ranks = place.ranks.size();
     std::size_t const count = place.cores.size();
     std::vector<std::size_t> left;
@@ -125,7 +127,7 @@ CoreBinding bind_ranks(std::vector<Core> const& cores, BindingRequest const& req
     auto const ranks = static_cast<std::size_t>(request.ranks);
     std::vector<Share> shares(ranks);
     for (Share& each : shares) each.due = cores.size() / ranks;
-    Places places = places_of(cores);
+    BindingNodes places = places_of(cores);
     settle(cores, places, shares, request);
     bool const room = std::ranges::all_of(places, [&](auto const& each) {
         return each.second.cores.size() >= each.second.ranks.size() * (cores.size() / ranks);

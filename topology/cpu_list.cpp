@@ -1,5 +1,7 @@
 #include "topology/cpu_list.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <charconv>
 
@@ -8,17 +10,11 @@ namespace {
 
 constexpr int kCpusMax = 1 << 16;
 
-std::optional<int> number(std::string_view text) {
+std::optional<int> cpu_number(std::string_view text) {
     int value = 0;
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size()) return {};
     return value >= 0 && value < kCpusMax ? std::optional(value) : std::nullopt;
-}
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t\n");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
 }  // namespace
@@ -29,8 +25,9 @@ std::optional<std::vector<int>> parse_cpu_list(std::string_view list) {
         std::size_t const comma = std::min(list.find(','), list.size());
         std::string_view const range = list.substr(0, comma);
         std::size_t const dash = range.find('-');
-        auto const first = number(range.substr(0, dash));
-        auto const last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
+        auto const first = cpu_number(range.substr(0, dash));
+        auto const last =
+            dash == std::string_view::npos ? first : cpu_number(range.substr(dash + 1));
         if (!first || !last || *last < *first || cpus.size() > kCpusMax) return {};
         for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
         if (comma + 1 == list.size()) return {};

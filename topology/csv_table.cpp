@@ -1,5 +1,7 @@
 #include "topology/csv_table.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -7,15 +9,7 @@
 #include <utility>
 
 namespace osora::topology {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Result<CsvTable> CsvTable::open(std::string_view text, std::span<std::string_view const> required) {
     CsvTable table(text);

@@ -9,7 +9,7 @@
 namespace osora::topology {
 namespace {
 
-constexpr std::size_t kDepthMax = 64;
+constexpr std::size_t kBridgesMax = 64;
 
 PciDevice const* device_at(Machine const& machine, std::string const& address) {
     // The reader and the parsers keep the list by address; a list of somebody else may not be.
@@ -25,7 +25,7 @@ PciDevice const* device_at(Machine const& machine, std::string const& address) {
 /// Addresses from a device's parent upwards; ends at a loop.
 std::vector<std::string> bridges_above(Machine const& machine, PciDevice const* device) {
     std::vector<std::string> bridges;
-    while (device != nullptr && !device->parent.empty() && bridges.size() < kDepthMax) {
+    while (device != nullptr && !device->parent.empty() && bridges.size() < kBridgesMax) {
         bridges.push_back(device->parent);
         device = device_at(machine, device->parent);
     }

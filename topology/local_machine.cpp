@@ -1,6 +1,7 @@
 // This machine from /proc and the limits of its cgroups (v2, and v1 by controller).
 #include "topology/local_machine.hpp"
 
+#include "base/text.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/text_of.hpp"
 
@@ -13,12 +14,6 @@ namespace osora::topology {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 /// The rest of the line that starts with `key`, trimmed; empty when there is none.
 std::string_view field(std::string_view text, std::string_view key) {

@@ -27,7 +27,7 @@ std::string gt_s(double value) {
 std::string lanes(double value) {
     return fmt::format("x{:g}", value);
 }
-std::string plain(double value) {
+std::string plain_number(double value) {
     return fmt::format("{:g}", value);
 }
 std::string bytes(double value) {
@@ -168,12 +168,12 @@ void compare_nic(Collector const& at, Nic const& reference, Nic const& other) {
     at.number("rate_gbit", {reference.rate_gbit, other.rate_gbit}, format_gbit_per_s, kAllSlow);
     compare_links(at, {reference.link, other.link}, other.rate_gbit, false);
     at.numa(reference.numa, other.numa);
-    at.number("mtu", {reference.mtu, other.mtu}, plain,
+    at.number("mtu", {reference.mtu, other.mtu}, plain_number,
               "large packets are cut up or lost between nodes");
     at.text("driver", reference.driver, other.driver);
     at.text("firmware", reference.firmware, other.firmware);
     at.text("master", reference.master, other.master);
-    at.number("gid_index", {roce_gid_index(reference), roce_gid_index(other)}, plain,
+    at.number("gid_index", {roce_gid_index(reference), roce_gid_index(other)}, plain_number,
               "NCCL_IB_GID_INDEX needs another value on this node");
 }
 
@@ -225,7 +225,7 @@ void compare_gpu(Collector const& at, MachineGpu const& reference, MachineGpu co
     at.numa(reference.numa, other.numa);
     at.number("nvlinks",
               {static_cast<double>(nvlinks_of(reference)), static_cast<double>(nvlinks_of(other))},
-              plain, kAllSlow);
+              plain_number, kAllSlow);
     at.flag("nvl_domain", !reference.nvl_domain.empty(), !other.nvl_domain.empty(),
             "NVLink between nodes is not up on one of them");
 }
@@ -279,12 +279,12 @@ void compare_bridges(std::vector<Difference>& found, Machine const& reference,
 
 void compare_machine(Collector const& at, Machine const& reference, Machine const& other) {
     at.text("cpu_model", reference.cpu_model, other.cpu_model, "NCCL's tuning differs by CPU");
-    at.number("sockets", {reference.sockets, other.sockets}, plain);
-    at.number("cores", {reference.cores, other.cores}, plain,
+    at.number("sockets", {reference.sockets, other.sockets}, plain_number);
+    at.number("cores", {reference.cores, other.cores}, plain_number,
               "loaders and NCCL's threads have less room");
     at.number("numa_nodes",
               {static_cast<double>(reference.numa.size()), static_cast<double>(other.numa.size())},
-              plain, "another BIOS setting (NPS, SNC): NCCL sees another machine");
+              plain_number, "another BIOS setting (NPS, SNC): NCCL sees another machine");
     auto const ours = static_cast<double>(reference.memory_bytes);
     auto const theirs = static_cast<double>(other.memory_bytes);
     if (std::abs(ours - theirs) > kMemoryTolerance * std::max(ours, theirs)) {

@@ -73,7 +73,7 @@ Result<NcclGroup> group_in(CsvTable const& table) {
     return group;
 }
 
-std::string plain(std::string_view name) {
+std::string plain_name_of(std::string_view name) {
     std::string text;
     for (char const c : name) {
         if (c == '_' || c == '-') continue;
@@ -84,7 +84,7 @@ std::string plain(std::string_view name) {
 
 /// Where a graph of that name goes; nullptr: there is none.
 std::optional<NcclGraph>* slot_of(NcclGroup& group, std::string_view name) {
-    std::string const text = plain(name);
+    std::string const text = plain_name_of(name);
     std::optional<NcclGraph>* const slots[] = {&group.ring, &group.tree, &group.nvls,
                                                &group.collnet_direct, &group.collnet_chain};
     for (std::size_t i = 0; i < kGraphs.size(); ++i) {
@@ -97,7 +97,7 @@ Result<void> add_graph(CsvTable const& table, NcclGroup& group) {
     std::string_view const name = table.text("graph");
     auto* const slot = slot_of(group, name);
     if (slot == nullptr) {
-        auto const nearest = nearest_name(plain(name), kGraphs);
+        auto const nearest = nearest_name(plain_name_of(name), kGraphs);
         return table.error(fmt::format("graph '{:.40}' is not known; nearest: {}", name,
                                        nearest ? *nearest : "ring, tree, nvls"));
     }

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view kAlgorithms =
     "ring|tree|collnet|collnetdirect|collnetchain|nvls|nvlstree|pat";
 
-constexpr std::array kRows{
+constexpr std::array kEngineRows{
     NcclVariable{"NCCL_ALGO",
                  J,
                  kJob,
@@ -381,7 +381,7 @@ constexpr std::array kRows{
 }  // namespace
 
 std::span<NcclVariable const> engine_rows() {
-    return kRows;
+    return kEngineRows;
 }
 
 }  // namespace osora::topology::rows

@@ -4,7 +4,7 @@
 namespace osora::topology::rows {
 namespace {
 
-constexpr std::array kRows{
+constexpr std::array kNetworkRows{
     NcclVariable{"NCCL_SOCKET_IFNAME",
                  P,
                  kNode,
@@ -375,7 +375,7 @@ constexpr std::array kRows{
 }  // namespace
 
 std::span<NcclVariable const> network_rows() {
-    return kRows;
+    return kNetworkRows;
 }
 
 }  // namespace osora::topology::rows

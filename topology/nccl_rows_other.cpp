@@ -5,7 +5,7 @@
 namespace osora::topology::rows {
 namespace {
 
-constexpr std::array kRows{
+constexpr std::array kOtherRows{
     NcclVariable{"GLOO_SOCKET_IFNAME", P, kNode, kind(ValueKind::names), "the host name's",
                  "which interfaces CPU ranks meet over: exact names, no '='"},
     NcclVariable{"TP_SOCKET_IFNAME", P, kNode, kind(ValueKind::names), "the host name's",
@@ -73,7 +73,7 @@ constexpr std::array kRows{
 }  // namespace
 
 std::span<NcclVariable const> other_rows() {
-    return kRows;
+    return kOtherRows;
 }
 
 }  // namespace osora::topology::rows

@@ -11,7 +11,7 @@ namespace osora::topology {
 namespace {
 
 // The limits of docs/rfc/006.
-constexpr std::size_t kRegions = 512, kFileBytes = 65536;
+constexpr std::size_t kRegions = 512, kTunerFileBytes = 65536;
 constexpr int kChannels = 64;
 constexpr double kValueMax = 1e6;
 constexpr std::array<std::string_view, 3> kHardware{"NVLINK", "PCI", "NET"};
@@ -105,7 +105,7 @@ Result<std::string> encode_tuner_file(TunerFile const& file) {
     }
     if (file.regions_always) text += "regions always\n";
     text += "end\n";
-    if (text.size() > kFileBytes) return Error{Errc::invalid_input, "larger than 64 KiB"};
+    if (text.size() > kTunerFileBytes) return Error{Errc::invalid_input, "larger than 64 KiB"};
     return text;
 }
 

@@ -2,6 +2,7 @@
 #include "topology/nccl_value.hpp"
 
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -22,24 +23,6 @@ constexpr std::string_view kFunctions =
     "broadcast|reduce|allgather|reducescatter|allreduce|sendrecv";
 constexpr std::string_view kLevels = "LOC|NVL|NVB|PIX|PXB|PXN|P2C|PHB|SYS|PORT|C2C";
 constexpr int kPerFunctionSince = 22400;
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    while (true) {
-        std::size_t const end = text.find(separator);
-        parts.push_back(text.substr(0, end));
-        if (end == std::string_view::npos) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& c : result) {
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    }
-    return result;
-}
 
 std::string quoted(std::string_view text) {
     return "'" + shown_value(text) + "'";

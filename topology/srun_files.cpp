@@ -9,7 +9,7 @@ namespace osora::topology {
 namespace {
 
 // The limits of docs/rfc/003.
-constexpr std::size_t kVariables = 64, kNameBytes = 64, kValueBytes = 4095, kFileBytes = 65536;
+constexpr std::size_t kVariables = 64, kNameBytes = 64, kValueBytes = 4095, kSrunFileBytes = 65536;
 constexpr std::size_t kLocalRanks = 64;
 
 bool is_printable(std::string_view text) {
@@ -35,7 +35,7 @@ Result<void> append_env(std::string& text, std::map<std::string, std::string> co
 
 Result<std::string> finished(std::string text) {
     text += "end\n";
-    if (text.size() > kFileBytes) return Error{Errc::invalid_input, "larger than 64 KiB"};
+    if (text.size() > kSrunFileBytes) return Error{Errc::invalid_input, "larger than 64 KiB"};
     return text;
 }
 

@@ -1,6 +1,7 @@
 // Journals are written as controllers write them, so that ingestion is part of what is built.
 #include "bench/history/many_runs.hpp"
 
+#include "bench/history/must.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_page.hpp"
 #include "db/analysis/run_report.hpp"
@@ -28,12 +29,6 @@ using namespace protocol;
 
 constexpr int kRanks = 8;
 constexpr int kChunkSteps = 32;
-
-template <class T>
-T must(Result<T> result) {
-    if (result.has_error()) throw std::runtime_error(result.error().message);
-    return std::move(*result);
-}
 
 class Journal {
 public:

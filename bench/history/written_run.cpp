@@ -2,6 +2,7 @@
 // history is fed with it: the same code as in the product, without sockets between them.
 #include "bench/history/written_run.hpp"
 
+#include "bench/history/must.hpp"
 #include "daemon/step_merger.hpp"
 #include "db/ingest.hpp"
 #include "protocol/collective_reducer.hpp"
@@ -46,12 +47,6 @@ private:
     double& into_;
     double from_;
 };
-
-template <class T>
-T must(Result<T> result) {
-    if (result.has_error()) throw std::runtime_error(result.error().message);
-    return std::move(*result);
-}
 
 struct Node {
     MetricReducer reducer;

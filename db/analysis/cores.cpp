@@ -1,5 +1,7 @@
 #include "db/analysis/cores.hpp"
 
+#include "base/text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +14,6 @@ struct Machine {
     std::string hostname;
     int nodes = 0, cores = 0;
 };
-
-std::string counted(int count, char const* noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::map<std::string, Machine> machines_of(RunSummary const& run) {
     std::map<std::string, Machine> machines;

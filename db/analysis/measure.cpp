@@ -12,11 +12,6 @@
 namespace osora::db::analysis {
 namespace {
 
-StepColumn const* column_of(StepTable const& steps, char const* name) {
-    auto const found = steps.columns.find(name);
-    return found == steps.columns.end() ? nullptr : &found->second;
-}
-
 double sum_of(std::vector<double> const& values) {
     double sum = 0;
     for (double const value : values) {
@@ -26,7 +21,7 @@ double sum_of(std::vector<double> const& values) {
 }
 
 void measure_buckets(StepTable const& steps, std::vector<std::size_t> const& used, Measured& into) {
-    auto const* times = column_of(steps, "step_time_s");
+    auto const* times = steps.column("step_time_s");
     if (times == nullptr) return;
     double seconds = 0, samples = 0;
     for (std::size_t bucket = 0; bucket < steps.buckets.size(); ++bucket) {
@@ -54,16 +49,16 @@ void measure_buckets(StepTable const& steps, std::vector<std::size_t> const& use
 }
 
 void measure_shares(StepTable const& steps, std::vector<std::size_t> const& used, Measured& into) {
-    auto const* times = column_of(steps, "step_time_s");
+    auto const* times = steps.column("step_time_s");
     if (times == nullptr || used.empty()) return;
     auto const spread = median_and_mad(pick(times->mean, used));
     into.step_s_median = spread.median;
     into.step_s_mad = spread.mad;
     double const total = sum_of(pick(times->mean, used));
-    if (auto const* data = column_of(steps, "data_wait_s")) {
+    if (auto const* data = steps.column("data_wait_s")) {
         into.data_share = sum_of(pick(data->mean, used)) / total;
     }
-    if (auto const* comm = column_of(steps, "exposed_comm_s")) {
+    if (auto const* comm = steps.column("exposed_comm_s")) {
         double const least = sum_of(pick(comm->min, used));
         into.comm_share = least / total;
         into.wait_share = (sum_of(pick(comm->mean, used)) - least) / total;
@@ -71,7 +66,7 @@ void measure_shares(StepTable const& steps, std::vector<std::size_t> const& used
 }
 
 void measure_loss(StepTable const& steps, std::vector<std::size_t> const& kept, Measured& into) {
-    auto const* loss = column_of(steps, "loss");
+    auto const* loss = steps.column("loss");
     if (loss == nullptr) return;
     auto const values = pick(loss->mean, kept);
     auto const window = std::min<std::size_t>(kLossSteps, values.size() / 2);
@@ -87,7 +82,7 @@ void measure_loss(StepTable const& steps, std::vector<std::size_t> const& kept, 
 }
 
 std::int64_t highest(StepTable const& steps, char const* name) {
-    auto const* column = column_of(steps, name);
+    auto const* column = steps.column(name);
     double value = 0;
     if (column != nullptr) {
         for (double const each : column->max) value = std::fmax(value, each);

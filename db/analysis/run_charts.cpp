@@ -15,11 +15,6 @@ namespace {
 
 using Rows = std::vector<std::size_t>;
 
-StepColumn const* column_of(StepTable const& steps, char const* name) {
-    auto const found = steps.columns.find(name);
-    return found == steps.columns.end() ? nullptr : &found->second;
-}
-
 Rows rows_of_bucket(StepTable const& steps, Rows const& kept, std::size_t bucket) {
     Rows rows;
     for (auto const i : kept) {
@@ -45,7 +40,7 @@ std::vector<StepLine> step_time_lines(RunHistory const& history, RunReport const
                                       Rows const& kept) {
     std::vector<StepLine> lines;
     auto const& steps = history.steps;
-    auto const* time = column_of(steps, "step_time_s");
+    auto const* time = steps.column("step_time_s");
     if (time == nullptr) return lines;
     for (std::size_t bucket = 0; bucket < steps.buckets.size(); ++bucket) {
         auto const rows = rows_of_bucket(steps, kept, bucket);
@@ -142,7 +137,7 @@ PhaseStack phase_stack(StepTable const& steps, Rows const& kept, int ranks) {
         stack.mean_s.push_back(std::move(means));
     };
     for (auto const& part : kParts) {
-        auto const* column = column_of(steps, part.column);
+        auto const* column = steps.column(part.column);
         if (column == nullptr) continue;
         bool const comm = std::string_view(part.column) == "exposed_comm_s";
         if (!comm) add(part.name, [&](std::size_t i) { return column->mean[i]; });
@@ -155,7 +150,7 @@ PhaseStack phase_stack(StepTable const& steps, Rows const& kept, int ranks) {
 
 std::optional<StepLine> highest_line(StepTable const& steps, Rows const& rows, char const* name,
                                      std::string title) {
-    auto const* column = column_of(steps, name);
+    auto const* column = steps.column(name);
     if (column == nullptr || rows.empty()) return std::nullopt;
     bool const told = std::ranges::any_of(rows, [&](auto i) { return column->max[i] > 0; });
     if (!told) return std::nullopt;
@@ -186,7 +181,7 @@ std::vector<StepLine> memory_lines(StepTable const& steps, Rows const& kept) {
 StepLine loss_line(StepTable const& steps, Rows const& kept) {
     StepLine line;
     line.name = "loss";
-    auto const* column = column_of(steps, "loss");
+    auto const* column = steps.column("loss");
     if (column == nullptr) return line;
     bool const told =
         std::ranges::any_of(kept, [&](auto i) { return !std::isnan(column->mean[i]); });

@@ -57,14 +57,14 @@ private:
     std::set<BucketOfEpoch> varying_;
 };
 
-struct Stretch {
+struct StepStretch {
     std::vector<std::size_t> kept, used;
 };
 
-std::vector<Stretch> stretches_of(StepTable const& steps) {
+std::vector<StepStretch> stretches_of(StepTable const& steps) {
     auto const selection = select_steps(steps);
     BatchChanges batch(steps, selection);
-    std::vector<Stretch> stretches;
+    std::vector<StepStretch> stretches;
     int epoch = -1;
     std::size_t next_used = 0;
     for (auto const i : selection.kept) {

@@ -16,7 +16,7 @@
 namespace osora::db::analysis {
 namespace {
 
-using Members = std::vector<SeriesRun const*>;
+using RunsOfSize = std::vector<SeriesRun const*>;
 
 std::vector<int> rank_batches(ScalingRow const& row) {
     std::vector<int> batches;
@@ -25,11 +25,11 @@ std::vector<int> rank_batches(ScalingRow const& row) {
 }
 
 /// Splits runs into those that can be compared and those that cannot.
-Members comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
+RunsOfSize comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
     auto const newest = std::find_if(runs.rbegin(), runs.rend(),
                                      [](auto const& run) { return has_enough_steps(run.summary); });
     if (newest != runs.rend()) report.work = newest->work;
-    Members members;
+    RunsOfSize members;
     for (auto const& run : runs) {
         auto const& record = run.summary.run;
         if (newest != runs.rend() && run.work != report.work) {
@@ -49,13 +49,13 @@ Members comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
 }
 
 template <class F>
-std::vector<double> over(Members const& members, F figure) {
+std::vector<double> over(RunsOfSize const& members, F figure) {
     std::vector<double> values;
     for (auto const* run : members) values.push_back(figure(run->summary));
     return values;
 }
 
-ScalingRow row_of(Members const& members) {
+ScalingRow row_of(RunsOfSize const& members) {
     auto const& first = members.front()->summary;
     ScalingRow row;
     RunSize size = size_of(first);
@@ -84,10 +84,10 @@ ScalingRow row_of(Members const& members) {
 }
 
 /// Rows by size, with the runs of each beside them.
-std::vector<Members> sizes_of(Members const& members) {
-    std::map<RunSize, Members> sizes;
+std::vector<RunsOfSize> sizes_of(RunsOfSize const& members) {
+    std::map<RunSize, RunsOfSize> sizes;
     for (auto const* run : members) sizes[size_of(run->summary)].push_back(run);
-    std::vector<Members> rows;
+    std::vector<RunsOfSize> rows;
     for (auto& [size, runs] : sizes) rows.push_back(std::move(runs));
     return rows;
 }

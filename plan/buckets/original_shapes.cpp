@@ -12,12 +12,12 @@
 namespace osora::plan {
 namespace {
 
-constexpr std::array kRatios{AspectShape{3, 8},  AspectShape{9, 21}, AspectShape{12, 25},
-                             AspectShape{1, 2},  AspectShape{9, 17}, AspectShape{27, 50},
-                             AspectShape{9, 16}, AspectShape{5, 8},  AspectShape{2, 3},
-                             AspectShape{3, 4},  AspectShape{1, 1},  AspectShape{4, 3},
-                             AspectShape{3, 2},  AspectShape{16, 9}, AspectShape{17, 9},
-                             AspectShape{2, 1},  AspectShape{25, 12}};
+constexpr std::array kOriginalRatios{AspectShape{3, 8},  AspectShape{9, 21}, AspectShape{12, 25},
+                                     AspectShape{1, 2},  AspectShape{9, 17}, AspectShape{27, 50},
+                                     AspectShape{9, 16}, AspectShape{5, 8},  AspectShape{2, 3},
+                                     AspectShape{3, 4},  AspectShape{1, 1},  AspectShape{4, 3},
+                                     AspectShape{3, 2},  AspectShape{16, 9}, AspectShape{17, 9},
+                                     AspectShape{2, 1},  AspectShape{25, 12}};
 
 /// Shapes that do not follow the rule of their table.
 struct Exception {
@@ -66,7 +66,7 @@ AspectShape named_shape(std::string_view resolution, double area, AspectShape co
 
 std::vector<OriginalShape> named_shapes(std::string_view resolution, std::int64_t area) {
     std::vector<OriginalShape> shapes;
-    for (AspectShape const& ratio : kRatios) {
+    for (AspectShape const& ratio : kOriginalRatios) {
         double const name = two_digits(static_cast<double>(ratio.height) / ratio.width);
         auto const* exception = std::ranges::find_if(kExceptions, [&](Exception const& e) {
             return e.resolution == resolution && e.ratio == name;

@@ -25,10 +25,6 @@ bool readable(ResolvedConfig const& resolved, std::initializer_list<char const*>
                                 [&](char const* key) { return resolved.unread.contains(key); });
 }
 
-void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
-    resolved.problems.push_back(problem_of(resolved, key, message));
-}
-
 bool written(ResolvedConfig const& resolved, std::string const& key) {
     return resolved.origins.contains(key);
 }

@@ -201,4 +201,8 @@ ConfigProblem problem_of(ResolvedConfig const& resolved, std::string const& key,
     return problem;
 }
 
+void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
+    resolved.problems.push_back(problem_of(resolved, key, message));
+}
+
 }  // namespace osora::plan

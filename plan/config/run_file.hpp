@@ -59,6 +59,8 @@ constexpr std::size_t kRunFileBytesMax = 1u << 20;
 /// A problem of `key`, placed where its value was written: "train.steps = 5: MESSAGE".
 [[nodiscard]] ConfigProblem problem_of(ResolvedConfig const& resolved, std::string const& key,
                                        std::string_view message);
+/// Adds that problem to `resolved`.
+void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message);
 
 /// The value of "section.key", "bucket[0].key", "nccl.NAME" or "worker.env.NAME" as TOML; empty
 /// when there is no such key.

@@ -52,10 +52,6 @@ Owned const* owner_of(std::string_view option) {
     return found == kOwned.end() ? nullptr : found;
 }
 
-void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
-    resolved.problems.push_back(problem_of(resolved, key, message));
-}
-
 void check_extra(ResolvedConfig& resolved) {
     for (std::string const& option : resolved.config.slurm.extra) {
         Owned const* owner = owner_of(option);

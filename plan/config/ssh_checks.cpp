@@ -11,10 +11,6 @@
 namespace osora::plan {
 namespace {
 
-void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message) {
-    resolved.problems.push_back(problem_of(resolved, key, message));
-}
-
 bool unread(ResolvedConfig const& resolved, char const* key) {
     return resolved.unread.contains(key);
 }

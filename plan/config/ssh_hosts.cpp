@@ -3,6 +3,7 @@
 #include "plan/config/ssh_hosts.hpp"
 
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -24,18 +25,6 @@ constexpr std::array<std::string_view, 3> kKeys{"slots", "port", "user"};
 
 Error invalid(std::string message) {
     return Error{Errc::invalid_input, std::move(message)};
-}
-
-std::vector<std::string_view> words_of(std::string_view text) {
-    constexpr std::string_view kBlank = " \t\r\f\v\n";
-    std::vector<std::string_view> words;
-    while (true) {
-        std::size_t const start = text.find_first_not_of(kBlank);
-        if (start == text.npos) return words;
-        text.remove_prefix(start);
-        words.push_back(text.substr(0, text.find_first_of(kBlank)));
-        text.remove_prefix(words.back().size());
-    }
 }
 
 bool is_made_of(std::string_view text, std::string_view others) {
@@ -117,13 +106,6 @@ Result<void> take_setting(std::string_view word, SshHost& host) {
     return invalid(fmt::format("unknown setting {}{}", quoted(key),
                                near ? fmt::format("; did you mean {}?", *near)
                                     : std::string("; known: slots, port, user")));
-}
-
-std::string lower(std::string_view text) {
-    std::string made(text);
-    for (char& each : made)
-        each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
-    return made;
 }
 
 class Gathering {

@@ -13,14 +13,14 @@
 namespace osora::plan {
 namespace {
 
-constexpr std::array<std::string_view, 4> kSections{"bucket", "batch", "data", "optim"};
+constexpr std::array<std::string_view, 4> kStageSections{"bucket", "batch", "data", "optim"};
 /// Keys of [optim] that decide what weights and optimizer are made of.
 constexpr std::array<std::string_view, 6> kFixed{"name",      "precision",  "freeze",
                                                  "lora_rank", "lora_alpha", "lora_targets"};
 constexpr std::array<std::string_view, 4> kRate{"lr", "lr_min", "lr_schedule", "warmup_steps"};
 
-void complain(ResolvedConfig& resolved, Origin origin, toml::source_region const& region,
-              std::string message) {
+void complain_at(ResolvedConfig& resolved, Origin origin, toml::source_region const& region,
+                 std::string message) {
     origin.line = static_cast<int>(region.begin.line);
     resolved.problems.push_back({std::move(origin), 0, std::move(message)});
 }
@@ -32,12 +32,12 @@ int at_step_of(toml::table const& table, std::string const& path, Origin const& 
     constexpr SchemaRow kAtStep{.section = "stage", .key = "at_step", .doc = {}, .min = 1};
     auto const* step = table.get("at_step");
     if (step == nullptr) {
-        complain(resolved, origin, table.source(), path + ": at_step is missing");
+        complain_at(resolved, origin, table.source(), path + ": at_step is missing");
         return 0;
     }
     auto const wrong = [&](std::string const& why) {
-        complain(resolved, origin, step->source(),
-                 fmt::format("{}.at_step = {}: {}", path, shown(*step), why));
+        complain_at(resolved, origin, step->source(),
+                    fmt::format("{}.at_step = {}: {}", path, shown(*step), why));
         return 0;
     };
     if (auto const complaint = read_value(*step, kAtStep, &at_step)) return wrong(*complaint);
@@ -54,17 +54,17 @@ void check_changes(toml::table const& table, std::string const& path, Origin con
     for (auto const& [section, node] : table) {
         if (section.str() == "at_step") continue;
         if (find_section(section.str()) != nullptr &&
-            std::ranges::find(kSections, section.str()) == kSections.end()) {
-            complain(resolved, origin, section.source(),
-                     fmt::format("{}.{}: cannot change while a run goes on; sections that can: "
-                                 "bucket, batch, data, optim",
-                                 path, section.str()));
+            std::ranges::find(kStageSections, section.str()) == kStageSections.end()) {
+            complain_at(resolved, origin, section.source(),
+                        fmt::format("{}.{}: cannot change while a run goes on; sections that can: "
+                                    "bucket, batch, data, optim",
+                                    path, section.str()));
         }
         auto const* keys = section.str() == "optim" ? node.as_table() : nullptr;
         if (keys == nullptr) continue;
         for (auto const& [key, value] : *keys) {
             if (std::ranges::find(kFixed, key.str()) == kFixed.end()) continue;
-            complain(
+            complain_at(
                 resolved, origin, key.source(),
                 fmt::format("{}.optim.{}: cannot change while a run goes on", path, key.str()));
         }

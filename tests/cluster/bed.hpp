@@ -62,7 +62,7 @@ public:
     /// control({"power", "n1", "off"}), {"link", "n1", "down"}, {"daemon", "slurmd@n1", "kill"}...
     void control(std::vector<std::string> const& words);
     /// Everything on and plugged in again, every node idle within `limit_s`.
-    [[nodiscard]] bool heal(double limit_s = 2 * tests::kPatience_s);
+    [[nodiscard]] bool heal(double limit_s = tests::kPatience_s * 2);
     [[nodiscard]] bool all_idle();
 
     /// Seen by all nodes and by this machine, under the same name; ends with the bed.

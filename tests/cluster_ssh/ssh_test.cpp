@@ -15,7 +15,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr int kNoEnd = 100'000;  // steps
+constexpr int kNoEnd = 100'000;   // steps
+constexpr int kUndisturbed = 40;  // steps of a run that ends by itself
 
 class SshRun : public UserTest {
 protected:
@@ -23,7 +24,7 @@ protected:
 
     /// run.toml: two ranks a node, 10 ms a step, no second try.
     void write_run_file(std::string const& hosts, int nodes, std::string const& more = "",
-                        int steps = 40) const {
+                        int steps = kUndisturbed) const {
         std::ofstream(folder_ / "run.toml") << fmt::format(
             "[run]\nname = \"demo\"\n[resources]\nbackend = \"ssh\"\nnodes = {}\n"
             "gpus_per_node = 2\n[ssh]\n{}\n[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"

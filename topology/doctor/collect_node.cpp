@@ -1,4 +1,5 @@
 // One node, from the files below its root.
+#include "base/text.hpp"
 #include "topology/assignment.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/doctor/collect_internal.hpp"
@@ -20,12 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Variables = std::map<std::string, std::string>;
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 std::vector<fs::path> entries(fs::path const& folder) {
     constexpr std::size_t kEntriesMax = 4096;

@@ -1,5 +1,6 @@
 // Runs the table, folds findings that differ only in their node, ranks them.
 #include "base/host_list.hpp"
+#include "base/text.hpp"
 #include "topology/doctor/rule.hpp"
 
 #include <fmt/format.h>
@@ -12,16 +13,6 @@ namespace osora::topology::doctor {
 namespace {
 
 constexpr std::size_t kExcludedShown = 16;
-
-std::vector<std::string> words_of(std::string_view text) {
-    std::vector<std::string> words;
-    while (!text.empty()) {
-        std::size_t const end = std::min(text.find(' '), text.size());
-        if (end > 0) words.emplace_back(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-    return words;
-}
 
 std::string exclusion(std::vector<std::string> const& nodes) {
     if (nodes.empty() || nodes.size() > kExcludedShown) return "with faults.exclude_nodes";
@@ -55,7 +46,10 @@ public:
         std::vector<Finding> findings;
         for (auto& [finding, alike] : folded_) {
             finding.rule = rule.id;
-            if (finding.threads.empty()) finding.threads = words_of(rule.threads);
+            if (finding.threads.empty()) {
+                auto const threads = words_of(rule.threads);
+                finding.threads.assign(threads.begin(), threads.end());
+            }
             // Nodes stand in the order of the evidence; one may have several findings alike.
             auto& names = finding.nodes;
             std::vector<std::string> once;

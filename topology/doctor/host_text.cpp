@@ -1,5 +1,7 @@
 #include "topology/doctor/host_text.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,31 +12,6 @@ namespace osora::topology::doctor {
 namespace {
 
 using View = std::string_view;
-
-View trimmed(View text) {
-    auto const first = text.find_first_not_of(" \t\r\n");
-    if (first == View::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-template <class Take>
-void each_line(View text, Take const& take) {
-    while (!text.empty()) {
-        std::size_t const end = std::min(text.find('\n'), text.size());
-        take(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
-}
-
-std::vector<View> words_of(View line) {
-    std::vector<View> words;
-    for (line = trimmed(line); !line.empty() && words.size() < 64; line = trimmed(line)) {
-        std::size_t const end = std::min(line.find_first_of(" \t"), line.size());
-        words.push_back(line.substr(0, end));
-        line.remove_prefix(end);
-    }
-    return words;
-}
 
 std::optional<std::int64_t> number(View text) {
     std::int64_t value = 0;
@@ -60,14 +37,6 @@ double leading(View text) {
 
 bool is_hex(View text) {
     return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == View::npos;
-}
-
-std::string lower(View text) {
-    std::string result(text);
-    for (char& each : result) {
-        if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
-    }
-    return result;
 }
 
 /// "0000:1b:00.0" of a line of lspci that begins a device: "1b:00.0 PCI bridge: ...".

@@ -1,5 +1,7 @@
 #include "topology/doctor/nccl_log.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,13 +25,6 @@ std::optional<View> after(View line, View key) {
 
 View until(View text, View stops) {
     return text.substr(0, text.find_first_of(stops));
-}
-
-std::optional<int> leading_number(View text) {
-    int value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc()) return {};
-    return value;
 }
 
 void keep(std::set<std::string>& into, View value) {
@@ -104,16 +99,17 @@ void read_channel(NcclLog& log, View via) {
         View const rest = via.substr(4);
         std::size_t const slash = rest.find('/');
         if (slash == View::npos || log.nics_used.size() >= kKept) return;
-        if (auto const nic = leading_number(rest.substr(slash + 1))) log.nics_used.insert(*nic);
+        if (auto const nic = leading_number<int>(rest.substr(slash + 1)))
+            log.nics_used.insert(*nic);
     }
 }
 
 /// "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.5<0>": the names behind the numbers.
-void read_devices(std::set<std::string>& into, View list, View stops) {
+void read_device_list(std::set<std::string>& into, View list, View stops) {
     list = until(list, ";");
     for (std::size_t at = list.find('['); at != View::npos; at = list.find('[')) {
         list.remove_prefix(at + 1);
-        auto const number = leading_number(list);
+        auto const number = leading_number<int>(list);
         std::size_t const close = list.find(']');
         if (close == View::npos) return;
         list.remove_prefix(close + 1);
@@ -129,10 +125,10 @@ void read_network(NcclLog& log, View line) {
         log.bootstrap_interface = until(*newer, ": \r");
     }
     if (auto const list = after(line, "NET/Socket : Using ")) {
-        read_devices(log.socket_interfaces, *list, ":<\r");
+        read_device_list(log.socket_interfaces, *list, ":<\r");
     }
     if (auto const list = after(line, "NET/IB : Using ")) {
-        read_devices(log.rdma_devices, *list, "/ \r");
+        read_device_list(log.rdma_devices, *list, "/ \r");
     }
     if (line.find("NET/IB : No device found") != View::npos) log.no_ib_device = true;
     if (auto const rest = after(line, "GPU Direct RDMA Disabled for ")) {
@@ -150,7 +146,7 @@ void read_features(NcclLog& log, View line) {
     }
     if (auto const rest = after(line, "MNNVL busId")) {
         auto const state = after(*rest, " state ");
-        auto const number = state ? leading_number(*state) : std::nullopt;
+        auto const number = state ? leading_number<int>(*state) : std::nullopt;
         if (number && log.mnnvl_states.size() < kKept) log.mnnvl_states.insert(*number);
     }
     if (std::size_t const at = line.find(" set by environment to "); at != View::npos) {
@@ -189,16 +185,7 @@ View host_of(View line) {
     if (colon == View::npos || colon == 0 || colon > 128) return {};
     View const host = line.substr(0, colon);
     bool const plain = host.find_first_of(" \t[]/<>") == View::npos;
-    return plain && leading_number(line.substr(colon + 1)) ? host : View();
-}
-
-template <class Take>
-void each_line(View text, Take const& take) {
-    while (!text.empty()) {
-        std::size_t const end = std::min(text.find('\n'), text.size());
-        take(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-    }
+    return plain && leading_number<int>(line.substr(colon + 1)) ? host : View();
 }
 
 }  // namespace

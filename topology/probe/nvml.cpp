@@ -2,6 +2,8 @@
 // needed to build. Those that a driver lacks are left out.
 #include "topology/probe/nvml.hpp"
 
+#include "topology/probe/nvml_library.hpp"
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -9,26 +11,16 @@
 namespace osora::topology {
 namespace {
 
-using Status = int;  // nvmlReturn_t; 0 = success
-using Device = void*;
 using EventSet = void*;
 constexpr int kTemperatureGpu = 0, kClockSm = 1, kUncorrected = 1, kVolatile = 0;
 constexpr unsigned long long kXidCritical = 8;
-constexpr unsigned kGpusMax = 64, kEventsAtOnce = 64;
+constexpr unsigned kEventsAtOnce = 64;
 
-struct Memory {  // nvmlMemory_t
-    unsigned long long total, free, used;
-};
 struct EventData {  // nvmlEventData_t
-    Device device;
+    NvmlDevice device;
     unsigned long long type, data;
     unsigned gpu_instance, compute_instance;
 };
-
-struct CloseLibrary {
-    void operator()(void* library) const { ::dlclose(library); }
-};
-using Library = std::unique_ptr<void, CloseLibrary>;
 
 template <class Function>
 void find(Library const& library, Function*& function, char const* name) {
@@ -59,20 +51,20 @@ struct Functions {
         return init != nullptr && shutdown != nullptr && count != nullptr && handle != nullptr;
     }
 
-    Status (*init)();
-    Status (*shutdown)();
-    Status (*count)(unsigned*);
-    Status (*handle)(unsigned, Device*);
-    Status (*temperature)(Device, int, unsigned*);
-    Status (*power)(Device, unsigned*);  // mW
-    Status (*clock)(Device, int, unsigned*);
-    Status (*throttle)(Device, unsigned long long*);
-    Status (*ecc)(Device, int, int, unsigned long long*);
-    Status (*memory)(Device, Memory*);
-    Status (*make_events)(EventSet*);
-    Status (*register_events)(Device, unsigned long long, EventSet);
-    Status (*wait_event)(EventSet, EventData*, unsigned);
-    Status (*free_events)(EventSet);
+    NvmlStatus (*init)();
+    NvmlStatus (*shutdown)();
+    NvmlStatus (*count)(unsigned*);
+    NvmlStatus (*handle)(unsigned, NvmlDevice*);
+    NvmlStatus (*temperature)(NvmlDevice, int, unsigned*);
+    NvmlStatus (*power)(NvmlDevice, unsigned*);  // mW
+    NvmlStatus (*clock)(NvmlDevice, int, unsigned*);
+    NvmlStatus (*throttle)(NvmlDevice, unsigned long long*);
+    NvmlStatus (*ecc)(NvmlDevice, int, int, unsigned long long*);
+    NvmlStatus (*memory)(NvmlDevice, NvmlMemory*);
+    NvmlStatus (*make_events)(EventSet*);
+    NvmlStatus (*register_events)(NvmlDevice, unsigned long long, EventSet);
+    NvmlStatus (*wait_event)(EventSet, EventData*, unsigned);
+    NvmlStatus (*free_events)(EventSet);
 };
 
 class Driver final : public Nvml {
@@ -81,8 +73,8 @@ public:
         : library_(std::move(library)), nvml_(functions) {
         unsigned count = 0;
         if (nvml_.count(&count) != 0) count = 0;
-        for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
-            Device device = nullptr;
+        for (unsigned i = 0; i < std::min(count, kNvmlGpusMax); ++i) {
+            NvmlDevice device = nullptr;
             if (nvml_.handle(i, &device) == 0) devices_.emplace_back(static_cast<int>(i), device);
         }
         listen();
@@ -119,7 +111,7 @@ private:
     }
 
     /// Whether the GPU answers at all: one that fell off the bus tells nothing.
-    [[nodiscard]] bool fill(GpuReading& reading, Device device) const {
+    [[nodiscard]] bool fill(GpuReading& reading, NvmlDevice device) const {
         int answers = 0;
         auto const ask = [&](auto* function, auto& value, auto... arguments) {
             bool const good = function != nullptr && function(device, arguments..., &value) == 0;
@@ -133,7 +125,7 @@ private:
         if (ask(nvml_.clock, value, kClockSm)) reading.sm_mhz = value;
         if (ask(nvml_.throttle, wide)) reading.throttle_reasons = wide;
         if (ask(nvml_.ecc, wide, kUncorrected, kVolatile)) reading.ecc_uncorrected = wide;
-        Memory memory{};
+        NvmlMemory memory{};
         if (ask(nvml_.memory, memory)) reading.memory_used_bytes = memory.used;
         return answers > 0;
     }
@@ -145,7 +137,7 @@ private:
             if (nvml_.wait_event(events_, &event, 0) != 0) return;
             if (event.type != kXidCritical) continue;
             auto const known =
-                std::ranges::find(devices_, event.device, &std::pair<int, Device>::second);
+                std::ranges::find(devices_, event.device, &std::pair<int, NvmlDevice>::second);
             if (known == devices_.end()) continue;
             auto at = std::ranges::find(readings, known->first, &GpuReading::index);
             if (at == readings.end()) {
@@ -158,7 +150,7 @@ private:
 
     Library library_;
     Functions nvml_;
-    std::vector<std::pair<int, Device>> devices_;
+    std::vector<std::pair<int, NvmlDevice>> devices_;
     EventSet events_ = nullptr;
 };
 

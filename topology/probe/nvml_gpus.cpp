@@ -3,6 +3,7 @@
 #include "topology/probe/nvml_gpus.hpp"
 
 #include "topology/pci_address.hpp"
+#include "topology/probe/nvml_library.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -14,9 +15,7 @@
 namespace osora::topology {
 namespace {
 
-using Status = int;  // nvmlReturn_t; 0 = success
-using Device = void*;
-constexpr unsigned kGpusMax = 64, kLinksMax = 18, kEnabled = 1;
+constexpr unsigned kLinksMax = 18, kEnabled = 1;
 constexpr int kRemoteSwitch = 2;
 constexpr unsigned char kFabricCompleted = 3;
 
@@ -25,30 +24,23 @@ struct PciInfo {  // nvmlPciInfo_t
     unsigned domain, bus, device, id, subsystem;
     char address[32];
 };
-struct Memory {  // nvmlMemory_t
-    unsigned long long total, free, used;
-};
 struct FabricInfo {  // nvmlGpuFabricInfo_t
     unsigned char cluster[16];
-    Status status;
+    NvmlStatus status;
     unsigned clique;
     unsigned char state;
 };
 
-struct CloseLibrary {
-    void operator()(void* library) const { ::dlclose(library); }
-};
-using Library = std::unique_ptr<void, CloseLibrary>;
-
 /// Functions of an open library; all may be missing.
-class Driver {
+class DriverQueries {
 public:
-    explicit Driver(void* library) : library_(library) {}
+    explicit DriverQueries(void* library) : library_(library) {}
 
     /// Whether the function is there and says that it worked.
     template <class... Arguments>
     bool ask(char const* name, Arguments... arguments) const {
-        auto* const function = reinterpret_cast<Status (*)(Arguments...)>(::dlsym(library_, name));
+        auto* const function =
+            reinterpret_cast<NvmlStatus (*)(Arguments...)>(::dlsym(library_, name));
         return function != nullptr && function(arguments...) == 0;
     }
 
@@ -56,7 +48,7 @@ private:
     void* library_;
 };
 
-std::string text_of(Driver const& driver, char const* name, Device device) {
+std::string text_of(DriverQueries const& driver, char const* name, NvmlDevice device) {
     std::array<char, 96> text{};
     auto const size = static_cast<unsigned>(text.size());
     if (!driver.ask(name, device, text.data(), size)) return {};
@@ -69,7 +61,7 @@ double gt_s(unsigned generation) {
     return generation < kSpeeds.size() ? kSpeeds[generation] : 0;
 }
 
-PcieLink link_of(Driver const& driver, Device device) {
+PcieLink link_of(DriverQueries const& driver, NvmlDevice device) {
     auto const told = [&](char const* name) {
         unsigned value = 0;
         return driver.ask(name, device, &value) ? value : 0;
@@ -84,7 +76,7 @@ PcieLink link_of(Driver const& driver, Device device) {
             .max_width = lanes("nvmlDeviceGetMaxPcieLinkWidth")};
 }
 
-void add_nvlinks(Driver const& driver, Device device, MachineGpu& gpu) {
+void add_nvlinks(DriverQueries const& driver, NvmlDevice device, MachineGpu& gpu) {
     for (unsigned link = 0; link < kLinksMax; ++link) {
         unsigned state = 0;
         if (!driver.ask("nvmlDeviceGetNvLinkState", device, link, &state) || state != kEnabled) {
@@ -110,7 +102,7 @@ void add_nvlinks(Driver const& driver, Device device, MachineGpu& gpu) {
 }
 
 /// "0a1b...:7": cluster UUID and clique of a GPU that has joined its NVLink domain.
-std::string domain_of(Driver const& driver, Device device) {
+std::string domain_of(DriverQueries const& driver, NvmlDevice device) {
     FabricInfo info{};
     if (!driver.ask("nvmlDeviceGetGpuFabricInfo", device, &info)) return {};
     bool const any =
@@ -121,7 +113,7 @@ std::string domain_of(Driver const& driver, Device device) {
     return fmt::format("{}:{}", text, info.clique);
 }
 
-MachineGpu gpu_of(Driver const& driver, Device device) {
+MachineGpu gpu_of(DriverQueries const& driver, NvmlDevice device) {
     MachineGpu gpu;
     PciInfo place{};
     if (!driver.ask("nvmlDeviceGetPciInfo_v3", device, &place)) return gpu;
@@ -129,7 +121,7 @@ MachineGpu gpu_of(Driver const& driver, Device device) {
     gpu.address = pci_address(place.address).value_or("");
     gpu.name = text_of(driver, "nvmlDeviceGetName", device);
     gpu.uuid = text_of(driver, "nvmlDeviceGetUUID", device);
-    Memory memory{};
+    NvmlMemory memory{};
     if (driver.ask("nvmlDeviceGetMemoryInfo", device, &memory)) {
         gpu.memory_bytes = static_cast<std::int64_t>(std::min(memory.total, 1ull << 50));
     }
@@ -148,7 +140,7 @@ MachineGpu gpu_of(Driver const& driver, Device device) {
 NvmlGpus read_nvml_gpus(std::string const& name) {
     Library const library(::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!library) return {};
-    Driver const driver(library.get());
+    DriverQueries const driver(library.get());
     if (!driver.ask("nvmlInit_v2")) return {};
     NvmlGpus all;
     std::array<char, 96> version{};
@@ -158,8 +150,8 @@ NvmlGpus read_nvml_gpus(std::string const& name) {
     }
     unsigned count = 0;
     if (!driver.ask("nvmlDeviceGetCount_v2", &count)) count = 0;
-    for (unsigned i = 0; i < std::min(count, kGpusMax); ++i) {
-        Device device = nullptr;
+    for (unsigned i = 0; i < std::min(count, kNvmlGpusMax); ++i) {
+        NvmlDevice device = nullptr;
         if (!driver.ask("nvmlDeviceGetHandleByIndex_v2", i, &device)) continue;
         MachineGpu gpu = gpu_of(driver, device);
         if (!gpu.address.empty()) all.gpus.push_back(std::move(gpu));

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kFirstBytes = 4096, kBlockBytes = 4 << 20;
+constexpr std::size_t kFirstBytes = 4096, kReadBytes = 4 << 20;
 
 double since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -82,7 +82,7 @@ Result<StorageRead> read_storage(std::vector<std::string> const& files, std::siz
                                  StorageReadOptions const& options) {
     StorageRead total;
     std::vector<double> opens_us;
-    std::vector<char> block(kBlockBytes);
+    std::vector<char> block(kReadBytes);
     auto const until = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                           std::chrono::duration<double>(options.limit_s));
     int why = ENOENT;

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kTokenBytes = 64, kBlockBytes = 256 << 10;
+constexpr std::size_t kTokenBytes = 64, kSendBytes = 256 << 10;
 constexpr int kPings = 11;
 /// A side that started first goes on so long for the other one's window.
 constexpr double kTail_s = 0.05;
@@ -144,7 +144,7 @@ struct StreamCount {
 
 /// Until window.stop, or until the other side is gone.
 StreamCount pump(int socket, Window const& window) {
-    std::vector<char> in(kBlockBytes), out(kBlockBytes);
+    std::vector<char> in(kSendBytes), out(kSendBytes);
     StreamCount count;
     while (true) {
         pollfd waited{.fd = socket, .events = POLLIN | POLLOUT, .revents = 0};

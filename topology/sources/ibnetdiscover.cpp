@@ -2,6 +2,7 @@
 #include "topology/sources/ibnetdiscover.hpp"
 
 #include "topology/fabric_links.hpp"
+#include "topology/sources/one_line.hpp"
 
 #include <fmt/format.h>
 
@@ -27,10 +28,6 @@ struct Entry {
     std::vector<Port> ports;
 };
 using Entries = std::map<std::string, Entry>;  // by id
-
-Error bad_line(int line, std::string_view why) {
-    return {Errc::invalid_input, fmt::format("line {}: {}", line, why)};
-}
 
 /// The next "..." of `text`, which is cut off with what is in front of it.
 std::optional<std::string> cut_quoted(std::string_view& text) {

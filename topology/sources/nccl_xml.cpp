@@ -15,7 +15,7 @@ namespace osora::topology {
 namespace {
 
 constexpr int kDepthMax = 64;
-constexpr std::size_t kElementsMax = 100000, kBytesMax = 64 << 20;
+constexpr std::size_t kElementsMax = 100000, kXmlBytesMax = 64 << 20;
 constexpr double kMbitMax = 1e8;
 constexpr char const* kNvswitchClass = "0x068000";
 
@@ -183,7 +183,7 @@ private:
 }  // namespace
 
 Result<Machine> parse_nccl_xml(std::string_view text, std::string name) {
-    if (text.size() > kBytesMax) return Error{Errc::invalid_input, "more than 64 MiB of XML"};
+    if (text.size() > kXmlBytesMax) return Error{Errc::invalid_input, "more than 64 MiB of XML"};
     if (auto const doctype = text.find("<!DOCTYPE"); doctype != std::string_view::npos) {
         auto const line = line_of(text, static_cast<std::ptrdiff_t>(doctype));
         return Error{Errc::invalid_input,

@@ -3,6 +3,10 @@
 
 #include "base/result.hpp"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 namespace osora::topology {
 
 /// `error` on one line, without control characters.
@@ -12,6 +16,10 @@ namespace osora::topology {
         if (control) each = '?';
     }
     return error;
+}
+
+[[nodiscard]] inline Error bad_line(int line, std::string_view why) {
+    return {Errc::invalid_input, fmt::format("line {}: {}", line, why)};
 }
 
 }  // namespace osora::topology

@@ -3,7 +3,9 @@
 
 #include "base/host_list.hpp"
 #include "base/nearest.hpp"
+#include "base/text.hpp"
 #include "topology/fabric_links.hpp"
+#include "topology/sources/one_line.hpp"
 
 #include <fmt/format.h>
 
@@ -16,24 +18,12 @@
 namespace osora::topology {
 namespace {
 
-using Names = std::vector<std::string>;
+using NameList = std::vector<std::string>;
 
-constexpr std::size_t kSwitchesMax = 65536, kNodesMax = 1 << 20;
+constexpr std::size_t kSwitchesMax = 65536, kListedNodesMax = 1 << 20;
 constexpr auto kKeys = std::to_array<std::string_view>(
     {"switchname", "switches", "nodes", "linkspeed", "level", "blockname", "blocksizes",
      "blocksize", "blockindex", "aggregatedblock", "ringname"});
-
-std::string lower(std::string_view text) {
-    std::string result(text);
-    for (char& each : result) {
-        if (each >= 'A' && each <= 'Z') each = static_cast<char>(each + ('a' - 'A'));
-    }
-    return result;
-}
-
-Error bad_line(int line, std::string_view why) {
-    return {Errc::invalid_input, fmt::format("line {}: {}", line, why)};
-}
 
 struct LogicalLine {
     int number = 0;
@@ -102,13 +92,13 @@ struct Reading {
     bool rings = false;
 };
 
-Result<Names> names_of(Reading& reading, Keys const& keys, char const* key) {
+Result<NameList> names_of(Reading& reading, Keys const& keys, char const* key) {
     auto const found = keys.find(key);
-    if (found == keys.end()) return Names{};
+    if (found == keys.end()) return NameList{};
     OSORA_TRY(auto names, expand_host_list(found->second));
     reading.nodes += names.size();
-    if (reading.nodes > kNodesMax) {
-        return Error{Errc::invalid_input, fmt::format("more than {} names", kNodesMax)};
+    if (reading.nodes > kListedNodesMax) {
+        return Error{Errc::invalid_input, fmt::format("more than {} names", kListedNodesMax)};
     }
     return names;
 }
@@ -211,7 +201,7 @@ Result<void> add_address(Fabric& fabric, TopologyAddress const& address) {
                      fmt::format("address '{}' does not fit the pattern '{}'",
                                  address.first.substr(0, 80), address.second.substr(0, 80))};
     }
-    Names above;
+    NameList above;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         OSORA_TRY(auto const names, expand_host_list(parts[i]));
         if (names.empty() || names.size() > 1024) {

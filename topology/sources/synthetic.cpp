@@ -18,7 +18,7 @@
 namespace osora::topology {
 namespace {
 
-constexpr std::int64_t kNodesMax = 65536, kDevicesMax = 1 << 20;
+constexpr std::int64_t kSyntheticNodesMax = 65536, kDevicesMax = 1 << 20;
 
 struct NumberKey {
     std::string_view name;
@@ -127,8 +127,8 @@ Result<Recipe> recipe_of(Words const& words) {
     recipe.nodes_per_leaf = words.count("node", 1);
     std::int64_t const nodes = std::int64_t{std::max(recipe.leaves, 1)} * recipe.nodes_per_leaf;
     if (recipe.nodes_per_leaf == 0) return bad("node:0", "must be at least 1; nearest valid: 1");
-    if (nodes > kNodesMax) {
-        return bad("node", fmt::format("{} nodes in all; at most {}", nodes, kNodesMax));
+    if (nodes > kSyntheticNodesMax) {
+        return bad("node", fmt::format("{} nodes in all; at most {}", nodes, kSyntheticNodesMax));
     }
     recipe.nodes = static_cast<int>(nodes);
     recipe.gpus = words.count("gpu", 0);

@@ -1,6 +1,7 @@
 // Addresses of interfaces from proc/net. IPv4: fib_trie names this machine's own addresses, route
 // the networks of each interface; an address belongs to the interface with the narrowest network
 // that holds it. IPv6: if_inet6 says it all.
+#include "base/text.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
 #include <arpa/inet.h>
@@ -20,16 +21,6 @@ struct Route {
     std::string interface;
     std::uint32_t network = 0, mask = 0;  // host order
 };
-
-std::vector<std::string_view> words_of(std::string_view line) {
-    std::vector<std::string_view> words;
-    while (!(line = trimmed(line)).empty()) {
-        std::size_t const end = std::min(line.find_first_of(" \t"), line.size());
-        words.push_back(line.substr(0, end));
-        line.remove_prefix(end);
-    }
-    return words;
-}
 
 std::optional<std::uint32_t> hex(std::string_view text) {
     std::uint32_t value = 0;

@@ -1,5 +1,6 @@
 // Small files of sysfs: opened and read once, so that a tree of hundreds takes milliseconds.
 #include "base/descriptor.hpp"
+#include "base/text.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
@@ -33,12 +34,6 @@ std::string_view cut_digits(std::string_view& text) {
 }
 
 }  // namespace
-
-std::string_view trimmed(std::string_view text) {
-    auto const first = text.find_first_not_of(" \t\r\n");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 std::string text_in(fs::path const& file) {
     Descriptor const opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

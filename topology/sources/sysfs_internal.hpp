@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 [[nodiscard]] std::vector<std::string> names_in(fs::path const& folder);
 /// What comes after `key` in the line that starts with it, trimmed: of uevent ("DRIVER="), meminfo.
 [[nodiscard]] std::string_view line_value(std::string_view text, std::string_view key);
-[[nodiscard]] std::string_view trimmed(std::string_view text);
 /// "mlx5_2" < "mlx5_10".
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 

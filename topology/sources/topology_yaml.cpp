@@ -12,7 +12,7 @@
 namespace osora::topology {
 namespace {
 
-constexpr std::size_t kBytesMax = 16 << 20, kNamesMax = 1 << 20;
+constexpr std::size_t kYamlBytesMax = 16 << 20, kNamesMax = 1 << 20;
 constexpr auto kKinds = std::to_array<char const*>({"tree", "block", "flat", "ring", "torus3d"});
 
 Error bad(YAML::Mark mark, std::string_view why) {
@@ -141,7 +141,7 @@ Result<Fabric> read_document(YAML::Node const& document) {
 }  // namespace
 
 Result<Fabric> parse_topology_yaml(std::string_view text) {
-    if (text.size() > kBytesMax) {
+    if (text.size() > kYamlBytesMax) {
         return Error{Errc::invalid_input, "more than 16 MiB of topology.yaml"};
     }
     try {

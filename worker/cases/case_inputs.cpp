@@ -10,14 +10,10 @@
 namespace osora::worker {
 namespace {
 
-constexpr std::string_view kGroup = "in/";
+constexpr std::string_view kInputGroup = "in/";
 
 std::string_view last_part(std::string_view name) {
     return name.substr(name.rfind('/') + 1);
-}
-
-Error invalid(std::string message) {
-    return Error{Errc::invalid_input, std::move(message)};
 }
 
 std::string shape_text(std::vector<std::int64_t> const& shape) {
@@ -54,8 +50,8 @@ std::string case_name(std::string_view group, std::string_view variant, std::str
 
 CaseInputs::CaseInputs(CaseFile const& file) : file_(file) {
     for (auto const& tensor : file.content.tensors) {
-        if (!tensor.name.starts_with(kGroup)) continue;
-        std::string_view const rest = std::string_view(tensor.name).substr(kGroup.size());
+        if (!tensor.name.starts_with(kInputGroup)) continue;
+        std::string_view const rest = std::string_view(tensor.name).substr(kInputGroup.size());
         auto const slash = rest.rfind('/');
         if (slash == std::string_view::npos) continue;
         std::string const variant(rest.substr(0, slash));
@@ -67,7 +63,7 @@ CaseInputs::CaseInputs(CaseFile const& file) : file_(file) {
 
 bool CaseInputs::has(std::string_view name) const {
     return std::ranges::any_of(file_.content.tensors, [&](NamedTensor const& tensor) {
-        return tensor.name.starts_with(kGroup) && last_part(tensor.name) == name;
+        return tensor.name.starts_with(kInputGroup) && last_part(tensor.name) == name;
     });
 }
 
@@ -105,7 +101,7 @@ Result<void> CaseInputs::finish() const {
     std::vector<std::string_view> const known(asked_.begin(), asked_.end());
     std::vector<std::string> unknown;
     for (auto const& tensor : file_.content.tensors) {
-        if (!tensor.name.starts_with(kGroup) || taken_.contains(tensor.name)) continue;
+        if (!tensor.name.starts_with(kInputGroup) || taken_.contains(tensor.name)) continue;
         auto const nearest = nearest_name(last_part(tensor.name), known);
         unknown.push_back(tensor.name +
                           (nearest ? fmt::format(" (did you mean {}?)", *nearest) : std::string()));

@@ -7,8 +7,8 @@
 namespace osora::worker {
 namespace {
 
-Result<MmditInput> read_input(CaseFile const& file, CaseInputs& inputs, std::string_view variant,
-                              MmditConfig const& config) {
+Result<MmditInput> read_mmdit_input(CaseFile const& file, CaseInputs& inputs,
+                                    std::string_view variant, MmditConfig const& config) {
     MmditInput input;
     OSORA_TRY(auto const img, inputs.need(variant, "img", real({-1, -1, config.in_channels})));
     std::int64_t const batch = img.size(0), tokens = img.size(1);
@@ -41,7 +41,7 @@ CaseResult run_mmdit_case(CaseFile const& file) {
     std::vector<CaseRun> runs;
     std::vector<MmditInput> read;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto input, read_input(file, inputs, variant, config));
+        OSORA_TRY(auto input, read_mmdit_input(file, inputs, variant, config));
         OSORA_TRY(auto weight, read_loss_weight(file, inputs, variant, input.img.sizes().vec()));
         runs.push_back(
             {variant,

@@ -12,7 +12,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr std::string_view kGroup = "weights/";
+constexpr std::string_view kWeightGroup = "weights/";
 
 struct TypeName {
     std::string_view name;
@@ -21,10 +21,6 @@ struct TypeName {
 constexpr std::array kTypes{TypeName{"torch.float32", at::kFloat},
                             TypeName{"torch.bfloat16", at::kBFloat16},
                             TypeName{"torch.float16", at::kHalf}};
-
-Error invalid(std::string message) {
-    return Error{Errc::invalid_input, std::move(message)};
-}
 
 bool is_compute_type(at::ScalarType type) {
     return std::ranges::find(kTypes, type, &TypeName::type) != kTypes.end();
@@ -35,8 +31,8 @@ bool is_compute_type(at::ScalarType type) {
 std::vector<NamedTensor> case_weights(CaseFile const& file) {
     std::vector<NamedTensor> weights;
     for (auto const& entry : file.content.tensors)
-        if (entry.name.starts_with(kGroup))
-            weights.push_back({entry.name.substr(kGroup.size()), entry.tensor, entry.kind});
+        if (entry.name.starts_with(kWeightGroup))
+            weights.push_back({entry.name.substr(kWeightGroup.size()), entry.tensor, entry.kind});
     return weights;
 }
 
@@ -59,15 +55,16 @@ Result<void> check_weight_values(CaseFile const& file) {
     for (auto const& weight : weights) {
         at::ScalarType const type = weight.tensor.scalar_type();
         if (!is_compute_type(type))
-            return invalid(fmt::format("{}{}: type {}, expected F32, BF16 or F16", kGroup,
+            return invalid(fmt::format("{}{}: type {}, expected F32, BF16 or F16", kWeightGroup,
                                        weight.name, safetensors_type(type)));
         if (type != weights.front().tensor.scalar_type())
-            return invalid(fmt::format("{}{}: type {}, but {} has {}: one type for all", kGroup,
-                                       weight.name, safetensors_type(type), weights.front().name,
+            return invalid(fmt::format("{}{}: type {}, but {} has {}: one type for all",
+                                       kWeightGroup, weight.name, safetensors_type(type),
+                                       weights.front().name,
                                        safetensors_type(weights.front().tensor.scalar_type())));
     }
     auto const finite = check_finite(weights);
-    if (finite.has_error()) return invalid(std::string(kGroup) + finite.error().message);
+    if (finite.has_error()) return invalid(std::string(kWeightGroup) + finite.error().message);
     return {};
 }
 

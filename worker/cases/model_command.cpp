@@ -26,10 +26,6 @@ namespace json = boost::json;
 constexpr std::array<std::string_view, 6> kGroups{"weights/", "in/",   "out/",
                                                   "mid/",     "grad/", "grad_in/"};
 
-Error invalid(std::string message) {
-    return Error{Errc::invalid_input, std::move(message)};
-}
-
 /// A file that does not read is as wrong an input as one that does not fit.
 Error as_input_error(Error error) {
     if (error.code == Errc::corrupt || error.code == Errc::not_found)

@@ -24,8 +24,8 @@ Result<void> check_repeats(at::Tensor const& tensor, std::int64_t batch, std::st
                                                   tensor.size(0), batch)};
 }
 
-Result<Stdit3Input> read_input(CaseFile const& file, CaseInputs& inputs, std::string_view variant,
-                               Stdit3Config const& config) {
+Result<Stdit3Input> read_stdit3_input(CaseFile const& file, CaseInputs& inputs,
+                                      std::string_view variant, Stdit3Config const& config) {
     Stdit3Input input;
     OSORA_TRY(auto const x, inputs.need(variant, "x", real({-1, config.in_channels, -1, -1, -1})));
     std::int64_t const batch = x.size(0);
@@ -60,7 +60,7 @@ CaseResult run_stdit3_case(CaseFile const& file) {
     std::vector<CaseRun> runs;
     std::vector<Stdit3Input> read;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto input, read_input(file, inputs, variant, config));
+        OSORA_TRY(auto input, read_stdit3_input(file, inputs, variant, config));
         auto shape = input.x.sizes().vec();
         shape[1] = config.out_channels();
         OSORA_TRY(auto weight, read_loss_weight(file, inputs, variant, shape));

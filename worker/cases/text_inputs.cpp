@@ -5,10 +5,6 @@
 namespace osora::worker {
 namespace {
 
-Error invalid(std::string why) {
-    return Error{Errc::invalid_input, std::move(why)};
-}
-
 Result<void> check_ids(at::Tensor const& ids, std::string const& name, TextLimits const& limits) {
     if (ids.scalar_type() != at::kLong) return invalid(name + ": its type must be I64");
     if (ids.size(1) > limits.length_max) {

@@ -43,8 +43,8 @@ Result<VaeNoise> read_noise(CaseInputs& inputs, VaeRun const& run,
     return noise;
 }
 
-Result<PipelineRun> read_run(CaseFile const& file, CaseInputs& inputs, std::string const& variant,
-                             VaePipelineConfig const& config) {
+Result<PipelineRun> read_pipeline_run(CaseFile const& file, CaseInputs& inputs,
+                                      std::string const& variant, VaePipelineConfig const& config) {
     PipelineRun read{.run = {.variant = variant, .x = {}, .eps = {}, .loss_weight = {}},
                      .noise = {}};
     OSORA_TRY(read.run.x, need_frames(inputs, variant, {-1, config.spatial.in_channels, -1, -1, -1},
@@ -65,7 +65,7 @@ CaseResult run_vae_pipeline(CaseFile const& file) {
     CaseInputs inputs(file);
     std::vector<PipelineRun> runs;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto run, read_run(file, inputs, variant, config));
+        OSORA_TRY(auto run, read_pipeline_run(file, inputs, variant, config));
         runs.push_back(std::move(run));
     }
     OSORA_TRY_VOID(inputs.finish());

@@ -10,8 +10,8 @@
 namespace osora::worker {
 namespace {
 
-Result<VaeRun> read_run(CaseFile const& file, CaseInputs& inputs, std::string const& variant,
-                        SpatialVaeConfig const& config) {
+Result<VaeRun> read_spatial_run(CaseFile const& file, CaseInputs& inputs,
+                                std::string const& variant, SpatialVaeConfig const& config) {
     std::int64_t const factor = config.factor();
     VaeRun run{.variant = variant, .x = {}, .eps = {}, .loss_weight = {}};
     OSORA_TRY(run.x, need_frames(inputs, variant, {-1, config.in_channels, -1, -1}, factor));
@@ -32,7 +32,7 @@ CaseResult run_vae_spatial(CaseFile const& file) {
     CaseInputs inputs(file);
     std::vector<VaeRun> runs;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto run, read_run(file, inputs, variant, config));
+        OSORA_TRY(auto run, read_spatial_run(file, inputs, variant, config));
         runs.push_back(std::move(run));
     }
     OSORA_TRY_VOID(inputs.finish());

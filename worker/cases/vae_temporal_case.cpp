@@ -11,8 +11,8 @@
 namespace osora::worker {
 namespace {
 
-Result<VaeRun> read_run(CaseFile const& file, CaseInputs& inputs, std::string const& variant,
-                        TemporalVaeConfig const& config) {
+Result<VaeRun> read_temporal_run(CaseFile const& file, CaseInputs& inputs,
+                                 std::string const& variant, TemporalVaeConfig const& config) {
     VaeRun run{.variant = variant, .x = {}, .eps = {}, .loss_weight = {}};
     OSORA_TRY(run.x, need_fp64(inputs, variant, "x", {-1, config.in_out_channels, -1, -1, -1}));
     auto const x = run.x.sizes();
@@ -32,7 +32,7 @@ CaseResult run_vae_temporal(CaseFile const& file) {
     CaseInputs inputs(file);
     std::vector<VaeRun> runs;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto run, read_run(file, inputs, variant, config));
+        OSORA_TRY(auto run, read_temporal_run(file, inputs, variant, config));
         runs.push_back(std::move(run));
     }
     OSORA_TRY_VOID(inputs.finish());

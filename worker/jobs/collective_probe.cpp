@@ -33,10 +33,6 @@ using Backend = c10::intrusive_ptr<c10d::Backend>;
 
 constexpr std::int64_t kCpuBytesMax = 256 << 20;  // a CPU rank shares its memory with the others
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 /// Element by element, over the ranks of a Gloo backend.
 void maximum_over_ranks(c10d::Backend& backend, std::vector<double>& values) {
     std::vector<at::Tensor> tensors{

@@ -61,8 +61,8 @@ Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job) {
     return std::move(*weights);
 }
 
-Result<void> load(Parameters& parameters, std::vector<NamedTensor> const& weights,
-                  plan::WorkerJob const& job) {
+Result<void> load_network(Parameters& parameters, std::vector<NamedTensor> const& weights,
+                          plan::WorkerJob const& job) {
     if (weights.empty()) return {};
     auto const loaded = parameters.load(weights);
     if (loaded.has_value()) return {};
@@ -82,7 +82,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job));
     if (!weights.empty()) weights = as_stdit3_weights(std::move(weights), config);
-    OSORA_TRY_VOID(load(model.parameters(), weights, job));
+    OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
     return std::make_unique<Stdit3Objective>(std::move(model), std::move(training));
 }
 
@@ -99,7 +99,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     Mmdit model(config, options_of(job, device));
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job));
-    OSORA_TRY_VOID(load(model.parameters(), weights, job));
+    OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
     return std::make_unique<MmditObjective>(std::move(model), training);
 }
 

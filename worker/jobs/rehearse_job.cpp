@@ -1,6 +1,7 @@
 // The parameters come from a model on the meta device: names and shapes, no memory.
 #include "worker/jobs/rehearse_job.hpp"
 
+#include "base/env.hpp"
 #include "plan/model_sizes.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/rehearsal_step.hpp"
@@ -20,11 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-Result<void> check_supported(plan::WorkerJob const& job, RankEnvironment const& self) {
+Result<void> check_rehearsal(plan::WorkerJob const& job, RankEnvironment const& self) {
     auto const& chosen = job.plan.chosen;
     if (chosen.dp_size != self.world_size) {
         return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
@@ -163,7 +160,7 @@ private:
 
 Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironment const& self,
                                       AgentLink& agent) {
-    OSORA_TRY_VOID(check_supported(job, self));
+    OSORA_TRY_VOID(check_rehearsal(job, self));
     int const threads = std::max(1, job.plan.chosen.threads_per_rank);
     at::set_num_threads(threads);
     agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});

@@ -15,7 +15,7 @@
 namespace osora::worker {
 namespace {
 
-Result<void> check_supported(RankEnvironment const& self, plan::LayoutPlan const& layout) {
+Result<void> check_layout(RankEnvironment const& self, plan::LayoutPlan const& layout) {
     if (layout.dp_size != self.world_size) {
         return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
                                                       layout.dp_size, self.world_size)};
@@ -100,7 +100,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
 Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment const& self,
                                    AgentLink& agent) {
     using protocol::Phase;
-    OSORA_TRY_VOID(check_supported(self, job.plan.chosen));
+    OSORA_TRY_VOID(check_layout(self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     if (job.config.train.deterministic) use_deterministic_kernels();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});

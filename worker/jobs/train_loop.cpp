@@ -1,5 +1,6 @@
 #include "worker/jobs/train_loop.hpp"
 
+#include "base/env.hpp"
 #include "plan/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
 
@@ -14,10 +15,6 @@ namespace {
 constexpr int kSkippedInARowMax = 10;
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 }  // namespace
 

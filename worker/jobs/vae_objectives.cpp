@@ -11,8 +11,8 @@
 namespace osora::worker {
 namespace {
 
-Result<void> load(Parameters& parameters, plan::WorkerJob const& job, std::string const& key,
-                  std::string const& file) {
+Result<void> load_part(Parameters& parameters, plan::WorkerJob const& job, std::string const& key,
+                       std::string const& file) {
     std::string const path = resolve(job, file);
     auto const weights = load_weight_files(path);
     if (weights.has_error()) return Error(weights.error()).in(key);
@@ -44,7 +44,7 @@ Result<std::unique_ptr<Objective>> make_vae_objective(plan::WorkerJob const& job
     if (!config.vae_loss.lpips.empty() && config.vae_loss.perceptual_weight > 0) {
         parts.perceptual = std::make_unique<Perceptual>(at::TensorOptions().device(device.torch()));
         OSORA_TRY_VOID(
-            load(parts.perceptual->parameters, job, "vae_loss.lpips", config.vae_loss.lpips));
+            load_part(parts.perceptual->parameters, job, "vae_loss.lpips", config.vae_loss.lpips));
     }
     return std::make_unique<VaeObjective>(std::move(parts), config.vae_loss, seed);
 }
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Objective>> make_vqvae_objective(plan::WorkerJob const& j
         config.vae.micro_frame_size.value_or(job.plan.chosen.vae_micro_frame_size);
     model.initialise(options.seed);
     if (!config.vae.weights.empty())
-        OSORA_TRY_VOID(load(model.parameters(), job, "vae.weights", config.vae.weights));
+        OSORA_TRY_VOID(load_part(model.parameters(), job, "vae.weights", config.vae.weights));
     return std::make_unique<VqvaeObjective>(std::move(model), std::move(options));
 }
 

@@ -21,10 +21,6 @@ constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 
-Error invalid(std::string message) {
-    return Error{Errc::invalid_input, std::move(message)};
-}
-
 /// lora_alpha / r of a config, or what of it is not plain LoRA.
 Result<double> scale_of(std::string_view text) {
     boost::system::error_code failed;

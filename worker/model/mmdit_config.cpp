@@ -13,14 +13,14 @@ namespace osora::worker {
 namespace {
 
 /// Keys of Open-Sora's MMDiTConfig that say where weights come from or how memory is saved.
-constexpr std::string_view kUnread[] = {"model_type", "type", "from_pretrained", "cache_dir",
-                                        "grad_ckpt_settings"};
+constexpr std::string_view kMmditUnread[] = {"model_type", "type", "from_pretrained", "cache_dir",
+                                             "grad_ckpt_settings"};
 
-Error invalid(std::string message) {
+Error invalid_mmdit(std::string message) {
     return Error{Errc::invalid_input, "mmdit: " + std::move(message)};
 }
 
-MmditConfig config_of(plan::ModelShape const& shape) {
+MmditConfig mmdit_config_of(plan::ModelShape const& shape) {
     MmditConfig config;
     config.in_channels = std::int64_t{shape.in_channels} * shape.patch_volume();
     config.patch_size = shape.patch_size[1];
@@ -36,11 +36,11 @@ MmditConfig config_of(plan::ModelShape const& shape) {
 }
 
 MmditConfig tiny() {
-    return config_of(plan::model_shape("mmdit-tiny").value());
+    return mmdit_config_of(plan::model_shape("mmdit-tiny").value());
 }
 
 MmditConfig eleven_billion() {
-    return config_of(plan::model_shape("mmdit-11b").value());
+    return mmdit_config_of(plan::model_shape("mmdit-11b").value());
 }
 
 MmditConfig image_to_video() {
@@ -68,7 +68,7 @@ Result<MmditConfig> mmdit_config(plan::ModelShape const& shape) {
     if (shape.family != plan::ModelFamily::mmdit) {
         return Error{Errc::invalid_input, fmt::format("model.arch '{}': not an MMDiT", shape.arch)};
     }
-    MmditConfig const config = config_of(shape);
+    MmditConfig const config = mmdit_config_of(shape);
     OSORA_TRY_VOID(check_mmdit_config(config));
     return config;
 }
@@ -81,7 +81,7 @@ Result<MmditConfig> mmdit_config(std::string_view arch) {
 }
 
 Result<MmditConfig> parse_mmdit_config(std::string_view text) {
-    auto read = read_config(text, MmditConfig{}, kUnread);
+    auto read = read_config(text, MmditConfig{}, kMmditUnread);
     if (read.has_error()) return std::move(read).error().in("mmdit");
     auto const object = boost::json::parse(text);
     if (!object.as_object().contains("use_liger_rope")) read->use_liger_rope = !read->fused_qkv;
@@ -113,11 +113,12 @@ Result<void> check_mmdit_config(MmditConfig const& config) {
                           {"patch_size", config.patch_size, 1, 64}};
     for (auto const& [name, value, min, max] : sizes)
         if (value < min || value > max)
-            return invalid(fmt::format("{} = {}: must be in [{}, {}]", name, value, min, max));
+            return invalid_mmdit(
+                fmt::format("{} = {}: must be in [{}, {}]", name, value, min, max));
     if (!(config.mlp_ratio > 0 && config.mlp_ratio <= 64))
-        return invalid(fmt::format("mlp_ratio = {}: must be in (0, 64]", config.mlp_ratio));
+        return invalid_mmdit(fmt::format("mlp_ratio = {}: must be in (0, 64]", config.mlp_ratio));
     if (!(config.theta > 1 && config.theta <= 1e12))
-        return invalid(fmt::format("theta = {}: must be in (1, 1e12]", config.theta));
+        return invalid_mmdit(fmt::format("theta = {}: must be in (1, 1e12]", config.theta));
     if (config.hidden_size % config.num_heads != 0)
         return Error{Errc::not_divisible, fmt::format("mmdit: hidden_size {} % num_heads {} != 0",
                                                       config.hidden_size, config.num_heads)};
@@ -127,8 +128,8 @@ Result<void> check_mmdit_config(MmditConfig const& config) {
     std::int64_t const axes =
         std::accumulate(config.axes_dim.begin(), config.axes_dim.end(), std::int64_t{0});
     if (axes != config.head_dim())
-        return invalid(fmt::format("axes_dim [{}] sum to {}, a head has {}",
-                                   fmt::join(config.axes_dim, ","), axes, config.head_dim()));
+        return invalid_mmdit(fmt::format("axes_dim [{}] sum to {}, a head has {}",
+                                         fmt::join(config.axes_dim, ","), axes, config.head_dim()));
     return {};
 }
 

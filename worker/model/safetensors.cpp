@@ -25,7 +25,7 @@ struct TypePair {
     DType ours;
     at::ScalarType torch;
 };
-constexpr std::array kTypes{
+constexpr std::array kTypePairs{
     TypePair{DType::boolean, at::kBool}, TypePair{DType::u8, at::kByte},
     TypePair{DType::i8, at::kChar},      TypePair{DType::i16, at::kShort},
     TypePair{DType::i32, at::kInt},      TypePair{DType::i64, at::kLong},
@@ -85,7 +85,7 @@ Result<SafetensorsHeader> read_header(OpenFile const& file, std::filesystem::pat
 
 at::Tensor tensor_at(std::shared_ptr<Mapping> const& mapping, std::int64_t data_offset_bytes,
                      TensorInfo const& info) {
-    auto const type = std::ranges::find(kTypes, info.dtype, &TypePair::ours)->torch;
+    auto const type = std::ranges::find(kTypePairs, info.dtype, &TypePair::ours)->torch;
     auto const options = at::TensorOptions().dtype(type);
     if (info.begin_bytes == info.end_bytes) return at::empty(info.shape, options);
     std::byte* const data = mapping->data() + data_offset_bytes + info.begin_bytes;
@@ -112,8 +112,8 @@ at::Tensor const* SafetensorsContent::find(std::string_view name) const {
 }
 
 std::string_view safetensors_type(at::ScalarType type) {
-    auto const* found = std::ranges::find(kTypes, type, &TypePair::torch);
-    return found == kTypes.end() ? "?" : name_of(found->ours);
+    auto const* found = std::ranges::find(kTypePairs, type, &TypePair::torch);
+    return found == kTypePairs.end() ? "?" : name_of(found->ours);
 }
 
 Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path) {
@@ -145,8 +145,8 @@ Result<void> save_safetensors(std::filesystem::path const& path,
     // Wide types first keeps every tensor aligned to its own type.
     std::vector<std::pair<TensorInfo, at::Tensor const*>> order;
     for (auto const& [name, tensor, kind] : tensors) {
-        auto const* type = std::ranges::find(kTypes, tensor.scalar_type(), &TypePair::torch);
-        if (type == kTypes.end())
+        auto const* type = std::ranges::find(kTypePairs, tensor.scalar_type(), &TypePair::torch);
+        if (type == kTypePairs.end())
             return Error{Errc::invalid_input,
                          fmt::format("{}: tensor '{}' has a type that safetensors cannot hold",
                                      path.string(), name)};

@@ -36,7 +36,7 @@ Type const& type_of(DType type) {
     return *std::ranges::find(kTypes, type, &Type::type);
 }
 
-Error corrupt(std::string message) {
+Error corrupt_header(std::string message) {
     return Error{Errc::corrupt, "safetensors header: " + std::move(message)};
 }
 
@@ -66,7 +66,7 @@ std::optional<std::int64_t> total_bytes(std::vector<std::int64_t> const& shape,
 
 Result<TensorInfo> parse_tensor(std::string_view name, json::value const& value) {
     auto const wrong = [&](std::string_view why) {
-        return corrupt(fmt::format("tensor '{}': {}", name, why));
+        return corrupt_header(fmt::format("tensor '{}': {}", name, why));
     };
     auto const* object = value.if_object();
     if (object == nullptr) return wrong("not an object");
@@ -105,10 +105,11 @@ Result<TensorInfo> parse_tensor(std::string_view name, json::value const& value)
 
 Result<std::map<std::string, std::string>> parse_metadata(json::value const& value) {
     auto const* object = value.if_object();
-    if (object == nullptr) return corrupt("__metadata__ is not an object");
+    if (object == nullptr) return corrupt_header("__metadata__ is not an object");
     std::map<std::string, std::string> metadata;
     for (auto const& [key, text] : *object) {
-        if (!text.is_string()) return corrupt("__metadata__ holds something that is not text");
+        if (!text.is_string())
+            return corrupt_header("__metadata__ holds something that is not text");
         metadata.emplace(std::string_view(key), std::string_view(text.get_string()));
     }
     return metadata;
@@ -122,12 +123,13 @@ Result<void> check_layout(SafetensorsHeader& header, std::int64_t data_bytes) {
     std::int64_t at = 0;
     for (auto const& tensor : header.tensors) {
         if (tensor.begin_bytes != at)
-            return corrupt(fmt::format("tensor '{}': starts at {}, the one before ends at {}",
-                                       tensor.name, tensor.begin_bytes, at));
+            return corrupt_header(
+                fmt::format("tensor '{}': starts at {}, the one before ends at {}", tensor.name,
+                            tensor.begin_bytes, at));
         at = tensor.end_bytes;
     }
     if (at != data_bytes)
-        return corrupt(
+        return corrupt_header(
             fmt::format("tensors end at {}, the file has {} bytes of data", at, data_bytes));
     return {};
 }
@@ -150,25 +152,26 @@ std::string_view name_of(DType type) {
 
 Result<std::int64_t> safetensors_header_bytes(std::string_view first_8, std::int64_t file_bytes) {
     if (first_8.size() < kLengthBytes || file_bytes < kLengthBytes)
-        return corrupt(fmt::format("the file has {} bytes, fewer than 8", file_bytes));
+        return corrupt_header(fmt::format("the file has {} bytes, fewer than 8", file_bytes));
     std::uint64_t const length = length_field(first_8);
     if (length > static_cast<std::uint64_t>(kHeaderLimitBytes))
-        return corrupt(fmt::format("a length of {} is above {}", length, kHeaderLimitBytes));
+        return corrupt_header(fmt::format("a length of {} is above {}", length, kHeaderLimitBytes));
     if (static_cast<std::int64_t>(length) > file_bytes - kLengthBytes)
-        return corrupt(
+        return corrupt_header(
             fmt::format("a length of {} is more than the file's {} bytes", length, file_bytes));
     return kLengthBytes + static_cast<std::int64_t>(length);
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::string_view head, std::int64_t file_bytes) {
     OSORA_TRY(auto const head_bytes, safetensors_header_bytes(head, file_bytes));
-    if (static_cast<std::int64_t>(head.size()) < head_bytes) return corrupt("it is cut short");
+    if (static_cast<std::int64_t>(head.size()) < head_bytes)
+        return corrupt_header("it is cut short");
     std::string_view const text =
         head.substr(kLengthBytes, static_cast<std::size_t>(head_bytes - kLengthBytes));
-    if (text.empty() || text.front() != '{') return corrupt("it does not start with '{'");
+    if (text.empty() || text.front() != '{') return corrupt_header("it does not start with '{'");
     boost::system::error_code failed;
     auto const value = json::parse(text, failed);  // refuses bytes that are not UTF-8
-    if (failed) return corrupt(failed.message());
+    if (failed) return corrupt_header(failed.message());
     SafetensorsHeader header;
     header.data_offset_bytes = head_bytes;
     for (auto const& [key, entry] : value.get_object()) {

@@ -11,7 +11,7 @@
 namespace osora::worker {
 namespace {
 
-Stdit3Config config_of(plan::ModelShape const& shape) {
+Stdit3Config stdit3_config_of(plan::ModelShape const& shape) {
     Stdit3Config config;
     config.in_channels = shape.in_channels;
     std::ranges::copy(shape.patch_size, config.patch_size.begin());
@@ -27,28 +27,28 @@ Stdit3Config config_of(plan::ModelShape const& shape) {
 }
 
 /// Keys of Open-Sora's STDiT3Config and of transformers that change no number here.
-constexpr std::string_view kUnread[] = {"model_type",
-                                        "type",
-                                        "architectures",
-                                        "auto_map",
-                                        "torch_dtype",
-                                        "transformers_version",
-                                        "_name_or_path",
-                                        "from_pretrained",
-                                        "force_huggingface",
-                                        "input_size",
-                                        "drop_path",
-                                        "enable_flash_attn",
-                                        "enable_layernorm_kernel",
-                                        "enable_sequence_parallelism",
-                                        "only_train_temporal",
-                                        "freeze_y_embedder",
-                                        "skip_y_embedder"};
+constexpr std::string_view kStdit3Unread[] = {"model_type",
+                                              "type",
+                                              "architectures",
+                                              "auto_map",
+                                              "torch_dtype",
+                                              "transformers_version",
+                                              "_name_or_path",
+                                              "from_pretrained",
+                                              "force_huggingface",
+                                              "input_size",
+                                              "drop_path",
+                                              "enable_flash_attn",
+                                              "enable_layernorm_kernel",
+                                              "enable_sequence_parallelism",
+                                              "only_train_temporal",
+                                              "freeze_y_embedder",
+                                              "skip_y_embedder"};
 
 /// Those that would change numbers when on.
 constexpr std::string_view kOffOnly[] = {"drop_path", "skip_y_embedder"};
 
-Error invalid(std::string message) {
+Error invalid_stdit3(std::string message) {
     return Error{Errc::invalid_input, "stdit3: " + std::move(message)};
 }
 
@@ -69,27 +69,28 @@ Result<Stdit3Config> stdit3_config(plan::ModelShape const& shape) {
     if (shape.family != plan::ModelFamily::stdit3) {
         return Error{Errc::invalid_input, fmt::format("model.arch '{}': not a STDiT3", shape.arch)};
     }
-    Stdit3Config const config = config_of(shape);
+    Stdit3Config const config = stdit3_config_of(shape);
     OSORA_TRY_VOID(check_stdit3_config(config));
     return config;
 }
 
 Result<Stdit3Config> stdit3_config(std::string_view arch) {
     auto const shape = plan::model_shape(arch);
-    if (shape.has_value() && shape->family == plan::ModelFamily::stdit3) return config_of(*shape);
+    if (shape.has_value() && shape->family == plan::ModelFamily::stdit3)
+        return stdit3_config_of(*shape);
     return Error{Errc::not_found, fmt::format("model.arch '{}': not a STDiT3; known: {}", arch,
                                               fmt::join(stdit3_names(), ", "))};
 }
 
 Result<Stdit3Config> parse_stdit3_config(std::string_view text) {
-    auto read = read_config(text, Stdit3Config{}, kUnread);
+    auto read = read_config(text, Stdit3Config{}, kStdit3Unread);
     if (read.has_error()) return std::move(read).error().in("stdit3");
     auto const object = boost::json::parse(text).as_object();
     for (std::string_view const key : kOffOnly) {
         auto const* value = object.if_contains(key);
         if (value != nullptr && *value != false && *value != 0 && *value != 0.0)
-            return invalid(fmt::format("config: {} = {}: only off is supported", key,
-                                       boost::json::serialize(*value)));
+            return invalid_stdit3(fmt::format("config: {} = {}: only off is supported", key,
+                                              boost::json::serialize(*value)));
     }
     OSORA_TRY_VOID(check_stdit3_config(*read));
     return read;
@@ -110,14 +111,14 @@ Result<void> check_stdit3_config(Stdit3Config const& config) {
         {"input_sq_size", config.input_sq_size}};
     for (auto const& [name, value] : sizes)
         if (value < 1 || value > kLimit)
-            return invalid(fmt::format("{} = {}: must be in [1, {}]", name, value, kLimit));
+            return invalid_stdit3(fmt::format("{} = {}: must be in [1, {}]", name, value, kLimit));
     for (std::int64_t const size : config.patch_size)
         if (size < 1 || size > 64)
-            return invalid(fmt::format("patch_size {}: must be in [1, 64]", size));
+            return invalid_stdit3(fmt::format("patch_size {}: must be in [1, 64]", size));
     if (config.depth < 1 || config.depth > 1024)
-        return invalid(fmt::format("depth = {}: must be in [1, 1024]", config.depth));
+        return invalid_stdit3(fmt::format("depth = {}: must be in [1, 1024]", config.depth));
     if (!(config.mlp_ratio > 0 && config.mlp_ratio <= 64))
-        return invalid(fmt::format("mlp_ratio = {}: must be in (0, 64]", config.mlp_ratio));
+        return invalid_stdit3(fmt::format("mlp_ratio = {}: must be in (0, 64]", config.mlp_ratio));
     if (config.hidden_size % config.num_heads != 0)
         return Error{Errc::not_divisible, fmt::format("stdit3: hidden_size {} % num_heads {} != 0",
                                                       config.hidden_size, config.num_heads)};

@@ -32,10 +32,10 @@ std::string with_way_out(fs::path const& path, std::string_view why) {
         path.string(), why, path.filename().string());
 }
 
-Error invalid(fs::path const& path, std::string_view why) {
+Error invalid_file(fs::path const& path, std::string_view why) {
     return Error{Errc::invalid_input, with_way_out(path, why)};
 }
-Error corrupt(fs::path const& path, std::string_view why) {
+Error corrupt_file(fs::path const& path, std::string_view why) {
     return Error{Errc::corrupt, fmt::format("{}: {}", path.string(), why)};
 }
 
@@ -50,11 +50,12 @@ Result<void> check_begin(fs::path const& path) {
     std::array<char, 2> begin{};
     if (!file.read(begin.data(), begin.size())) {
         if (fs::file_size(path, failed) >= begin.size()) return file_error(EIO, "read", path);
-        return corrupt(path, "shorter than any archive of torch.save");
+        return corrupt_file(path, "shorter than any archive of torch.save");
     }
     if (begin == std::array{'P', 'K'}) return {};
-    if (begin[0] == '\x80') return invalid(path, "a bare pickle, as torch.save wrote before 1.6");
-    return corrupt(path, "not an archive of torch.save (it does not begin with PK)");
+    if (begin[0] == '\x80')
+        return invalid_file(path, "a bare pickle, as torch.save wrote before 1.6");
+    return corrupt_file(path, "not an archive of torch.save (it does not begin with PK)");
 }
 
 /// Records are stored, not compressed, so that together they are smaller than the file; an archive
@@ -65,13 +66,13 @@ Result<void> check_records(fs::path const& path, caffe2::serialize::PyTorchStrea
     std::uintmax_t bytes = 0;
     for (std::string const& name : reader.getAllRecords()) bytes += reader.getRecordSize(name);
     if (bytes > file_bytes) {
-        return corrupt(path, fmt::format("its records unpack to {} bytes, the file has {}", bytes,
-                                         file_bytes));
+        return corrupt_file(path, fmt::format("its records unpack to {} bytes, the file has {}",
+                                              bytes, file_bytes));
     }
     if (!reader.hasRecord("byteorder")) return {};
     auto const [data, size] = reader.getRecord("byteorder");
     std::string_view const order(static_cast<char const*>(data.get()), size);
-    if (order != "little") return corrupt(path, fmt::format("its byte order is {}", order));
+    if (order != "little") return corrupt_file(path, fmt::format("its byte order is {}", order));
     return {};
 }
 
@@ -99,7 +100,8 @@ std::string described(Dict const& dict) {
 
 Result<Dict> dict_of(fs::path const& path, c10::IValue const& value) {
     if (!value.isGenericDict()) {
-        return invalid(path, fmt::format("holds a {}, not a dict of tensors", value.tagKind()));
+        return invalid_file(path,
+                            fmt::format("holds a {}, not a dict of tensors", value.tagKind()));
     }
     if (holds_tensors(value)) return value.toGenericDict();
     std::vector<Dict> inner;
@@ -107,8 +109,8 @@ Result<Dict> dict_of(fs::path const& path, c10::IValue const& value) {
         if (holds_tensors(entry.value())) inner.push_back(entry.value().toGenericDict());
     }
     if (inner.size() == 1) return inner.front();
-    return invalid(path, fmt::format("{} dicts of tensors in it, expected one; it holds {}",
-                                     inner.size(), described(value.toGenericDict())));
+    return invalid_file(path, fmt::format("{} dicts of tensors in it, expected one; it holds {}",
+                                          inner.size(), described(value.toGenericDict())));
 }
 
 Result<std::vector<NamedTensor>> tensors_of(fs::path const& path, Dict const& dict) {
@@ -116,8 +118,8 @@ Result<std::vector<NamedTensor>> tensors_of(fs::path const& path, Dict const& di
     for (auto const& entry : dict) {
         at::Tensor const tensor = entry.value().toTensor();
         if (!tensor.defined() || !tensor.is_cpu() || tensor.is_sparse()) {
-            return invalid(path, fmt::format("'{}' is not a plain tensor on the CPU",
-                                             entry.key().toStringRef()));
+            return invalid_file(path, fmt::format("'{}' is not a plain tensor on the CPU",
+                                                  entry.key().toStringRef()));
         }
         tensors.push_back({entry.key().toStringRef(), tensor.detach(), TensorKind::buffer});
     }
@@ -130,12 +132,13 @@ Error unreadable(fs::path const& path, std::string_view what) {
     what = what.substr(0, what.find('\n'));
     // An OrderedDict becomes None in its unpickler, and the entries then have no dict.
     if (what.find("Expected GenericDict but got None") != std::string_view::npos) {
-        return invalid(path, "holds an OrderedDict (a module's state_dict()), not a plain dict");
+        return invalid_file(path,
+                            "holds an OrderedDict (a module's state_dict()), not a plain dict");
     }
     if (what.find("unknown type") != std::string_view::npos) {
-        return invalid(path, fmt::format("holds an object, not a dict of tensors ({})", what));
+        return invalid_file(path, fmt::format("holds an object, not a dict of tensors ({})", what));
     }
-    return corrupt(path, fmt::format("cut off or damaged: {}", what));
+    return corrupt_file(path, fmt::format("cut off or damaged: {}", what));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kEps = 1e-6;
+constexpr double kSpatialEps = 1e-6;
 
 std::vector<SpatialLevel> down_levels(Scope const& scope, SpatialVaeConfig const& config) {
     std::vector<SpatialLevel> levels;
@@ -49,9 +49,9 @@ std::vector<SpatialLevel> up_levels(Scope const& scope, SpatialVaeConfig const& 
 
 ResnetBlock2d::ResnetBlock2d(Scope const& scope, std::int64_t in, std::int64_t out,
                              std::int64_t groups)
-    : norm1(scope / "norm1", in, groups, kEps),
+    : norm1(scope / "norm1", in, groups, kSpatialEps),
       conv1(scope / "conv1", in, out, 3),
-      norm2(scope / "norm2", out, groups, kEps),
+      norm2(scope / "norm2", out, groups, kSpatialEps),
       conv2(scope / "conv2", out, out, 3) {
     if (in != out) conv_shortcut.emplace(scope / "conv_shortcut", in, out, 1);
 }
@@ -69,7 +69,7 @@ PixelAttention::Projection::Projection(Scope const& scope, std::int64_t channels
     : weight(scope.add("weight", {channels, channels})), bias(scope.add("bias", {channels})) {}
 
 PixelAttention::PixelAttention(Scope const& scope, std::int64_t channels, std::int64_t groups)
-    : group_norm(scope / "group_norm", channels, groups, kEps),
+    : group_norm(scope / "group_norm", channels, groups, kSpatialEps),
       to_q(scope / "to_q", channels),
       to_k(scope / "to_k", channels),
       to_v(scope / "to_v", channels),
@@ -99,7 +99,7 @@ SpatialEncoder::SpatialEncoder(Scope const& scope, SpatialVaeConfig const& confi
       down(down_levels(scope / "down_blocks", config)),
       mid(scope / "mid_block", config.block_out_channels.back(), config.norm_num_groups),
       norm_out(scope / "conv_norm_out", config.block_out_channels.back(), config.norm_num_groups,
-               kEps),
+               kSpatialEps),
       conv_out(scope / "conv_out", config.block_out_channels.back(), 2 * config.latent_channels,
                3) {}
 
@@ -119,7 +119,7 @@ SpatialDecoder::SpatialDecoder(Scope const& scope, SpatialVaeConfig const& confi
       mid(scope / "mid_block", config.block_out_channels.back(), config.norm_num_groups),
       up(up_levels(scope / "up_blocks", config)),
       norm_out(scope / "conv_norm_out", config.block_out_channels.front(), config.norm_num_groups,
-               kEps),
+               kSpatialEps),
       conv_out(scope / "conv_out", config.block_out_channels.front(), config.out_channels, 3) {}
 
 at::Tensor SpatialDecoder::operator()(at::Tensor const& z) const {

@@ -34,8 +34,8 @@ SpatialVae& SpatialVae::operator=(SpatialVae&&) noexcept = default;
 
 namespace {
 
-/// As diffusers: a frame that fits into one tile is not split.
-bool split(Tiling const& tiling, at::Tensor const& frames, std::int64_t tile_side) {
+/// As diffusers: a frame that fits into one tile is not needs_tiles.
+bool needs_tiles(Tiling const& tiling, at::Tensor const& frames, std::int64_t tile_side) {
     return tiling.tile_px > 0 && std::max(frames.size(2), frames.size(3)) > tile_side;
 }
 
@@ -47,7 +47,7 @@ at::Tensor SpatialVae::encode(at::Tensor const& x, Tiling const& tiling) const {
     auto const whole = [&](at::Tensor const& tile) {
         return layers_->quant_conv(layers_->encoder(tile));
     };
-    if (!split(tiling, x, tiling.tile_px)) return whole(x);
+    if (!needs_tiles(tiling, x, tiling.tile_px)) return whole(x);
     return run_tiled(x, encode_tiles(tiling, config_.factor()), whole);
 }
 
@@ -57,7 +57,7 @@ at::Tensor SpatialVae::decode(at::Tensor const& z, Tiling const& tiling) const {
     auto const whole = [&](at::Tensor const& tile) {
         return layers_->decoder(layers_->post_quant_conv(tile));
     };
-    if (!split(tiling, z, tiling.tile_px / config_.factor())) return whole(z);
+    if (!needs_tiles(tiling, z, tiling.tile_px / config_.factor())) return whole(z);
     return run_tiled(z, decode_tiles(tiling, config_.factor()), whole);
 }
 

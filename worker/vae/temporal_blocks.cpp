@@ -5,7 +5,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kEps = 1e-5;
+constexpr double kTemporalEps = 1e-5;
 constexpr ConvOptions kNoBias{1, false};
 
 ResBlocks3d res_blocks_of(Scope const& scope, std::int64_t in, std::int64_t out,
@@ -74,9 +74,9 @@ at::Tensor depth_to_time(at::Tensor const& x) {
 }  // namespace
 
 ResBlock3d::ResBlock3d(Scope const& scope, std::int64_t in, std::int64_t out, std::int64_t groups)
-    : norm1(scope / "norm1", in, groups, kEps),
+    : norm1(scope / "norm1", in, groups, kTemporalEps),
       conv1(scope / "conv1", in, out, 3, kNoBias),
-      norm2(scope / "norm2", out, groups, kEps),
+      norm2(scope / "norm2", out, groups, kTemporalEps),
       conv2(scope / "conv2", out, out, 3, kNoBias) {
     if (in != out) conv3.emplace(scope / "conv3", in, out, 1, kNoBias);
 }
@@ -94,7 +94,7 @@ TemporalEncoder::TemporalEncoder(Scope const& scope, TemporalVaeConfig const& co
       levels(encoder_levels(scope, config)),
       res_blocks(
           res_blocks_of(scope / "res_blocks", last_width(config), last_width(config), config)),
-      norm1(scope / "norm1", last_width(config), config.num_groups, kEps),
+      norm1(scope / "norm1", last_width(config), config.num_groups, kTemporalEps),
       conv2(scope / "conv2", last_width(config), 2 * config.latent_embed_dim, 1) {}
 
 at::Tensor TemporalEncoder::operator()(at::Tensor x) const {
@@ -113,7 +113,7 @@ TemporalDecoder::TemporalDecoder(Scope const& scope, TemporalVaeConfig const& co
       res_blocks(
           res_blocks_of(scope / "res_blocks", last_width(config), last_width(config), config)),
       levels(decoder_levels(scope, config)),
-      norm1(scope / "norm1", width_of(config, 0), config.num_groups, kEps),
+      norm1(scope / "norm1", width_of(config, 0), config.num_groups, kTemporalEps),
       conv_out(scope / "conv_out", width_of(config, 0), config.in_out_channels, 3) {}
 
 at::Tensor TemporalDecoder::operator()(at::Tensor z) const {

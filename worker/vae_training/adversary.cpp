@@ -13,7 +13,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kNormEps = 1e-4, kWeightMost = 1e4;
+constexpr double kWeightNormEps = 1e-4, kWeightMost = 1e4;
 
 void want_gradients(std::vector<at::Tensor>& weights, bool wanted) {
     for (at::Tensor& each : weights) each.set_requires_grad(wanted);
@@ -38,7 +38,7 @@ at::Tensor Adversary::loss(at::Tensor const& fake, at::Tensor const& nll,
     want_gradients(weights_, false);
     at::Tensor const plain = discriminator_(fake).mean().neg();
     at::Tensor const adaptive =
-        at::clamp(norm_at(nll, last_layer).div(norm_at(plain, last_layer).add(kNormEps)), 0.0,
+        at::clamp(norm_at(nll, last_layer).div(norm_at(plain, last_layer).add(kWeightNormEps)), 0.0,
                   kWeightMost)
             .detach();
     return plain.mul(adaptive.mul(config_.weight));
@@ -73,8 +73,7 @@ void Adversary::update(std::optional<Group> const& group) {
         weights_[i].mutable_grad() = sums_[i].div_(clips_);
     std::int64_t const done = steps_.item<std::int64_t>();
     optimizer_.set_steps(done);
-    optimizer_.step(
-        learning_rate({.lr = config_.lr, .warmup_steps = config_.warmup_steps}, done));
+    optimizer_.step(learning_rate({.lr = config_.lr, .warmup_steps = config_.warmup_steps}, done));
     steps_.fill_(done + 1);
     for (at::Tensor& each : weights_) each.mutable_grad() = at::Tensor();
     forget();

@@ -17,7 +17,7 @@ namespace osora::worker {
 namespace {
 
 constexpr std::int64_t kKernel = 4;
-constexpr double kSlope = 0.2, kNormEps = 1e-5;
+constexpr double kSlope = 0.2, kBatchNormEps = 1e-5;
 constexpr double kSpread = 0.02;  // of initial weights
 constexpr std::int64_t kMostFactor = 8;
 
@@ -73,8 +73,8 @@ at::Tensor Discriminator::operator()(at::Tensor const& video) const {
                        layer.bias.defined() ? std::optional(layer.bias) : std::nullopt,
                        layer.stride, {1, 1, 1});
         if (!first && !last)
-            x = at::batch_norm(x, layer.norm_weight, layer.norm_bias, {}, {}, true, 0.1, kNormEps,
-                               false);
+            x = at::batch_norm(x, layer.norm_weight, layer.norm_bias, {}, {}, true, 0.1,
+                               kBatchNormEps, false);
         if (!last) x = at::leaky_relu(x, kSlope);
     }
     return x;

@@ -6,6 +6,7 @@
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/stop_request.hpp"
 #include "protocol/environment_file.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 #include "slurm/words.hpp"
 
@@ -22,8 +23,7 @@ namespace {
 
 constexpr int kCrashesMax = 5;
 constexpr int kCrashPauseMs = 100;
-constexpr int kExitInternal = 5;
-constexpr std::int64_t kFileBytesMax = 8 << 20;
+constexpr std::int64_t kPlanBytesMax = 8 << 20;
 
 /// SIGUSR2 and SIGTERM as something to read; children start with none blocked.
 Result<Descriptor> open_signals() {
@@ -135,7 +135,7 @@ Result<int> run_batch(BatchOptions const& options, Env& env, Logger& log) {
 
 Error enter_environment(protocol::RunPaths const& paths, std::vector<std::string> const& command,
                         Environment const& here) {
-    auto const text = read_file(paths.environment(), kFileBytesMax);
+    auto const text = read_file(paths.environment(), kPlanBytesMax);
     if (text.has_error()) return text.error();
     auto submitted = protocol::decode_environment(*text);
     if (submitted.has_error()) return std::move(submitted).error().in(paths.environment().string());

@@ -3,16 +3,13 @@
 #include "base/log_sinks.hpp"
 #include "daemon/backends/slurm/batch_step.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
+#include "protocol/exit_codes.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 namespace osora::daemon {
-namespace {
-
-constexpr int kExitUsage = 2;
-
-}  // namespace
+namespace {}  // namespace
 
 SlurmCommands::SlurmCommands(CLI::App& app)
     : enter_(app.add_subcommand("enter", "Run a command in a submitted run's environment")),

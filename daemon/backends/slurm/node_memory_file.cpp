@@ -7,7 +7,7 @@
 namespace osora::daemon {
 namespace {
 
-constexpr std::int64_t kBytesMax = 4 << 20;
+constexpr std::int64_t kMemoryFileBytesMax = 4 << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ std::filesystem::path node_memory_path(std::filesystem::path const& run_dir) {
 }
 
 slurm::NodeMemory read_node_memory(std::filesystem::path const& path) {
-    auto const text = read_file(path, kBytesMax);
+    auto const text = read_file(path, kMemoryFileBytesMax);
     if (text.has_error()) return {};
     auto memory = protocol::decode<slurm::NodeMemory>(*text);
     return memory.has_value() ? std::move(*memory) : slurm::NodeMemory{};

@@ -3,6 +3,7 @@
 #include "base/ids.hpp"
 #include "base/process.hpp"
 #include "daemon/leftovers.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +20,6 @@ namespace osora::daemon {
 namespace {
 
 constexpr double kLimitS = 3;
-constexpr int kExitUsage = 2;
 
 std::string read_input() {
     std::string text;

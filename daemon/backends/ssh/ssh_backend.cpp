@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kPauseMin{250}, kPauseMax{2000};
-constexpr milliseconds kOwnEndLimit{500}, kLookEvery{25};
+constexpr milliseconds kSshEndLimit{500}, kSshLookEvery{25};
 constexpr std::int64_t kProgramBytesMax = 256 << 20;
 
 bool may_pass(Error const& error) {
@@ -209,7 +209,7 @@ asio::awaitable<Result<int>> SshBackend::sweep(int node, SweepOrder order) {
 /// A dismissed agent closes its connection to the controller first, and is taken for silent; a
 /// moment later its end is heard here.
 asio::awaitable<bool> SshBackend::left_well(int node, int attempt) {
-    auto const end = Clock::now() + kOwnEndLimit;
+    auto const end = Clock::now() + kSshEndLimit;
     auto const is_end = [attempt](Order const& each) {
         auto const* ended = std::get_if<AgentEnded>(&each);
         return ended != nullptr && ended->attempt == attempt;
@@ -223,7 +223,7 @@ asio::awaitable<bool> SshBackend::left_well(int node, int attempt) {
             co_return ended.end.exit_code == 0 && ended.end.signal == 0;
         }
         if (at(node).agent == nullptr || Clock::now() >= end) co_return false;
-        co_await pause_for(kLookEvery);
+        co_await pause_for(kSshLookEvery);
     }
 }
 

@@ -22,7 +22,7 @@ namespace {
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kConnectLimit{5000};  // for each address of a host
+constexpr milliseconds kSshConnectLimit{5000};  // for each address of a host
 constexpr milliseconds kLongestWait = std::chrono::hours(1);
 constexpr milliseconds kPauseOfWrites{5};
 
@@ -36,7 +36,7 @@ void notice_silence(int socket) {
     ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-struct FreeKey {
+struct FreeSshKey {
     void operator()(ssh_key_struct* key) const { ssh_key_free(key); }
 };
 
@@ -44,7 +44,7 @@ struct FreeKey {
 std::string fingerprint_of(ssh_session session) {
     ssh_key raw = nullptr;
     if (ssh_get_server_publickey(session, &raw) != SSH_OK) return "no key";
-    std::unique_ptr<ssh_key_struct, FreeKey> const key(raw);
+    std::unique_ptr<ssh_key_struct, FreeSshKey> const key(raw);
     unsigned char* hash = nullptr;
     std::size_t length = 0;
     if (ssh_get_publickey_hash(key.get(), SSH_PUBLICKEY_HASH_SHA256, &hash, &length) != SSH_OK) {
@@ -166,7 +166,7 @@ asio::awaitable<Result<void>> SshConnection::connect() {
         socket_.open(endpoint.protocol(), error);
         if (error) co_return Error{Errc::io, error.message()};
         notice_silence(socket_.native_handle());
-        Deadline const deadline(socket_, kConnectLimit);
+        Deadline const deadline(socket_, kSshConnectLimit);
         auto const [failed] = co_await socket_.async_connect(endpoint, kToken);
         if (interrupted_) co_return Error{Errc::cancelled, "not wanted any more"};
         if (!failed) co_return Result<void>();

@@ -7,7 +7,7 @@ namespace osora::db::analysis {
 namespace {
 
 /// Short runs have shorter blocks, so that there is something to draw from.
-constexpr std::size_t kBlocksMin = 10;
+constexpr std::size_t kBootstrapBlocksMin = 10;
 
 void add_step(StepParts const& step, std::size_t bucket, BucketSums& into) {
     if (into.size() <= bucket) into.resize(bucket + 1);
@@ -38,7 +38,8 @@ SideSums sums_of(Side const& side, BucketNumbers& numbers) {
     std::vector<StepParts> all;
     for (auto const* run : side.runs) {
         auto const steps = step_parts(*run);
-        auto const block = std::clamp<std::size_t>(steps.size() / kBlocksMin, 1, kBlockSteps);
+        auto const block =
+            std::clamp<std::size_t>(steps.size() / kBootstrapBlocksMin, 1, kBlockSteps);
         BucketSums of_run, of_block;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             auto const& label = run->buckets[static_cast<std::size_t>(steps[i].bucket)];

@@ -15,7 +15,7 @@ namespace {
 constexpr double kGapSigmas = 3;
 // Of a gap as large between equals: to search it, and to call it real but too small.
 constexpr double kSearchChance = 0.0003, kRealChance = 0.002;
-constexpr double kSureErrors = 2.5;   // standard errors below what is needed
+constexpr double kGapErrors = 2.5;    // standard errors below what is needed
 constexpr double kSmallErrors = 1.5;  // a gap that is most likely none
 constexpr double kPlainGap = 10;      // sigma
 constexpr int kExtension = 4;         // times baseline_trials, when it stays doubtful
@@ -99,7 +99,7 @@ Result<Baselines> measure_baselines(TrialRunner& trials, std::size_t atoms) {
         bool const is_above = levels.gap_s >= gap.needed_s && gap.is_certain && are_steady;
         if (is_above && (missing <= 0 || (is_plain && missing == 1))) return levels;
         bool const is_below = are_steady &&
-                              levels.gap_s + kSureErrors * gap.error_s < gap.needed_s &&
+                              levels.gap_s + kGapErrors * gap.error_s < gap.needed_s &&
                               (gap.is_real || levels.gap_s < kSmallErrors * gap.error_s);
         bool const is_late = trials.count(good) >= kExtension * options.baseline_trials;
         if (is_late && levels.gap_s >= gap.needed_s && gap.is_certain) return levels;

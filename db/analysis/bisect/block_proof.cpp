@@ -13,7 +13,7 @@
 namespace osora::db::analysis {
 namespace {
 
-constexpr int kBlocksMin = 3;
+constexpr int kProofBlocksMin = 3;
 constexpr int kDirectBlocksMin = 5;  // 2^-5 < 0.05, with one pair a block
 constexpr int kManyPairs = 8;
 constexpr double kToleranceSigmas = 3;
@@ -31,7 +31,7 @@ std::array<std::size_t, 4> shuffled(std::uint64_t seed) {
 
 int blocks_needed(double d) {
     // Levels of n trials are told from one at 70 % of the gap: 2.5 sqrt(2 / n) < 0.3 d.
-    return std::clamp(static_cast<int>(std::ceil(139 / (d * d))), kBlocksMin, kBlocksMax);
+    return std::clamp(static_cast<int>(std::ceil(139 / (d * d))), kProofBlocksMin, kBlocksMax);
 }
 
 double proved_p(Proof const& proof) {

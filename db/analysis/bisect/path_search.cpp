@@ -13,13 +13,13 @@ constexpr double kSurePlace = 0.95;
 constexpr int kTrialsMax = 6;
 constexpr double kApartErrors = 3;
 
-struct Ends {
+struct SegmentEnds {
     Level low, high;
 };
 
 /// Trials of `hybrid` until `is_sure`, or kTrialsMax; none when it does not start.
 Result<std::optional<Belief>> read_hybrid(Search const& search, Hybrid const& hybrid,
-                                          Ends const& ends, bool (*is_sure)(Belief const&)) {
+                                          SegmentEnds const& ends, bool (*is_sure)(Belief const&)) {
     auto& trials = search.trials;
     if (trials.does_not_start(hybrid)) return std::nullopt;
     while (true) {
@@ -98,7 +98,7 @@ Result<bool> halve(Search const& search, Path const& path, Segment& segment) {
     auto& trials = search.trials;
     for (int const middle : middles(path, segment.first, segment.last)) {
         Hybrid const hybrid = path.hybrid(middle);
-        Ends const ends{segment.before, segment.after};
+        SegmentEnds const ends{segment.before, segment.after};
         OSORA_TRY(auto const odds, read_hybrid(search, hybrid, ends, is_sure_of_half));
         if (!odds) continue;
         // With a level in between both halves rise; the larger part is followed.

@@ -15,7 +15,7 @@ namespace osora::db::analysis {
 namespace {
 
 constexpr std::size_t kTerms = 4;
-constexpr double kSureErrors = 3;
+constexpr double kKneeErrors = 3;
 
 std::array<double, kTerms> terms_at(double nodes) {
     return {1, std::log2(nodes), (nodes - 1) / nodes, nodes};
@@ -149,7 +149,7 @@ ScalingStep step_of(ScalingPoint const& smallest, ScalingPoint const& before,
         step.per_doubling = std::pow(work_s(before) / work_s(point), 1 / doublings);
         double const error = sigma * std::sqrt(1.0 / static_cast<double>(point.step_s.size()) +
                                                1.0 / static_cast<double>(before.step_s.size()));
-        step.noise = kSureErrors * error / doublings;
+        step.noise = kKneeErrors * error / doublings;
     }
     attribute_growth(smallest, before, point, step);
     return step;

@@ -13,8 +13,6 @@
 namespace osora::db::analysis::changepoint {
 namespace {
 
-constexpr double kMadToDeviation = 1.4826;
-
 /// What an attempt is held against.
 struct Level {
     bool logarithms = false;

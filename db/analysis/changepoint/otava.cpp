@@ -12,10 +12,10 @@
 namespace osora::db::analysis::changepoint {
 namespace {
 
-using Values = std::span<double const>;
+using ValueSpan = std::span<double const>;
 
 /// As numpy.add.reduce: eight running sums in blocks of 128, halves above.
-double sum_of(Values values) {
+double sum_of(ValueSpan values) {
     std::size_t const count = values.size();
     if (count > 128) {
         std::size_t const half = count / 2 - count / 2 % 8;
@@ -36,7 +36,7 @@ double sum_of(Values values) {
 struct Moments {
     double count = 0, mean = 0, variance = 0;  // variance over count, not count - 1
 };
-Moments moments_of(Values values) {
+Moments moments_of(ValueSpan values) {
     Moments moments{.count = static_cast<double>(values.size())};
     moments.mean = sum_of(values) / moments.count;
     if (values.size() < 2) return moments;
@@ -50,7 +50,7 @@ Moments moments_of(Values values) {
 }
 
 /// Student's t test with equal variances between values[a, b) and values[b, c).
-ChangePoint compared(Values values, int a, int b, int c) {
+ChangePoint compared(ValueSpan values, int a, int b, int c) {
     auto const part = [&](int from, int to) {
         return moments_of(
             values.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from)));
@@ -81,7 +81,7 @@ struct Split {
 /// Distances within a window, and the best split of any part of it.
 class Window {
 public:
-    explicit Window(Values values) : values_(values), count_(values.size()) {
+    explicit Window(ValueSpan values) : values_(values), count_(values.size()) {
         ahead_.resize(count_ * (count_ + 1), 0);
         for (std::size_t i = 0; i < count_; ++i) {
             double sum = 0;
@@ -155,13 +155,13 @@ private:
         return gains;
     }
 
-    Values values_;
+    ValueSpan values_;
     std::size_t count_;
     std::vector<double> ahead_;  // (count, count + 1)
 };
 
 /// Splits values[start, stop) while the best split is significant.
-std::vector<int> split_window(Values values, double max_p) {
+std::vector<int> split_window(ValueSpan values, double max_p) {
     Window const window(values);
     int const count = static_cast<int>(values.size());
     std::vector<int> points;
@@ -188,7 +188,7 @@ double first_pass_p(double max_p) {
     return max_p < 0.5 ? max_p * 2 : max_p;
 }
 
-std::vector<int> weak_points(Values values, OtavaOptions const& options) {
+std::vector<int> weak_points(ValueSpan values, OtavaOptions const& options) {
     int const count = static_cast<int>(values.size());
     double const max_p = first_pass_p(options.max_p);
     std::vector<int> points;
@@ -207,7 +207,7 @@ std::vector<int> weak_points(Values values, OtavaOptions const& options) {
 }
 
 /// The figures of points[i] with its neighbours as they are now; nothing behind the last point.
-void refresh(Values values, std::vector<ChangePoint>& points, std::size_t i) {
+void refresh(ValueSpan values, std::vector<ChangePoint>& points, std::size_t i) {
     if (i >= points.size()) return;
     int const start = i == 0 ? 0 : points[i - 1].index;
     int const stop = i + 1 < points.size() ? points[i + 1].index : static_cast<int>(values.size());
@@ -232,7 +232,7 @@ std::vector<ChangePoint>::iterator weakest(std::vector<ChangePoint>& points,
 
 }  // namespace
 
-std::vector<ChangePoint> otava_change_points(Values values, OtavaOptions const& options) {
+std::vector<ChangePoint> otava_change_points(ValueSpan values, OtavaOptions const& options) {
     OSORA_CHECK_LE(2, options.window);
     std::vector<ChangePoint> points;
     for (int const index : weak_points(values, options)) {

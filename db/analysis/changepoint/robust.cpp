@@ -14,7 +14,6 @@ namespace {
 
 using Values = std::vector<double>;
 
-constexpr double kMadToDeviation = 1.4826;
 constexpr double kClip = 3;  // noises
 constexpr double kPenalty = 3.25, kSmallSample = 8;
 constexpr double kCorrelationMax = 0.9;

@@ -10,7 +10,6 @@ namespace {
 
 constexpr double kShareMin = 0.15;
 constexpr double kApartMin = 4;  // distance of the medians, in mean scaled MADs
-constexpr double kMadToDeviation = 1.4826;
 constexpr int kSwitchesMin = 4;  // and a tenth of the values
 constexpr double kSwitchShareMin = 0.1;
 

@@ -191,7 +191,7 @@ TO_AGENT = [
          store_host="10.0.0.1", store_port=29501),
     dict(type="stop_epoch", epoch=2, how="kill", reason="Ctrl-C"),
     dict(type="dismiss"),
-    dict(type="take_stacks", epoch=2),
+    dict(type="take_stacks", epoch=2, limit_s=4.0),
 ]
 TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")]
 FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]

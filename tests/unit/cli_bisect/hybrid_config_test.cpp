@@ -11,15 +11,15 @@ namespace {
 
 namespace json = protocol::json;
 
-plan::RunConfig good() {
+plan::RunConfig good_config() {
     plan::RunConfig config;
     config.bucket = {{"48", 4, 0.6, {}, {}}, {"32", 8, 0.6, {}, {}}, {"32", 1, 1.0, {}, {}}};
     config.nccl = {{"NCCL_IB_TC", "106"}};
     return config;
 }
 
-plan::RunConfig bad() {
-    auto config = good();
+plan::RunConfig bad_config() {
+    auto config = good_config();
     config.debug.collectives = "per_parameter";
     config.parallel.grad_bucket_mib = 1;
     config.bucket.pop_back();
@@ -43,26 +43,26 @@ std::set<std::string> differing(json::value const& a, json::value const& b) {
 }
 
 TEST(HybridConfig, WithNothingFlippedItIsTheGoodOneAndWithAllTheBadOne) {
-    auto const a = protocol::to_json(good()), b = protocol::to_json(bad());
+    auto const a = protocol::to_json(good_config()), b = protocol::to_json(bad_config());
     EXPECT_EQ(hybrid_config(a, b, {}).value(), a);
     EXPECT_EQ(hybrid_config(a, b, differing(a, b)).value(), b);
     EXPECT_EQ(hybrid_config(b, a, differing(a, b)).value(), a);
 }
 
 TEST(HybridConfig, KeysKeepTheirTypes) {
-    auto const a = protocol::to_json(good()), b = protocol::to_json(bad());
+    auto const a = protocol::to_json(good_config()), b = protocol::to_json(bad_config());
     auto const hybrid = hybrid_config(a, b, {"parallel.grad_bucket_mib", "nccl.NCCL_ALGO"});
     auto const config = protocol::from_json<plan::RunConfig>(hybrid.value());
     ASSERT_TRUE(config.has_value()) << config.error().message;
     EXPECT_EQ(config->parallel.grad_bucket_mib, AutoOr<int>(1));
-    EXPECT_EQ(config->nccl, bad().nccl);
+    EXPECT_EQ(config->nccl, bad_config().nccl);
     EXPECT_EQ(config->debug.collectives, "bucketed");
     EXPECT_EQ(config->bucket.size(), 3u);
 }
 
 /// db::flatten is the judge: each key has the value of the side that was chosen for it.
 TEST(HybridConfig, EachKeyIsAsItWasChosen) {
-    auto const a = protocol::to_json(good()), b = protocol::to_json(bad());
+    auto const a = protocol::to_json(good_config()), b = protocol::to_json(bad_config());
     auto const from_good = db::flatten(a), from_bad = db::flatten(b);
     std::vector<std::string> free;
     for (auto const& key : differing(a, b)) {

@@ -1,10 +1,13 @@
 #include "tests/unit/cli_report/demo_run.hpp"
 
+#include "cli/terminal.hpp"
 #include "db/ingest.hpp"
 
 #include <fmt/format.h>
 
+#include <gtest/gtest.h>
 #include <algorithm>
+#include <sstream>
 
 namespace osora::cli::test {
 namespace {
@@ -233,6 +236,25 @@ db::analysis::RunReport report_of(DemoRun const& run) {
 db::analysis::SeriesReport series_of(std::vector<DemoRun> const& runs, std::string const& name) {
     auto const store = history_of(runs);
     return db::analysis::series_report(name, db::load_series(*store, name).value());
+}
+
+DemoRun relaunched() {
+    return {.number = 42,
+            .ranks_per_node = 2,
+            .comm_share = 0.1,
+            .wait_share = 0.2,
+            .killed_at = 110,
+            .skipped_clips = 2};
+}
+
+std::vector<double> repeated(int count, double factor, std::vector<double> more) {
+    more.insert(more.begin(), static_cast<std::size_t>(count), factor);
+    return more;
+}
+
+void expect_narrow(std::string const& text) {
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
 }
 
 }  // namespace osora::cli::test

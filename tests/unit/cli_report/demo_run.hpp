@@ -44,4 +44,13 @@ struct DemoRun {
 [[nodiscard]] db::analysis::SeriesReport series_of(std::vector<DemoRun> const& runs,
                                                    std::string const& name = "demo");
 
+/// Killed at step 110, with waits and skipped clips.
+[[nodiscard]] DemoRun relaunched();
+
+/// `count` times `factor`, then `more`.
+[[nodiscard]] std::vector<double> repeated(int count, double factor, std::vector<double> more = {});
+
+/// No line is wider than a terminal of 80 columns.
+void expect_narrow(std::string const& text);
+
 }  // namespace osora::cli::test

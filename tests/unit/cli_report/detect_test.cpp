@@ -21,7 +21,7 @@ using testing::Not;
 using testing::SizeIs;
 
 /// Runs of 40 steps at 0.5 s times each factor, numbered from 11 on, within half a percent.
-std::vector<DemoRun> runs_of(std::vector<double> const& factors) {
+std::vector<DemoRun> runs_at(std::vector<double> const& factors) {
     std::vector<DemoRun> runs;
     for (std::size_t i = 0; i < factors.size(); ++i) {
         double const seconds = 0.5 * factors[i] * (1 + 0.002 * static_cast<double>(i * 7 % 5));
@@ -31,10 +31,6 @@ std::vector<DemoRun> runs_of(std::vector<double> const& factors) {
                         .video_s = seconds});
     }
     return runs;
-}
-std::vector<double> repeated(int count, double factor, std::vector<double> more = {}) {
-    more.insert(more.begin(), static_cast<std::size_t>(count), factor);
-    return more;
 }
 
 SeriesDetection detected(std::vector<DemoRun> const& runs) {
@@ -50,13 +46,9 @@ SeriesDetection detected(std::vector<DemoRun> const& runs) {
     return series;
 }
 Detection only(std::vector<double> const& factors) {
-    auto series = detected(runs_of(factors));
+    auto series = detected(runs_at(factors));
     EXPECT_THAT(series.groups, SizeIs(1));
     return series.groups.at(0);
-}
-void expect_narrow(std::string const& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
 }
 
 TEST(DetectRuns, ARegressionNamesTheRunsToCompare) {
@@ -125,8 +117,8 @@ TEST(DetectRuns, OneSlowRunIsASuspectAndTwoConfirm) {
 }
 
 TEST(DetectRuns, OnlyRunsOfTheSameWorkAndSizeAreCompared) {
-    auto runs = runs_of(repeated(8, 1));
-    auto two_ranks = runs_of(repeated(14, 0.6));
+    auto runs = runs_at(repeated(8, 1));
+    auto two_ranks = runs_at(repeated(14, 0.6));
     for (std::size_t i = 8; i < 14; ++i) {
         two_ranks[i].ranks_per_node = 2;
         runs.push_back(two_ranks[i]);
@@ -158,9 +150,9 @@ TEST(DetectRuns, TheMixOfBucketsDoesNotShow) {
 }
 
 TEST(DetectRuns, AllSeriesTakeALineEach) {
-    std::vector<SeriesDetection> const all{detected(runs_of(repeated(10, 1, {1.1, 1.1, 1.1}))),
-                                           detected(runs_of(repeated(8, 1))),
-                                           detected(runs_of({1, 1}))};
+    std::vector<SeriesDetection> const all{detected(runs_at(repeated(10, 1, {1.1, 1.1, 1.1}))),
+                                           detected(runs_at(repeated(8, 1))),
+                                           detected(runs_at({1, 1}))};
     auto const text = detect_text(all);
     EXPECT_THAT(text, testing::StartsWith("regression in 1 of 2 series and sizes\n"));
     EXPECT_THAT(text, HasSubstr("regressed +"));
@@ -177,7 +169,7 @@ TEST(DetectRuns, AllSeriesTakeALineEach) {
 }
 
 TEST(DetectRuns, JsonSaysTheRuns) {
-    auto const object = detect_json({detected(runs_of(repeated(10, 1, {1.1, 1.1, 1.1})))});
+    auto const object = detect_json({detected(runs_at(repeated(10, 1, {1.1, 1.1, 1.1})))});
     EXPECT_EQ(object.at("finding"), "bad");
     auto const& group = object.at("series").as_array().at(0).as_object();
     EXPECT_EQ(group.at("series"), "demo");
@@ -193,7 +185,7 @@ TEST(DetectRuns, JsonSaysTheRuns) {
 
 // Twelve looks at each of two series: what explains a slow level is told beside it.
 TEST(DetectRuns, WhatElseBecameWorseStandsBesideIt) {
-    auto runs = runs_of(repeated(10, 1, {1.3, 1.3, 1.3, 1.3, 1.3, 1.3}));
+    auto runs = runs_at(repeated(10, 1, {1.3, 1.3, 1.3, 1.3, 1.3, 1.3}));
     for (std::size_t i = 10; i < runs.size(); ++i) runs[i].data_share = 0.2;
     auto detection = detected(runs).groups.at(0);
     adjust({&detection.metrics});
@@ -205,7 +197,7 @@ TEST(DetectRuns, WhatElseBecameWorseStandsBesideIt) {
     EXPECT_LE(trend.adjusted_p, 0.05);
     EXPECT_THAT(detect_text(SeriesDetection{"demo", {detection}, {}}),
                 HasSubstr("also     data wait: 2 % -> 20 % of the step from run 21 on"));
-    auto steady = detected(runs_of(repeated(16, 1))).groups.at(0);
+    auto steady = detected(runs_at(repeated(16, 1))).groups.at(0);
     EXPECT_THAT(steady.metrics.worse, IsEmpty());
     EXPECT_GE(steady.metrics.tested, 4);
 }
@@ -261,7 +253,7 @@ TEST(DetectNodes, TheySpeakForAHistoryThatHasNoSeries) {
     history.nodes_only = false;
     history.nodes = NodeDriftReport{.probes = 20, .nodes = 16, .series = 16};
     EXPECT_EQ(finding_of(history), Finding::good);
-    history.series.push_back(detected(runs_of(repeated(8, 1))));
+    history.series.push_back(detected(runs_at(repeated(8, 1))));
     EXPECT_EQ(finding_of(history), Finding::good);
     EXPECT_THAT(detect_text(history), HasSubstr("\n\nno node became slower"));
     history.nodes->drifted.push_back(drift("n1", "", ""));

@@ -18,7 +18,7 @@ using namespace db::analysis;
 using testing::HasSubstr;
 using testing::Not;
 
-DemoRun run(int number, double comm_share = 0.02) {
+DemoRun compared_run(int number, double comm_share = 0.02) {
     DemoRun demo;
     demo.number = number;
     demo.ranks_per_node = 2;
@@ -28,7 +28,7 @@ DemoRun run(int number, double comm_share = 0.02) {
 
 /// A step that takes longer by what its communication takes.
 DemoRun slow(int number) {
-    auto demo = run(number, 0.49);
+    auto demo = compared_run(number, 0.49);
     demo.image_s = 0.3 * 0.98 / 0.51;
     demo.video_s = 0.5 * 0.98 / 0.51;
     return demo;
@@ -49,13 +49,8 @@ RunComparison compared(std::vector<DemoRun> const& a, std::vector<DemoRun> const
     return compare_runs(side(a), side(b));
 }
 
-void expect_narrow(std::string const& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
-}
-
 TEST(DiffText, SaysWhereTheTimeWentAndWhatComesNext) {
-    auto const found = compared({run(41)}, {slow(42)});
+    auto const found = compared({compared_run(41)}, {slow(42)});
     auto const text = diff_text(found, "41", "demo");
     expect_narrow(text);
     EXPECT_THAT(text, HasSubstr("A        run 41 · demo-0041 · 2 ranks on 1 node"));
@@ -68,7 +63,7 @@ TEST(DiffText, SaysWhereTheTimeWentAndWhatComesNext) {
 
 // Recorded steps add up; of the gap all is communication, but for 2 % of data wait.
 TEST(DiffText, ComponentsOfRecordedRunsAddUp) {
-    auto const found = compared({run(41)}, {slow(42)}).waterfall;
+    auto const found = compared({compared_run(41)}, {slow(42)}).waterfall;
     ASSERT_TRUE(found.enough() && found.attributable());
     EXPECT_LT(found.residual_share_b, 1e-6);
     double sum = 0;
@@ -82,7 +77,7 @@ TEST(DiffText, ComponentsOfRecordedRunsAddUp) {
 }
 
 TEST(DiffText, TheSameSpeedHasNoNextCommand) {
-    auto const found = compared({run(41)}, {run(42)});
+    auto const found = compared({compared_run(41)}, {compared_run(42)});
     auto const text = diff_text(found, "41", "42");
     expect_narrow(text);
     EXPECT_THAT(text, HasSubstr("same speed"));
@@ -93,7 +88,8 @@ TEST(DiffText, TheSameSpeedHasNoNextCommand) {
 }
 
 TEST(DiffText, SeveralRunsOnASide) {
-    auto const found = compared({run(1), run(2), run(3)}, {slow(4), slow(5), slow(6)});
+    auto const found =
+        compared({compared_run(1), compared_run(2), compared_run(3)}, {slow(4), slow(5), slow(6)});
     auto const text = diff_text(found, "1,2,3", "4,5,6");
     EXPECT_THAT(text, HasSubstr("A        runs 1 2 3 · "));
     EXPECT_THAT(text, HasSubstr("over runs"));
@@ -101,10 +97,10 @@ TEST(DiffText, SeveralRunsOnASide) {
 }
 
 TEST(DiffText, OtherWorkShowsOnlyTheItems) {
-    auto other = run(42);
+    auto other = compared_run(42);
     other.arch = "mmdit-tiny";
     other.nodes = 2;
-    auto const found = compared({run(41)}, {other});
+    auto const found = compared({compared_run(41)}, {other});
     auto const text = diff_text(found, "41", "42");
     expect_narrow(text);
     EXPECT_THAT(text, HasSubstr("the work differs: model.arch stdit3-tiny /\nmmdit-tiny"));
@@ -114,15 +110,15 @@ TEST(DiffText, OtherWorkShowsOnlyTheItems) {
 }
 
 TEST(DiffText, TooFewStepsDecideNothing) {
-    auto few = run(42);
+    auto few = compared_run(42);
     few.steps = 6;
-    auto const found = compared({run(41)}, {few});
+    auto const found = compared({compared_run(41)}, {few});
     EXPECT_THAT(diff_text(found, "41", "42"), HasSubstr("undecided: 100 and 4 steps count"));
     EXPECT_EQ(diff_exit_code(found), kExitUndecided);
 }
 
 TEST(DiffText, LongValuesAreCutWhereTheyStillDiffer) {
-    auto found = compared({run(41)}, {run(42)});
+    auto found = compared({compared_run(41)}, {compared_run(42)});
     std::string const common(60, 'x');
     found.differences = {{"env", std::string(50, 'K'), common + "1", common + "2"},
                          {"env", "B", "\x1b[31m", std::string(300, 'z')}};
@@ -134,7 +130,7 @@ TEST(DiffText, LongValuesAreCutWhereTheyStillDiffer) {
 }
 
 TEST(DiffJson, RowsAddUpAndItemsAreWhole) {
-    auto found = compared({run(41)}, {slow(42)});
+    auto found = compared({compared_run(41)}, {slow(42)});
     found.differences = {{"env", "NCCL_ALGO", "", "Tree"}};
     auto const json = diff_json(found);
     double sum = 0;

@@ -1,5 +1,6 @@
 // Every figure of the tables, in text, HTML and CSV, against SQL on the history that says what the
 // figure means without the code under test; and every point of the charts against its row.
+#include "base/robust.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
 #include "cli/report_tables.hpp"
@@ -13,15 +14,6 @@
 
 namespace osora::cli::test {
 namespace {
-
-DemoRun relaunched() {
-    return {.number = 42,
-            .ranks_per_node = 2,
-            .comm_share = 0.1,
-            .wait_share = 0.2,
-            .killed_at = 110,
-            .skipped_clips = 2};
-}
 
 db::analysis::RunHistory history_in(db::Store& store, int number) {
     return db::load_run(store, db::find_run(store, std::to_string(number))->run_id).value();
@@ -200,11 +192,6 @@ OfRuns figures_of_runs(Sql const& sql, std::string const& ranks) {
     return runs;
 }
 
-double middle(std::vector<double> values) {
-    std::ranges::sort(values);
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 TEST(FiguresEqualSql, ScalingOfASeries) {
     DemoRun const slower{.number = 42, .image_s = 0.31, .video_s = 0.52};
     DemoRun const larger{.number = 43,
@@ -224,12 +211,12 @@ TEST(FiguresEqualSql, ScalingOfASeries) {
         auto const runs = figures_of_runs(sql, ranks);
         EXPECT_EQ(runs.step_s.size(), ranks == "1" ? 2u : 1u);
         expect_cell(forms, ranks, {"nodes"}, sql.one("(SELECT max(nodes) FROM run)"));
-        expect_cell(forms, ranks, {"step_s", 1000}, middle(runs.step_s));
-        expect_cell(forms, ranks, {"samples_per_s"}, middle(runs.samples_per_s));
-        expect_cell(forms, ranks, {"predicted_over_measured"}, middle(runs.ratio));
-        expect_cell(forms, ranks, {"data_share", 100}, middle(runs.data));
-        expect_cell(forms, ranks, {"comm_share", 100}, middle(runs.comm));
-        expect_cell(forms, ranks, {"wait_share", 100}, middle(runs.wait));
+        expect_cell(forms, ranks, {"step_s", 1000}, median(runs.step_s));
+        expect_cell(forms, ranks, {"samples_per_s"}, median(runs.samples_per_s));
+        expect_cell(forms, ranks, {"predicted_over_measured"}, median(runs.ratio));
+        expect_cell(forms, ranks, {"data_share", 100}, median(runs.data));
+        expect_cell(forms, ranks, {"comm_share", 100}, median(runs.comm));
+        expect_cell(forms, ranks, {"wait_share", 100}, median(runs.wait));
     }
     // Both sizes at the mix of buckets of the smaller one: 66 image and 134 video steps.
     auto const time = [&](std::string const& bucket, std::string const& ranks) {
@@ -240,7 +227,7 @@ TEST(FiguresEqualSql, ScalingOfASeries) {
                                   "name='step_time_s' AND bucket='" +
                                   bucket + "' AND run_id=" + id)));
         }
-        return middle(medians);
+        return median(medians);
     };
     auto const of_mix = [&](std::string const& ranks) {
         return 66 * time("64x64x1", ranks) + 134 * time("64x64x8", ranks);

@@ -19,14 +19,6 @@ namespace {
 DemoRun clean() {
     return {.number = 41, .comm_share = 0.02};
 }
-DemoRun relaunched() {
-    return {.number = 42,
-            .ranks_per_node = 2,
-            .comm_share = 0.1,
-            .wait_share = 0.2,
-            .killed_at = 110,
-            .skipped_clips = 2};
-}
 DemoRun failed() {
     return {.number = 43,
             .steps = 4,
@@ -51,11 +43,6 @@ void expect_golden(std::string const& name, std::string const& text) {
     auto const golden = read_file(path);
     ASSERT_TRUE(golden.has_value()) << golden.error().message;
     EXPECT_EQ(text, *golden) << path;
-}
-
-void expect_narrow(std::string const& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
 }
 
 TEST(GoldenReport, RunAsText) {

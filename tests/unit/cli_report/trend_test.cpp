@@ -1,4 +1,5 @@
 // How a series went over time: the sentence of each case, and every figure of it against SQL.
+#include "base/robust.hpp"
 #include "cli/detect_render.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
@@ -32,10 +33,6 @@ std::vector<DemoRun> runs_of(std::vector<double> const& factors) {
                         .video_s = 0.5 * own});
     }
     return runs;
-}
-std::vector<double> repeated(int count, double factor, std::vector<double> more = {}) {
-    more.insert(more.begin(), static_cast<std::size_t>(count), factor);
-    return more;
 }
 std::string sentence(std::vector<double> const& factors) {
     auto const sentences = trend_sentences(series_of(runs_of(factors)));
@@ -108,11 +105,6 @@ double step_s(Sql const& sql, int run) {
     return seconds / steps;
 }
 
-double middle(std::vector<double> values) {
-    std::ranges::sort(values);
-    return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
-}
-
 TEST(FiguresEqualSql, ChangesOfASeries) {
     auto runs = runs_of(repeated(8, 1, {1.6, 1.6, 1.6, 1.6, 1.6, 1.6}));
     runs[2].steps = 50;  // another mix of buckets
@@ -132,28 +124,28 @@ TEST(FiguresEqualSql, ChangesOfASeries) {
     auto const forms =
         forms_of(change_table(report), {"submitted", "ranks", "before_s", "after_s", "effect"});
     expect_cell(forms, "39", {"ranks"}, 1);
-    expect_cell(forms, "39", {"before_s", 1000}, middle(before));
-    expect_cell(forms, "39", {"after_s", 1000}, middle(after));
-    expect_cell(forms, "39", {"effect", 100}, middle(after) / middle(before) - 1);
+    expect_cell(forms, "39", {"before_s", 1000}, median(before));
+    expect_cell(forms, "39", {"after_s", 1000}, median(after));
+    expect_cell(forms, "39", {"effect", 100}, median(after) / median(before) - 1);
     EXPECT_EQ(
         forms.text.at("39/submitted"),
         sql.list("SELECT date(submitted_us/1000000,'unixepoch') FROM run WHERE number=39").at(0));
     ASSERT_EQ(charts.levels.size(), 2u);
-    EXPECT_NEAR(charts.levels[0].step_s, middle(before), 1e-9);
-    EXPECT_NEAR(charts.levels[1].step_s, middle(after), 1e-9);
+    EXPECT_NEAR(charts.levels[0].step_s, median(before), 1e-9);
+    EXPECT_NEAR(charts.levels[1].step_s, median(after), 1e-9);
     auto const figure = series_figures(report, charts).at(0);
     EXPECT_EQ(figure.id, "runs");
     auto const& change = figure.data.at("changes").at(0);
     EXPECT_EQ(change.at("at"), 8);
     EXPECT_THAT(
         std::string(change.at("label").as_string()),
-        fmt::format("run 39, 2026-11-18\n{:.0f} -> {:.0f} ms (+{:.1f} %)", 1000 * middle(before),
-                    1000 * middle(after), 100 * (middle(after) / middle(before) - 1)));
-    EXPECT_NEAR(figure.data.at("levels").at(1).at("step_s").to_number<double>(), middle(after),
+        fmt::format("run 39, 2026-11-18\n{:.0f} -> {:.0f} ms (+{:.1f} %)", 1000 * median(before),
+                    1000 * median(after), 100 * (median(after) / median(before) - 1)));
+    EXPECT_NEAR(figure.data.at("levels").at(1).at("step_s").to_number<double>(), median(after),
                 1e-5);
     EXPECT_THAT(
         trend_sentences(report).at(0),
-        HasSubstr(fmt::format("became {:.1f}x slower at run 39", middle(after) / middle(before))));
+        HasSubstr(fmt::format("became {:.1f}x slower at run 39", median(after) / median(before))));
     EXPECT_THAT(render(report, ReportFormat::csv), Not(HasSubstr("submitted")));
 }
 

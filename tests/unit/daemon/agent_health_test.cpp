@@ -10,9 +10,9 @@ namespace {
 
 using namespace protocol;
 
-class Agent : public testing::Test {
+class HealthAgent : public testing::Test {
 protected:
-    explicit Agent() {
+    explicit HealthAgent() {
         AgentOptions options;
         options.host = "n0";
         options.lease = 1000s;
@@ -51,7 +51,7 @@ protected:
     AgentActions actions_;
 };
 
-TEST_F(Agent, SamplesOnlyForAControllerThatTakesThem) {
+TEST_F(HealthAgent, SamplesOnlyForAControllerThatTakesThem) {
     welcome(false);
     wait(60s);
     EXPECT_EQ(asked(), 0u);
@@ -74,7 +74,7 @@ StepMetrics step_with_a_vote(int number) {
     return metrics;
 }
 
-TEST_F(Agent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
+TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     welcome(true);
     hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
@@ -109,7 +109,7 @@ TEST_F(Agent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     EXPECT_EQ(steps, 1300);
 }
 
-TEST_F(Agent, TellsCollectivesOnlyToAControllerThatTakesThem) {
+TEST_F(HealthAgent, TellsCollectivesOnlyToAControllerThatTakesThem) {
     welcome(false);
     hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
@@ -118,7 +118,7 @@ TEST_F(Agent, TellsCollectivesOnlyToAControllerThatTakesThem) {
     EXPECT_TRUE(sent<CollectiveSums>().empty());
 }
 
-TEST_F(Agent, DoesNotAskAgainBeforeTheAnswer) {
+TEST_F(HealthAgent, DoesNotAskAgainBeforeTheAnswer) {
     welcome(true);
     wait(45s);
     EXPECT_EQ(asked(), 1u);
@@ -127,7 +127,7 @@ TEST_F(Agent, DoesNotAskAgainBeforeTheAnswer) {
     EXPECT_EQ(asked(), 2u);
 }
 
-TEST_F(Agent, SaysThatADriverHangs) {
+TEST_F(HealthAgent, SaysThatADriverHangs) {
     welcome(true);
     wait(60s);
     EXPECT_TRUE(sent<RunNotice>().empty());
@@ -139,7 +139,7 @@ TEST_F(Agent, SaysThatADriverHangs) {
     EXPECT_EQ(asked(), 2u);
 }
 
-TEST_F(Agent, ReportsAndWarns) {
+TEST_F(HealthAgent, ReportsAndWarns) {
     welcome(true);
     wait(10s);
     HealthSampled answer;
@@ -152,7 +152,7 @@ TEST_F(Agent, ReportsAndWarns) {
     EXPECT_EQ(sent<RunNotice>()[0].kind, "node_health");
 }
 
-TEST_F(Agent, TellsTheCoresOfItsRanks) {
+TEST_F(HealthAgent, TellsTheCoresOfItsRanks) {
     welcome(false);
     LaunchWorkers order;
     order.world_size = order.local_world_size = 2;
@@ -164,7 +164,7 @@ TEST_F(Agent, TellsTheCoresOfItsRanks) {
     EXPECT_TRUE(sent<RunNotice>().empty());
 }
 
-TEST_F(Agent, SaysWhyItsRanksHaveNone) {
+TEST_F(HealthAgent, SaysWhyItsRanksHaveNone) {
     welcome(false);
     hear(LaunchWorkers{});
     feed(RanksNotBound{0, "4 ranks, 2 cores"});
@@ -173,7 +173,7 @@ TEST_F(Agent, SaysWhyItsRanksHaveNone) {
     EXPECT_EQ(sent<RunNotice>()[0].severity, "info");
 }
 
-TEST_F(Agent, TellsWhatEachRankTookToAControllerThatTakesIt) {
+TEST_F(HealthAgent, TellsWhatEachRankTookToAControllerThatTakesIt) {
     for (bool const taken : {false, true}) {
         welcome(taken);
         LaunchWorkers order;

@@ -7,9 +7,13 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace osora::tests {
+
+constexpr auto kWarning = topology::doctor::Severity::warning;
+constexpr auto kInfo = topology::doctor::Severity::info;
 
 struct BrokenCase {
     std::string_view rule;
@@ -24,6 +28,21 @@ struct BrokenCase {
 };
 inline std::ostream& operator<<(std::ostream& out, BrokenCase const& broken) {
     return out << broken.rule;
+}
+
+/// What damages change: a node of the cluster, and its settings.
+[[nodiscard]] inline topology::doctor::NodeEvidence& node(topology::doctor::Evidence& evidence,
+                                                          std::size_t index = 2) {
+    return evidence.nodes.at(index);
+}
+inline void set(topology::doctor::NodeEvidence& node, std::string name, std::string value,
+                std::string origin = "environment") {
+    node.settings.push_back(
+        {.name = std::move(name), .value = std::move(value), .origin = std::move(origin)});
+}
+inline void set_all(topology::doctor::Evidence& evidence, std::string const& name,
+                    std::string const& value, std::string const& origin = "environment") {
+    for (auto& each : evidence.nodes) set(each, name, value, origin);
 }
 
 /// Those of machines, of settings and versions, of logs, probes and runs; and all.

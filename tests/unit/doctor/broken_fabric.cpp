@@ -9,12 +9,6 @@ namespace {
 using namespace topology;
 using namespace topology::doctor;
 
-constexpr Severity kWarning = Severity::warning, kInfo = Severity::info;
-
-NodeEvidence& node(Evidence& evidence) {
-    return evidence.nodes.at(2);
-}
-
 void say(Evidence& evidence, std::string const& line) {
     add_nccl_log(node(evidence).log, "n3:4711:4720 [0] " + line + "\n");
 }

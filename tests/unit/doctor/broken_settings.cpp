@@ -9,23 +9,6 @@ namespace {
 using namespace topology;
 using namespace topology::doctor;
 
-constexpr Severity kWarning = Severity::warning, kInfo = Severity::info;
-
-NodeEvidence& node(Evidence& evidence, std::size_t index = 2) {
-    return evidence.nodes.at(index);
-}
-
-void set(NodeEvidence& node, std::string name, std::string value,
-         std::string origin = "environment") {
-    node.settings.push_back(
-        {.name = std::move(name), .value = std::move(value), .origin = std::move(origin)});
-}
-
-void set_all(Evidence& evidence, std::string const& name, std::string const& value,
-             std::string const& origin = "environment") {
-    for (auto& each : evidence.nodes) set(each, name, value, origin);
-}
-
 std::vector<BrokenCase> const kSettings{
     {.rule = "wrong-interface",
      .kind = "cpu",

@@ -5,13 +5,13 @@
 namespace osora::plan {
 namespace {
 
-ModelShape shape(char const* arch) {
+ModelShape known_shape(char const* arch) {
     return model_shape(arch).value();
 }
 
 // Worked out from the source of Open-Sora v1.2: 360p x 102 is 30 latent frames of 23 x 40 tokens.
 TEST(ModelCost, Stdit3At360pAnd102Frames) {
-    SampleCost const cost = sample_cost(shape("stdit3-xl/2"), {360, 640, 102});
+    SampleCost const cost = sample_cost(known_shape("stdit3-xl/2"), {360, 640, 102});
     EXPECT_EQ(cost.frames, 30);
     EXPECT_EQ(cost.tokens_per_frame, 920);
     EXPECT_EQ(cost.tokens(), 27'600);
@@ -32,7 +32,7 @@ TEST(ModelCost, StageOneBucketsCostAboutOnePetaflop) {
                         {360, 640, 204, 2, 1010},  {360, 640, 408, 1, 1013}};
     for (Row const& row : rows) {
         SampleCost const cost =
-            sample_cost(shape("stdit3-xl/2"), {row.height, row.width, row.frames});
+            sample_cost(known_shape("stdit3-xl/2"), {row.height, row.width, row.frames});
         double const tflop = training_factor(true) * cost.forward_flops * row.batch / 1e12;
         EXPECT_NEAR(tflop, row.tflop, 0.002 * row.tflop) << row.height << "p x " << row.frames;
         EXPECT_GE(tflop, 765);
@@ -43,7 +43,7 @@ TEST(ModelCost, StageOneBucketsCostAboutOnePetaflop) {
 // Tokens that the report of Open-Sora 2.0 prints for 256 px: 2,304 to 8,448 for 33 to 129 frames
 // (L 24 h^2 57 + 4 L^2 h 57 FLOPs).
 TEST(ModelCost, MmditTokensAndFlops) {
-    ModelShape const mmdit = shape("mmdit-11b");
+    ModelShape const mmdit = known_shape("mmdit-11b");
     SampleCost const cost = sample_cost(mmdit, {256, 256, 33});
     EXPECT_EQ(cost.tokens(), 9 * 16 * 16);
     EXPECT_EQ(sample_cost(mmdit, {256, 256, 129}).tokens(), 33 * 16 * 16);
@@ -53,7 +53,7 @@ TEST(ModelCost, MmditTokensAndFlops) {
 }
 
 TEST(ModelCost, PixelSpaceTiny) {
-    SampleCost const cost = sample_cost(shape("stdit3-tiny"), {64, 64, 8});
+    SampleCost const cost = sample_cost(known_shape("stdit3-tiny"), {64, 64, 8});
     EXPECT_EQ(cost.frames, 8);
     EXPECT_EQ(cost.tokens_per_frame, 16 * 16);
     EXPECT_EQ(cost.input_bytes, 6 * 4 * 8 * 64 * 64 * 3);
@@ -63,7 +63,7 @@ TEST(ModelCost, PixelSpaceTiny) {
 
 TEST(ModelCost, CostsGrowWithFramesAreaAndPrecision) {
     for (std::string const& arch : model_names()) {
-        ModelShape const model = shape(arch.c_str());
+        ModelShape const model = known_shape(arch.c_str());
         SampleCost const small = sample_cost(model, {64, 64, 17});
         for (BucketKey const& larger : {BucketKey{64, 64, 34}, BucketKey{128, 64, 17}}) {
             SampleCost const large = sample_cost(model, larger);

@@ -17,7 +17,7 @@
 namespace osora::plan {
 namespace {
 
-std::string content(std::string const& name) {
+std::string golden(std::string const& name) {
     std::ifstream file(OSORA_SOURCE_DIR "/tests/data/buckets/" + name);
     return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -40,7 +40,7 @@ struct Setting {
 };
 
 Setting recorded_setting() {
-    auto const json = boost::json::parse(content("D_sampler.json"));
+    auto const json = boost::json::parse(golden("D_sampler.json"));
     Setting setting;
     for (auto const& [resolution, frames] : json.at("config").as_object()) {
         for (auto const& [num_frames, value] : frames.as_object()) {
@@ -76,7 +76,7 @@ struct RecordedStep {
 
 std::map<Case, std::map<StepOf, RecordedStep>> recorded_steps() {
     std::map<Case, std::map<StepOf, RecordedStep>> cases;
-    std::string const text = content("D_sampler.csv");
+    std::string const text = golden("D_sampler.csv");
     CsvReader reader(text);
     (void)reader.next();
     while (auto const row = reader.next()) {

@@ -64,6 +64,7 @@ TEST(Golden, AgentMessages) {
     auto const to = read_back<ToAgent>("to_agent.frames");
     EXPECT_EQ(std::get<StopEpoch>(to.at(6)).how, StopHow::kill);
     EXPECT_EQ(std::get<LaunchWorkers>(to.at(5)).store_port, 29501);
+    EXPECT_EQ(std::get<TakeStacks>(to.at(8)).limit_s, 4);
 }
 
 TEST(Golden, ControlMessages) {

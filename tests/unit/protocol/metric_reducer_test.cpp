@@ -11,7 +11,7 @@
 namespace osora::protocol {
 namespace {
 
-StepMetrics step(int number, double loss, double time = 1, int samples = 4) {
+StepMetrics metric_step(int number, double loss, double time = 1, int samples = 4) {
     StepMetrics metrics;
     metrics.step = number;
     metrics.bucket = "8x8x1";
@@ -24,10 +24,10 @@ StepMetrics step(int number, double loss, double time = 1, int samples = 4) {
 
 TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     MetricReducer reducer(2, 1, 4, 2);
-    reducer.add(4, step(10, 0.5, 1.0));
+    reducer.add(4, metric_step(10, 0.5, 1.0));
     EXPECT_FALSE(reducer.take().has_value());
-    reducer.add(5, step(10, 1.5, 3.0));
-    reducer.add(4, step(11, 0.25));
+    reducer.add(5, metric_step(10, 1.5, 3.0));
+    reducer.add(4, metric_step(11, 0.25));
     auto const chunk = reducer.take();
     ASSERT_TRUE(chunk.has_value());
     EXPECT_EQ(chunk->epoch, 2);
@@ -52,7 +52,7 @@ TEST(MetricReducer, RanksWithDifferentBucketsAreToldInAnyOrder) {
         MetricReducer reducer(0, 0, 0, 3);
         for (int i = 0; i < 3; ++i) {
             int const rank = reversed ? 2 - i : i;
-            auto metrics = step(0, 1);
+            auto metrics = metric_step(0, 1);
             metrics.bucket = rank == 1 ? "8x8x9" : "8x8x1";
             reducer.add(rank, metrics);
         }
@@ -70,21 +70,21 @@ TEST(MetricReducer, RanksWithDifferentBucketsAreToldInAnyOrder) {
 
 TEST(MetricReducer, StrangersRepeatsAndLateStepsAreIgnored) {
     MetricReducer reducer(0, 0, 0, 1);
-    reducer.add(1, step(0, 1));
-    reducer.add(-1, step(0, 1));
+    reducer.add(1, metric_step(0, 1));
+    reducer.add(-1, metric_step(0, 1));
     EXPECT_FALSE(reducer.take().has_value());
-    reducer.add(0, step(3, 1));
-    reducer.add(0, step(3, 9));
+    reducer.add(0, metric_step(3, 1));
+    reducer.add(0, metric_step(3, 9));
     EXPECT_EQ(reducer.take()->columns.at("loss").max, std::vector{1.0});
-    reducer.add(0, step(3, 1));
+    reducer.add(0, metric_step(3, 1));
     EXPECT_FALSE(reducer.take().has_value());
 }
 
 TEST(MetricReducer, NotANumberIsTheMaximumAndNamesItsRank) {
     MetricReducer reducer(0, 0, 0, 3);
-    reducer.add(0, step(0, 1));
-    reducer.add(1, step(0, std::nan("")));
-    reducer.add(2, step(0, 7));
+    reducer.add(0, metric_step(0, 1));
+    reducer.add(1, metric_step(0, std::nan("")));
+    reducer.add(2, metric_step(0, 7));
     auto const chunk = reducer.take();
     MetricColumn const& loss = chunk->columns.at("loss");
     EXPECT_TRUE(std::isnan(loss.max[0]));
@@ -95,8 +95,8 @@ TEST(MetricReducer, NotANumberIsTheMaximumAndNamesItsRank) {
 
 TEST(MetricReducer, ChunksHoldConsecutiveStepsAndAreBounded) {
     MetricReducer reducer(0, 0, 0, 1);
-    for (int i = 0; i < 200; ++i) reducer.add(0, step(i, 1));
-    for (int i = 300; i < 310; ++i) reducer.add(0, step(i, 1));
+    for (int i = 0; i < 200; ++i) reducer.add(0, metric_step(i, 1));
+    for (int i = 300; i < 310; ++i) reducer.add(0, metric_step(i, 1));
     EXPECT_EQ(reducer.take()->bucket.size(), 128u);
     EXPECT_EQ(reducer.take()->bucket.size(), 72u);
     EXPECT_EQ(reducer.take()->step0, 300);
@@ -106,7 +106,7 @@ TEST(MetricReducer, ChunksHoldConsecutiveStepsAndAreBounded) {
 TEST(MetricReducer, KeepsTheNewestWhenNobodyTakesThem) {
     MetricReducer reducer(0, 0, 0, 1);
     int const count = static_cast<int>(MetricReducer::kRowsMax) + 100;
-    for (int i = 0; i < count; ++i) reducer.add(0, step(i, 1));
+    for (int i = 0; i < count; ++i) reducer.add(0, metric_step(i, 1));
     EXPECT_EQ(reducer.take()->step0, 100);
     EXPECT_EQ(reducer.take_dropped(), 100u);
     EXPECT_EQ(reducer.take_dropped(), 0u);
@@ -115,16 +115,16 @@ TEST(MetricReducer, KeepsTheNewestWhenNobodyTakesThem) {
 TEST(MetricReducer, WaitsOnlyForRanksThatReport) {
     MetricReducer reducer(0, 0, 4, 3, MetricReducer::Wait::speakers);
     EXPECT_FALSE(reducer.take().has_value());
-    reducer.add(4, step(0, 1));
-    reducer.add(4, step(10, 1));
+    reducer.add(4, metric_step(0, 1));
+    reducer.add(4, metric_step(10, 1));
     auto const alone = reducer.take();
     ASSERT_TRUE(alone.has_value());
     EXPECT_EQ(alone->step0, 0);
     EXPECT_EQ(alone->ranks, 1);
     EXPECT_EQ(reducer.take()->step0, 10);
-    reducer.add(4, step(20, 1));
-    reducer.add(4, step(21, 1));
-    reducer.add(6, step(20, 1));
+    reducer.add(4, metric_step(20, 1));
+    reducer.add(4, metric_step(21, 1));
+    reducer.add(6, metric_step(20, 1));
     auto const both = reducer.take();
     ASSERT_TRUE(both.has_value());
     EXPECT_EQ(both->ranks, 2);
@@ -161,7 +161,7 @@ TEST(MetricReducer, AgreesWithASecondWayOfCounting) {
             auto const at = static_cast<std::size_t>(next[rank]++);
             times[at][rank] = static_cast<double>(random()) / 1e9;
             reducer.add(10 + static_cast<int>(rank),
-                        step(static_cast<int>(at), 0, times[at][rank]));
+                        metric_step(static_cast<int>(at), 0, times[at][rank]));
         }
         if (random() % 4 == 0) {
             if (auto const chunk = reducer.take()) check(*chunk);

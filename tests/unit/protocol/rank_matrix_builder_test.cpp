@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlock = RankMatrixBuilder::kBlockSteps;
 
-StepMetrics step(int number, double arrival_s) {
+StepMetrics arrival_step(int number, double arrival_s) {
     StepMetrics metrics;
     metrics.step = number;
     metrics.arrival_s = arrival_s;
@@ -29,9 +29,9 @@ std::vector<float> values(RankMatrix const& matrix, std::string const& figure) {
 TEST(RankMatrixBuilder, ABlockGoesWhenAllRanksHaveReportedIt) {
     RankMatrixBuilder builder(2, 1, 4, 2);
     for (int i = 0; i < kBlock; ++i) {
-        builder.add(4, step(i, 1));
+        builder.add(4, arrival_step(i, 1));
         EXPECT_FALSE(builder.take().has_value());
-        builder.add(5, step(i, 2 + i));
+        builder.add(5, arrival_step(i, 2 + i));
     }
     auto const matrix = builder.take();
     ASSERT_TRUE(matrix.has_value());
@@ -53,9 +53,9 @@ TEST(RankMatrixBuilder, ABlockGoesWhenAllRanksHaveReportedIt) {
 
 TEST(RankMatrixBuilder, ARankThatStaysSilentHoldsNothingUp) {
     RankMatrixBuilder builder(0, 0, 0, 2);
-    for (int i = 0; i < 2 * kBlock; ++i) builder.add(0, step(i, 1));
+    for (int i = 0; i < 2 * kBlock; ++i) builder.add(0, arrival_step(i, 1));
     EXPECT_FALSE(builder.take().has_value());
-    builder.add(0, step(2 * kBlock, 1));
+    builder.add(0, arrival_step(2 * kBlock, 1));
     auto const matrix = builder.take();
     ASSERT_TRUE(matrix.has_value());
     EXPECT_TRUE(std::isnan(values(*matrix, "arrival_s")[1]));
@@ -64,7 +64,7 @@ TEST(RankMatrixBuilder, ARankThatStaysSilentHoldsNothingUp) {
 
 TEST(RankMatrixBuilder, TheEndOfAnEpochTakesWhatIsThere) {
     RankMatrixBuilder builder(0, 0, 0, 1);
-    for (int i = 70; i < 75; ++i) builder.add(0, step(i, i));
+    for (int i = 70; i < 75; ++i) builder.add(0, arrival_step(i, i));
     EXPECT_FALSE(builder.take().has_value());
     auto const matrix = builder.take(true);
     ASSERT_TRUE(matrix.has_value());
@@ -75,20 +75,20 @@ TEST(RankMatrixBuilder, TheEndOfAnEpochTakesWhatIsThere) {
 
 TEST(RankMatrixBuilder, StrangersRepeatsAndLateStepsAreIgnored) {
     RankMatrixBuilder builder(0, 0, 4, 1);
-    for (int const rank : {3, 5, -1}) builder.add(rank, step(0, 1));
-    builder.add(4, step(-1, 1));
+    for (int const rank : {3, 5, -1}) builder.add(rank, arrival_step(0, 1));
+    builder.add(4, arrival_step(-1, 1));
     EXPECT_FALSE(builder.take(true).has_value());
-    builder.add(4, step(3, 1));
-    builder.add(4, step(3, 9));
+    builder.add(4, arrival_step(3, 1));
+    builder.add(4, arrival_step(3, 9));
     EXPECT_NEAR(values(*builder.take(true), "arrival_s")[0], 1, 0.002);
-    builder.add(4, step(4, 1));
+    builder.add(4, arrival_step(4, 1));
     EXPECT_FALSE(builder.take(true).has_value()) << "its block is gone";
 }
 
 TEST(RankMatrixBuilder, WhatNobodyTakesIsBounded) {
     RankMatrixBuilder builder(0, 0, 0, 1);
     int const blocks = static_cast<int>(RankMatrixBuilder::kBlocksMax) + 2;
-    for (int i = 0; i < blocks * kBlock; ++i) builder.add(0, step(i, 1));
+    for (int i = 0; i < blocks * kBlock; ++i) builder.add(0, arrival_step(i, 1));
     EXPECT_EQ(builder.take_dropped(), 2u * kBlock);
     EXPECT_EQ(builder.take_dropped(), 0u);
     EXPECT_EQ(builder.take()->step0, 2 * kBlock);

@@ -2,6 +2,7 @@
 #include "slurm/job_facts.hpp"
 
 #include "base/files.hpp"
+#include "tests/unit/slurm/fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,12 +12,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-std::string fixture(std::string const& name) {
-    auto const text = read_file(std::string(OSORA_SOURCE_DIR "/tests/data/slurm/") + name);
-    EXPECT_TRUE(text.has_value()) << text.error().message;
-    return text.has_value() ? *text : "";
-}
 
 TEST(JobFacts, SubmittedJobs) {
     EXPECT_EQ(parse_submitted("881203\n").value(), (JobKey{"", 881203, 0, ""}));

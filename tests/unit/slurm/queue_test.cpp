@@ -3,6 +3,7 @@
 #include "slurm/queue_text.hpp"
 
 #include "base/files.hpp"
+#include "tests/unit/slurm/fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,12 +14,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-std::string fixture(std::string const& name) {
-    auto const text = read_file(std::string(OSORA_SOURCE_DIR "/tests/data/slurm/") + name);
-    EXPECT_TRUE(text.has_value()) << text.error().message;
-    return text.has_value() ? *text : "";
-}
 
 TEST(Queue, TextOfEveryVersion) {
     auto const jobs = parse_queue(fixture("squeue.txt"));

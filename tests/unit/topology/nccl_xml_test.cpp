@@ -22,7 +22,7 @@ std::string dgx_text() {
     return *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/topology/dgx_a100_part.xml");
 }
 
-std::string error(std::string_view text) {
+std::string xml_error(std::string_view text) {
     auto const result = parse_nccl_xml(text);
     EXPECT_TRUE(result.has_error()) << text.substr(0, 80);
     return result.has_error() ? result.error().message : "";
@@ -85,29 +85,31 @@ TEST(NcclXml, ANegativeNumaNodeIsNotKnown) {
 
 TEST(NcclXml, ErrorsNameTheLine) {
     std::string const dgx = dgx_text();
-    EXPECT_THAT(error(dgx.substr(0, dgx.size() / 2)), testing::ContainsRegex("^line [0-9]+: "));
-    EXPECT_THAT(error(""), HasSubstr("line 1: "));
-    EXPECT_THAT(error("<graphs version=\"1\"/>"), HasSubstr("no <system>"));
-    EXPECT_EQ(error("<?xml version=\"1.0\"?>\n<!DOCTYPE lolz [<!ENTITY lol \"lol\">]>\n<system/>"),
-              "line 2: a document type is not taken");
+    EXPECT_THAT(xml_error(dgx.substr(0, dgx.size() / 2)), testing::ContainsRegex("^line [0-9]+: "));
+    EXPECT_THAT(xml_error(""), HasSubstr("line 1: "));
+    EXPECT_THAT(xml_error("<graphs version=\"1\"/>"), HasSubstr("no <system>"));
+    EXPECT_EQ(
+        xml_error("<?xml version=\"1.0\"?>\n<!DOCTYPE lolz [<!ENTITY lol \"lol\">]>\n<system/>"),
+        "line 2: a document type is not taken");
     std::string deep = "<system><cpu numaid=\"0\">";
     for (int i = 0; i < 20000; ++i) {
         deep += "\n<pci busid=\"" + std::to_string(1000 + i % 9000) + ":00:0" +
                 std::to_string(i / 9000) + ".0\">";
     }
-    EXPECT_THAT(error(deep), HasSubstr("line "));  // never closed
+    EXPECT_THAT(xml_error(deep), HasSubstr("line "));  // never closed
     for (int i = 0; i < 20000; ++i) deep += "</pci>";
-    EXPECT_THAT(error(deep + "</cpu></system>"), HasSubstr("nested deeper than 64"));
-    EXPECT_EQ(error("<system>\n<cpu>\n<pci busid=\"zz\"/></cpu></system>"),
+    EXPECT_THAT(xml_error(deep + "</cpu></system>"), HasSubstr("nested deeper than 64"));
+    EXPECT_EQ(xml_error("<system>\n<cpu>\n<pci busid=\"zz\"/></cpu></system>"),
               "line 3: busid 'zz' is no PCI address");
     EXPECT_EQ(
-        error(
+        xml_error(
             "<system><cpu><pci busid=\"0000:01:00.0\"/>\n<pci busid=\"0:1:0.0\"/></cpu></system>"),
         "line 2: PCI device 0000:01:00.0 stands twice");
-    EXPECT_THAT(error("<system><cpu><nic><net name=\"a\" speed=\"-1\"/></nic></cpu></system>"),
+    EXPECT_THAT(xml_error("<system><cpu><nic><net name=\"a\" speed=\"-1\"/></nic></cpu></system>"),
                 HasSubstr("speed of a"));
-    EXPECT_THAT(error("<system><cpu><nic><net name=\"a\" speed=\"1e999\"/></nic></cpu></system>"),
-                HasSubstr("speed of a"));
+    EXPECT_THAT(
+        xml_error("<system><cpu><nic><net name=\"a\" speed=\"1e999\"/></nic></cpu></system>"),
+        HasSubstr("speed of a"));
 }
 
 }  // namespace

@@ -11,19 +11,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-ClusterTopology value(std::string_view text) {
+ClusterTopology cluster_of(std::string_view text) {
     auto const result = parse_synthetic(text);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return result.has_value() ? *result : ClusterTopology();
 }
-std::string error(std::string_view text) {
+std::string synthetic_error(std::string_view text) {
     auto const result = parse_synthetic(text);
     EXPECT_TRUE(result.has_error()) << text;
     return result.has_error() ? result.error().message : "";
 }
 
 TEST(Synthetic, LeavesNodesGpus) {
-    auto const cluster = value("synthetic:leaf:2 node:8 gpu:8");
+    auto const cluster = cluster_of("synthetic:leaf:2 node:8 gpu:8");
     ASSERT_THAT(cluster.machines, SizeIs(16));
     EXPECT_EQ(cluster.machines[15].name, "n16");
     EXPECT_THAT(cluster.fabric.switches, SizeIs(2));
@@ -44,7 +44,7 @@ TEST(Synthetic, LeavesNodesGpus) {
 }
 
 TEST(Synthetic, EveryKey) {
-    auto const cluster = value(
+    auto const cluster = cluster_of(
         "leaf:4,node:2,gpu:4 nic:1 spine:2 socket:1 core:64 model:a100 "
         "rate:25 up:50 fabric:roce block:4 name:gpu-");
     EXPECT_THAT(cluster.machines, SizeIs(8));
@@ -59,29 +59,30 @@ TEST(Synthetic, EveryKey) {
     EXPECT_THAT(cluster.fabric.switches[0].parents, ElementsAre("spine1", "spine2"));
     EXPECT_THAT(cluster.fabric.blocks, SizeIs(2));
     EXPECT_THAT(cluster.fabric.blocks[1].nodes, SizeIs(4));
-    EXPECT_EQ(value("node:3").machines.size(), 3u);
-    EXPECT_EQ(value("node:3").fabric.switches.size(), 0u);
-    EXPECT_EQ(value("leaf:2 spine:1 node:4 gpu:8").fabric.switches[0].up_gbit, 4 * 8 * 400);
+    EXPECT_EQ(cluster_of("node:3").machines.size(), 3u);
+    EXPECT_EQ(cluster_of("node:3").fabric.switches.size(), 0u);
+    EXPECT_EQ(cluster_of("leaf:2 spine:1 node:4 gpu:8").fabric.switches[0].up_gbit, 4 * 8 * 400);
 }
 
 TEST(Synthetic, ErrorsNameTheWordAndTheNearest) {
-    EXPECT_EQ(error("synthetic:laef:2 node:8"),
+    EXPECT_EQ(synthetic_error("synthetic:laef:2 node:8"),
               "synthetic: laef:2: unknown key; did you mean leaf?");
-    EXPECT_THAT(error("synthetic:xyzzy:2"), HasSubstr("known: leaf node gpu"));
-    EXPECT_THAT(error("synthetic:"), HasSubstr("for example synthetic:leaf:2 node:8 gpu:8"));
-    EXPECT_EQ(error("leaf:2 node:x"), "synthetic: node:x: 'x' is no whole number");
-    EXPECT_THAT(error("node:-1"), HasSubstr("must be in 0..65536; nearest valid: 0"));
-    EXPECT_THAT(error("node:2.5"), HasSubstr("no whole number"));
-    EXPECT_THAT(error("rate:nan node:1"), HasSubstr("no number"));
-    EXPECT_THAT(error("rate:inf node:1"), HasSubstr("no number"));
-    EXPECT_THAT(error("gpu:65"), HasSubstr("nearest valid: 64"));
-    EXPECT_THAT(error("node:8 node:8"), HasSubstr("stands twice"));
-    EXPECT_THAT(error("node"), HasSubstr("a value is missing: node:8"));
-    EXPECT_THAT(error("node:0"), HasSubstr("at least 1"));
-    EXPECT_THAT(error("leaf:65536 node:65536"), HasSubstr("at most 65536"));
-    EXPECT_THAT(error("node:65536 gpu:64"), HasSubstr("devices in all"));
-    EXPECT_THAT(error("node:1 model:zx81"), HasSubstr("unknown GPU"));
-    EXPECT_THAT(error("node:1 fabric:rocee"), HasSubstr("did you mean roce?"));
+    EXPECT_THAT(synthetic_error("synthetic:xyzzy:2"), HasSubstr("known: leaf node gpu"));
+    EXPECT_THAT(synthetic_error("synthetic:"),
+                HasSubstr("for example synthetic:leaf:2 node:8 gpu:8"));
+    EXPECT_EQ(synthetic_error("leaf:2 node:x"), "synthetic: node:x: 'x' is no whole number");
+    EXPECT_THAT(synthetic_error("node:-1"), HasSubstr("must be in 0..65536; nearest valid: 0"));
+    EXPECT_THAT(synthetic_error("node:2.5"), HasSubstr("no whole number"));
+    EXPECT_THAT(synthetic_error("rate:nan node:1"), HasSubstr("no number"));
+    EXPECT_THAT(synthetic_error("rate:inf node:1"), HasSubstr("no number"));
+    EXPECT_THAT(synthetic_error("gpu:65"), HasSubstr("nearest valid: 64"));
+    EXPECT_THAT(synthetic_error("node:8 node:8"), HasSubstr("stands twice"));
+    EXPECT_THAT(synthetic_error("node"), HasSubstr("a value is missing: node:8"));
+    EXPECT_THAT(synthetic_error("node:0"), HasSubstr("at least 1"));
+    EXPECT_THAT(synthetic_error("leaf:65536 node:65536"), HasSubstr("at most 65536"));
+    EXPECT_THAT(synthetic_error("node:65536 gpu:64"), HasSubstr("devices in all"));
+    EXPECT_THAT(synthetic_error("node:1 model:zx81"), HasSubstr("unknown GPU"));
+    EXPECT_THAT(synthetic_error("node:1 fabric:rocee"), HasSubstr("did you mean roce?"));
 }
 
 }  // namespace

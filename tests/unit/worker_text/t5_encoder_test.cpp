@@ -21,18 +21,13 @@ namespace {
 
 std::filesystem::path const kFile = OSORA_SOURCE_DIR "/tests/data/parity/T1_t5_encoder.safetensors";
 
-CaseFile recorded() {
+CaseFile recorded_t5() {
     auto content = *load_safetensors(kFile);
     CaseFile file{.component = content.metadata.at("component"),
                   .config = content.metadata.at("config"),
                   .content = {}};
     file.content = std::move(content);
     return file;
-}
-
-double relative_difference(at::Tensor const& value, at::Tensor const& expected) {
-    at::Tensor const exact = expected.to(at::kDouble);
-    return ((value.to(at::kDouble) - exact).norm() / exact.norm()).item<double>();
 }
 
 std::vector<NamedTensor> weights_of(CaseFile const& file) {
@@ -45,13 +40,13 @@ std::vector<NamedTensor> weights_of(CaseFile const& file) {
     return weights;
 }
 
-std::string refusal(CaseFile const& file) {
+std::string t5_refusal(CaseFile const& file) {
     auto const result = run_t5(file);
     return result.has_error() ? result.error().message : "accepted";
 }
 
 TEST(T5, EqualsTransformers) {
-    CaseFile const file = recorded();
+    CaseFile const file = recorded_t5();
     EXPECT_EQ(file.component, "t5");
     auto const outputs = run_t5(file);
     ASSERT_TRUE(outputs.has_value()) << outputs.error().message;
@@ -60,14 +55,14 @@ TEST(T5, EqualsTransformers) {
         auto const* expected = file.content.find(output.name);
         ASSERT_NE(expected, nullptr) << output.name;
         ASSERT_EQ(output.tensor.sizes(), expected->sizes());
-        double const difference = relative_difference(output.tensor, *expected);
+        double const difference = relative_error(output.tensor, *expected);
         RecordProperty(output.name, fmt::format("{:.1e}", difference));
         EXPECT_LE(difference, kFp32Output) << output.name;
     }
 }
 
 TEST(T5, PositionBucketsAreExact) {
-    CaseFile const file = recorded();
+    CaseFile const file = recorded_t5();
     at::Tensor const& distance = *file.content.find("mid/relative_position");
     EXPECT_TRUE(at::equal(t5_position_buckets(distance, 32, 128),
                           *file.content.find("mid/relative_position_bucket_32_128")));
@@ -76,7 +71,7 @@ TEST(T5, PositionBucketsAreExact) {
 }
 
 TEST(T5, Bf16StaysWithinItsRounding) {
-    CaseFile file = recorded();
+    CaseFile file = recorded_t5();
     T5Encoder encoder(*parse_t5_config(file.config), at::TensorOptions(at::kBFloat16));
     ASSERT_TRUE(encoder.parameters().load(weights_of(file)).has_value());
     at::Tensor const out = encoder(*file.content.find("in/padded/input_ids"),
@@ -85,14 +80,14 @@ TEST(T5, Bf16StaysWithinItsRounding) {
     EXPECT_FALSE(out.requires_grad());
     // transformers' own bf16 encoder is 1.5 % from its fp32 one on these weights.
     double const difference =
-        relative_difference(out, *file.content.find("out/padded/last_hidden_state"));
+        relative_error(out, *file.content.find("out/padded/last_hidden_state"));
     RecordProperty("bf16", fmt::format("{:.2e}", difference));
     EXPECT_LE(difference, 0.02);
     EXPECT_GE(difference, 1e-3);
 }
 
 TEST(T5, PaddingDoesNotReachTheCaption) {
-    CaseFile const file = recorded();
+    CaseFile const file = recorded_t5();
     T5Encoder encoder(*parse_t5_config(file.config), at::TensorOptions(at::kFloat));
     ASSERT_TRUE(encoder.parameters().load(weights_of(file)).has_value());
     at::Tensor const ids = file.content.find("in/padded/input_ids")->narrow(0, 1, 1);
@@ -100,14 +95,14 @@ TEST(T5, PaddingDoesNotReachTheCaption) {
     std::int64_t const length = mask.sum().item<std::int64_t>();
     at::Tensor const padded = encoder(ids, mask).narrow(1, 0, length);
     at::Tensor const alone = encoder(ids.narrow(1, 0, length), {});
-    EXPECT_LE(relative_difference(padded, alone), kFp32Order);
+    EXPECT_LE(relative_error(padded, alone), kFp32Order);
 }
 
 // Both libraries bring a protobuf of their own into the process.
 TEST(T5, ReadsWhatTheTokenizerWrites) {
     auto const tokenizer = *T5Tokenizer::open(OSORA_SOURCE_DIR "/tests/data/text/tiny.model");
     auto tokens = tokenizer.encode_padded("A dog runs through a snowy field.", 20);
-    T5Config config = *parse_t5_config(recorded().config);
+    T5Config config = *parse_t5_config(recorded_t5().config);
     config.vocab_size = tokenizer.vocab_size();
     T5Encoder encoder(config, at::TensorOptions(at::kFloat));
     for (NamedTensor const& weight : encoder.parameters().all())
@@ -126,7 +121,7 @@ protected:
         std::filesystem::create_directories(folder_);
         std::ofstream(folder_ / "config.json")
             << R"({"model_type": "t5", "architectures": ["T5EncoderModel"], "dropout_rate": 0.1, )"
-            << recorded().config.substr(1);
+            << recorded_t5().config.substr(1);
     }
     void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -140,7 +135,7 @@ protected:
 };
 
 TEST_F(T5Folder, LoadsWholeCheckpointsAndShards) {
-    CaseFile const file = recorded();
+    CaseFile const file = recorded_t5();
     auto weights = weights_of(file);
     auto const shared = std::ranges::find(weights, "shared.weight", &NamedTensor::name);
     // As other checkpoints have it: the embedding under its other name, a decoder, a head.
@@ -169,9 +164,8 @@ TEST_F(T5Folder, LoadsWholeCheckpointsAndShards) {
 
     at::Tensor const& ids = *file.content.find("in/whole/input_ids");
     EXPECT_TRUE(at::equal((*one)(ids, {}), (*sharded)(ids, {})));
-    EXPECT_LE(
-        relative_difference((*one)(ids, {}), *file.content.find("out/whole/last_hidden_state")),
-        kFp32Output);
+    EXPECT_LE(relative_error((*one)(ids, {}), *file.content.find("out/whole/last_hidden_state")),
+              kFp32Output);
 }
 
 TEST_F(T5Folder, RefusalsNameTheFile) {
@@ -186,23 +180,23 @@ TEST_F(T5Folder, RefusalsNameTheFile) {
 }
 
 TEST(T5, RefusesBadCases) {
-    CaseFile file = recorded();
+    CaseFile file = recorded_t5();
     file.train_step = true;
-    EXPECT_EQ(refusal(file), "t5: it is never trained: no train step");
-    file = recorded();
+    EXPECT_EQ(t5_refusal(file), "t5: it is never trained: no train step");
+    file = recorded_t5();
     std::ranges::find(file.content.tensors, "in/whole/input_ids", &NamedTensor::name)->name =
         "in/whole/ids";
-    EXPECT_EQ(refusal(file),
+    EXPECT_EQ(t5_refusal(file),
               "t5: in/whole/input_ids is missing: expected integers or BOOL of shape [*,*]");
-    file = recorded();
+    file = recorded_t5();
     auto const ids =
         std::ranges::find(file.content.tensors, "in/whole/input_ids", &NamedTensor::name);
     ids->tensor = ids->tensor + 90;
-    EXPECT_NE(refusal(file).find("ids are in [0, 96)"), std::string::npos) << refusal(file);
-    file = recorded();
+    EXPECT_NE(t5_refusal(file).find("ids are in [0, 96)"), std::string::npos) << t5_refusal(file);
+    file = recorded_t5();
     file.content.tensors.erase(std::ranges::find(
         file.content.tensors, "weights/encoder.final_layer_norm.weight", &NamedTensor::name));
-    EXPECT_EQ(refusal(file), "t5: weights: encoder.final_layer_norm.weight is missing");
+    EXPECT_EQ(t5_refusal(file), "t5: weights: encoder.final_layer_norm.weight is missing");
 }
 
 TEST(T5, ConfigsThatItDoesNotComputeAreRefused) {

@@ -16,7 +16,7 @@
 namespace osora::worker {
 namespace {
 
-plan::VqvaeSection tiny() {
+plan::VqvaeSection tiny_vqvae() {
     plan::VqvaeSection sizes;
     sizes.n_codes = 12;
     sizes.embedding_dim = 6;
@@ -34,7 +34,7 @@ struct Golden {
 
 /// Its weights; norms and codebook as a new network has them.
 Vqvae golden_model(Golden const& golden, at::ScalarType type) {
-    Vqvae model(tiny(), at::TensorOptions(type));
+    Vqvae model(tiny_vqvae(), at::TensorOptions(type));
     model.initialise(1);
     at::NoGradGuard const no_grad;
     for (auto const& [name, tensor, kind] : model.parameters().all())
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(All, VqvaeParity, testing::Values(at::kFloat, at::kDoub
 
 TEST(Vqvae, NamesAreVideoGpts) {
     Golden const golden;
-    Vqvae const model(tiny());
+    Vqvae const model(tiny_vqvae());
     std::size_t codebook = 0;
     for (auto const& each : model.parameters().all()) {
         if (each.name.starts_with("codebook.")) {
@@ -114,11 +114,11 @@ TEST(Vqvae, NamesAreVideoGpts) {
 }
 
 TEST(Vqvae, SizesThatCannotWorkAreNamed) {
-    auto sizes = tiny();
+    auto sizes = tiny_vqvae();
     sizes.downsample_frames = 3;
     EXPECT_EQ(check_vqvae(sizes).error().message,
               "vqvae.downsample_frames = 3: must be a power of two; nearest valid: 2, 4");
-    sizes = tiny();
+    sizes = tiny_vqvae();
     sizes.n_hiddens = 9;
     EXPECT_NE(check_vqvae(sizes).error().message.find("nearest valid: 8, 10"), std::string::npos);
 }
@@ -133,7 +133,7 @@ MicroBatch batch_of(at::Tensor const& x) {
 }
 
 VqvaeObjective objective(std::int64_t micro_frame_size) {
-    Vqvae model(tiny());
+    Vqvae model(tiny_vqvae());
     model.initialise(7);
     return {std::move(model), {.seed = 7, .micro_frame_size = micro_frame_size, .group = {}}};
 }
