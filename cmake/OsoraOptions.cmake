@@ -48,13 +48,13 @@ if(OSORA_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()
-# A file that includes LibTorch takes up to 1.5 GB: two at once, one on a small machine.
+# A file that includes LibTorch takes up to 2 GB: as many at once as fit into the memory.
 cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
-if(memory_mib LESS 5000)
-  set_property(GLOBAL PROPERTY JOB_POOLS heavy=1)
-else()
-  set_property(GLOBAL PROPERTY JOB_POOLS heavy=2)
+math(EXPR heavy_jobs "${memory_mib} / 2500")
+if(heavy_jobs LESS 1)
+  set(heavy_jobs 1)
 endif()
+set_property(GLOBAL PROPERTY JOB_POOLS heavy=${heavy_jobs})
 
 # Programs find LibTorch where the build found it, and modules in ../lib, built or installed.
 set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")

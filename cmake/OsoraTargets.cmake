@@ -1,9 +1,11 @@
 # One way to declare each kind of target, so that folders stay one screen long.
+include(OsoraUnity)
 
 # osora_library(NAME [HEAVY] SOURCES ... LINK ...): a static library, headers seen from the root.
 function(osora_library name)
   cmake_parse_arguments(arg "HEAVY" "" "SOURCES;LINK" ${ARGN})
-  add_library(${name} STATIC ${arg_SOURCES})
+  osora_unity(sources ${name} ${arg_HEAVY} ${arg_SOURCES})
+  add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PUBLIC ${arg_LINK})
   if(arg_HEAVY)
@@ -14,7 +16,8 @@ endfunction()
 # osora_program(NAME [HEAVY] SOURCES ... LINK ...): an executable in build/bin.
 function(osora_program name)
   cmake_parse_arguments(arg "HEAVY" "" "SOURCES;LINK" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  osora_unity(sources ${name} ${arg_HEAVY} ${arg_SOURCES})
+  add_executable(${name} ${sources})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   if(arg_HEAVY)
@@ -30,7 +33,10 @@ function(osora_test name)
   if(NOT OSORA_WITH_WORKER AND arg_LINK MATCHES "osora_(worker|torch)")
     return()
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  osora_unity(sources ${name} ${arg_HEAVY} ${arg_SOURCES})
+  add_executable(${name} ${sources})
+  # Nothing is measured in a test: what it measures is in the libraries.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_compile_definitions(${name} PRIVATE
