@@ -12,7 +12,8 @@ namespace osora::plan {
 
 struct FaultsSection {
     int max_restarts = 3;
-    AutoOr<double> step_timeout;  // seconds
+    AutoOr<double> step_timeout;      // seconds
+    double collective_timeout = 600;  // seconds; of joining the ranks, and of each collective
     std::vector<std::string> exclude_nodes;
 };
 struct BisectSection {
@@ -26,7 +27,8 @@ struct NotifySection {
     std::string webhook, mail;
 };
 
-BOOST_DESCRIBE_STRUCT(FaultsSection, (), (max_restarts, step_timeout, exclude_nodes))
+BOOST_DESCRIBE_STRUCT(FaultsSection, (),
+                      (max_restarts, step_timeout, collective_timeout, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 

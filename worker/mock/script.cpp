@@ -89,6 +89,7 @@ Result<Script> read_script(Environment const& environment) {
     script.ignore_stop = is_on(environment, "OSORA_MOCK_IGNORE_STOP");
     script.leave_child = is_on(environment, "OSORA_MOCK_LEAVE_CHILD");
     script.print = is_on(environment, "OSORA_MOCK_PRINT");
+    script.steady = is_on(environment, "OSORA_MOCK_STEADY");
     return script;
 }
 

@@ -1,6 +1,8 @@
 // What osora-worker-mock is asked to do wrong: OSORA_MOCK_* variables, usually from `[worker] env`.
 //
 //   OSORA_MOCK_STEP_S=0.01      length of a step
+//   OSORA_MOCK_STEADY=1         it reports the length asked for, 1 % up and down, however busy the
+//                               machine is
 //   OSORA_MOCK_OWN_S=0          longer by this where it trains: rehearsals do not show it
 //   OSORA_MOCK_LOAD_S=0         time before the first step
 //   OSORA_MOCK_FAIL=1:20:13     rank 1 exits with 13 when it begins step 20
@@ -46,6 +48,7 @@ struct Script {
     double own_s = 0;
     double load_s = 0;
     std::optional<Fault> fail, kill, hang, oom, garbage, slow;
+    bool steady = false;
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
 };
 

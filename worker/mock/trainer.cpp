@@ -97,14 +97,15 @@ Result<bool> Trainer::do_step(int step) {
     }
     Clock::time_point const begin = Clock::now();
     OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(work_s(step))));
-    double const work = seconds_since(begin);
+    double const steady_s = work_s(step) * (1 + 0.01 * std::sin(step));
+    double const work = script_.steady ? steady_s : seconds_since(begin);
     OSORA_TRY_VOID(agent_.send(protocol::Arrived{step}));
     bool const asked = agent_.stop_request().has_value() && !script_.ignore_stop;
     OSORA_TRY(bool const stop, peers_.agree(asked));
     protocol::StepMetrics metrics;
     metrics.step = step;
     metrics.bucket = "64x64x8";
-    metrics.step_time_s = seconds_since(begin);
+    metrics.step_time_s = script_.steady ? steady_s : seconds_since(begin);
     metrics.forward_s = 0.3 * work;
     metrics.backward_s = 0.6 * work;
     metrics.exposed_comm_s = metrics.step_time_s - work;

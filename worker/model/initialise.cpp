@@ -62,10 +62,11 @@ void Stdit3::initialise(std::uint64_t seed) {
     at::NoGradGuard const no_grad;
     double const patch_fan_in = fan_in_of(parameters_.find("x_embedder.proj.weight")->tensor);
     for (auto const& entry : parameters_.all()) {
+        if (!parameters_.is_here(entry)) continue;
         // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-        at::Tensor const values = at::empty(entry.tensor.sizes(), at::kFloat);
+        at::Tensor const values = at::empty(parameters_.whole_sizes(entry), at::kFloat);
         initialise_tensor(values, entry.name, patch_fan_in, generator_for(seed, entry.name));
-        entry.tensor.copy_(values);
+        parameters_.take(entry, values);
     }
 }
 

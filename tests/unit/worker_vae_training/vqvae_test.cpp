@@ -63,7 +63,9 @@ class VqvaeParity : public testing::TestWithParam<at::ScalarType> {};
 TEST_P(VqvaeParity, AStepIsVideoGpts) {  // tests/data/vae/README.md
     Golden const golden;
     bool const exact = GetParam() == at::kDouble;
-    double const outputs = exact ? 2e-7 : 2e-6, gradients = exact ? 2e-7 : 5e-6;
+    // VideoGPT's own code in fp32 is within 9.3e-6 of its fp64 (PyTorch 2.11 on AVX2; 5.4e-6 on
+    // AVX-512): the fp64 case holds the formulas, this one the rounding.
+    double const outputs = exact ? 2e-7 : 2e-6, gradients = exact ? 2e-7 : 1.5e-5;
     Vqvae model = golden_model(golden, GetParam());
     at::Tensor const x = golden.tensor("in/x").to(GetParam());
     Step const step = first_step(model, x);
@@ -184,6 +186,27 @@ TEST(VqvaeObjective, AccumulatedMicroBatchesAreCountedTogether) {
     EXPECT_LE(figures.at("codes_used"), 1);
     EXPECT_EQ(
         net.parameters().find("encoder.res_stack.1.num_batches_tracked")->tensor.item<double>(), 1);
+}
+
+// By what a checkpoint holds: other clips beside it change nothing, and nothing is counted.
+TEST(VqvaeObjective, HeldOutClipsAreJudgedEachForItself) {
+    at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
+    auto net = objective(0);
+    net.begin_step(0);
+    (void)net.loss(batch_of(x));
+    net.after_update();
+    std::vector<at::Tensor> before;
+    for (auto const& each : net.parameters().all()) before.push_back(each.tensor.clone());
+    at::NoGradGuard const no_grad;
+    auto const of = [&](at::Tensor const& clips) {
+        return net.held_out_loss(batch_of(clips)).item<double>();
+    };
+    double const both = of(x), apart = (of(x.narrow(0, 0, 1)) + of(x.narrow(0, 1, 1))) / 2;
+    EXPECT_NEAR(both, apart, 1e-5 * both);
+    EXPECT_GT(std::abs(net.loss(batch_of(x)).item<double>() - both), 1e-2 * both);
+    std::size_t i = 0;
+    for (auto const& each : net.parameters().all())
+        EXPECT_TRUE(each.tensor.equal(before[i++])) << each.name;
 }
 
 TEST(VqvaeObjective, ASkippedStepLeavesNoTrace) {
