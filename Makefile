@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 BUILD := build
 PREFIX ?= /usr/local
-DEMO_PROGRAMS := osora osorad osora-worker
+DEMO_PROGRAMS := osora osorad osora-clips osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
 .PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure \

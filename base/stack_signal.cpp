@@ -57,6 +57,10 @@ int stack_signal() {
     return SIGRTMIN + 9;
 }
 
+int flight_signal() {
+    return SIGRTMIN + 10;
+}
+
 void write_stacks_to(std::filesystem::path const& file) {
     std::string const path = file.string();
     if (path.size() >= stack_file().size()) return;

@@ -10,6 +10,9 @@ namespace osora {
 /// is sent to those only that catch it.
 [[nodiscard]] int stack_signal();
 
+/// The same for what a rank has kept of its collectives (worker/parallel/flight_signal.hpp).
+[[nodiscard]] int flight_signal();
+
 /// From now on a thread that gets the signal appends "thread TID", its frames, and "end" to `file`.
 /// Once a process, from main. Paths of more than 4095 bytes are ignored.
 void write_stacks_to(std::filesystem::path const& file);

@@ -17,11 +17,14 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec resume_command();
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();
+[[nodiscard]] CommandSpec plan_evaluate_command();
 [[nodiscard]] CommandSpec probe_command();
 [[nodiscard]] CommandSpec tune_command();
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();
+[[nodiscard]] CommandSpec data_bench_command();
+[[nodiscard]] CommandSpec data_check_command();
 [[nodiscard]] CommandSpec sample_command();
 [[nodiscard]] CommandSpec model_forward_command();
 [[nodiscard]] CommandSpec model_merge_command();

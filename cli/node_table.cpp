@@ -80,7 +80,7 @@ std::vector<TableCell> row_of(RunView const& view, int node, TimeUnit const& uni
         return is_known(seconds) ? seconds_cell(seconds, unit) : TableCell{"-", ""};
     };
     double const wait = each.exposed_comm_s / each.step_time_s;
-    auto const bytes = each.peak_allocated_bytes > 0 ? each.peak_allocated_bytes : each.rss_bytes;
+    auto const bytes = std::max(each.peak_allocated_bytes, each.rss_bytes);  // of GPU or host
     return {text_cell(shortened(printable(node_name(view, node)))),
             text_cell(rank_range(view, node)),
             count_cell(each.steps_done),

@@ -23,7 +23,7 @@ int print_problems(std::vector<plan::ConfigProblem> const& problems) {
 int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string const& file) {
     topology::SrunPlan plan;
     auto const& layout = decision.chosen;
-    plan.tasks = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;
+    plan.tasks = layout.ranks();
     plan.tasks_per_node = plan.tasks / nodes;
     for (auto const& setting : decision.nccl_env) {  // those of one node are in its profile
         if (setting.nodes.empty()) plan.env[setting.name] = setting.value;

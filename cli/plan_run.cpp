@@ -99,9 +99,17 @@ std::vector<plan::ConfigProblem> problems_of_one(plan::ResolvedConfig const& res
     return problems;
 }
 
-/// Plans each [[stage]] as a run of its own; `request` is that of the run.
-Result<void> plan_stages(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
-                         plan::PlanRequest request, PlannedRun& planned) {
+plan::Layout cut_of(plan::LayoutPlan const& plan) {
+    return {.tp_size = plan.tp_size,
+            .pp_size = plan.pp_size,
+            .sp_size = plan.sp_size,
+            .dp_size = plan.dp_size};
+}
+
+/// Plans the run, and each [[stage]] as a run of its own; `request` is that of the run.
+Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
+                      plan::PlanRequest request, PlannedRun& planned) {
+    OSORA_TRY(planned.decision, plan::make_plan(request));
     for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
         plan::ResolvedStage const& stage = resolved.stages[i];
         request.config = stage.config;
@@ -191,8 +199,23 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         OSORA_TRY(auto const path, calibration_path(context));
         request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
     }
-    OSORA_TRY(planned.decision, plan::make_plan(request));
-    OSORA_TRY_VOID(plan_stages(resolved, inputs, std::move(request), planned));
+    OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
+    // What the ranks share is settled when they start: for the stage that needs most of it.
+    int highest = planned.decision.chosen.zero_stage, lowest = highest;
+    plan::Layout const first = cut_of(planned.decision.chosen);
+    plan::Layout shares_most = first;
+    bool alike = true;
+    for (plan::StagePlan const& stage : planned.decision.stages) {
+        highest = std::max(highest, stage.chosen.zero_stage);
+        lowest = std::min(lowest, stage.chosen.zero_stage);
+        plan::Layout const cut = cut_of(stage.chosen);
+        if (cut.dp_size < shares_most.dp_size) shares_most = cut;
+        alike = alike && plan::same_cut(cut, first);
+    }
+    if (lowest == highest && alike) return planned;
+    request.zero_stage_min = highest;
+    request.cut = shares_most;
+    OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
     return planned;
 }
 

@@ -39,12 +39,17 @@ std::string labelled(std::string_view label, std::string const& body) {
     return fmt::format("{:<{}}{}", label, kLabelColumns, body.substr(kLabelColumns));
 }
 
+std::string pipeline_name(plan::LayoutPlan const& layout) {
+    if (layout.virtual_stages == 1) return fmt::format("pp {}", layout.pp_size);
+    return fmt::format("pp {} x {} virtual", layout.pp_size, layout.virtual_stages);
+}
+
 std::string plan_body(plan::LayoutPlan const& chosen) {
     std::string body =
         chosen.buckets.empty()
             ? std::string()
             : packed({fmt::format("tp {}", chosen.tp_size), fmt::format("sp {}", chosen.sp_size),
-                      fmt::format("pp {}", chosen.pp_size), fmt::format("dp {}", chosen.dp_size),
+                      pipeline_name(chosen), fmt::format("dp {}", chosen.dp_size),
                       fmt::format("ZeRO-{}", chosen.zero_stage),
                       fmt::format("recompute {}", chosen.recompute), chosen.precision});
     for (plan::BucketPlan const& bucket : chosen.buckets) {
@@ -53,7 +58,7 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
                         fmt::format("accumulate {}", bucket.grad_accum_steps),
                         "global batch " + format_count(bucket.global_batch_size)});
     }
-    std::vector<std::string> ranks{fmt::format("{} x {}", counted(chosen.dp_size, "rank"),
+    std::vector<std::string> ranks{fmt::format("{} x {}", counted(chosen.ranks(), "rank"),
                                                counted(chosen.threads_per_rank, "thread"))};
     if (!chosen.buckets.empty()) {
         ranks.push_back(chosen.num_workers == 0 ? std::string("loader in the trainer's thread")
@@ -114,8 +119,8 @@ std::string nccl_body(std::vector<plan::NcclSetting> settings, bool gpu) {
 }
 
 std::string layout_name(plan::LayoutPlan const& layout) {
-    return fmt::format("tp {} · sp {} · pp {} · dp {}", layout.tp_size, layout.sp_size,
-                       layout.pp_size, layout.dp_size);
+    return fmt::format("tp {} · sp {} · {} · dp {}", layout.tp_size, layout.sp_size,
+                       pipeline_name(layout), layout.dp_size);
 }
 
 }  // namespace
@@ -161,9 +166,11 @@ std::string render_explanation(plan::PlanDecision const& decision, int top) {
                                              static_cast<std::size_t>(std::max(0, top)));
     for (std::size_t i = 0; i < shown; ++i) {
         plan::Alternative const& other = decision.alternatives[i];
-        double const slower = other.predicted.step_time_s / decision.predicted.step_time_s - 1;
-        others += packed({counted(other.layout.threads_per_rank, "thread") + " a rank",
-                          fmt::format("{} a step ({:+.0f} %)",
+        double const slower = decision.predicted.samples_per_s / other.predicted.samples_per_s - 1;
+        bool const same = layout_name(other.layout) == layout_name(decision.chosen);
+        others += packed({same ? counted(other.layout.threads_per_rank, "thread") + " a rank"
+                               : layout_name(other.layout),
+                          fmt::format("{} a step ({:+.0f} % a sample)",
                                       format_seconds(other.predicted.step_time_s), 100 * slower)});
     }
     std::string rejected;

@@ -110,6 +110,21 @@ json::object bucket_object(BucketRow const& row) {
             {"predicted_over_measured", to_json(row.step_s.ratio())}};
 }
 
+json::object stage_object(StageRow const& row) {
+    auto buckets = array_of(row.buckets, [](StageBucket const& each) {
+        return json::object{{"bucket", each.bucket},
+                            {"steps", each.steps},
+                            {"step_s_median", to_json(each.step_s_median)}};
+    });
+    return {{"stage", row.index},
+            {"first_step", row.first_step},
+            {"steps", row.steps},
+            {"steps_used", row.steps_used},
+            {"step_s_median", to_json(row.step_s_median)},
+            {"predicted_s", to_json(row.predicted_s)},
+            {"buckets", std::move(buckets)}};
+}
+
 json::object phase_object(PhaseRow const& row) {
     return {{"name", row.name},
             {"mean_s", to_json(row.mean_s)},
@@ -224,6 +239,7 @@ std::string report_json(RunReport const& report) {
         {"outside_expected", report.outside_expected},
         {"phases", array_of(report.phases, phase_object)},
         {"buckets", array_of(report.buckets, bucket_object)},
+        {"stages", array_of(report.stages, stage_object)},
         {"collectives", array_of(report.collectives, collective_object)},
         {"relaunches", array_of(report.relaunches, relaunch_object)},
         {"checkpoints", json::object{{"count", report.checkpoints.count},

@@ -84,6 +84,32 @@ void add_speed(RunReport const& report, Paragraphs& to) {
     add(to, "expected", line);
 }
 
+/// "stage 1 from step 400: 300 steps, 520 ms/step (expected 500 ms); 200 64x64x8 x 600 ms, ..."
+std::string stage_line(StageRow const& row) {
+    std::string line =
+        fmt::format("stage {} from step {}: ", row.index, format_count(row.first_step));
+    if (row.steps == 0) return line + "not reached";
+    line += counted(row.steps, "step");
+    if (row.steps_used == 0) return line + ", all of warm-up";
+    line += fmt::format(", {}/step", format_seconds(row.step_s_median));
+    if (!std::isnan(row.predicted_s))
+        line += fmt::format(" (expected {})", format_seconds(row.predicted_s));
+    char const* separator = "; ";
+    for (auto const& each : row.buckets) {
+        line += fmt::format("{}{} {} x {}", separator, format_count(each.steps), each.bucket,
+                            format_seconds(each.step_s_median));
+        separator = ", ";
+    }
+    return line;
+}
+
+void add_stages(RunReport const& report, Paragraphs& to) {
+    if (report.stages.empty()) return;
+    Paragraph stages{"stages", {}};
+    for (auto const& row : report.stages) stages.lines.push_back(stage_line(row));
+    to.push_back(std::move(stages));
+}
+
 std::string loss_line(Measured const& m) {
     if (m.loss_window == 0) return {};
     if (std::isnan(m.loss_first) || std::isnan(m.loss_last)) {
@@ -210,6 +236,7 @@ ReportWords words_of(RunReport const& report) {
                       .next = report.next};
     add(words.answer, "cause", report.state.cause);
     add_speed(report, words.answer);
+    add_stages(report, words.answer);
     if (report.run.run.job != "rehearse" && report.run.run.job != "encode")
         add(words.answer, "loss", loss_line(report.measured));
     add(words.answer, "eval", evaluations_line(report.evaluations));

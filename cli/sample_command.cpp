@@ -51,8 +51,9 @@ int run_sample(Context const& context, Arguments const& arguments) {
     auto const checkpoint = checkpoint_of(context, arguments.value("CHECKPOINT").value_or(""));
     if (checkpoint.has_error()) return fail(kExitUsage, checkpoint.error().message);
     std::vector<std::string> words{"--sample", *checkpoint};
-    for (std::string const name : {"--frames", "--size", "--steps", "--cfg-scale", "--seed",
-                                   "--fps", "--embeddings", "--out", "--vae", "--vae-weights"}) {
+    for (std::string const name :
+         {"--frames", "--size", "--steps", "--cfg-scale", "--seed", "--fps", "--embeddings",
+          "--out", "--vae", "--vae-weights", "--weights"}) {
         auto const value = arguments.value(name);
         if (!value) continue;
         words.push_back(name);
@@ -93,6 +94,10 @@ std::vector<OptionSpec> sample_options() {
         {.name = "--vae-weights",
          .value = "FILE",
          .help = "Its weights. Default: of the run.",
+         .complete = Complete::file},
+        {.name = "--weights",
+         .value = "FILE",
+         .help = "What the adapters of a LoRA checkpoint were trained on. Default: of the run.",
          .complete = Complete::file},
         {.name = "--out",
          .value = "PATH",

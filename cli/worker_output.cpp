@@ -13,7 +13,7 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::size_t kOutputBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kOutputBytesMax = std::size_t{256} << 20;
 
 Error system_error(int error, char const* what) {
     return Error{Errc::io, fmt::format("{}: {}", what, std::generic_category().message(error))};
@@ -30,14 +30,16 @@ Result<std::string> read_all(int fd) {
         if (got == 0) return text;
         text.append(buffer.data(), static_cast<std::size_t>(got));
         if (text.size() > kOutputBytesMax) {
-            return Error{Errc::invalid_input, "it printed more than 16 MiB"};
+            return Error{Errc::invalid_input, "it printed more than 256 MiB"};
         }
     }
 }
 
-int exit_code_after(ExitStatus const& status) {
+int exit_code_after(ExitStatus const& status, HelperProgram program) {
     constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
-    if (status.signal != 0) return fail(kExitBad, "osora-worker " + describe(status));
+    if (status.signal != 0) {
+        return fail(kExitBad, fmt::format("{} {}", program.name, describe(status)));
+    }
     switch (status.exit_code) {
         case 0:
             return kExitOk;
@@ -53,14 +55,15 @@ int exit_code_after(ExitStatus const& status) {
 
 }  // namespace
 
-Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string> arguments) {
+Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string> arguments,
+                                HelperProgram program) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return system_error(errno, "pipe");
     Descriptor const reader(ends[0]);
     Descriptor writer(ends[1]);
     SpawnOptions options;
-    options.program = variable_or(context.environment, "OSORA_WORKER",
-                                  (context.program_dir / "osora-worker").string());
+    options.program = variable_or(context.environment, program.variable,
+                                  (context.program_dir / program.name).string());
     options.arguments = std::move(arguments);
     options.environment = context.environment;
     options.descriptors = {{writer.get(), STDOUT_FILENO}, {STDERR_FILENO, STDERR_FILENO}};
@@ -73,17 +76,23 @@ Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string>
     return WorkerOutput{std::move(*text), status};
 }
 
+HelperAnswer answer_of_helper(Context const& context, std::vector<std::string> arguments,
+                              HelperProgram program) {
+    auto output = run_worker(context, std::move(arguments), program);
+    if (output.has_error()) return {fail(kExitInternal, output.error().message), {}};
+    return {exit_code_after(output->status, program), std::move(output->text)};
+}
+
 int tell_worker_output(Context const& context, std::vector<std::string> arguments, bool as_json,
-                       Result<std::string> (*summary)(std::string_view json)) {
-    auto const output = run_worker(context, std::move(arguments));
-    if (output.has_error()) return fail(kExitInternal, output.error().message);
-    int const code = exit_code_after(output->status);
-    if (code != kExitOk) return code;
+                       Result<std::string> (*summary)(std::string_view json),
+                       HelperProgram program) {
+    auto const answer = answer_of_helper(context, std::move(arguments), program);
+    if (answer.exit_code != kExitOk) return answer.exit_code;
     if (as_json) {
-        fmt::print("{}", output->text);
+        fmt::print("{}", answer.text);
         return kExitOk;
     }
-    auto const told = summary(output->text);
+    auto const told = summary(answer.text);
     if (told.has_error()) return fail(kExitInternal, told.error().message);
     fmt::print("{}", *told);
     return kExitOk;

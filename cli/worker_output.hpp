@@ -1,5 +1,5 @@
-// Commands that need tensors run osora-worker and read what it prints; osora itself has no
-// LibTorch.
+// Commands that need tensors or frames run a program that has them and read what it prints; osora
+// itself has no LibTorch and no FFmpeg.
 #pragma once
 
 #include "base/process.hpp"
@@ -12,21 +12,39 @@
 
 namespace osora::cli {
 
+/// $VARIABLE, else NAME beside osora.
+struct HelperProgram {
+    std::string_view name = "osora-worker";
+    std::string_view variable = "OSORA_WORKER";
+};
+inline constexpr HelperProgram kClipsProgram{.name = "osora-clips", .variable = "OSORA_CLIPS"};
+
 struct WorkerOutput {
     std::string text;
     ExitStatus status;
 };
 
-/// Runs $OSORA_WORKER, else the osora-worker beside osora, to its end. Its stderr is ours; more
-/// than 16 MiB of output is invalid_input.
+/// Runs the program to its end. Its stderr is ours; more than 256 MiB of output is invalid_input.
 [[nodiscard]] Result<WorkerOutput> run_worker(Context const& context,
-                                              std::vector<std::string> arguments);
+                                              std::vector<std::string> arguments,
+                                              HelperProgram program = {});
 
-/// Runs the worker for a command and prints its JSON as it is, or what `summary` makes of it.
-/// Returns the worker's exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
+struct HelperAnswer {
+    int exit_code = 0;  // ours; what is wrong has been said
+    std::string text;
+};
+
+/// Runs a program whose answer the command works on itself.
+[[nodiscard]] HelperAnswer answer_of_helper(Context const& context,
+                                            std::vector<std::string> arguments,
+                                            HelperProgram program);
+
+/// Runs a program for a command and prints its JSON as it is, or what `summary` makes of it.
+/// Returns its exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
 /// signal ended it, which is told here.
 [[nodiscard]] int tell_worker_output(Context const& context, std::vector<std::string> arguments,
                                      bool as_json,
-                                     Result<std::string> (*summary)(std::string_view json));
+                                     Result<std::string> (*summary)(std::string_view json),
+                                     HelperProgram program = {});
 
 }  // namespace osora::cli

@@ -28,6 +28,7 @@ if(OSORA_WITH_WORKER)
     message(FATAL_ERROR "sentencepiece is not there (libsentencepiece-dev): the worker's text "
                         "tokenizer needs it; run scripts/bootstrap, or pass -DOSORA_WITH_WORKER=OFF")
   endif()
+  find_package(ICU REQUIRED COMPONENTS uc)  # Unicode classes of CLIP's tokenizer
   osora_summary_line("FFmpeg: libavformat ${ffmpeg_libavformat_VERSION}")
   include(OsoraTorch)
 else()

@@ -1,6 +1,6 @@
 # `cmake --install`: programs and modules; they find LibTorch where the build found it.
 include(GNUInstallDirs)
-foreach(program osora osorad osora-worker osora-worker-mock osora-sim)
+foreach(program osora osorad osora-clips osora-worker osora-worker-mock osora-sim)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()

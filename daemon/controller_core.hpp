@@ -8,6 +8,7 @@
 #include "protocol/run_status.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <variant>
@@ -28,7 +29,9 @@ struct ControllerOptions {
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
     bool resume = false;              // a run that has ended, but not well, is opened again
     double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    MonotonicTime lost_after = 4s;    // silence of an agent: faults.lost_after
+    /// What ranks of an epoch wrote down of their collectives, in words; null or "": nothing.
+    std::function<std::string(int epoch)> read_flights = nullptr;
+    MonotonicTime lost_after = 4s;  // silence of an agent: faults.lost_after
     /// A step goes into the journal when all nodes have told it, or so long after the first one;
     /// 0 = at once, for agents that end with their controller and cannot tell it again.
     MonotonicTime steps_wait = 2s;

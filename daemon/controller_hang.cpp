@@ -105,10 +105,13 @@ void ControllerCore::Impl::hear(int connection, StacksTaken const& message) {
 }
 
 void ControllerCore::Impl::end_inquiry() {
-    auto const hang =
-        may_hang() && inquiry_->epoch == status_.epoch ? find_hang_now() : std::nullopt;
+    auto hang = may_hang() && inquiry_->epoch == status_.epoch ? find_hang_now() : std::nullopt;
     inquiry_.reset();
-    if (hang) record(*hang);
+    if (!hang) return;
+    std::string const flights = options_.read_flights ? options_.read_flights(hang->epoch) : "";
+    if (!flights.empty())
+        hang->detail = (hang->detail.empty() ? "hangs" : hang->detail) + "; " + flights;
+    record(*hang);
 }
 
 }  // namespace osora::daemon

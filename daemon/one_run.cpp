@@ -9,6 +9,8 @@
 #include "daemon/run_lock.hpp"
 #include "daemon/stop_request.hpp"
 #include "plan/config/candidate_hosts.hpp"
+#include "protocol/flight_analysis.hpp"
+#include "protocol/flight_files.hpp"
 #include "protocol/json_file.hpp"
 
 #include <fcntl.h>
@@ -86,6 +88,18 @@ ControllerOptions controller_options(protocol::RunSubmitted submission,
     options.adopt_limit = traits.adopt_limit;
     options.agent_stop_limit = traits.agent_stop_limit;
     return options;
+}
+
+/// In words, whom the ranks of an epoch wait for. Of larger runs a few ranks tell (FlightWatch).
+std::function<std::string(int)> flight_reader(protocol::RunPaths const& paths,
+                                              protocol::RunSubmitted const& submission) {
+    constexpr int kRanksMax = 512;
+    int const ranks = submission.nodes * submission.ranks_per_node;
+    return [run_dir = paths.dir, ranks](int epoch) -> std::string {
+        if (ranks > kRanksMax) return "";
+        auto const finding = protocol::find_stall(protocol::read_flights(run_dir, epoch, ranks));
+        return finding ? protocol::describe(*finding) : "";
+    };
 }
 
 MonotonicTime time_of(double seconds) {
@@ -211,6 +225,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.core.next_sequence = opened.journal->next_sequence();
     apply_limits(setup.core, config.faults);
     setup.core.leash_limit = time_of(options.leash_limit_s);
+    setup.core.read_flights = flight_reader(options.paths, setup.core.submission);
     setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
     setup.journal = std::move(opened.journal);

@@ -213,6 +213,9 @@ boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
     // What is seen from outside comes first: asking a thread for its stack wakes it.
     for (StackSubject const& each : subjects) {
         if (ask_flight_recorder(folder, each.rank)) recorded.push_back(each.rank);
+        // Its own record of collectives: there long before the stacks are (docs/rfc/028).
+        if (catches(each.process.pid, flight_signal()))
+            signal_process(each.process, flight_signal());
         states.push_back({each.rank, state_of(fmt::format("/proc/{}", each.process.pid))});
         std::string text = describe_process(each.process.pid);
         for (ProcessId const& child : descendants_of(each.process.pid)) {

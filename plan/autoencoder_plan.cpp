@@ -44,9 +44,9 @@ Result<LoaderMemory> loader_of(PlanContext const& context, std::vector<std::int6
     LoaderSizes sizes = smallest_loader(context, globals);
     sizes.num_workers = layout.num_workers;
     sizes.prefetch_factor = layout.prefetch_factor;
-    auto budget = static_cast<std::int64_t>(data.host_memory_gib * kGiB) / context.ranks;
+    auto budget = static_cast<std::int64_t>(data.host_memory_gib * kGiB) / context.ranks_per_node;
     if (context.host_bytes > 0)
-        budget = std::min(budget, context.host_bytes / context.ranks -
+        budget = std::min(budget, context.host_bytes / context.ranks_per_node -
                                       node_memory(peak, {}, 1, context.gpu).rank_bytes);
     auto memory = check_loader_memory(sizes, budget);
     if (memory.has_error()) return std::move(memory).error().in("data");
@@ -105,7 +105,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
     decision.predicted.peak_memory_gib = gib(choice.peak.total_bytes());
     decision.predicted.peak_bucket = context.bucket_name(choice.peak_bucket);
     decision.predicted.host_memory_gib =
-        gib(node_memory(choice.peak, loader, context.ranks, context.gpu).total_bytes());
+        gib(node_memory(choice.peak, loader, context.ranks_per_node, context.gpu).total_bytes());
     decision.reasons = {batches.reason, choice.reason};
     if (choice.pieces.micro_batch_size > 0 || (vqvae && choice.pieces.micro_frame_size > 0))
         decision.reasons.push_back("pieces are computed again in backward: one more forward pass");

@@ -19,7 +19,7 @@ int given_micro(PlanContext const& context, std::size_t bucket) {
 }
 
 std::int64_t unit_of(PlanContext const& context, std::size_t bucket) {
-    return batch_unit(context.ranks, given_micro(context, bucket));
+    return batch_unit(context.dp_size(), given_micro(context, bucket));
 }
 
 /// The smallest multiple of the first bucket's unit that gives every bucket with clips its unit,
@@ -40,7 +40,7 @@ std::int64_t smallest_first(PlanContext const& context) {
 /// Share of exposed communication on comparable_ranks() ranks with cores of their own.
 double exposed_share(PlanContext const& context, std::int64_t first) {
     PlanContext wide = context;
-    wide.ranks = comparable_ranks(context.ranks);
+    wide.ranks = comparable_ranks(context.dp_size()) * context.ranks_together();
     int const threads = std::max(1, context.config.resources.cpus_per_worker);
     wide.cores = wide.ranks * threads;
     auto const globals = equal_cost_globals(context, first);
@@ -49,7 +49,7 @@ double exposed_share(PlanContext const& context, std::int64_t first) {
     double exposed = 0, total = 0;
     for (std::size_t i = 0; i < globals.size(); ++i) {
         auto const chosen = choose_micro_batch(wide, i, step_query(wide, i, threads),
-                                               globals[i] / wide.ranks, limit);
+                                               globals[i] / wide.dp_size(), limit);
         if (!chosen) continue;  // the search on the real ranks says why
         exposed += shares[i] * chosen->time.exposed_comm_s;
         total += shares[i] * chosen->time.total_s();
@@ -92,13 +92,18 @@ GlobalBatches choose_global_batches(PlanContext const& context) {
         return of_user(context, *batch.global_batch_size.value);
     }
     std::int64_t const unit = unit_of(context, 0);
+    if (context.settled_batch) {
+        std::int64_t const first = (*context.settled_batch + unit - 1) / unit * unit;
+        return {equal_cost_globals(context, first),
+                fmt::format("global batch {}: as with what shares less", format_count(first))};
+    }
     std::int64_t const last = std::max<std::int64_t>(batch.max / unit, 1) * unit;
     std::int64_t const least = std::min(smallest_first(context), last);
     double const target = batch.exposed_comm_target;
     std::int64_t first = least;
     while (first < last && exposed_share(context, first) > target) first += unit;
     double const share = exposed_share(context, first);
-    int const ranks = comparable_ranks(context.ranks);
+    int const ranks = comparable_ranks(context.dp_size()) * context.ranks_together();
     std::string reason;
     if (share > target) {
         reason = fmt::format(

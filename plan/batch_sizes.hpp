@@ -29,8 +29,9 @@ struct GlobalBatches {
     std::vector<std::int64_t> sizes;  // of each bucket
     std::string reason;
 };
-/// The user's batch, or the smallest whose exposed communication is under
-/// batch.exposed_comm_target on comparable_ranks(), within batch.min and batch.max.
+/// The user's batch, what was settled before (rounded up), or the smallest whose exposed
+/// communication is under batch.exposed_comm_target on comparable_ranks(), within batch.min and
+/// batch.max.
 [[nodiscard]] GlobalBatches choose_global_batches(PlanContext const& context);
 
 }  // namespace osora::plan

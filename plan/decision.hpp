@@ -25,13 +25,16 @@ struct BucketPlan {
 };
 struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
+    int virtual_stages = 1;  // runs of blocks that each pipeline stage has
+    [[nodiscard]] int ranks() const { return tp_size * pp_size * sp_size * dp_size; }
     int zero_stage = 0;
     std::string recompute = "none";
     std::string activation_store = "none";
     std::string precision = "fp32";  // of forward and backward
     int grad_bucket_mib = 25;
-    int num_workers = 1;      // loader threads per rank
-    int prefetch_factor = 2;  // batches
+    std::string reduce_dtype = {};  // of gradients between ranks; empty: that of the weights
+    int num_workers = 1;            // loader threads per rank
+    int prefetch_factor = 2;        // batches
     int threads_per_rank = 1;
     int vae_micro_batch_size = 0;     // frames that the 2-D VAE takes at a time; 0: not planned
     int vae_micro_frame_size = 0;     // frames that the temporal VAE takes at a time; 0: alike
@@ -84,9 +87,10 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                        global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib, compute_s,
                        optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
-                      (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute, activation_store,
-                       precision, grad_bucket_mib, num_workers, prefetch_factor, threads_per_rank,
-                       vae_micro_batch_size, vae_micro_frame_size, buckets))
+                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, zero_stage, recompute,
+                       activation_store, precision, grad_bucket_mib, reduce_dtype, num_workers,
+                       prefetch_factor, threads_per_rank, vae_micro_batch_size,
+                       vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
                        peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s))

@@ -42,6 +42,10 @@ constexpr std::array kRules{
 
 }  // namespace
 
+bool same_cut(Layout const& a, Layout const& b) {
+    return a.tp_size == b.tp_size && a.sp_size == b.sp_size && a.pp_size == b.pp_size;
+}
+
 CutLimits cut_limits(ModelShape const& shape, std::vector<std::int64_t> const& tokens_per_frame) {
     std::int64_t tokens = 0;
     for (std::int64_t const each : tokens_per_frame) tokens = std::gcd(tokens, each);
@@ -92,6 +96,18 @@ std::vector<LayoutViolation> layout_violations(Layout const& layout, CutLimits c
         broken.push_back(
             {"pp_size <= blocks", "parallel.pp_size", fmt::format("pp_size {}", layout.pp_size),
              fmt::format("exceeds {} blocks; at most one stage per block", limits.blocks)});
+    }
+    if (layout.virtual_stages > 1 && layout.pp_size == 1) {
+        broken.push_back({"virtual_stages == 1 without a pipeline", "parallel.virtual_stages",
+                          fmt::format("virtual_stages {}", layout.virtual_stages),
+                          "needs parallel.pp_size of at least 2; valid: 1"});
+    } else if (layout.virtual_stages > 1 &&
+               layout.virtual_stages * layout.pp_size > limits.blocks) {
+        broken.push_back(
+            {"virtual_stages * pp_size <= blocks", "parallel.virtual_stages",
+             fmt::format("virtual_stages {}", layout.virtual_stages),
+             fmt::format("times {} stages exceeds {} blocks; nearest valid: {}", layout.pp_size,
+                         limits.blocks, std::max(1, limits.blocks / layout.pp_size))});
     }
     // dp is last: it takes what the others leave, and a remainder would idle ranks silently.
     int const product = layout.tp_size * layout.pp_size * layout.sp_size * layout.dp_size;

@@ -16,7 +16,11 @@ struct Layout {
     int pp_size = 1;
     int sp_size = 1;
     int dp_size = 1;
+    int virtual_stages = 1;  // of each pipeline stage
 };
+
+/// Whether the same ranks train on the same samples, and share the same.
+[[nodiscard]] bool same_cut(Layout const& a, Layout const& b);
 
 /// What of a model and its buckets limits how it can be cut.
 struct CutLimits {

@@ -35,7 +35,7 @@ Result<std::vector<BucketChoice>> choose_all(PlanContext const& context,
         StepQuery query = step_query(context, i, candidate.threads);
         query.grad_bucket_mib = candidate.grad_bucket_mib;
         OSORA_TRY(BucketChoice choice,
-                  choose_micro_batch(context, i, query, globals[i] / context.ranks, limit));
+                  choose_micro_batch(context, i, query, globals[i] / context.dp_size(), limit));
         chosen.push_back(choice);
     }
     return chosen;
@@ -63,11 +63,20 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
     return rank_memory({.shape = context.shape,
                         .bucket = context.keys[bucket],
                         .micro_batch_size = static_cast<int>(micro_batch_size),
-                        .dp_size = context.ranks,
+                        .dp_size = context.dp_size(),
+                        .sp_size = context.sp_size,
+                        .tp_size = context.tp_size,
+                        .pp_size = context.pp_size,
+                        .virtual_stages = context.virtual_stages,
                         .gpu = context.gpu,
                         .precision = context.precision,
+                        .reduce_dtype = context.reduce_dtype,
                         .ema = context.config.optim.ema_decay > 0,
-                        .lora_rank = context.config.optim.lora_rank});
+                        .lora_rank = context.config.optim.lora_rank,
+                        .zero_stage = context.zero_stage,
+                        .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
+                        .freeze = context.config.optim.freeze,
+                        .activations = context.activations});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
@@ -95,7 +104,7 @@ std::vector<double> step_shares(PlanContext const& context,
 LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t> const& globals) {
     LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
     for (std::size_t i = 0; i < globals.size(); ++i) {
-        std::int64_t const samples = globals[i] / context.ranks;
+        std::int64_t const samples = globals[i] / context.dp_size();
         std::int64_t const bytes = context.latents ? samples * latent_bytes(context, i)
                                                    : batch_bytes(context.keys[i], samples);
         sizes.slot_bytes = std::max(sizes.slot_bytes, bytes);
@@ -110,10 +119,12 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
         limit = context.gpu_bytes;
     } else if (context.host_bytes > 0) {
         // The shape of an autoencoder's samples says nothing of its weights.
-        std::int64_t const checkpoint = trains_autoencoder(context.config)
-                                            ? 0
-                                            : micro_batch_memory(context, 0, 1).checkpoint_bytes();
-        limit = (context.host_bytes - checkpoint) / context.ranks -
+        std::int64_t checkpoint = 0;
+        if (!trains_autoencoder(context.config)) {
+            RankMemory const memory = micro_batch_memory(context, 0, 1);
+            checkpoint = node_memory(memory, {}, context.ranks_per_node, false).checkpoint_bytes;
+        }
+        limit = (context.host_bytes - checkpoint) / context.ranks_per_node -
                 loader_memory(smallest_loader(context, globals)).total_bytes;
     }
     auto const& given = context.config.memory.rank_memory_gib;
@@ -125,9 +136,17 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
 StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads) {
     return {.shape = context.shape,
             .bucket = context.keys[bucket],
-            .dp_size = context.ranks,
+            .dp_size = context.dp_size(),
+            .sp_size = context.sp_size,
+            .tp_size = context.tp_size,
+            .pp_size = context.pp_size,
+            .virtual_stages = context.virtual_stages,
             .precision = context.precision,
+            .reduce_dtype = context.reduce_dtype,
             .lora_rank = context.config.optim.lora_rank,
+            .zero_stage = context.zero_stage,
+            .freeze = context.config.optim.freeze,
+            .activations = context.activations,
             .network = context.network ? &*context.network : nullptr,
             .threads = threads,
             .cores = context.cores,

@@ -20,14 +20,15 @@ constexpr double kInlineShare = 0.01;
 /// What a rank's loader may take: the user's budget, and on the host what the ranks leave.
 std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
     auto const given = static_cast<std::int64_t>(context.config.data.host_memory_gib * kGiB);
-    std::int64_t budget = given / context.ranks;
+    std::int64_t budget = given / context.ranks_per_node;
     if (context.host_bytes == 0) return budget;
     RankMemory peak;
     for (BucketChoice const& bucket : candidate.buckets) {
         if (bucket.memory.total_bytes() > peak.total_bytes()) peak = bucket.memory;
     }
-    NodeMemory const node = node_memory(peak, {}, 1, context.gpu);
-    std::int64_t const share = (context.host_bytes - node.checkpoint_bytes) / context.ranks;
+    NodeMemory const node = node_memory(peak, {}, context.ranks_per_node, context.gpu);
+    std::int64_t const share =
+        (context.host_bytes - node.checkpoint_bytes) / context.ranks_per_node;
     return std::min(budget, share - node.rank_bytes);
 }
 

@@ -1,9 +1,10 @@
 // Peak memory of a rank and of a node, as a sum of terms that can be checked by hand. Pure.
-// Data parallel ranks hold everything: parameters and gradients in the run's precision, fp32
-// masters where that is not fp32, AdamW's two moments and the moving average in fp32; activations
-// of one micro-batch; batches of the loader on the host (docs/rfc/019).
+// Parameters and gradients in the run's precision, fp32 masters where that is not fp32, AdamW's two
+// moments and the moving average in fp32, of which data parallel ranks hold all or (ZeRO) a part;
+// activations of one micro-batch; batches of the loader on the host (docs/rfc/019, 023).
 #pragma once
 
+#include "plan/activation_choice.hpp"
 #include "plan/buckets/loader_memory.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/model_description.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace osora::plan {
 
@@ -33,10 +35,20 @@ struct MemoryQuery {
     BucketKey bucket;
     int micro_batch_size = 1;
     int dp_size = 1;
+    int sp_size = 1;  // ranks that share the tokens of a sample, and the shards of ZeRO with others
+    int tp_size = 1;  // ranks that share linear layers and tokens; with others the shards of ZeRO
+    int pp_size = 1;  // ranks that share blocks
+    int virtual_stages = 1;  // runs of blocks of each of these
+    [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     bool gpu = false;
     std::string precision = "fp32";  // bf16, fp16
+    std::string reduce_dtype = {};   // of gradients between ranks; empty: as precision
     bool ema = true;
     int lora_rank = 0;  // > 0: only adapters are trained
+    int zero_stage = 0;
+    int grad_bucket_mib = 25;
+    std::vector<std::string> freeze = {};  // optim.freeze: prefixes that are not trained
+    ActivationChoice activations = {};
 };
 struct RankMemory {
     std::int64_t process_bytes = 0;  // on the device that limits: the GPU, or the host
@@ -45,10 +57,12 @@ struct RankMemory {
     std::int64_t master_bytes = 0;
     std::int64_t optimizer_bytes = 0;
     std::int64_t ema_bytes = 0;
-    std::int64_t communication_bytes = 0;  // flat buckets of gradients
+    std::int64_t communication_bytes = 0;  // flat buckets of gradients, and gathered parameters
     std::int64_t activation_bytes = 0;
     std::int64_t input_bytes = 0;
     std::int64_t update_bytes = 0;  // of the optimizer, when activations are gone
+    bool is_sharded = false;
+    std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, where it is
 
     /// What stays from step to step.
     [[nodiscard]] std::int64_t static_bytes() const {
@@ -58,9 +72,11 @@ struct RankMemory {
     [[nodiscard]] std::int64_t total_bytes() const {
         return static_bytes() + std::max(activation_bytes + input_bytes, update_bytes);
     }
-    /// Host memory for the copy of a checkpoint that is being written, on one rank.
+    /// Host memory for the copy of a checkpoint that is being written, on rank 0, or of this rank's
+    /// part on each (is_sharded).
     [[nodiscard]] std::int64_t checkpoint_bytes() const {
-        return parameter_bytes + master_bytes + optimizer_bytes + ema_bytes;
+        return (is_sharded ? saved_parameter_bytes : parameter_bytes) + master_bytes +
+               optimizer_bytes + ema_bytes;
     }
 };
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
@@ -70,7 +86,7 @@ struct NodeMemory {
     std::int64_t rank_bytes = 0;    // host part of one rank, without its loader
     std::int64_t loader_bytes = 0;  // of one rank
     int ranks = 1;
-    std::int64_t checkpoint_bytes = 0;  // of rank 0
+    std::int64_t checkpoint_bytes = 0;  // of all of them
     [[nodiscard]] std::int64_t total_bytes() const {
         return ranks * (rank_bytes + loader_bytes) + checkpoint_bytes;
     }

@@ -2,6 +2,8 @@
 // report (arXiv 2503.09642, appendix).
 #include "plan/model_cost.hpp"
 
+#include <algorithm>
+
 namespace osora::plan {
 namespace {
 
@@ -41,8 +43,37 @@ double saved_values(ModelShape const& shape) {
     return shape.family == ModelFamily::stdit2 ? attention + 12 : attention;
 }
 
-std::int64_t block_count(ModelShape const& shape) {
-    return shape.family == ModelFamily::stdit2 ? shape.depth : shape.blocks();
+/// Of a plan, which holds what was checked.
+RecomputeChoice checked_choice(std::string_view text) {
+    auto const choice = recompute_choice(text);
+    return choice ? *choice : RecomputeChoice{};
+}
+
+/// Values of `saved_values` that go when attention is computed again: all between x and the sum
+/// behind cross attention; in MMDiT what lies between the three projections and their softmax.
+double attention_values(ModelShape const& shape) {
+    switch (shape.family) {
+        case ModelFamily::stdit3:
+            return 14;
+        case ModelFamily::stdit2:
+            return 26;
+        case ModelFamily::mmdit:
+            return 4;
+    }
+    return 0;
+}
+
+/// What a store does not keep, as it is made again from the rest: norms and what is modulated 4,
+/// GELU mlp_ratio, normalised q and k 2 (worker/memory/saved_kind.hpp).
+double remade_values(ModelShape const& shape, bool attention_recomputed) {
+    return shape.mlp_ratio + (attention_recomputed ? 2 : 6);
+}
+
+/// Bytes of a store for a value of `bytes` bytes: bf16; codes with a scale for each 128; the host.
+double stored_bytes(std::string_view store, double bytes) {
+    if (store == "bf16") return 2;
+    if (store == "int8") return 1 + 4.0 / 128;
+    return store == "offload" ? 0 : bytes;
 }
 
 }  // namespace
@@ -59,7 +90,32 @@ DitSizes dit_sizes(ModelShape const& shape) {
             .temporal_chunk = shape.vae.chunk_frames};
 }
 
-SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_per_value) {
+namespace {
+
+/// Values of all blocks that wait for backward, per token in units of C, and of the block that is
+/// computed again.
+struct KeptValues {
+    double waiting = 0, again = 0;
+    double blocks_with_scores = 0;
+};
+KeptValues kept_values(ModelShape const& shape, ActivationChoice const& activations) {
+    RecomputeChoice const recompute = checked_choice(activations.recompute);
+    std::int64_t const blocks = shape.blocks();
+    auto const whole = static_cast<double>(std::min(blocks, recompute.first_blocks));
+    double const rest = static_cast<double>(blocks) - whole;
+    double const all = saved_values(shape);
+    double const attention = recompute.attention ? attention_values(shape) : 0;
+    double const remade =
+        activations.store == "none" ? 0 : remade_values(shape, recompute.attention);
+    return {.waiting = whole + rest * (all - attention - remade),
+            .again = whole > 0 ? all : attention,
+            .blocks_with_scores = recompute.attention ? 0 : rest};
+}
+
+}  // namespace
+
+SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_per_value,
+                       ActivationChoice const& activations) {
     DitSizes const sizes = dit_sizes(shape);
     TokenGrid const grid = token_grid(sizes, key);
     SampleCost cost;
@@ -79,27 +135,53 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_
     cost.forward_flops += token_work(shape, cost);
     auto const tokens = static_cast<double>(
         cost.tokens() + (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0));
-    double const value_bytes = tokens * shape.hidden * bytes_per_value;
+    double const values = tokens * shape.hidden;
+    double const value_bytes = values * bytes_per_value;
+    KeptValues const kept = kept_values(shape, activations);
     double const softmax_bytes = 2 * tokens * shape.heads * 4;  // log-sum-exp of two attentions
-    cost.saved_bytes =
-        static_cast<std::int64_t>(static_cast<double>(block_count(shape)) *
-                                      (saved_values(shape) * value_bytes + softmax_bytes) +
-                                  2 * value_bytes);  // embedding and final layer
-    cost.working_bytes = static_cast<std::int64_t>((4 + 2 * shape.mlp_ratio) * value_bytes);
+    double const ends = 2 * value_bytes;                        // embedding and final layer
+    cost.saved_bytes = static_cast<std::int64_t>(
+        kept.waiting * values * stored_bytes(activations.store, bytes_per_value) +
+        kept.blocks_with_scores * softmax_bytes + ends);
+    cost.working_bytes =
+        static_cast<std::int64_t>((4 + 2 * shape.mlp_ratio + kept.again) * value_bytes);
     std::int64_t const latent_values = cost.tokens() * shape.patch_volume() * shape.in_channels;
     cost.input_bytes = 6 * 4 * latent_values;
     return cost;
 }
 
-double training_factor(bool full_recompute) {
-    return full_recompute ? 4.0 : 3.0;
+double activation_share(ModelShape const& shape, int tp_size) {
+    // What qkv, the query of cross attention and fc1 read; in MMDiT what qkv and the MLP read.
+    double const read = shape.family == ModelFamily::mmdit    ? 2
+                        : shape.family == ModelFamily::stdit2 ? 4
+                                                              : 3;
+    double const whole = read / saved_values(shape);
+    return whole + (1 - whole) / tp_size;
+}
+
+double recomputed_share(ModelShape const& shape, SampleCost const& cost,
+                        std::string_view recompute) {
+    RecomputeChoice const choice = checked_choice(recompute);
+    std::int64_t const blocks = shape.blocks();
+    if (choice.first_blocks > 0) {
+        return static_cast<double>(std::min(blocks, choice.first_blocks)) /
+               static_cast<double>(blocks);
+    }
+    if (!choice.attention) return 0;
+    // All but the MLP; in MMDiT the products of queries, keys and values alone.
+    double const c = shape.hidden;
+    double const n = static_cast<double>(cost.tokens()) +
+                     (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0);
+    double const blocks_flops = static_cast<double>(blocks) * n;
+    if (shape.family == ModelFamily::mmdit) return blocks_flops * 4 * c * n / cost.forward_flops;
+    return 1 - blocks_flops * 4 * shape.mlp_ratio * c * c / cost.forward_flops;
 }
 
 std::int64_t operators_per_pass(ModelShape const& shape) {
     // Of an STDiT3 block in worker/model: 45 operators forward with views, twice that backward.
     constexpr std::int64_t kBlock = 3 * 45;
     constexpr std::int64_t kEnds = 3 * 60;  // embedders, final layer, loss
-    return block_count(shape) * kBlock + kEnds;
+    return shape.blocks() * kBlock + kEnds;
 }
 
 }  // namespace osora::plan

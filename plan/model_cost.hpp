@@ -2,11 +2,13 @@
 // Pure; formulas for one rank without tensor, sequence or pipeline parallelism.
 #pragma once
 
+#include "plan/activation_choice.hpp"
 #include "plan/buckets/cost.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/model_description.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace osora::plan {
 
@@ -17,9 +19,11 @@ struct SampleCost {
     std::int64_t frames = 0;            // T, latent frames in tokens
     std::int64_t tokens_per_frame = 0;  // S
     double forward_flops = 0;
-    /// Bytes that forward keeps for backward, without recompute, `bytes_per_value` each.
+    /// Bytes that forward keeps for backward on the device, in values of `bytes_per_value` or as
+    /// the activation store keeps them.
     std::int64_t saved_bytes = 0;
-    /// Bytes at the peak of backward beside the saved ones: one block's gradients.
+    /// Bytes at the peak of backward beside the saved ones: one block's gradients, and what it
+    /// computes again.
     std::int64_t working_bytes = 0;
     /// The sample and what the loss makes of it (noise, noised, target, prediction), fp32.
     std::int64_t input_bytes = 0;
@@ -31,11 +35,18 @@ struct SampleCost {
 /// MMDiT: N = S T image + L text tokens in joint attention; 24 N C^2 + 4 N^2 C a block
 /// (mlp_ratio 4).
 [[nodiscard]] SampleCost sample_cost(ModelShape const& shape, BucketKey const& key,
-                                     int bytes_per_value = 4);
+                                     int bytes_per_value = 4,
+                                     ActivationChoice const& activations = {});
 
-/// FLOPs of a training step over those of its forward pass: backward is two forwards, full
-/// recompute one more.
-[[nodiscard]] double training_factor(bool full_recompute);
+/// Of what a sample's activations take on one rank, the share of each of `tp_size` ranks: all but
+/// what linear layers read, which each of them has whole.
+[[nodiscard]] double activation_share(ModelShape const& shape, int tp_size);
+
+/// FLOPs of a training step over those of its forward pass, without what is computed again.
+inline constexpr double kTrainingFactor = 3;
+/// The share of a forward pass that backward computes again: 1 with full recompute.
+[[nodiscard]] double recomputed_share(ModelShape const& shape, SampleCost const& cost,
+                                      std::string_view recompute);
 
 /// Operators that a forward and backward pass launches, whatever the batch.
 [[nodiscard]] std::int64_t operators_per_pass(ModelShape const& shape);

@@ -26,6 +26,13 @@ ModelShape stdit3_tiny() {
             .vae = {}};
 }
 
+ModelShape stdit2_tiny() {
+    ModelShape shape = stdit3_tiny();
+    shape.arch = "stdit2-tiny";
+    shape.family = ModelFamily::stdit2;
+    return shape;
+}
+
 ModelShape mmdit_tiny() {
     return {.arch = "mmdit-tiny",
             .family = ModelFamily::mmdit,
@@ -64,7 +71,7 @@ std::vector<ModelShape> registry() {
                            .text_tokens = 512,
                            .pred_sigma = false,
                            .vae = {.temporal = 4, .spatial = 8, .chunk_frames = 0}};
-    return {stdit3_tiny(), xl, three_billion, stdit2, mmdit_tiny(), mmdit};
+    return {stdit3_tiny(), xl, three_billion, stdit2_tiny(), stdit2, mmdit_tiny(), mmdit};
 }
 
 /// Counts tensors and parameters as layers are listed.
@@ -117,7 +124,7 @@ ParameterCount stdit_total(ModelShape const& shape) {
         // t_block_temp; size and aspect-ratio embedders of a third, frame-count embedder
         model.linear(3 * c, c).scalar_embedder(c / 3, 2).scalar_embedder(c);
     }
-    model.parts(stdit_block(shape), stdit2 ? shape.depth : shape.blocks());
+    model.parts(stdit_block(shape), shape.blocks());
     std::int64_t const out = std::int64_t{shape.patch_volume()} * shape.out_channels();
     return model.tensor(2 * c).linear(out, c).count;  // final_layer
 }

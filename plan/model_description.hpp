@@ -27,7 +27,7 @@ struct ModelShape {
     int in_channels = 4;                     // of a latent; 3 in pixel space
     std::array<int, 3> patch_size{1, 2, 2};  // (T, H, W), latent pixels a token
     int hidden = 1152;
-    int depth = 28;        // pairs of a spatial and a temporal block; mmdit: double blocks
+    int depth = 28;        // stdit3: pairs of a spatial and a temporal block; mmdit: double blocks
     int single_depth = 0;  // mmdit: single blocks
     int heads = 16;
     double mlp_ratio = 4.0;
@@ -41,7 +41,7 @@ struct ModelShape {
     [[nodiscard]] int head_dim() const { return hidden / heads; }
     [[nodiscard]] int mlp_hidden() const { return static_cast<int>(hidden * mlp_ratio); }
     [[nodiscard]] int blocks() const {  // transformer blocks
-        return family == ModelFamily::mmdit ? depth + single_depth : 2 * depth;
+        return family == ModelFamily::stdit3 ? 2 * depth : depth + single_depth;
     }
     [[nodiscard]] int out_channels() const { return in_channels * (pred_sigma ? 2 : 1); }
     [[nodiscard]] int patch_volume() const { return patch_size[0] * patch_size[1] * patch_size[2]; }

@@ -1,5 +1,5 @@
-// The table of sizes, and what STDiT3 and MMDiT ask of them: whole heads, and pairs of numbers that
-// rope turns.
+// The table of sizes, and what the families ask of them: whole heads, pairs of numbers that rope
+// turns, and in STDiT2 thirds of the width, which its embedders of size and aspect ratio have.
 #include "plan/model_sizes.hpp"
 
 #include "plan/divisibility.hpp"
@@ -36,7 +36,8 @@ ModelShape with_sizes(ModelSection const& model, ModelShape shape) {
 
 /// Widths are multiples of it.
 int width_unit(ModelShape const& shape, int heads) {
-    return shape.family == ModelFamily::mmdit ? 2 * heads : std::lcm(4, 2 * heads);
+    if (shape.family == ModelFamily::mmdit) return 2 * heads;
+    return std::lcm(shape.family == ModelFamily::stdit2 ? 12 : 4, 2 * heads);
 }
 
 int least_width(ModelShape const& shape, int heads) {

@@ -83,7 +83,12 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
         return checked.error();
     }
     MemoryConstants const constants;
-    context.ranks = request.config.resources.nodes * request.config.resources.gpus_per_node;
+    context.ranks_per_node = request.config.resources.gpus_per_node;
+    context.ranks = request.config.resources.nodes * context.ranks_per_node;
+    context.sp_size = std::max(1, request.config.parallel.sp_size.value_or(1));
+    context.pp_size = std::max(1, request.config.parallel.pp_size.value_or(1));
+    context.virtual_stages = request.config.parallel.virtual_stages;
+    context.tp_size = std::max(1, request.config.parallel.tp_size.value_or(1));
     if (!request.cluster.nodes.empty()) {
         topology::Node const& node = request.cluster.nodes.front();
         // Of all nodes, as `ranks`; a rank's share is what counts. The others are like this one.
@@ -94,7 +99,10 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     }
     // A default that nobody wrote adapts: most CPUs have no units for bf16.
     bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
+    context.zero_stage = request.zero_stage_min;
+    context.settled_batch = request.global_batch_size;
     context.precision = adapts ? "fp32" : request.config.optim.precision;
+    context.reduce_dtype = request.config.parallel.reduce_dtype.value_or(context.precision);
     if (context.gpu) {
         std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
         double const bytes =

@@ -26,16 +26,29 @@ struct PlanContext {
     std::vector<double> decode_s;      // of a sample of each, one decoding thread
     std::int64_t clip_pixels_max = 0;  // of the largest source picture
     int ranks = 1;                     // on all nodes
-    int cores = 1;                     // of all nodes
+    int ranks_per_node = 1;
+    int sp_size = 1;                            // of them, that share the tokens of each sample
+    int tp_size = 1;                            // of them, that share linear layers
+    int pp_size = 1;                            // of them, that share blocks
+    int virtual_stages = 1;                     // runs of blocks of each of these
+    int cores = 1;                              // of all nodes
+    std::optional<std::int64_t> settled_batch;  // of the first bucket, about
     bool gpu = false;
+    ActivationChoice activations;           // the cheapest that fits
     bool latents = false;                   // cached: nothing is decoded
     std::string precision = "fp32";         // that is trained in
+    std::string reduce_dtype = "fp32";      // of gradients between ranks
+    int zero_stage = 0;                     // that is looked at
     std::optional<AllReduceCurve> network;  // of these ranks, where a probe says it
     std::string network_source;             // for people; empty: one node, or not measured
     bool network_known = true;              // one node counts as known
     std::int64_t host_bytes = 0;            // of the node that a plan may fill; 0: unknown
     std::int64_t gpu_bytes = 0;             // of one GPU that a plan may fill; 0: no GPU
 
+    /// Runs of samples that are trained on side by side.
+    [[nodiscard]] int dp_size() const { return ranks / ranks_together(); }
+    /// Ranks that train on the same samples.
+    [[nodiscard]] int ranks_together() const { return tp_size * sp_size * pp_size; }
     /// "64 x 8", as a user names a bucket.
     [[nodiscard]] std::string bucket_name(std::size_t bucket) const;
 };

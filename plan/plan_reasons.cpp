@@ -3,8 +3,6 @@
 
 #include "base/text.hpp"
 #include "base/units.hpp"
-#include "plan/divisibility.hpp"
-#include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
 
@@ -14,9 +12,11 @@
 namespace osora::plan {
 namespace {
 
-std::string layout_reason(PlanContext const& context) {
-    if (context.ranks == 1) return "one rank: there is nothing to divide";
-    return "dp only: the model fits one rank, and this version's worker splits batches only";
+std::string zero_reason(PlanContext const& context) {
+    bool const given = !context.config.parallel.zero_stage.is_auto();
+    if (given) return fmt::format("ZeRO-{}: yours", context.zero_stage);
+    if (context.zero_stage == 0) return "ZeRO-0: the optimizer's state fits each rank";
+    return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);
 }
 
 std::string cores_reason(ChosenParts const& parts) {
@@ -34,6 +34,17 @@ std::string cores_reason(ChosenParts const& parts) {
     return ranks;
 }
 
+/// Empty where activations are simply kept.
+std::string activation_reason(PlanContext const& context) {
+    ActivationChoice const& chosen = context.activations;
+    if (chosen.recompute == "none" && chosen.store == "none") return "";
+    auto const& memory = context.config.memory;
+    bool const yours = (chosen.recompute == "none" || !memory.recompute.is_auto()) &&
+                       (chosen.store == "none" || !memory.activation_store.is_auto());
+    return fmt::format("recompute {}, activation store {}: {}", chosen.recompute, chosen.store,
+                       yours ? "yours" : "without, not one sample fits a rank");
+}
+
 std::string precision_reason(PlanContext const& context) {
     if (context.gpu) return "";
     std::string const& wanted = context.config.optim.precision;
@@ -43,6 +54,12 @@ std::string precision_reason(PlanContext const& context) {
     }
     if (wanted == "fp32") return "";
     return fmt::format("precision {}: yours; many CPUs are far slower in it than in fp32", wanted);
+}
+
+std::string reduce_reason(PlanContext const& context) {
+    if (context.ranks == 1 || context.reduce_dtype == context.precision) return "";
+    return fmt::format("gradients travel as {}: yours; {} ranks add {}", context.reduce_dtype,
+                       context.ranks, context.zero_stage > 0 ? "in fp32" : "in that type");
 }
 
 std::string cost_reason(ChosenParts const& parts) {
@@ -94,50 +111,30 @@ std::string calibration_reason(Calibration const& calibration) {
                        calibration.date.substr(0, 10));
 }
 
-Rejection reject(LayoutPlan layout, Layout const& sizes, std::string reason) {
-    layout.tp_size = sizes.tp_size;
-    layout.pp_size = sizes.pp_size;
-    layout.sp_size = sizes.sp_size;
-    layout.dp_size = sizes.dp_size;
-    layout.buckets.clear();
-    return {std::move(layout), std::move(reason)};
-}
-
-/// Reasons against the three ways to cut the model in `cut` parts.
-void reject_cuts(ChosenParts const& parts, LayoutPlan const& chosen, int cut,
-                 std::vector<Rejection>& rejected) {
-    PlanContext const& context = parts.context;
-    std::vector<std::int64_t> tokens;
-    for (SampleCost const& cost : context.costs) tokens.push_back(cost.tokens_per_frame);
-    CutLimits const limits = cut_limits(context.shape, tokens);
-    int const dp = context.ranks / cut;
-    for (Layout const& sizes :
-         {Layout{.tp_size = cut, .dp_size = dp}, Layout{.pp_size = cut, .dp_size = dp},
-          Layout{.sp_size = cut, .dp_size = dp}}) {
-        auto const broken = layout_violations(sizes, limits, context.ranks);
-        rejected.push_back(reject(chosen, sizes,
-                                  broken.empty() ? "this version's worker splits batches only"
-                                                 : broken.front().message()));
-    }
-}
-
 }  // namespace
 
 std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       std::vector<Rejection> const& rejected) {
     PlanContext const& context = parts.context;
-    std::vector<std::string> reasons{layout_reason(context), parts.batches.reason};
+    std::vector<std::string> reasons{parts.batches.reason};
     if (context.keys.size() > 1) reasons.push_back(cost_reason(parts));
     add_micro_reasons(parts, rejected, reasons);
     if (!context.gpu) reasons.push_back(cores_reason(parts));
     reasons.push_back(parts.loader.reason);
     if (context.ranks > 1) {
+        reasons.push_back(zero_reason(context));
         bool const given = !context.config.parallel.grad_bucket_mib.is_auto();
         reasons.push_back(fmt::format("gradients travel in buckets of {} MiB: {}",
                                       parts.best.grad_bucket_mib,
                                       given ? "yours" : "least exposed communication"));
     }
     if (auto reason = precision_reason(context); !reason.empty()) {
+        reasons.push_back(std::move(reason));
+    }
+    if (auto reason = activation_reason(context); !reason.empty()) {
+        reasons.push_back(std::move(reason));
+    }
+    if (auto reason = reduce_reason(context); !reason.empty()) {
         reasons.push_back(std::move(reason));
     }
     if (context.network) {
@@ -152,16 +149,13 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     return reasons;
 }
 
-std::vector<Rejection> rejected_layouts(ChosenParts const& parts, LayoutPlan const& chosen) {
+std::vector<Rejection> rejected_micro_batches(ChosenParts const& parts, LayoutPlan const& chosen) {
     PlanContext const& context = parts.context;
     std::vector<Rejection> rejected;
-    for (int cut = 2; cut <= context.ranks; ++cut) {
-        if (context.ranks % cut == 0) reject_cuts(parts, chosen, cut, rejected);
-    }
     auto const limit = rank_limit_bytes(context, parts.batches.sizes);
     for (std::size_t i = 0; limit && i < chosen.buckets.size(); ++i) {
         BucketPlan const& bucket = chosen.buckets[i];
-        std::int64_t const local = bucket.global_batch_size / context.ranks;
+        std::int64_t const local = bucket.global_batch_size / context.dp_size();
         for (std::int64_t micro = bucket.micro_batch_size + 1; micro <= local; ++micro) {
             if (local % micro != 0) continue;
             RankMemory const memory = micro_batch_memory(context, i, micro);

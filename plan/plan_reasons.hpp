@@ -1,5 +1,5 @@
-// The plan's "why" in short plain sentences, and the layouts that lost. Pure; private to the
-// planner.
+// The plan's "why" in short plain sentences (of the cut: cut_search.hpp), and the micro-batches
+// that lost. Pure; private to the planner.
 #pragma once
 
 #include "plan/batch_sizes.hpp"
@@ -22,9 +22,8 @@ struct ChosenParts {
 [[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                                     std::vector<Rejection> const& rejected);
 
-/// Layouts that cut the model on these ranks: the broken rule, or that the worker does not do it;
-/// and the smallest micro-batch of each bucket that does not fit.
-[[nodiscard]] std::vector<Rejection> rejected_layouts(ChosenParts const& parts,
-                                                      LayoutPlan const& chosen);
+/// The smallest micro-batch of each bucket that does not fit.
+[[nodiscard]] std::vector<Rejection> rejected_micro_batches(ChosenParts const& parts,
+                                                            LayoutPlan const& chosen);
 
 }  // namespace osora::plan

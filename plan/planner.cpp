@@ -5,14 +5,17 @@
 #include "base/units.hpp"
 #include "plan/autoencoder_plan.hpp"
 #include "plan/batch_sizes.hpp"
+#include "plan/cut_search.hpp"
 #include "plan/encode_layout.hpp"
 #include "plan/layout_search.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/nccl_env.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
+#include "plan/remedies.hpp"
 #include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
+#include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
 
@@ -27,8 +30,16 @@ constexpr double kOwnWorkError = 0.02;
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
     LayoutPlan layout;
-    layout.dp_size = context.ranks;
+    layout.dp_size = context.dp_size();
+    layout.tp_size = context.tp_size;
+    layout.pp_size = context.pp_size;
+    layout.sp_size = context.sp_size;
+    layout.virtual_stages = context.virtual_stages;
+    layout.zero_stage = context.zero_stage;
     layout.precision = context.precision;
+    layout.reduce_dtype = context.reduce_dtype;
+    layout.recompute = context.activations.recompute;
+    layout.activation_store = context.activations.store;
     layout.grad_bucket_mib = candidate.grad_bucket_mib;
     layout.num_workers = loader.num_workers;
     layout.prefetch_factor = loader.prefetch_factor;
@@ -43,7 +54,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
              .micro_batch_size = chosen.micro_batch_size,
              .grad_accum_steps = chosen.grad_accum_steps,
              .global_batch_size = static_cast<int>(batches.sizes[i]),
-             .gflop_per_sample = training_factor(false) * context.costs[i].forward_flops / 1e9,
+             .gflop_per_sample = kTrainingFactor * context.costs[i].forward_flops / 1e9,
              .step_time_s = loader.times[i].total_s(),
              .peak_memory_gib = gib(chosen.memory.total_bytes()),
              .compute_s = loader.times[i].compute_s,
@@ -80,6 +91,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
         expected.step_time_s += shares[i] * time.total_s();
         expected.compute_s += shares[i] * (time.compute_s + time.optimizer_s);
         expected.exposed_comm_s += shares[i] * time.exposed_comm_s;
+        expected.bubble_s += shares[i] * time.bubble_s;
         expected.loader_s += shares[i] * time.loader_s;
         samples += shares[i] * static_cast<double>(batches.sizes[i]);
         RankMemory const& memory = candidate.buckets[i].memory;
@@ -97,7 +109,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
                                comm_share * (context.network ? context.network->error() : 0);
     expected.peak_memory_gib = gib(peak.total_bytes());
     expected.host_memory_gib =
-        gib(node_memory(peak, loader.memory, context.ranks, context.gpu).total_bytes());
+        gib(node_memory(peak, loader.memory, context.ranks_per_node, context.gpu).total_bytes());
     expected.samples_per_s = samples / expected.step_time_s;
     return expected;
 }
@@ -130,10 +142,45 @@ PlanDecision plan_of_exec(PlanRequest const& request) {
     return decision;
 }
 
-Result<PlanDecision> plan_training(PlanRequest const& request) {
-    OSORA_TRY(PlanContext const context, plan_context(request));
+/// Layouts with the ZeRO stage of the run file, else with the lowest that fits; `context` holds it
+/// then. What does not fit at all is told for that one.
+Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches const& batches) {
+    auto const& wanted = context.config.parallel.zero_stage;
+    context.zero_stage = wanted.value_or(context.zero_stage);
+    int const most = context.virtual_stages > 1 ? 1
+                     : context.pp_size > 1      ? 2
+                                                : WorkerSupport{}.zero_stage_max;
+    int const last = wanted.is_auto() && context.ranks > 1 ? most : context.zero_stage;
+    auto found = search_layouts(context, batches.sizes);
+    while (found.has_error() && found.error().code == Errc::out_of_memory &&
+           context.zero_stage < last) {
+        ++context.zero_stage;
+        found = search_layouts(context, batches.sizes);
+    }
+    return found;
+}
+
+/// With the first way to hold activations that fits, at any stage: sharing costs less time than
+/// running blocks again. `context` holds both then.
+Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
+                                                GlobalBatches const& batches) {
+    int const least_stage = context.zero_stage;
+    Result<std::vector<Candidate>> found = Error{Errc::out_of_memory, "nothing fits"};
+    for (ActivationChoice const& choice : activation_choices(context.config.memory)) {
+        if (context.pp_size > 1 && is_lossy(choice.store, context.precision)) continue;
+        context.activations = choice;
+        context.zero_stage = least_stage;
+        found = search_stages(context, batches);
+        if (found || found.error().code != Errc::out_of_memory) break;
+    }
+    return found;
+}
+
+/// With the sizes of the cut that the request gives.
+Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
+    OSORA_TRY(PlanContext context, plan_context(request));
     GlobalBatches const batches = choose_global_batches(context);
-    OSORA_TRY(auto const candidates, search_layouts(context, batches.sizes));
+    OSORA_TRY(auto const candidates, search_what_fits(context, batches));
     Candidate const& best = candidates.front();
     OSORA_TRY(LoaderChoice const loader, choose_loader(context, batches.sizes, best));
     PlanDecision decision;
@@ -143,7 +190,7 @@ Result<PlanDecision> plan_training(PlanRequest const& request) {
     if (own_work) timed.times = times_of_work(context, best, request.own_work);
     decision.predicted = prediction_of(context, batches, best, timed, own_work);
     ChosenParts const parts{context, batches, best, loader};
-    decision.rejected = rejected_layouts(parts, decision.chosen);
+    decision.rejected = rejected_micro_batches(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);
     decision.alternatives = alternatives_of(context, batches, candidates);
     return decision;
@@ -153,7 +200,8 @@ Result<PlanDecision> plan_of_job(PlanRequest const& request) {
     std::string const& job = request.config.run.job;
     if (job == "exec" || job == "probe") return plan_of_exec(request);
     if (job == "encode") return plan_of_encode(request);
-    return trains_autoencoder(request.config) ? plan_autoencoder(request) : plan_training(request);
+    return trains_autoencoder(request.config) ? plan_autoencoder(request)
+                                              : best_cut(request, plan_of_cut);
 }
 
 }  // namespace
@@ -168,7 +216,13 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
     if (!exec && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
-    OSORA_TRY(PlanDecision decision, plan_of_job(request));
+    auto planned = plan_of_job(request);
+    if (planned.has_error() && planned.error().code == Errc::out_of_memory) {
+        std::string const ways = what_would_fit(request, plan_of_job);
+        return Error{Errc::out_of_memory,
+                     planned.error().message + (ways.empty() ? "" : "; it would fit with " + ways)};
+    }
+    OSORA_TRY(PlanDecision decision, std::move(planned));
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));

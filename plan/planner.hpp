@@ -8,6 +8,7 @@
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
+#include "plan/divisibility.hpp"
 #include "plan/model_description.hpp"
 #include "plan/nccl_env.hpp"
 #include "plan/rehearsal.hpp"
@@ -40,11 +41,15 @@ struct PlanRequest {
     std::optional<VaeShape> latents;                 // compression of cached latents
     /// Own work of a step by bucket, instead of what the formulas say (a rehearsal's); empty: none.
     std::vector<BucketCompute> own_work;
+    int zero_stage_min = 0;  // where the run file leaves it to the plan
+    /// Of the first bucket, about, where the run file leaves it to the plan.
+    std::optional<std::int64_t> global_batch_size = {};
+    std::optional<Layout> cut = {};  // tp, sp, pp, where the run file leaves them to the plan
 };
 
 /// A value of the run file always wins. One that is impossible is invalid_input or not_divisible
 /// (the message of the first violation of validate.hpp); out_of_memory when nothing fits, with the
-/// bucket that comes nearest.
+/// bucket that comes nearest and what would make it fit.
 [[nodiscard]] Result<PlanDecision> make_plan(PlanRequest const& request);
 
 }  // namespace osora::plan

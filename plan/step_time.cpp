@@ -5,6 +5,7 @@
 #include "base/robust.hpp"
 #include "base/units.hpp"
 #include "plan/model_cost.hpp"
+#include "plan/trained_parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -50,7 +51,7 @@ struct ReduceTime {
     double seconds = 0, processor_share = 1;
 };
 ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, double bytes) {
-    double const local = all_reduce_s(calibration.all_reduce, query.dp_size, bytes);
+    double const local = all_reduce_s(calibration.all_reduce, query.ranks(), bytes);
     if (query.network == nullptr) return {core_sharing(query) * local, 1};
     double const seconds = query.network->seconds(bytes);
     return {seconds, std::min(1.0, local / seconds)};
@@ -59,12 +60,16 @@ ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, d
 /// The formula of pass_time_s before it is scaled.
 double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     SampleCost const sample = sample_cost(query.shape, query.bucket);
-    double const samples = query.micro_batch_size;
-    double const flops = training_factor(false) * sample.forward_flops * samples;
+    double const samples =
+        static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
+    double const again = recomputed_share(query.shape, sample, query.activations.recompute);
+    double const flops = (kTrainingFactor + again) * sample.forward_flops * samples;
     double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
     double const passes =
         query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
-    double const traffic = passes * static_cast<double>(sample.saved_bytes) * samples;
+    // Backward is two of the three passes over what a forward pass saves.
+    double const traffic =
+        passes * (1 + again / 3) * static_cast<double>(sample.saved_bytes) * samples;
     double const operators = (query.gpu ? kOperatorWeightGpu : kOperatorWeightCpu) *
                              static_cast<double>(operators_per_pass(query.shape));
     return flops / rate + traffic / (calibration.memory_bandwidth_gbps * 1e9) +
@@ -88,10 +93,76 @@ int value_bytes(StepQuery const& query) {
     return query.precision == "fp32" ? 4 : 2;
 }
 
+/// Of what is exchanged in the place of a gradient and of a weight, on average.
+double exchanged_bytes(StepQuery const& query) {
+    auto const of = [](std::string const& type) { return type == "fp32" ? 4.0 : 2.0; };
+    double const gradient =
+        query.reduce_dtype.empty() ? value_bytes(query) : of(query.reduce_dtype);
+    // An all_reduce sends what it has summed in the type of the gradients.
+    return query.zero_stage == 0 ? gradient : (gradient + value_bytes(query)) / 2;
+}
+
+/// Of this rank.
 double trained_numbers(StepQuery const& query) {
-    return static_cast<double>(query.lora_rank > 0
-                                   ? adapter_parameters(query.shape, query.lora_rank)
-                                   : parameter_count(query.shape).parameters);
+    auto const all =
+        static_cast<double>(trained_parameters(query.shape, query.lora_rank, query.freeze));
+    if (query.tp_size * query.pp_size == 1 || query.lora_rank > 0) return all;
+    BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
+    auto const in_blocks = static_cast<double>(blocks.trained);
+    auto const shared = static_cast<double>(blocks.shared_trained);
+    return all - in_blocks + (in_blocks - shared + shared / query.tp_size) / query.pp_size;
+}
+
+/// What a pass waits for other ranks' tokens: attention trades q, k, v and its result, backward
+/// trades them back, and the output is gathered once. An all_to_all moves half of an all_reduce.
+double token_exchange_s(StepQuery const& query, Calibration const& calibration) {
+    if (query.sp_size == 1) return 0;
+    ModelShape const& shape = query.shape;
+    bool const joint = shape.family == ModelFamily::mmdit;  // text and image attend together
+    double const tokens = static_cast<double>(sample_cost(shape, query.bucket).tokens()) +
+                          (joint ? shape.text_tokens : 0);
+    double const samples = query.micro_batch_size;
+    double const values = samples * tokens * shape.hidden / (query.sp_size * query.tp_size);
+    int const trades = 4 * (joint ? shape.blocks() : shape.depth);
+    auto const exchange_s = [&](double bytes) {
+        return all_reduce_s(calibration.all_reduce, query.sp_size, bytes) / 2;
+    };
+    double const output = samples * tokens * shape.patch_volume() * shape.out_channels();
+    return core_sharing(query) * (trades * exchange_s(2 * values * value_bytes(query)) +
+                                  exchange_s(output * value_bytes(query)));
+}
+
+/// What a pass waits for in shared linear layers: tokens are gathered before them, and what the
+/// ranks add is summed behind them; backward does the same the other way round. Either moves half
+/// of an all_reduce.
+double layer_exchange_s(StepQuery const& query, Calibration const& calibration) {
+    if (query.tp_size == 1) return 0;
+    ModelShape const& shape = query.shape;
+    bool const joint = shape.family == ModelFamily::mmdit;
+    double const tokens = static_cast<double>(sample_cost(shape, query.bucket).tokens()) +
+                          (joint ? shape.text_tokens : 0);
+    double const bytes =
+        query.micro_batch_size * tokens / query.sp_size * shape.hidden * value_bytes(query);
+    // Self-attention, cross-attention, MLP; a double block of MMDiT has two streams of its own.
+    double const pairs = joint ? 2 * shape.depth + shape.single_depth
+                               : (shape.family == ModelFamily::stdit2 ? 4 : 3) * shape.blocks();
+    double const again =
+        1 +
+        recomputed_share(shape, sample_cost(shape, query.bucket), query.activations.recompute) / 2;
+    return core_sharing(query) * again * 4 * pairs *
+           all_reduce_s(calibration.all_reduce, query.tp_size, bytes) / 2;
+}
+
+/// A micro-batch's tokens to the next stage, and their gradient back. A message of S bytes takes
+/// half of an all_reduce of S bytes between two ranks.
+double stage_transfer_s(StepQuery const& query, Calibration const& calibration) {
+    if (query.pp_size == 1) return 0;
+    ModelShape const& shape = query.shape;
+    double const tokens = static_cast<double>(sample_cost(shape, query.bucket).tokens()) +
+                          (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0);
+    double const bytes = query.micro_batch_size * tokens / (query.sp_size * query.tp_size) *
+                         shape.hidden * value_bytes(query);
+    return core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, bytes);
 }
 
 double optimizer_s(StepQuery const& query, Calibration const& calibration) {
@@ -101,8 +172,9 @@ double optimizer_s(StepQuery const& query, Calibration const& calibration) {
     int const size = value_bytes(query);
     bool const low = size < 4;
     int const passes_fp32 = 7 + 3 + (low ? 1 + 1 : 0);
-    int const passes_low = 1 + (query.dp_size > 1 ? 4 : 0) + (low ? 1 + 1 : 0);
-    double const bytes = (4 * passes_fp32 + size * passes_low) * trained_numbers(query);
+    int const passes_low = 1 + (query.ranks() > 1 ? 4 : 0) + (low ? 1 + 1 : 0);
+    double const share = query.zero_stage > 0 ? query.ranks() : 1;
+    double const bytes = (4 * passes_fp32 / share + size * passes_low) * trained_numbers(query);
     double const launches = 3 * static_cast<double>(parameter_count(query.shape).tensors);
     return bytes / (calibration.memory_bandwidth_gbps * 1e9) +
            launches * calibration.launch_floor_us * 1e-6;
@@ -116,12 +188,12 @@ double loader_wait_s(StepQuery const& query, StepTime const& time) {
     if (query.num_workers == 0) return decode * core_sharing(query);
     double const behind = decode / query.num_workers - rest;
     if (query.gpu) {
-        double const cores = std::max(1, query.cores / query.dp_size);
+        double const cores = std::max(1, query.cores / query.ranks());
         return std::max({0.0, behind, decode / cores - rest});
     }
     // Decoding and computing share the node's cores: their core-seconds bound the step.
     double const busy = query.threads / core_sharing(query) * (time.compute_s + time.optimizer_s);
-    double const all_cores = query.dp_size * (busy + decode) / query.cores;
+    double const all_cores = query.ranks() * (busy + decode) / query.cores;
     return std::max({0.0, behind, all_cores - rest});
 }
 
@@ -151,8 +223,8 @@ double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {
 }
 
 double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double backward_s) {
-    if (query.dp_size == 1) return 0;
-    double const bytes = value_bytes(query) * trained_numbers(query);
+    if (query.ranks() == 1) return 0;
+    double const bytes = exchanged_bytes(query) * trained_numbers(query);
     double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
     double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
     double const buckets =
@@ -161,19 +233,32 @@ double exposed_comm_s(StepQuery const& query, Calibration const& calibration, do
     ReduceTime const one = reduce(bytes / buckets);
     double const barriers = query.per_parameter ? 2 * reduce(0).seconds : 0;
     double const all = buckets * one.seconds + barriers;
-    if (query.per_parameter || !query.overlap || buckets < 2) return all;
-    bool const spare = query.gpu || query.cores > query.dp_size * query.threads;
+    if (query.per_parameter || !query.overlap || buckets < 2) {
+        double const halves = query.zero_stage < 2    ? 2
+                              : query.zero_stage == 2 ? query.grad_accum_steps + 1
+                                                      : 3 * query.grad_accum_steps;
+        return all / 2 * halves;
+    }
+    bool const spare = query.gpu || query.cores > query.ranks() * query.threads;
     double const hidden_share =
         1 - one.processor_share * (1 - (spare ? kOverlapSpare : kOverlapNoSpare));
-    double const window = backward_s * (buckets - 1) / buckets;
-    // The last bucket is full only when backward ends.
-    double const early = all - one.seconds;
-    return all - std::min(hidden_share * early, window);
+    // The last bucket is full only when backward ends (the first is needed when forward begins).
+    auto const exposed = [&](double half, double work_s) {
+        double const early = half * (buckets - 1) / buckets;
+        return half - std::min(hidden_share * early, work_s * (buckets - 1) / buckets);
+    };
+    if (query.zero_stage == 0) return exposed(all, backward_s);
+    double const forward_s = backward_s / kBackwardShare * (1 - kBackwardShare);
+    double const scatter = exposed(all / 2, backward_s), gather = exposed(all / 2, forward_s);
+    int const passes = query.grad_accum_steps;
+    if (query.zero_stage == 1) return scatter + gather;
+    if (query.zero_stage == 2) return passes * scatter + gather;
+    return passes * (exposed(all, backward_s) + gather);
 }
 
 double core_sharing(StepQuery const& query) {
     if (query.gpu) return 1;
-    return std::max(1.0, static_cast<double>(query.dp_size) * query.threads / query.cores);
+    return std::max(1.0, static_cast<double>(query.ranks()) * query.threads / query.cores);
 }
 
 double pass_time_scale(Calibration const& calibration, int threads) {
@@ -195,11 +280,24 @@ double pass_time_s(StepQuery const& query, Calibration const& calibration) {
 
 StepTime step_time(StepQuery const& query, Calibration const& calibration) {
     double const slower = core_sharing(query);
-    double const pass_s = slower * pass_time_s(query, calibration);
+    double const exchange_s =
+        (token_exchange_s(query, calibration) + layer_exchange_s(query, calibration)) /
+        query.pp_size;
+    double const pass_s = slower * pass_time_s(query, calibration) / query.pp_size;
     StepTime time;
     time.compute_s = query.grad_accum_steps * pass_s;
+    // The first micro-batch comes through all stages before the last stage begins, and back.
+    double const transfer_s = stage_transfer_s(query, calibration);
+    // Virtual stages of it are shorter, and micro-batches go through them in groups of pp_size.
+    int const micro_batches = query.grad_accum_steps;
+    int const missing = query.virtual_stages == 1
+                            ? 0
+                            : (query.pp_size - micro_batches % query.pp_size) % query.pp_size;
+    double const waits = (query.pp_size - 1.0) / query.virtual_stages + missing;
+    time.bubble_s = waits * (pass_s + exchange_s) + (query.pp_size - 1) * transfer_s;
     time.optimizer_s = slower * optimizer_s(query, calibration);
-    time.exposed_comm_s = exposed_comm_s(query, calibration, kBackwardShare * pass_s);
+    time.exposed_comm_s = exposed_comm_s(query, calibration, kBackwardShare * pass_s) +
+                          query.grad_accum_steps * exchange_s;
     time.loader_s = loader_wait_s(query, time);
     return time;
 }

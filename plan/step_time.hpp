@@ -3,12 +3,14 @@
 // by the calibration's real model steps, when it has some.
 #pragma once
 
+#include "plan/activation_choice.hpp"
 #include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
 #include "plan/model_description.hpp"
 
 #include <string>
+#include <vector>
 
 namespace osora::plan {
 
@@ -17,9 +19,18 @@ struct StepQuery {
     BucketKey bucket;
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
-    int dp_size = 1;  // ranks
+    int dp_size = 1;
+    int sp_size = 1;         // ranks that share the tokens of a sample
+    int tp_size = 1;         // ranks that share linear layers
+    int pp_size = 1;         // ranks that share blocks
+    int virtual_stages = 1;  // runs of blocks of each of these
+    [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     std::string precision = "fp32";
-    int lora_rank = 0;  // > 0: only adapters are trained
+    std::string reduce_dtype = {};  // of gradients between ranks; empty: as precision
+    int lora_rank = 0;              // > 0: only adapters are trained
+    int zero_stage = 0;
+    std::vector<std::string> freeze = {};  // optim.freeze: prefixes that are not trained
+    ActivationChoice activations = {};
     /// Of these ranks on their nodes; none: they are on one node, or nobody measured it.
     AllReduceCurve const* network = nullptr;
     int threads = 1;  // of a CPU rank
@@ -34,16 +45,19 @@ struct StepQuery {
 struct StepTime {
     double compute_s = 0;  // forward and backward of all micro-batches
     double optimizer_s = 0;
-    double exposed_comm_s = 0;  // all_reduce that backward does not hide
+    double exposed_comm_s = 0;  // collectives that forward and backward do not hide
+    double bubble_s = 0;        // of the pipeline: (pp_size - 1) passes of a stage
     double loader_s = 0;        // waiting for batches
     [[nodiscard]] double total_s() const {
-        return compute_s + optimizer_s + exposed_comm_s + loader_s;
+        return compute_s + optimizer_s + exposed_comm_s + bubble_s + loader_s;
     }
 };
 [[nodiscard]] StepTime step_time(StepQuery const& query, Calibration const& calibration);
 
-/// Part of the all_reduce of all gradients that the last micro-batch's backward of `backward_s`
-/// does not hide.
+/// Part of the collectives of a step that passes with a backward of `backward_s` do not hide: the
+/// all_reduce of all gradients behind the last one's; with ZeRO half of that (reduce_scatter)
+/// behind it and half (all_gather) behind the next forward pass, for each pass in stages 2 and 3,
+/// where stage 3 gathers twice.
 [[nodiscard]] double exposed_comm_s(StepQuery const& query, Calibration const& calibration,
                                     double backward_s);
 

@@ -1,6 +1,7 @@
 // The rules of a resolved run file against model, machine and worker, section by section.
 #include "plan/validate.hpp"
 
+#include "plan/activation_choice.hpp"
 #include "plan/autoencoder_checks.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/config/frame_masks.hpp"
@@ -85,12 +86,6 @@ private:
     }
 
     void check_arch() {
-        if (shape_->family == ModelFamily::stdit2) {
-            add("model.arch",
-                "planned for, not trained: the worker has STDiT3 and MMDiT; nearest "
-                "valid: stdit3-xl/2");
-            return;
-        }
         check_choice("model.arch", config_.model.arch, support_.archs);
         bool const latent = shape_->vae.spatial > 1 || shape_->vae.temporal > 1;
         if (config_.run.job == "train" && latent && config_.data.latents.empty()) {
@@ -116,7 +111,7 @@ private:
         auto const& masks = config_.train.frame_masks;
         if (masks.empty()) return;
         if (shape_->family == ModelFamily::mmdit) {
-            add("train.frame_masks", "is for STDiT3; MMDiT takes no frames as a condition here");
+            add("train.frame_masks", "is for STDiT; MMDiT takes no frames as a condition here");
             return;
         }
         bool const original = config_.debug.frame_mask_rule == "original";
@@ -137,44 +132,94 @@ private:
         if (data.prefetch_factor.value_or(1) < 1) add("data.prefetch_factor", "must be at least 1");
     }
 
-    /// tp, pp and sp sizes of the run file; illegal cuts are named even where the worker could not
-    /// cut at all yet.
+    /// tp, pp and sp sizes of the run file.
     void check_parallel() {
         auto const& parallel = config_.parallel;
         Layout layout{.tp_size = std::max(1, parallel.tp_size.value_or(1)),
                       .pp_size = std::max(1, parallel.pp_size.value_or(1)),
-                      .sp_size = std::max(1, parallel.sp_size.value_or(1))};
+                      .sp_size = std::max(1, parallel.sp_size.value_or(1)),
+                      .virtual_stages = parallel.virtual_stages};
         int const cut = layout.tp_size * layout.pp_size * layout.sp_size;
         layout.dp_size = std::max(1, ranks() / cut);
         auto const broken = layout_violations(layout, cut_limits(*shape_, tokens_), ranks());
-        check_cut("parallel.tp_size", layout.tp_size, broken);
-        check_cut("parallel.pp_size", layout.pp_size, broken);
-        check_cut("parallel.sp_size", layout.sp_size, broken);
-        if (parallel.zero_stage.value_or(0) > support_.zero_stage_max) {
+        check_cut("parallel.tp_size", layout.tp_size, 1, broken);
+        check_cut("parallel.pp_size", layout.pp_size, layout.tp_size, broken);
+        check_cut("parallel.sp_size", layout.sp_size, layout.tp_size * layout.pp_size, broken);
+        for (LayoutViolation const& each : broken) {
+            if (each.key == "parallel.virtual_stages") add(each.key, each.why);
+        }
+        for (auto const& [key, size] : {std::pair("parallel.tp_size", layout.tp_size),
+                                        std::pair("parallel.pp_size", layout.pp_size)}) {
+            if (size > 1 && config_.optim.lora_rank > 0)
+                add(key, "adapters are not cut; valid: 1, or optim.lora_rank = 0");
+        }
+        if (layout.pp_size > 1 && parallel.zero_stage.value_or(0) == 3) {
             add("parallel.zero_stage",
-                fmt::format("this version's worker does not shard; valid: {}",
-                            support_.zero_stage_max));
+                "weights stay where a pipeline's stages need them; valid: 0 to 2");
+        } else if (layout.virtual_stages > 1 && parallel.zero_stage.value_or(0) == 2) {
+            add("parallel.zero_stage",
+                "gradients would be reduced once for each of parallel.virtual_stages; "
+                "valid: 0 and 1");
+        }
+        int const stage = parallel.zero_stage.value_or(0);
+        if (stage < 0 || stage > support_.zero_stage_max) {
+            add("parallel.zero_stage", fmt::format("valid: 0 to {}", support_.zero_stage_max));
+        } else if (stage > 0 && trains_autoencoder(config_)) {
+            add("parallel.zero_stage", "autoencoders are not shared out; valid: 0");
         }
         if (parallel.grad_bucket_mib.value_or(1) < 1) {
             add("parallel.grad_bucket_mib", "must be at least 1");
         }
     }
-    void check_cut(std::string const& key, int size, std::vector<LayoutViolation> const& broken) {
+    /// `with`: ranks that another cut takes together already.
+    void check_cut(std::string const& key, int size, int with,
+                   std::vector<LayoutViolation> const& broken) {
         if (size == 1) return;
+        if (config_.run.job != "train") {
+            add(key, fmt::format("run.job = \"{}\" has no layers and tokens to cut; valid: 1",
+                                 config_.run.job));
+            return;
+        }
         auto const rule = std::ranges::find(broken, key, &LayoutViolation::key);
-        if (!support_.model_parallel) {
+        if (std::ranges::find(support_.cuts, key) == support_.cuts.end()) {
             add(key,
-                fmt::format("this version's worker splits batches only; valid: 1{}",
+                fmt::format("this version's worker does not cut so; valid: 1{}",
                             rule == broken.end() ? "" : " (" + rule->message() + ")"),
                 rule == broken.end() ? Errc::invalid_input : Errc::not_divisible);
         } else if (rule != broken.end()) {
             add(key, rule->why, Errc::not_divisible);
-        } else if (ranks() % size != 0) {
+        } else if (ranks() % with == 0 && ranks() / with % size != 0) {
             add(key,
-                fmt::format("does not divide {} ranks; nearest valid: {}", ranks(),
-                            fmt::join(nearest_divisors(ranks(), size), ", ")),
+                fmt::format("does not divide {} rank{}{}; nearest valid: {}", ranks() / with,
+                            ranks() / with == 1 ? "" : "s",
+                            with > 1 ? fmt::format(" (of {})", ranks()) : "",
+                            fmt::join(nearest_divisors(ranks() / with, size), ", ")),
                 Errc::not_divisible);
         }
+    }
+
+    /// Whether a batch of fewer samples than ranks divides where some of them share samples, which
+    /// the run file leaves open. What leaves no data parallel ranks must be asked for.
+    [[nodiscard]] bool some_cut_divides(std::int64_t global, std::int64_t micro) const {
+        auto const& parallel = config_.parallel;
+        if (config_.run.job != "train" || !shape_ || global >= micro * ranks()) return false;
+        int const node = config_.resources.gpus_per_node, pp = parallel.pp_size.value_or(1);
+        auto const open = [](AutoOr<int> const& size, int wanted) {
+            return size.is_auto() || *size.value == wanted;
+        };
+        CutLimits const limits = cut_limits(*shape_, tokens_);
+        for (int tp = 1; tp <= node; ++tp) {
+            for (int sp = 1; sp * tp <= node; ++sp) {
+                bool const whole = node % (tp * sp) == 0 && ranks() % (tp * sp * pp) == 0;
+                if (!whole || !open(parallel.tp_size, tp) || !open(parallel.sp_size, sp)) continue;
+                int const dp = ranks() / (tp * sp * pp);
+                Layout const layout{.tp_size = tp, .pp_size = pp, .sp_size = sp, .dp_size = dp};
+                if (dp > 1 && global % (micro * dp) == 0 &&
+                    layout_violations(layout, limits, ranks()).empty())
+                    return true;
+            }
+        }
+        return false;
     }
 
     void check_batch() {
@@ -186,35 +231,70 @@ private:
         }
         if (config_.bucket.empty()) return;
         std::int64_t const micro = config_.bucket[0].micro_batch_size.value_or(1);
-        std::int64_t const unit = micro * ranks();
+        // Ranks that share samples count once.
+        auto const& parallel = config_.parallel;
+        int together = 1;
+        for (auto const* size : {&parallel.tp_size, &parallel.sp_size, &parallel.pp_size})
+            together *= std::max(1, size->value_or(1));
+        int const dp_size = std::max(1, ranks() / together);
+        std::int64_t const unit = micro * dp_size;
         if (batch.global_batch_size.is_auto()) {
             // Every rank needs a micro-batch of the first bucket.
-            std::int64_t const least = batch_unit(ranks(), static_cast<int>(micro));
+            std::int64_t const least = batch_unit(dp_size, static_cast<int>(micro));
             if (batch.max < least) {
                 add("batch.max",
                     fmt::format("is below {}, the smallest batch that {} ranks and fewer share; "
                                 "nearest valid: {}",
-                                least, comparable_ranks(ranks()), least));
+                                least, comparable_ranks(dp_size), least));
             }
             return;
         }
         int const global = *batch.global_batch_size.value;
-        if (global >= 1 && global % unit == 0) return;
+        if (global >= 1 && (global % unit == 0 || some_cut_divides(global, micro))) return;
         std::string const cause =
             config_.bucket[0].micro_batch_size.is_auto()
-                ? fmt::format("{} ranks", ranks())
-                : fmt::format("{} ranks x micro_batch_size {}", ranks(), micro);
+                ? fmt::format("{} ranks", dp_size)
+                : fmt::format("{} ranks x micro_batch_size {}", dp_size, micro);
         add("batch.global_batch_size",
             fmt::format("does not divide over {}; nearest valid: {}", cause,
                         fmt::join(nearest_multiples(unit, global), ", ")),
             Errc::not_divisible);
     }
 
+    void check_activations() {
+        std::string const recompute = config_.memory.recompute.value_or("none");
+        std::string const store = config_.memory.activation_store.value_or("none");
+        if (trains_autoencoder(config_)) {
+            check_choice("memory.recompute", recompute, {"none"});
+            check_choice("memory.activation_store", store, {"none"});
+            return;
+        }
+        auto const choice = recompute_choice(recompute);
+        if (!choice) add("memory.recompute", choice.error().message);
+        bool const counted = choice && !choice->attention && *choice != RecomputeChoice::full();
+        if (counted && shape_ && choice->first_blocks > shape_->blocks()) {
+            add("memory.recompute",
+                fmt::format("{} blocks of {}; nearest valid: {}, or \"full\"", choice->first_blocks,
+                            shape_->blocks(), shape_->blocks()));
+        }
+        check_choice("memory.activation_store", store, support_.activation_stores);
+        bool const on_cpus = !cluster_.nodes.empty() && cluster_.nodes.front().gpus.empty();
+        bool const lossy = is_lossy(store, on_cpus ? "fp32" : config_.optim.precision);
+        if (lossy && config_.parallel.pp_size.value_or(1) > 1) {
+            add("memory.activation_store",
+                fmt::format("\"{}\" rounds activations, and what that does to gradients is not "
+                            "measured in a pipeline; valid: none, offload",
+                            store));
+        } else if (lossy && !config_.memory.allow_lossy) {
+            add("memory.activation_store",
+                fmt::format("\"{}\" rounds activations: it needs memory.allow_lossy = true; "
+                            "without: none, offload",
+                            store));
+        }
+    }
+
     void check_training() {
-        check_choice("memory.recompute", config_.memory.recompute.value_or("none"),
-                     support_.recompute);
-        check_choice("memory.activation_store", config_.memory.activation_store.value_or("none"),
-                     support_.activation_stores);
+        check_activations();
         check_choice("optim.name", config_.optim.name, support_.optimizers);
         check_choice("optim.precision", config_.optim.precision, support_.precisions);
         check_choice("debug.collectives", config_.debug.collectives, support_.collectives);

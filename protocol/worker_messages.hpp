@@ -53,7 +53,7 @@ struct StepMetrics {
     double lr = 0;
     int samples = 0;  // of this rank
     std::int64_t rss_bytes = 0;
-    std::int64_t peak_allocated_bytes = 0;    // device memory; 0 on CPU
+    std::int64_t peak_allocated_bytes = 0;    // of tensors on its device, in this step
     std::vector<CollectiveCost> collectives;  // of this step, by class; none: one rank
 };
 /// The rank has done its own work of a step and is about to wait for the others.

@@ -17,6 +17,8 @@
 #include "worker/jobs/rehearse_job.hpp"
 #include "worker/jobs/sample_command.hpp"
 #include "worker/jobs/train_job.hpp"
+#include "worker/memory/counted_allocator.hpp"
+#include "worker/parallel/flight_signal.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -95,6 +97,7 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     // The agent knows the name, too (daemon/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /
                     fmt::format("{}.own", self.rank));
+    CountedAllocator::install();  // before the first tensor
     auto const outcome = run(*job, self, agent);
     if (outcome.has_error()) return fail(agent, outcome.error());
     agent.send(protocol::WorkerFinished{.steps = outcome->steps, .stopped = outcome->stopped});
@@ -164,7 +167,10 @@ int run(std::vector<std::string> const& arguments) {
     }
     auto const self = rank_environment(read_environment());
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
-    if (self.has_value() && self->agent_fd >= 0) only_parent_terminates();
+    if (self.has_value() && self->agent_fd >= 0) {
+        catch_flight_signals();
+        only_parent_terminates(write_flight_before_the_end);
+    }
     if (self.has_error()) return fail(agent, self.error());
     return run_job(arguments[1], agent, *self);
 }

@@ -1,7 +1,8 @@
 """PyTorch's side of the comparison: the protocol of trainer_step.cpp, with eager PyTorch.
 
 Settings are the fastest reasonable ones: fused AdamW, foreach clipping and EMA, gradients set to
-None, and for two ranks DistributedDataParallel over Gloo with gradient_as_bucket_view.
+None, and for several ranks DistributedDataParallel over Gloo with gradient_as_bucket_view, or
+fully_shard (FSDP2) of each block.
 """
 import argparse
 import json
@@ -16,7 +17,7 @@ import torch  # noqa: E402
 
 from stdit3_torch import STDiT3  # noqa: E402
 
-LR, DECAY, MAX_NORM, BUCKET_MIB = 1e-3, 0.99, 1.0, 1.0
+LR, DECAY, MAX_NORM = 1e-3, 0.99, 1.0
 
 
 def network(name):
@@ -47,18 +48,28 @@ def load_safetensors(path):
 
 
 class Trainer:
-    def __init__(self, name, path, world_size, compiled):
+    def __init__(self, name, path, args):
         self.tensors = load_safetensors(path)
         self.model = network(name)
         prefix = "weights/"
         self.model.load_state_dict(
             {k[len(prefix):]: v for k, v in self.tensors.items() if k.startswith(prefix)})
         self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(prefix)}
-        self.network = torch.compile(self.model) if compiled else self.model
-        if world_size > 1:
+        self.network = torch.compile(self.model) if args.compile else self.model
+        if args.world > 1 and args.sharing.startswith("ddp"):
             self.network = torch.nn.parallel.DistributedDataParallel(
-                self.model, bucket_cap_mb=BUCKET_MIB, gradient_as_bucket_view=True,
+                self.model, bucket_cap_mb=args.bucket_mib, gradient_as_bucket_view=True,
                 broadcast_buffers=False)
+        if args.world > 1 and args.sharing == "ddp-bf16":
+            from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+            self.network.register_comm_hook(None, default_hooks.bf16_compress_hook)
+        if args.world > 1 and args.sharing == "fsdp":
+            from torch.distributed.fsdp import fully_shard
+            mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (args.world,))
+            frozen = {p for p in self.model.parameters() if not p.requires_grad}
+            for block in [*self.model.spatial_blocks, *self.model.temporal_blocks]:
+                fully_shard(block, mesh=mesh)
+            fully_shard(self.model, mesh=mesh, ignored_params=frozen)
         self.params = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.AdamW(self.params, lr=LR, weight_decay=0.0, fused=True)
         self.ema = [p.detach().clone() for p in self.params]
@@ -107,14 +118,17 @@ def main():
     parser.add_argument("--case", required=True)
     parser.add_argument("--rank", type=int, default=0)
     parser.add_argument("--world", type=int, default=1)
+    parser.add_argument("--host", default="127.0.0.1", help="of rank 0")
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--sharing", choices=["ddp", "ddp-bf16", "fsdp"], default="ddp")
+    parser.add_argument("--bucket-mib", type=float, default=1.0)
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.world > 1:
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(args.port))
+        os.environ.update(MASTER_ADDR=args.host, MASTER_PORT=str(args.port))
         torch.distributed.init_process_group("gloo", rank=args.rank, world_size=args.world)
     torch.manual_seed(args.rank)
-    trainer = Trainer(args.model, args.case, args.world, args.compile)
+    trainer = Trainer(args.model, args.case, args)
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # the peak so far is that of loading
     print("ready", flush=True)

@@ -1,23 +1,24 @@
 // osora's side of the comparison with PyTorch: runs training steps of an STDiT3 on demand.
 // compare.py drives it over stdin; pytorch_step.py speaks the same protocol:
 //   "loss BUCKET"    -> {"loss":, "grad_norm":} of the stored inputs with the stored weights
-//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "loss":} of N whole training steps
+//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "loss":} of N whole training steps
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
-// --model M --case FILE [--rank R --world W --port P].
-#include "base/check.hpp"
+// --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
+// [--reduce-dtype fp32|bf16].
 #include "worker/model/safetensors.hpp"
 #include "worker/model/stdit3.hpp"
-#include "worker/parallel/grad_reducer.hpp"
-#include "worker/train/optimizer.hpp"
+#include "worker/parallel/gradient_norm.hpp"
+#include "worker/parallel/own_address.hpp"
 #include "worker/train/rectified_flow.hpp"
+#include "worker/train/stdit3_objective.hpp"
+#include "worker/train/trainer.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -31,7 +32,7 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kLr = 1e-3, kDecay = 0.99, kMaxNorm = 1.0, kBucketMib = 1.0;
+constexpr double kLr = 1e-3, kDecay = 0.99, kMaxNorm = 1.0, kFps = 24;
 
 using Buckets = std::map<std::string, std::vector<std::int64_t>>;  // (B, C, T, H, W)
 
@@ -61,7 +62,9 @@ Setup setup_of(std::string const& model) {
 
 struct Options {
     std::string model = "tiny", dump, input;
-    int rank = 0, world_size = 1, port = 0;
+    int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
+    std::string reduce_dtype;
+    std::string host = "127.0.0.1";  // of rank 0
 };
 
 void dump(Setup const& setup, std::string const& path) {
@@ -84,97 +87,104 @@ void dump(Setup const& setup, std::string const& path) {
     save_safetensors(path, tensors).value();
 }
 
-class Trainer {
+plan::WorkerJob job_of(Options const& options) {
+    plan::WorkerJob job;
+    job.config.optim.lr = kLr;
+    job.config.optim.warmup_steps = 0;
+    job.config.optim.ema_decay = kDecay;
+    job.config.optim.grad_clip.value = kMaxNorm;
+    job.config.train.steps = 1 << 20;
+    job.plan.chosen.zero_stage = options.zero_stage;
+    job.plan.chosen.reduce_dtype = options.reduce_dtype;
+    job.plan.chosen.grad_bucket_mib = options.bucket_mib;
+    return job;
+}
+
+/// Training steps as the train job does them, on stored samples.
+class Bench {
 public:
-    Trainer(Setup const& setup, SafetensorsContent const& content, std::optional<Group> group)
-        : buckets_(setup.buckets),
-          rank_(group ? group->rank() : 0),
-          share_(group ? 1.0 / group->world_size() : 1.0),
-          model_(setup.config) {
-        std::vector<NamedTensor> weights;
+    Bench(Options const& options, SafetensorsContent const& content,
+          std::optional<Group> const& group)
+        : setup_(setup_of(options.model)),
+          ranks_(group ? group->world_size() : 1),
+          rank_(group ? group->rank() : 0) {
         for (auto const& [name, tensor, kind] : content.tensors) {
             if (name.starts_with("weights/")) {
-                weights.push_back({name.substr(8), tensor});
+                weights_.push_back({name.substr(8), tensor});
             } else {
                 inputs_[name] = tensor.clone();  // the mapped file goes
             }
         }
-        model_.parameters().load(weights).value();
-        auto const parameters = model_.parameters().trainable();
-        optimizer_.emplace(parameters, AdamWConfig{.lr = kLr});
-        ema_.emplace(parameters, kDecay);
-        reducer_.emplace(parameters, std::move(group), ReduceOptions{.bucket_mib = kBucketMib});
+        Stdit3 model(setup_.config);
+        model.parameters().load(weights_).value();
+        Stdit3Training training;
+        training.caption_drop_prob = 0;
+        trainer_.emplace(job_of(options),
+                         std::make_unique<Stdit3Objective>(std::move(model), training),
+                         RankGroups{.all = group});
     }
 
+    /// Of the stored noise and times with the stored weights, without an update.
     std::string loss(std::string const& bucket) {
+        Stdit3 model(setup_.config);
+        model.parameters().load(weights_).value();
+        auto const& x_start = inputs_.at("in/" + bucket + "/x_start");
         auto const& noise = inputs_.at("in/" + bucket + "/noise");
-        auto const value = backward(bucket, noise, inputs_.at("in/" + bucket + "/t"));
-        auto const norm = global_norm(gradients_of(model_.parameters().trainable()));
-        model_.parameters().clear_gradients();
-        return fmt::format(R"({{"loss": {:.9g}, "grad_norm": {:.9g}}})", value.item<double>(),
+        Stdit3Input input;
+        input.timestep = inputs_.at("in/" + bucket + "/t");
+        input.x = add_noise({}, x_start, noise, input.timestep);
+        input.fps = at::full({1}, kFps);
+        input.height_px = static_cast<double>(x_start.size(3));
+        input.width_px = static_cast<double>(x_start.size(4));
+        auto const loss = flow_losses(model.forward(input), x_start, noise).mean();
+        loss.backward();
+        auto const norm = global_norm(gradients_of(model.parameters().trainable()));
+        return fmt::format(R"({{"loss": {:.9g}, "grad_norm": {:.9g}}})", loss.item<double>(),
                            norm.item<double>());
     }
 
     std::string steps(std::string const& bucket, int count) {
         auto const wall = std::chrono::steady_clock::now();
         std::clock_t const cpu = std::clock();
-        at::Tensor value;
-        for (int i = 0; i < count; ++i) value = step(bucket);
-        double const loss = value.item<double>();
+        StepOutput sum;
+        for (int i = 0; i < count; ++i) {
+            auto const output = trainer_->step(input_of(bucket)).value();
+            sum.loss = output.loss;
+            sum.exposed_comm_s += output.exposed_comm_s;
+        }
         std::chrono::duration<double> const wall_s = std::chrono::steady_clock::now() - wall;
         double const cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
-        return fmt::format(R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "loss": {:.6f}}})",
-                           wall_s.count(), cpu_s, loss);
+        return fmt::format(
+            R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "exposed_s": {:.6f}, "loss": {:.6f}}})",
+            wall_s.count(), cpu_s, sum.exposed_comm_s, sum.loss);
     }
 
 private:
-    at::Tensor backward(std::string const& bucket, at::Tensor const& noise, at::Tensor const& t) {
-        auto const& x_start = inputs_.at("in/" + bucket + "/x_start");
-        Stdit3Input input;
-        input.x = add_noise({}, x_start, noise, t);
-        input.timestep = t;
-        input.fps = at::full({1}, 24.0);
-        input.height_px = static_cast<double>(x_start.size(3));
-        input.width_px = static_cast<double>(x_start.size(4));
-        auto const loss = flow_losses(model_.forward(input), x_start, noise).mean();
-        reducer_->begin(share_);
-        loss.backward();
-        reducer_->finish().value();
-        return loss.detach();
-    }
-
-    at::Tensor step(std::string const& bucket) {
-        auto const& shape = buckets_.at(bucket);
-        std::vector<std::uint64_t> keys;
-        std::vector<float> times;
-        RectifiedFlowConfig const flow;
+    StepInput input_of(std::string const& bucket) {
+        auto const& shape = setup_.buckets.at(bucket);
+        StepInput input;
+        input.step = step_++;
+        input.latents = inputs_.at("in/" + bucket + "/x_start");
+        input.samples = input.micro_batch_size = shape[0];
+        input.frames = shape[2];
+        input.height = shape[3];
+        input.width = shape[4];
+        input.global_samples = shape[0] * ranks_;
         for (std::int64_t i = 0; i < shape[0]; ++i) {
-            auto const id = static_cast<std::uint64_t>(++samples_ * 64 + rank_);
-            keys.push_back(sample_key(1, 0, id, RngPurpose::noise));
-            SampleRng const rng(sample_key(1, 0, id, RngPurpose::timestep));
-            VideoSize const size{static_cast<double>(shape[3]), static_cast<double>(shape[4]),
-                                 shape[2]};
-            times.push_back(static_cast<float>(sample_timestep(flow, size, rng)));
+            SampleIdentity sample;
+            sample.id = static_cast<std::uint64_t>(++samples_ * 64 + rank_);
+            sample.fps = kFps;
+            input.identities.push_back(sample);
         }
-        auto const noise = sample_noise(keys, at::IntArrayRef(shape).slice(1));
-        auto const value = backward(bucket, noise, at::tensor(times));
-        auto const parameters = model_.parameters().trainable();
-        auto const& flat = reducer_->buckets();
-        auto const norm = global_norm(flat.empty() ? gradients_of(parameters) : flat);
-        optimizer_->step(kLr, clip_scale(norm, kMaxNorm));
-        ema_->update();
-        model_.parameters().clear_gradients();
-        return value;
+        return input;
     }
 
-    Buckets buckets_;
+    Setup setup_;
+    std::vector<NamedTensor> weights_;
     std::map<std::string, at::Tensor> inputs_;
-    std::int64_t rank_, samples_ = 0;
-    double share_;
-    Stdit3 model_;
-    std::optional<AdamW> optimizer_;
-    std::optional<Ema> ema_;
-    std::optional<GradReducer> reducer_;
+    std::int64_t ranks_, rank_, samples_ = 0;
+    int step_ = 0;
+    std::optional<Trainer> trainer_;
 };
 
 Options parse(int argc, char** argv) {
@@ -187,6 +197,10 @@ Options parse(int argc, char** argv) {
         if (key == "--rank") options.rank = std::stoi(argv[i + 1]);
         if (key == "--world") options.world_size = std::stoi(argv[i + 1]);
         if (key == "--port") options.port = std::stoi(argv[i + 1]);
+        if (key == "--host") options.host = argv[i + 1];
+        if (key == "--reduce-dtype") options.reduce_dtype = argv[i + 1];
+        if (key == "--zero") options.zero_stage = std::stoi(argv[i + 1]);
+        if (key == "--bucket-mib") options.bucket_mib = std::stoi(argv[i + 1]);
     }
     return options;
 }
@@ -208,11 +222,12 @@ void serve(Options const& options) {
         GroupConfig config;
         config.rank = options.rank;
         config.world_size = options.world_size;
+        config.store_host = options.host;
+        config.my_address = address_towards(options.host).value();
         config.store_port = static_cast<std::uint16_t>(options.port);
         group = join_gloo_group(config).value();
     }
-    Trainer trainer(setup_of(options.model), load_safetensors(options.input).value(),
-                    std::move(group));
+    Bench bench(options, load_safetensors(options.input).value(), group);
     std::ofstream("/proc/self/clear_refs") << '5';  // the peak so far is that of loading
     std::cout << "ready" << std::endl;
     for (std::string line; std::getline(std::cin, line);) {
@@ -224,7 +239,7 @@ void serve(Options const& options) {
             std::cout << fmt::format(R"({{"peak_bytes": {}}})", peak_bytes()) << std::endl;
             continue;
         }
-        std::cout << (command == "loss" ? trainer.loss(bucket) : trainer.steps(bucket, count))
+        std::cout << (command == "loss" ? bench.loss(bucket) : bench.steps(bucket, count))
                   << std::endl;
     }
 }

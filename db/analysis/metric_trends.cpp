@@ -52,7 +52,7 @@ std::vector<MetricSeries> metric_series(std::vector<Measured const*> const& runs
                                       {"exposed comm", MetricKind::share_of_step, {}},
                                       {"wait for ranks", MetricKind::share_of_step, {}},
                                       {"host memory", MetricKind::bytes, {}},
-                                      {"GPU memory", MetricKind::bytes, {}}};
+                                      {"tensor memory", MetricKind::bytes, {}}};
     for (auto const* run : runs) {
         std::vector<double> const figures{run->data_share, run->comm_share, run->wait_share,
                                           bytes_of(run->rss_bytes),

@@ -172,7 +172,7 @@ std::vector<StepLine> memory_lines(StepTable const& steps, Rows const& kept) {
     for (std::size_t bucket = 0; bucket < steps.buckets.size(); ++bucket) {
         auto const& name = steps.buckets[bucket];
         auto line = highest_line(steps, rows_of_bucket(steps, kept, bucket), "peak_allocated_bytes",
-                                 name.empty() ? "GPU memory" : "GPU memory, " + name);
+                                 name.empty() ? "tensors" : "tensors, " + name);
         if (line) lines.push_back(std::move(*line));
     }
     return lines;

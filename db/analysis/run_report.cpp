@@ -235,6 +235,7 @@ RunReport run_report(RunHistory const& history, Surroundings const& surroundings
     report.straggler = figures.straggler;
     report.rank_work = figures.rank_work;
     report.buckets = buckets_of(history, report.measured);
+    report.stages = stage_rows(history.events, history.steps);
     report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);

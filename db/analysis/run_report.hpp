@@ -7,6 +7,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/relaunches.hpp"
 #include "db/analysis/run_state.hpp"
+#include "db/analysis/stage_rows.hpp"
 #include "protocol/straggler.hpp"
 
 #include <optional>
@@ -70,6 +71,7 @@ struct RunReport {
     bool outside_expected = false;               // step time beyond the plan's own error
     std::vector<PhaseRow> phases;
     std::vector<BucketRow> buckets;
+    std::vector<StageRow> stages;            // none: a run without [[stage]]
     std::vector<CollectiveRow> collectives;  // by class, most exposed first
     std::vector<Relaunch> relaunches;
     CheckpointSummary checkpoints;

@@ -21,7 +21,7 @@ _osora_runs() {
     _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -36,13 +36,13 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon detect diff doctor history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch --help --version"
+        _osora_words "bisect cancel completion config daemon data detect diff doctor history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -65,6 +65,7 @@ _osora() {
     "plan:--srun") _osora_files; return ;;
     "plan:--set") _osora_keys; return ;;
     "plan calibrate:--manifest") _osora_files; return ;;
+    "plan evaluate:--hardware") _osora_files; return ;;
     "validate:--set") _osora_keys; return ;;
     "probe:--nodes") :; return ;;
     "probe:--backend") _osora_words "local ssh slurm"; return ;;
@@ -96,6 +97,16 @@ _osora() {
     "nccl predict:--graphs") _osora_files; return ;;
     "nccl predict:--topo") :; return ;;
     "nccl predict:--nccl-version") :; return ;;
+    "data bench:--manifest") _osora_files; return ;;
+    "data bench:--frames") :; return ;;
+    "data bench:--stride") :; return ;;
+    "data bench:--start") :; return ;;
+    "data bench:--size") :; return ;;
+    "data bench:--workers") :; return ;;
+    "data check:--manifest") _osora_files; return ;;
+    "data check:--quarantine") _osora_files; return ;;
+    "data check:--deadline") :; return ;;
+    "data check:--workers") :; return ;;
     "sample:--frames") :; return ;;
     "sample:--size") :; return ;;
     "sample:--steps") :; return ;;
@@ -105,6 +116,7 @@ _osora() {
     "sample:--embeddings") _osora_files; return ;;
     "sample:--vae") :; return ;;
     "sample:--vae-weights") _osora_files; return ;;
+    "sample:--weights") _osora_files; return ;;
     "sample:--out") _osora_files; return ;;
     "model forward:--case") _osora_files; return ;;
     "model forward:--arch") :; return ;;
@@ -174,6 +186,7 @@ _osora() {
         "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
+        "plan evaluate") _osora_words "--hardware --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
         "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --topology --collectives --limit --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
@@ -184,7 +197,9 @@ _osora() {
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
-        "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --out --json --help" ;;
+        "data bench") _osora_words "--manifest --frames --stride --start --size --workers --json --help" ;;
+        "data check") _osora_words "--manifest --full --quarantine --deadline --workers --json --help" ;;
+        "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
@@ -244,6 +259,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
+    "data") _osora_words "bench check" ;;
     "model") _osora_words "forward merge train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;

@@ -18,8 +18,9 @@ struct EncodeSection {
     int shard_mib = 256;
 };
 struct TextSection {
-    std::string embeddings;  // a cache; empty: null captions
-    std::string encoder;     // T5 in a folder of Hugging Face; empty: captions are not encoded
+    std::string embeddings;    // a cache; empty: null captions
+    std::string encoder;       // T5 in a folder of Hugging Face; empty: captions are not encoded
+    std::string clip_encoder;  // CLIP's text half in such a folder; empty: no pooled vectors
     int max_tokens = 300;
     bool padded = false;       // all max_tokens rows, without a mask
     AutoOr<double> drop_prob;  // of a caption, so that guidance works; auto: as Open-Sora
@@ -29,7 +30,8 @@ struct EvalSection {
     int samples = 64;  // of the list, the same each time
 };
 BOOST_DESCRIBE_STRUCT(EncodeSection, (), (out, dtype, latents, std, shard_mib))
-BOOST_DESCRIBE_STRUCT(TextSection, (), (embeddings, drop_prob, encoder, max_tokens, padded))
+BOOST_DESCRIBE_STRUCT(TextSection, (),
+                      (embeddings, drop_prob, encoder, clip_encoder, max_tokens, padded))
 BOOST_DESCRIBE_STRUCT(EvalSection, (), (every, samples))
 
 }  // namespace osora::plan

@@ -146,7 +146,9 @@ void check_job(ResolvedConfig& resolved) {
 
 /// What encode, and training from what it made, need.
 void check_cache(ResolvedConfig& resolved) {
-    if (!readable(resolved, {"run.job", "encode.out", "text.encoder", "data.latents"})) return;
+    if (!readable(resolved,
+                  {"run.job", "encode.out", "text.encoder", "text.clip_encoder", "data.latents"}))
+        return;
     auto const& config = resolved.config;
     bool const encode = config.run.job == "encode";
     if (encode && config.encode.out.empty()) {
@@ -155,6 +157,10 @@ void check_cache(ResolvedConfig& resolved) {
     if (encode && !config.encode.latents && config.text.encoder.empty()) {
         complain(resolved, "encode.latents", "is false and text.encoder is empty: nothing is left");
     }
+    if (encode && config.text.encoder.empty() && !config.text.clip_encoder.empty()) {
+        complain(resolved, "text.clip_encoder",
+                 "needs text.encoder: pooled vectors go beside T5's");
+    }
     bool const original = config.debug.bucket_schedule == "original";
     if (original && !config.data.latents.empty()) {
         complain(resolved, "debug.bucket_schedule",
@@ -162,8 +168,8 @@ void check_cache(ResolvedConfig& resolved) {
     }
 }
 
-constexpr std::array<std::string_view, 3> kFolders{"data.latents", "text.embeddings",
-                                                   "text.encoder"};
+constexpr std::array<std::string_view, 4> kFolders{"data.latents", "text.embeddings",
+                                                   "text.encoder", "text.clip_encoder"};
 constexpr std::array<std::string_view, 3> kFilesOrFolders{"data.eval_manifest", "model.init",
                                                           "vae.weights"};
 

@@ -12,10 +12,11 @@ namespace osora::plan {
 
 struct FaultsSection {
     int max_restarts = 3;
-    AutoOr<double> step_timeout;  // seconds
-    double lost_after = 4;        // seconds
-    AutoOr<double> lease;         // seconds
-    double stacks_limit = 4;      // seconds
+    AutoOr<double> step_timeout;      // seconds
+    double collective_timeout = 600;  // seconds; of joining the ranks, and of each collective
+    double lost_after = 4;            // seconds
+    AutoOr<double> lease;             // seconds
+    double stacks_limit = 4;          // seconds
     std::vector<std::string> exclude_nodes;
 };
 struct BisectSection {
@@ -30,7 +31,8 @@ struct NotifySection {
 };
 
 BOOST_DESCRIBE_STRUCT(FaultsSection, (),
-                      (max_restarts, step_timeout, lost_after, lease, stacks_limit, exclude_nodes))
+                      (max_restarts, step_timeout, collective_timeout, lost_after, lease,
+                       stacks_limit, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 

@@ -51,9 +51,11 @@ struct DataSection {
 struct ParallelSection {
     AutoOr<int> tp_size;
     AutoOr<int> pp_size{1};
+    int virtual_stages = 1;
     AutoOr<int> sp_size;
     AutoOr<int> zero_stage;
     AutoOr<int> grad_bucket_mib;
+    AutoOr<std::string> reduce_dtype;
     bool overlap = true;
 };
 struct BatchSection {
@@ -111,7 +113,8 @@ BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, latents, sample_latents, eval_manifest, num_workers,
                        prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
-                      (tp_size, pp_size, sp_size, zero_stage, grad_bucket_mib, overlap))
+                      (tp_size, pp_size, virtual_stages, sp_size, zero_stage, grad_bucket_mib,
+                       reduce_dtype, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))

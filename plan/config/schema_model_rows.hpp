@@ -12,7 +12,7 @@ namespace osora::plan {
 
 inline constexpr double kInt = std::numeric_limits<int>::max();
 inline constexpr std::string_view kArchs =
-    "stdit3-tiny|stdit3-xl/2|stdit3-3b/2|stdit2-xl/2|mmdit-tiny|mmdit-11b";
+    "stdit3-tiny|stdit3-xl/2|stdit3-3b/2|stdit2-tiny|stdit2-xl/2|mmdit-tiny|mmdit-11b";
 
 template <std::size_t N, std::size_t M>
 constexpr std::array<SchemaRow, N + M> joined(std::array<SchemaRow, N> const& first,
@@ -31,8 +31,8 @@ inline constexpr std::array kModelRows{
               .example = "\"weights.safetensors\"", .shape = Shape::path},
 
     SchemaRow{.section = "model", .key = "depth",
-              .doc = "Pairs of blocks (mmdit: double blocks); 0: as arch, as all sizes.", .min = 0,
-              .max = 1024},
+              .doc = "Pairs of blocks (stdit2: blocks; mmdit: double blocks); 0: of arch, as all.",
+              .min = 0, .max = 1024},
     SchemaRow{.section = "model", .key = "single_depth", .doc = "mmdit: single blocks.", .min = 0,
               .max = 1024},
     SchemaRow{.section = "model", .key = "hidden", .doc = "Width of a token.", .min = 0,

@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/seeded_generator.hpp"
+#include "worker/text/clip_text_encoder.hpp"
 #include "worker/text/t5_encoder.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -39,6 +40,29 @@ void make_t5(fs::path const& folder) {
 }
 
 }  // namespace
+
+void CacheTest::make_clip_folder(fs::path const& folder) {
+    fs::create_directories(folder);
+    for (auto const* file : {"vocab.json", "merges.txt"})
+        fs::copy_file(fs::path(OSORA_SOURCE_DIR "/tests/data/text/clip") / file, folder / file);
+    worker::ClipTextConfig config;
+    config.vocab_size = 774;
+    config.hidden_size = kClipWidth;
+    config.intermediate_size = 32;
+    config.num_hidden_layers = config.num_attention_heads = 2;
+    config.max_position_embeddings = 77;
+    config.eos_token_id = 773;
+    std::ofstream(folder / "config.json")
+        << R"({"model_type": "clip_text_model", "vocab_size": 774, "hidden_size": 24,
+"intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+"max_position_embeddings": 77, "eos_token_id": 773})";
+    worker::ClipTextEncoder encoder(config, at::TensorOptions());
+    for (auto const& [name, tensor, kind] : encoder.parameters().all())
+        tensor.normal_(0, 0.3, worker::generator_for(1, name));
+    auto const saved =
+        worker::save_safetensors(folder / "model.safetensors", encoder.parameters().all());
+    ASSERT_TRUE(saved.has_value()) << saved.error().message;
+}
 
 void CacheTest::SetUp() {
     WorkerTest::SetUp();

@@ -5,16 +5,21 @@
 #include "protocol/cache_index.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace osora::tests {
 
+constexpr int kClipWidth = 24;  // as mmdit-tiny takes pooled vectors
+
 class CacheTest : public WorkerTest {
 protected:
     void SetUp() override;
 
+    /// A tiny CLIP text encoder as Hugging Face writes it.
+    static void make_clip_folder(std::filesystem::path const& folder);
     /// clips.csv with columns path,text.
     void write_captions(std::vector<std::pair<std::string, std::string>> const& rows);
     /// Encodes clips.csv into `out` with the tiny VAE and the tiny T5.

@@ -72,7 +72,8 @@ TEST_F(CachedTraining, EqualsTrainingOnLatentsComputedDirectly) {
     auto const index = index_of();
     worker::LatentCache cache(folder_ / "cache", index);
     worker::TextCache texts(folder_ / "cache", index);
-    auto objective = worker::make_objective(job, {}, {});
+    worker::Notices notices;
+    auto objective = worker::make_objective(job, {}, {}, notices);
     ASSERT_TRUE(objective.has_value()) << objective.error().message;
     worker::Trainer trainer(job, std::move(*objective), {});
     for (int step = 0; step < 4; ++step) {

@@ -8,6 +8,8 @@
 #include "worker/data/manifest.hpp"
 #include "worker/jobs/encode_latents.hpp"
 #include "worker/jobs/vae_of_job.hpp"
+#include "worker/text/clip_text_encoder.hpp"
+#include "worker/text/clip_tokenizer.hpp"
 #include "worker/text/t5_files.hpp"
 #include "worker/train/video_tensor.hpp"
 
@@ -90,6 +92,41 @@ TEST_F(Encode, GivesWhatTheTextEncoderGives) {
     std::int64_t captions = 0;
     for (auto const& shard : index.text_shards) captions += shard.captions;
     EXPECT_EQ(captions, static_cast<std::int64_t>(texts.size()));
+}
+
+TEST_F(Encode, CachesClipsVectorsAndTheNullCaptionForMmdit) {
+    make_clip_folder(folder_ / "clip");
+    auto job = encode_job(1, "cache");
+    job.config.model = {};
+    job.config.model.arch = "mmdit-tiny";
+    job.config.text.clip_encoder = "clip";
+    job.config.encode.latents = false;
+    job.config.bucket.resize(1);
+    job.plan.chosen.buckets.resize(1);
+    write_captions({{"clip 0.mp4", "a dog runs"}, {"clip 1.mp4", "It's THE camera, again"}});
+    auto const ended = run(job, 1)[0];
+    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    auto const index = index_of();
+    EXPECT_EQ(index.text.pooled, kClipWidth);
+    auto const encoder = worker::load_clip_text(folder_ / "clip", at::TensorOptions());
+    auto const tokenizer = worker::ClipTokenizer::open(folder_ / "clip");
+    ASSERT_TRUE(encoder.has_value() && tokenizer.has_value());
+    worker::TextCache cache(folder_ / "cache", index);
+    for (std::string const text : {"a dog runs", "It's THE camera, again", ""}) {
+        auto const found = cache.find(protocol::caption_hash(text));
+        ASSERT_TRUE(found.has_value() && *found) << text;
+        auto ids = tokenizer->encode(text);  // without padding: it changes nothing
+        at::Tensor const direct =
+            (*encoder)(
+                at::from_blob(ids.data(), {1, static_cast<std::int64_t>(ids.size())}, at::kLong),
+                {})
+                .pooled[0];
+        EXPECT_LT((*found)->pooled.sub(direct).abs().max().item<double>(), 1e-5) << text;
+    }
+    auto const null = cache.null_caption();
+    ASSERT_TRUE(null.has_value());
+    EXPECT_EQ(null->embedding.size(0), 1);  // the end token
+    EXPECT_TRUE(null->pooled.defined());
 }
 
 TEST_F(Encode, AnyNumberOfRanksWritesTheSameFiles) {

@@ -20,6 +20,7 @@ using testing::HasSubstr;
 using worker::SafetensorsContent;
 
 fs::path const kGolden = OSORA_SOURCE_DIR "/tests/data/parity";
+fs::path const kStdit2 = OSORA_SOURCE_DIR "/tests/data/stdit2/stdit2.safetensors";
 
 class Model : public testing::Test {
 protected:
@@ -85,7 +86,8 @@ class ModelGolden : public Model, public testing::WithParamInterface<Golden> {};
 
 TEST_P(ModelGolden, GivesWhatOpenSoraComputed) {
     auto const [file, step] = GetParam();
-    auto const path = kGolden / (std::string(file) + ".safetensors");
+    bool const stdit2 = std::string_view(file) == "stdit2";
+    auto const path = stdit2 ? kStdit2 : kGolden / (std::string(file) + ".safetensors");
     auto const ended = osora({"model", step, "--case", path.string(), "--out", out().string()});
     ASSERT_EQ(ended.code, 0) << ended.err;
     auto const golden = worker::load_safetensors(path).value();
@@ -108,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Golden{"B6_sampling_loop", "forward"}, Golden{"F1_mmdit_t2v", "train-step"},
                     Golden{"F6_v2_train_step", "forward"}, Golden{"T1_t5_encoder", "forward"},
                     Golden{"T2_clip_text", "forward"}, Golden{"E1_vae_temporal", "forward"},
-                    Golden{"E3_vae_pipeline", "forward"}),
+                    Golden{"E3_vae_pipeline", "forward"}, Golden{"stdit2", "forward"},
+                    Golden{"stdit2", "train-step"}),
     [](auto const& info) {
         std::string const step = info.param.step;
         return std::string(info.param.file) + "_" + step.substr(0, step.find('-'));

@@ -39,6 +39,10 @@ void SampleTest::train(std::string const& arch, int num_frames, int steps) {
     made.config.optim.ema_decay = 0.9;
     made.config.bucket = {
         {.resolution = "32", .num_frames = num_frames, .keep_prob = 1, .micro_batch_size = {}}};
+    if (!lora_base_.empty()) {
+        made.config.model.init = lora_base_.string();
+        made.config.optim.lora_rank = 4;
+    }
     made.plan.chosen.buckets.resize(1);
     made.plan.chosen.buckets[0].num_frames = num_frames;
     ASSERT_EQ(run(made, 1)[0].exit_code, 0);

@@ -31,8 +31,8 @@ protected:
     /// Of a sample in `steps` Euler steps against the clip, both as ffmpeg shows them.
     [[nodiscard]] double sample_psnr_db(int steps) const;
 
-private:
     [[nodiscard]] Ended program(std::string const& path, std::vector<std::string> words) const;
+    std::filesystem::path lora_base_;  // set: adapters to these weights are trained
 };
 
 }  // namespace osora::tests

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace osora::tests {
 namespace {
@@ -83,6 +84,45 @@ TEST_F(Sample, WhatIsWrongIsSaid) {
     EXPECT_EQ(sample({checkpoint.string(), "--no-ema", "--steps", "1"}).code, 0);
     fs::resize_file(checkpoint / "state.json", 20);
     EXPECT_THAT(refused({checkpoint.string()}, 13), HasSubstr("state.json"));
+}
+
+// The same file as from weights with the adapters merged in by the other command.
+TEST_F(Sample, AdaptersAreAddedToWhatTheyWereTrainedOn) {
+    train("stdit3-tiny", 4, 2);
+    fs::path const base = folder_ / "base.safetensors";
+    fs::rename(run_dir() / "checkpoints" / "step-00000002" / "model.safetensors", base);
+    lora_base_ = base;
+    train("stdit3-tiny", 4, 3);
+    fs::path const checkpoint = run_dir() / "checkpoints" / "step-00000003";
+    auto const clip = [&](std::vector<std::string> more) {
+        auto const file = folder_ / "tuned.mp4";
+        for (char const* const each : {"--steps", "2", "--out"}) more.emplace_back(each);
+        more.push_back(file.string());
+        static_cast<void>(sampled(std::move(more)));
+        return content_of(file);
+    };
+    auto const tuned = clip({run_dir().string()});
+    fs::path const whole = folder_ / "whole";
+    fs::create_directory(whole);
+    EXPECT_EQ(
+        program(OSORA_BIN_DIR "/osora-worker",
+                {"--model", "merge", "--weights", base.string(), "--adapter",
+                 (checkpoint / "ema.safetensors").string(), "--out", whole / "model.safetensors"})
+            .code,
+        0);
+    std::string state = content_of(checkpoint / "state.json");
+    std::string const rank = "\"lora_rank\":4";
+    ASSERT_NE(state.find(rank), std::string::npos) << state;
+    state.replace(state.find(rank), rank.size(), "\"lora_rank\":0");
+    std::ofstream(whole / "state.json") << state;
+    EXPECT_EQ(tuned, clip({whole.string(), "--no-ema"}));
+    EXPECT_NE(tuned, clip({checkpoint.string(), "--no-ema", "--weights", whole.string()}));
+    // Away from its run, it must be said what the adapters belong to.
+    fs::rename(checkpoint, folder_ / "away");
+    auto const refused = sample({(folder_ / "away").string()});
+    EXPECT_EQ(refused.code, 14);
+    EXPECT_THAT(refused.err, HasSubstr("--weights FILE says what they were trained on"));
+    EXPECT_EQ(tuned, clip({(folder_ / "away").string(), "--weights", base.string()}));
 }
 
 /// A network that has seen one clip gives that clip: 20 dB is an error of a tenth of the range.

@@ -102,6 +102,59 @@ TEST_F(Train, StartsFromWeightsInEachForm) {
     EXPECT_EQ(losses_from(sharded), from_file);
 }
 
+// Ranks that share the optimizer's state, gradients and weights, the tokens of samples, layers or
+// blocks of the network, train what one rank trains, and a run that was killed goes on with another
+// layout.
+TEST_F(Train, RanksThatShareTrainTheSameModel) {
+    auto whole = job(1, 9);
+    auto const one = run(whole, 1)[0];
+    ASSERT_EQ(one.exit_code, 0);
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    auto const loss_at = [](std::vector<WorkerRun> const& ranks, std::size_t step) {
+        double loss = 0;
+        for (auto const& rank : ranks)
+            loss += rank.steps("loss")[step] / static_cast<double>(ranks.size());
+        return loss;
+    };
+    auto part = job(4, 3);
+    part.plan.chosen.zero_stage = 2;
+    auto const first = run(part, 4);
+    for (auto const& rank : first) ASSERT_EQ(rank.exit_code, 0);
+    EXPECT_EQ(first[0].of("checkpoint").size(), 1u);
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_LT(relative_difference(loss_at(first, i), one.steps("loss")[i]), 2e-3) << i;
+    auto on = job(2, 6);
+    on.plan.chosen.zero_stage = 3;
+    on.plan.chosen.sp_size = 2;
+    on.config.checkpoint.every = 2;
+    auto const second = run(on, 4);
+    for (auto const& rank : second) ASSERT_EQ(rank.exit_code, 0);
+    EXPECT_EQ(second[0].of("hello")[0].at("start_step").as_int64(), 3);
+    EXPECT_EQ(second[0].of("checkpoint").size(), 2u);  // of steps 4 and 6
+    EXPECT_EQ(second[2].steps("samples"), second[0].steps("samples"));
+    EXPECT_EQ(second[1].steps("samples"), std::vector<double>(3, 0)) << "those of rank 0";
+    EXPECT_EQ(second[1].steps("loss"), second[0].steps("loss"));
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_LT(relative_difference(loss_at(second, i), one.steps("loss")[3 + i]), 2e-3) << i;
+    auto cut = job(1, 8);
+    cut.plan.chosen.zero_stage = 1;
+    cut.plan.chosen.tp_size = cut.plan.chosen.pp_size = 2;
+    auto const third = run(cut, 4);
+    for (auto const& rank : third) ASSERT_EQ(rank.exit_code, 0);
+    EXPECT_EQ(third[0].steps("samples"), std::vector<double>(2, 0)) << "the last stage counts";
+    EXPECT_GT(third[2].steps("samples")[0], 0);
+    EXPECT_EQ(third[3].of("hello")[0].at("facts").at("parameters"),
+              one.of("hello")[0].at("facts").at("parameters"));
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_LT(relative_difference(loss_at(third, i), one.steps("loss")[6 + i]), 2e-3) << i;
+    auto const last = run(whole, 1)[0];
+    ASSERT_EQ(last.exit_code, 0);
+    EXPECT_EQ(last.of("hello")[0].at("start_step").as_int64(), 8);
+    EXPECT_LT(relative_difference(last.steps("loss")[0], one.steps("loss")[8]), 2e-3);
+    for (auto const& entry : fs::directory_iterator(folder_ / "run dir" / "checkpoints"))
+        EXPECT_TRUE(entry.path().filename().string().starts_with("step-")) << entry.path();
+}
+
 // The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32
 // rounding: 1e-5 in the first step, and what few steps of AdamW make of that.
 TEST_F(Train, RanksTrainTheSameModelAsOneRank) {

@@ -81,7 +81,7 @@ bool read_lines(Child& child) {
     return true;
 }
 
-void collect(std::vector<Child>& children,
+void collect(std::vector<Child>& children, int const& stopped_rank,
              std::function<bool(boost::json::object const&)> const& stop_when) {
     std::size_t open = children.size();
     std::size_t seen = 0;
@@ -94,8 +94,11 @@ void collect(std::vector<Child>& children,
             if (read_lines(children[i])) continue;
             close(children[i].out_fd);
             children[i].out_fd = -1;
+            children[i].run.ended = std::chrono::steady_clock::now();
             --open;
         }
+        if (open == 1 && stopped_rank >= 0)
+            kill(children[static_cast<std::size_t>(stopped_rank)].pid, SIGKILL);
         auto const& messages = children[0].run.messages;
         for (; stop_when && seen < messages.size(); ++seen) {
             if (!stop_when(messages[seen])) continue;
@@ -207,11 +210,18 @@ std::vector<WorkerRun> WorkerTest::run(plan::WorkerJob const& job, int ranks,
                                            "MASTER_ADDR=127.0.0.1",
                                            fmt::format("MASTER_PORT={}", port)};
         if (rank == 0) variables.push_back(fmt::format("OSORA_STORE_FD={}", listen_fd));
-        children.push_back(spawn({OSORA_BIN_DIR "/osora-worker", "--job", file.string()}, variables,
+        fs::path own = file;
+        if (job_of_rank_) {
+            own = folder_ / "run dir" / fmt::format("job-{}.json", rank);
+            EXPECT_TRUE(write_file_atomic(own, protocol::encode(job_of_rank_(rank))).has_value());
+        }
+        children.push_back(spawn({OSORA_BIN_DIR "/osora-worker", "--job", own.string()}, variables,
                                  rank == 0 ? listen_fd : -1));
     }
     close(listen_fd);
-    collect(children, stop_when);
+    pids_.clear();
+    for (Child const& child : children) pids_.push_back(child.pid);
+    collect(children, stopped_rank_, stop_when);
     std::vector<WorkerRun> runs;
     for (Child& child : children) {
         int status = 0;

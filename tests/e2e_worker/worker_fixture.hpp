@@ -8,6 +8,7 @@
 
 #include <boost/json.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -18,6 +19,7 @@ namespace osora::tests {
 struct WorkerRun {
     int exit_code = -1;  // -signal when killed
     std::vector<boost::json::object> messages;
+    std::chrono::steady_clock::time_point ended;  // its output did
 
     /// Messages of one type, in order.
     [[nodiscard]] std::vector<boost::json::object> of(std::string_view type) const;
@@ -45,6 +47,10 @@ protected:
         std::function<bool(boost::json::object const&)> stop_when = {});
 
     std::filesystem::path folder_;
+    std::vector<int> pids_;  // of the ranks that run
+    int stopped_rank_ = -1;  // is killed when all others have ended
+    /// A job of its own for each rank; none: all have that of run().
+    std::function<plan::WorkerJob(int rank)> job_of_rank_;
 };
 
 }  // namespace osora::tests

@@ -29,6 +29,14 @@ Result<std::optional<CachedCaption>> TextCache::find(std::int64_t hash) {
     return std::optional(std::move(caption));
 }
 
+Result<CachedCaption> TextCache::null_caption() {
+    OSORA_TRY(auto const found, find(protocol::caption_hash("")));
+    if (!found) return CachedCaption();
+    CachedCaption null{.embedding = found->embedding.to(at::kFloat), .pooled = {}};
+    if (found->pooled.defined()) null.pooled = found->pooled.to(at::kFloat);
+    return null;
+}
+
 Result<TextBatch> TextCache::batch(std::span<std::int64_t const> hashes, std::int64_t tokens_max) {
     std::vector<CachedCaption> captions;
     std::int64_t longest = 0;

@@ -34,6 +34,9 @@ public:
     /// nullopt: not cached. Errors: those of a shard that does not read.
     [[nodiscard]] Result<std::optional<CachedCaption>> find(std::int64_t hash);
 
+    /// That of "", which stands for none, in fp32 on the CPU; undefined where it is not cached.
+    [[nodiscard]] Result<CachedCaption> null_caption();
+
     /// Captions in their order, each cut to `tokens_max`. not_found: one is not cached.
     [[nodiscard]] Result<TextBatch> batch(std::span<std::int64_t const> hashes,
                                           std::int64_t tokens_max);

@@ -23,6 +23,7 @@ constexpr CaseRow kTable[] = {
     {"mmdit", run_mmdit_case},
     {"mmdit_train_step", run_mmdit_train_step_case},
     {"rectified_flow", run_rectified_flow_case},
+    {"stdit2", run_stdit2_case},
     {"stdit3", run_stdit3_case},
     {"stdit3_tables", run_stdit3_tables_case},
     {"t5", run_t5},

@@ -22,6 +22,7 @@ struct CaseRow {
 [[nodiscard]] CaseResult run_mmdit_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_mmdit_train_step_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_rectified_flow_case(CaseFile const& file);
+[[nodiscard]] CaseResult run_stdit2_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_stdit3_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_stdit3_tables_case(CaseFile const& file);
 

@@ -6,6 +6,7 @@
 #include "worker/cases/model_case.hpp"
 #include "worker/model/mmdit_config.hpp"
 #include "worker/model/older_weights.hpp"
+#include "worker/model/stdit2_config.hpp"
 #include "worker/model/stdit3_config.hpp"
 #include "worker/model/weight_files.hpp"
 
@@ -55,12 +56,18 @@ Result<void> name_arch(std::string const& arch, CaseFile& file) {
         file.config = to_json(*stdit3);
         return {};
     }
+    if (auto const stdit2 = stdit2_config(arch); stdit2.has_value()) {
+        file.component = "stdit2";
+        file.config = to_json(*stdit2);
+        return {};
+    }
     if (auto const mmdit = mmdit_config(arch); mmdit.has_value()) {
         file.component = "mmdit";
         file.config = to_json(*mmdit);
         return {};
     }
     std::vector<std::string> names = stdit3_names();
+    std::ranges::copy(stdit2_names(), std::back_inserter(names));
     std::ranges::copy(mmdit_names(), std::back_inserter(names));
     std::vector<std::string_view> const known(names.begin(), names.end());
     auto const nearest = nearest_name(arch, known);
@@ -150,7 +157,9 @@ Result<CaseFile> open_arch(ModelCommand const& command) {
     OSORA_TRY_VOID(name_arch(command.arch, file));
     OSORA_TRY(auto weights, load_weight_files(command.weights));
     if (auto const stdit3 = stdit3_config(command.arch); stdit3.has_value())
-        weights = as_stdit3_weights(std::move(weights), *stdit3);
+        weights = as_stdit3_weights(std::move(weights), *stdit3).weights;
+    if (auto const stdit2 = stdit2_config(command.arch); stdit2.has_value())
+        weights = as_stdit2_weights(std::move(weights), *stdit2).weights;
     OSORA_TRY(auto inputs, load_safetensors(command.inputs));
     file.content.metadata = std::move(inputs.metadata);
     for (auto& tensor : weights) {

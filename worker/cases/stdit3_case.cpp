@@ -1,7 +1,9 @@
-// Component stdit3: x, timestep, fps, height, width, y, and optionally mask, x_mask and
-// force_drop_ids, as STDiT3.forward takes them -> out. Its config is STDiT3's.
+// Components stdit3 and stdit2: x, timestep, fps, height, width, y, and optionally mask, x_mask and
+// force_drop_ids, for stdit2 also ar and num_frames, as STDiT3.forward and STDiT2.forward take them
+// -> out. Their configs are STDiT3's and STDiT2's.
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"
+#include "worker/model/stdit2.hpp"
 #include "worker/model/stdit3.hpp"
 
 #include <fmt/format.h>
@@ -52,13 +54,30 @@ Result<Stdit3Input> read_stdit3_input(CaseFile const& file, CaseInputs& inputs,
     return input;
 }
 
-}  // namespace
+Result<Stdit2Input> read_input(CaseFile const& file, CaseInputs& inputs, std::string_view variant,
+                               Stdit2Config const& config) {
+    Stdit3Config const& sizes = config;
+    OSORA_TRY(auto const read, read_input(file, inputs, variant, sizes));
+    Stdit2Input input{read, {}, {}, {}, {}};
+    std::pair<char const*, at::Tensor*> const told[] = {{"height", &input.height},
+                                                        {"width", &input.width},
+                                                        {"ar", &input.ar},
+                                                        {"num_frames", &input.num_frames}};
+    for (auto const& [name, tensor] : told) {
+        OSORA_TRY(*tensor, inputs.need(variant, name, number({-1})));
+        OSORA_TRY_VOID(check_repeats(*tensor, input.x.size(0), case_name("in", variant, name)));
+    }
+    if (input.height.size(0) == input.width.size(0)) return input;
+    return Error{Errc::invalid_input,
+                 fmt::format("{}: {} rows, height has {}", case_name("in", variant, "width"),
+                             input.width.size(0), input.height.size(0))};
+}
 
-CaseResult run_stdit3_case(CaseFile const& file) {
-    OSORA_TRY(auto const config, parse_stdit3_config(file.config));
+template <class Model, class Config>
+CaseResult run_case(CaseFile const& file, Config const& config) {
     CaseInputs inputs(file);
     std::vector<CaseRun> runs;
-    std::vector<Stdit3Input> read;
+    std::vector<typename decltype(read_input(file, inputs, "", config))::value_type> read;
     for (auto const& variant : inputs.variants()) {
         OSORA_TRY(auto input, read_stdit3_input(file, inputs, variant, config));
         auto shape = input.x.sizes().vec();
@@ -68,13 +87,25 @@ CaseResult run_stdit3_case(CaseFile const& file) {
         read.push_back(std::move(input));
     }
     OSORA_TRY_VOID(inputs.finish());
-    OSORA_TRY(auto model, load_case_model<Stdit3>(file, config));
+    OSORA_TRY(auto model, load_case_model<Model>(file, config));
     std::vector<NamedTensor> outputs;
     for (std::size_t i = 0; i < runs.size(); ++i) {
         runs[i].forward = [&] { return model.forward(read[i]); };
         append_outputs(file, model.parameters(), runs[i], outputs);
     }
     return outputs;
+}
+
+}  // namespace
+
+CaseResult run_stdit3_case(CaseFile const& file) {
+    OSORA_TRY(auto const config, parse_stdit3_config(file.config));
+    return run_case<Stdit3>(file, config);
+}
+
+CaseResult run_stdit2_case(CaseFile const& file) {
+    OSORA_TRY(auto const config, parse_stdit2_config(file.config));
+    return run_case<Stdit2>(file, config);
 }
 
 }  // namespace osora::worker

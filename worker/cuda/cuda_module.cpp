@@ -29,8 +29,12 @@ CudaMemory memory(int device) {
     auto const stats =
         c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
     constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
-    return {stats.allocated_bytes[kAll].peak, stats.reserved_bytes[kAll].current,
-            stats.num_alloc_retries};
+    return {stats.allocated_bytes[kAll].current, stats.allocated_bytes[kAll].peak,
+            stats.reserved_bytes[kAll].current, stats.num_alloc_retries};
+}
+
+void reset_peak(int device) {
+    c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(device));
 }
 
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(c10::intrusive_ptr<c10d::Store> store,
@@ -57,6 +61,6 @@ extern "C" osora::worker::CudaModule const* osora_cuda_module() {
         osora::worker::kCudaModuleVersion, osora::worker::nccl_version(),
         &osora::worker::device_count,      &osora::worker::use_device,
         &osora::worker::synchronize,       &osora::worker::memory,
-        &osora::worker::make_nccl_group};
+        &osora::worker::reset_peak,        &osora::worker::make_nccl_group};
     return &module;
 }

@@ -21,12 +21,13 @@ struct NcclGroupConfig {
 };
 
 struct CudaMemory {
-    std::int64_t peak_allocated_bytes = 0;
+    std::int64_t allocated_bytes = 0;
+    std::int64_t peak_allocated_bytes = 0;  // since reset_peak()
     std::int64_t reserved_bytes = 0;
     std::int64_t alloc_retries = 0;
 };
 
-constexpr int kCudaModuleVersion = 1;
+constexpr int kCudaModuleVersion = 2;
 
 /// Functions may throw c10::Error; their caller is a boundary.
 struct CudaModule {
@@ -36,6 +37,7 @@ struct CudaModule {
     void (*use_device)(int device) = nullptr;
     void (*synchronize)(int device) = nullptr;  // this thread's stream of the device
     CudaMemory (*memory)(int device) = nullptr;
+    void (*reset_peak)(int device) = nullptr;
     c10::intrusive_ptr<c10d::Backend> (*make_nccl_group)(c10::intrusive_ptr<c10d::Store> store,
                                                          NcclGroupConfig const& config) = nullptr;
 };

@@ -38,4 +38,10 @@ Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& win
     return read_frames(path, window, limits_, counts_, sink);
 }
 
+Result<void> ClipDecoder::verify(std::string const& path, FrameWindow const& window) {
+    counts_ = {};
+    return read_frames(path, window, limits_, counts_,
+                       [](int, AVFrame&) { return Result<void>(); });
+}
+
 }  // namespace osora::worker

@@ -66,6 +66,9 @@ public:
     [[nodiscard]] Result<void> decode(std::string const& path, FrameWindow const& window,
                                       FrameSize size, std::span<std::uint8_t> out);
 
+    /// Decodes the window and drops its pictures. Errors as decode().
+    [[nodiscard]] Result<void> verify(std::string const& path, FrameWindow const& window);
+
     [[nodiscard]] DecodeCounts const& counts() const { return counts_; }
 
 private:

@@ -29,6 +29,13 @@ struct SkippedRow {
     std::string reason;
 };
 
+/// A row as it stands; its file has not been looked at.
+struct ListedClip {
+    Clip clip;          // 0 where the row does not say
+    std::string name;   // the path as it is written
+    std::string fault;  // why the row says nothing that can be used; empty: it does
+};
+
 struct Manifest {
     std::vector<Clip> clips;
     std::vector<SkippedRow> skipped;
@@ -51,5 +58,9 @@ struct ManifestOptions {
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view csv,
                                               std::filesystem::path const& folder,
                                               ManifestOptions const& options = {});
+
+/// All rows in order, usable or not. Errors: not_found, io, invalid_input (no path column, no
+/// rows).
+[[nodiscard]] Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path);
 
 }  // namespace osora::worker

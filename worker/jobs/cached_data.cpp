@@ -83,10 +83,16 @@ Result<void> check_latents_fit(CacheFolder const& cache, plan::ModelShape const&
 Result<void> check_text_fits(CacheFolder const& cache, plan::ModelShape const& model) {
     auto const& text = cache.index.text;
     if (cache.index.text_shards.empty()) return misfit(cache, "it has no captions");
-    if (text.channels == model.caption_channels) return {};
-    return misfit(cache,
-                  fmt::format("its embeddings are {} wide, {} takes {} (model.caption_channels)",
-                              text.channels, model.arch, model.caption_channels));
+    if (text.channels != model.caption_channels)
+        return misfit(
+            cache, fmt::format("its embeddings are {} wide, {} takes {} (model.caption_channels)",
+                               text.channels, model.arch, model.caption_channels));
+    bool const pooled = model.family == plan::ModelFamily::mmdit && text.pooled > 0;
+    if (pooled && text.pooled != model.pooled_channels)
+        return misfit(cache, fmt::format("its pooled vectors are {} wide, {} takes {} "
+                                         "(model.pooled_channels)",
+                                         text.pooled, model.arch, model.pooled_channels));
+    return {};
 }
 
 }  // namespace osora::worker

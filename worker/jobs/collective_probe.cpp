@@ -278,7 +278,7 @@ Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnviro
     at::set_num_threads(1);
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    OSORA_TRY(auto const group, join_ranks(self, device));
+    OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = 0,

@@ -38,6 +38,13 @@ Result<Encoders> open_encoders(plan::WorkerJob const& job, Device const& device)
         if (text.has_error()) return std::move(text).error().in("text.encoder");
         encoders.text.emplace(std::move(*text));
     }
+    if (encoders.text && !config.text.clip_encoder.empty()) {
+        auto const type = config.encode.dtype == "bf16" ? at::kBFloat16 : at::kFloat;
+        auto pooled = PooledEncoder::open(resolve(job, config.text.clip_encoder),
+                                          at::TensorOptions().device(device.torch()).dtype(type));
+        if (pooled.has_error()) return std::move(pooled).error().in("text.clip_encoder");
+        encoders.pooled.emplace(std::move(*pooled));
+    }
     if (config.encode.latents) {
         OSORA_TRY(auto vae, make_vae(job, device));
         encoders.vae.emplace(std::move(vae));
@@ -138,8 +145,9 @@ Result<void> write_index(plan::WorkerJob const& job, EncodePlan const& plan) {
 
 Result<void> encode_open(plan::WorkerJob const& job, EncodePlan const& plan, Encoders& encoders,
                          OpenWork const& open, EncodeSteps& steps) {
-    if (encoders.text) OSORA_TRY_VOID(encode_captions(plan, *encoders.text, open.captions, steps));
-    encoders.text.reset();  // its memory is wanted now
+    if (encoders.text) OSORA_TRY_VOID(encode_captions(plan, encoders, open.captions, steps));
+    encoders.text.reset();  // their memory is wanted now
+    encoders.pooled.reset();
     if (steps.stopped() || !encoders.vae) return {};
     return encode_latents(job, plan, *encoders.vae, open.latents, steps);
 }
@@ -152,7 +160,7 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    OSORA_TRY(auto const group, join_ranks(self, device));
+    OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
     OSORA_TRY(auto encoders, open_encoders(job, device));
     OSORA_TRY(auto const plan, make_encode_plan(job, encoders));
     OSORA_TRY_VOID(make_folders(plan));

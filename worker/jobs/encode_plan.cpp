@@ -40,13 +40,14 @@ LatentFormat format_of(plan::WorkerJob const& job, VaePipeline const& vae) {
     return format;
 }
 
-TextFormat format_of(plan::WorkerJob const& job, CaptionEncoder const& text) {
-    return {.encoder = text.fingerprint(),
+TextFormat format_of(plan::WorkerJob const& job, CaptionEncoder const& text,
+                     std::optional<PooledEncoder> const& pooled) {
+    return {.encoder = text.fingerprint() + (pooled ? " " + pooled->fingerprint() : ""),
             .channels = static_cast<int>(text.channels()),
             .max_tokens = static_cast<int>(text.limits().max_tokens),
             .padded = text.limits().padded,
             .dtype = dtype_name(job),
-            .pooled = 0};
+            .pooled = pooled ? static_cast<int>(pooled->width()) : 0};
 }
 
 LatentShard shard_of(plan::WorkerJob const& job, EncodePlan const& plan, std::size_t number) {
@@ -76,7 +77,8 @@ std::int64_t clip_bytes(EncodePlan const& plan, plan::Bucket const& bucket) {
     return bytes_of(plan.latent_format.dtype, numbers);
 }
 
-void divide(EncodePlan& plan, std::int64_t shard_bytes) {
+/// `with_null`: the empty caption is encoded, too.
+void divide(EncodePlan& plan, std::int64_t shard_bytes, bool with_null) {
     if (plan.latent_format.channels > 0) {
         std::vector<std::int64_t> bytes;
         for (auto const& bucket : plan.set.buckets) bytes.push_back(clip_bytes(plan, bucket));
@@ -86,10 +88,14 @@ void divide(EncodePlan& plan, std::int64_t shard_bytes) {
     if (text.channels == 0) return;
     std::vector<std::string_view> texts;
     for (Clip const& clip : plan.manifest.clips) texts.emplace_back(clip.text);
+    std::vector<std::uint32_t> used = used_clips(plan.set);
+    if (with_null) {
+        used.push_back(static_cast<std::uint32_t>(texts.size()));
+        texts.emplace_back();
+    }
     std::int64_t const caption =
-        bytes_of(text.dtype, std::int64_t{text.channels} * text.max_tokens);
-    plan.captions =
-        caption_work(texts, used_clips(plan.set), {.bytes = shard_bytes, .entry_bytes = caption});
+        bytes_of(text.dtype, std::int64_t{text.channels} * text.max_tokens + text.pooled);
+    plan.captions = caption_work(texts, used, {.bytes = shard_bytes, .entry_bytes = caption});
 }
 
 /// Of everything that a file of the cache depends on.
@@ -141,7 +147,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
                      .spatial = plan.latent_format.spatial,
                      .chunk_frames = plan.latent_format.chunk_frames};
     }
-    if (encoders.text) plan.text_format = format_of(job, *encoders.text);
+    if (encoders.text) plan.text_format = format_of(job, *encoders.text, encoders.pooled);
     OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
     std::vector<plan::ClipShape> shapes;
     for (Clip const& clip : plan.manifest.clips)
@@ -157,7 +163,8 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
                                  ? std::max(1, planned[bucket.entry].micro_batch_size)
                                  : 1);
     }
-    divide(plan, std::int64_t{job.config.encode.shard_mib} << 20);
+    divide(plan, std::int64_t{job.config.encode.shard_mib} << 20,
+           shape.family == plan::ModelFamily::mmdit);
     plan.settings = settings_of(job, plan);
     return plan;
 }

@@ -8,6 +8,7 @@
 #include "worker/cache/latent_shard.hpp"
 #include "worker/data/manifest.hpp"
 #include "worker/text/caption_encoder.hpp"
+#include "worker/text/pooled_encoder.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
 #include <filesystem>
@@ -30,12 +31,18 @@ struct EncodePlan {
 
     [[nodiscard]] std::filesystem::path latent_path(std::size_t shard) const;
     [[nodiscard]] std::filesystem::path text_path(std::size_t shard) const;
+    /// "" is a caption that no clip need have: what stands for none.
+    [[nodiscard]] std::string_view text_of(Caption const& caption) const {
+        return caption.clip < manifest.clips.size() ? manifest.clips[caption.clip].text
+                                                    : std::string_view();
+    }
 };
 
-/// What encodes; either may be missing, not both.
+/// What encodes; either of the first two may be missing, not both.
 struct Encoders {
     std::optional<VaePipeline> vae;
     std::optional<CaptionEncoder> text;
+    std::optional<PooledEncoder> pooled;  // with text only
 };
 
 /// Errors: those of the manifest; invalid_input when no clip fits a bucket.

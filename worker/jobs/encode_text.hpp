@@ -9,7 +9,8 @@ namespace osora::worker {
 constexpr std::size_t kCaptionsAtOnce = 16;
 
 /// Makes the shards `open` of plan.captions, in order; ends early when the agent says so.
-[[nodiscard]] Result<void> encode_captions(EncodePlan const& plan, CaptionEncoder const& encoder,
+/// `encoders` must have text.
+[[nodiscard]] Result<void> encode_captions(EncodePlan const& plan, Encoders const& encoders,
                                            std::vector<std::size_t> const& open,
                                            EncodeSteps& steps);
 

@@ -50,12 +50,12 @@ std::vector<plan::OnePassStep> steps_of(TrainData const& data, std::size_t count
     return steps;
 }
 
-/// Every world_size-th step.
+/// Every dp_size-th step.
 std::vector<plan::OnePassStep> share_of(std::vector<plan::OnePassStep> const& steps,
-                                        RankEnvironment const& self) {
+                                        TrainRanks const& ranks) {
     std::vector<plan::OnePassStep> own;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (static_cast<int>(i % static_cast<std::size_t>(self.world_size)) == self.rank)
+        if (static_cast<int>(i % static_cast<std::size_t>(ranks.dp_size)) == ranks.dp_rank)
             own.push_back(steps[i]);
     }
     return own;
@@ -69,16 +69,14 @@ plan::BucketSet set_of(plan::Schedule const& schedule) {
 
 }  // namespace
 
-Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job,
-                                                     RankEnvironment const& self,
-                                                     std::optional<Group> group) {
+Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job, TrainRanks ranks) {
     if (job.config.data.eval_manifest.empty()) return std::unique_ptr<Evaluation>();
-    auto made = std::make_unique<Evaluation>(job_of_held_out(job), std::move(group));
+    auto made = std::make_unique<Evaluation>(job_of_held_out(job), std::move(ranks));
     auto data = open_train_data(made->job_);
     if (data.has_error()) return std::move(data).error().in("data.eval_manifest");
     made->data_ = std::move(*data);
     auto const steps = steps_of(*made->data_, static_cast<std::size_t>(job.config.eval.samples));
-    auto own = share_of(steps, self);
+    auto own = share_of(steps, made->ranks_);
     made->steps_ = own.size();
     auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
     OSORA_TRY(auto schedule,
@@ -92,12 +90,12 @@ bool Evaluation::is_due(int next_step) const {
 }
 
 Result<void> Evaluation::add_over_ranks(double& loss_sum, double& samples) const {
-    if (!group_ || group_->world_size() == 1) return {};
+    if (!ranks_.all || ranks_.all->world_size() == 1) return {};
     try {
         std::vector<at::Tensor> sums{at::empty({2}, at::kDouble)};
-        sums[0][0] = loss_sum;
-        sums[0][1] = samples;
-        group_->backend().allreduce(sums)->wait();
+        sums[0][0] = ranks_.leads ? loss_sum : 0;
+        sums[0][1] = ranks_.leads ? samples : 0;
+        ranks_.all->backend().allreduce(sums)->wait();
         loss_sum = sums[0][0].item<double>();
         samples = sums[0][1].item<double>();
         return {};

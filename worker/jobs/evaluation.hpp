@@ -2,7 +2,7 @@
 // that two values differ by the weights alone. Driven by the training loop.
 #pragma once
 
-#include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/trainer.hpp"
@@ -23,13 +23,12 @@ public:
     };
 
     /// See open().
-    Evaluation(plan::WorkerJob job, std::optional<Group> group)
-        : job_(std::move(job)), group_(std::move(group)) {}
+    Evaluation(plan::WorkerJob job, TrainRanks ranks)
+        : job_(std::move(job)), ranks_(std::move(ranks)) {}
 
     /// nullptr where data.eval_manifest is empty. Errors are those of open_train_data().
     [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(plan::WorkerJob const& job,
-                                                                  RankEnvironment const& self,
-                                                                  std::optional<Group> group);
+                                                                  TrainRanks ranks);
 
     /// All ranks call it after the same step; each takes a share of the samples. The live weights
     /// are evaluated, as the training loss is of them. `pulse` is called before each micro-batch.
@@ -42,7 +41,7 @@ private:
     [[nodiscard]] Result<void> add_over_ranks(double& loss_sum, double& samples) const;
 
     plan::WorkerJob job_;  // with the held-out clips in place of the others
-    std::optional<Group> group_;
+    TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;
 };

@@ -8,20 +8,21 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <torch/version.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 namespace osora::worker {
-namespace {
+Waiting waiting_of(plan::WorkerJob const& job) {
+    return {.timeout_s = job.config.faults.collective_timeout};
+}
 
-constexpr double kGroupTimeout_s = 600;  // the controller notices a hang long before
-
-}  // namespace
-
-Result<std::optional<Group>> join_ranks(RankEnvironment const& self, Device const& device) {
+Result<std::optional<Group>> join_ranks(RankEnvironment const& self, Device const& device,
+                                        Waiting waiting) {
     if (self.world_size == 1) return std::optional<Group>();
     GroupConfig config;
     config.rank = self.rank;
@@ -31,10 +32,31 @@ Result<std::optional<Group>> join_ranks(RankEnvironment const& self, Device cons
     config.listen_fd = self.store_fd;
     config.my_interface = self.interface;
     OSORA_TRY(config.my_address, address_towards(self.master_addr));
-    config.timeout_s = kGroupTimeout_s;
+    config.timeout_s = waiting.timeout_s;
+    config.flight = std::move(waiting.flight);
     OSORA_TRY(auto group, join_gloo_group(config));
     if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));
     return std::optional<Group>(std::move(group));
+}
+
+Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& device,
+                                    plan::LayoutPlan const& layout, Waiting waiting) {
+    int const together = layout.tp_size * layout.sp_size;  // in a stage, on the same samples
+    int const of_stage = layout.dp_size * together, ranks_planned = of_stage * layout.pp_size;
+    if (ranks_planned != self.world_size) {
+        return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
+                                                      ranks_planned, self.world_size)};
+    }
+    TrainRanks ranks;
+    int const here = self.rank % of_stage;
+    ranks.dp_size = layout.dp_size;
+    ranks.dp_rank = here / together;
+    ranks.leads = here % together == 0 && self.rank / of_stage + 1 == layout.pp_size;
+    OSORA_TRY(auto all, join_ranks(self, device, std::move(waiting)));
+    OSORA_TRY(static_cast<RankGroups&>(ranks),
+              split_ranks(std::move(all), layout.tp_size, layout.sp_size, layout.pp_size,
+                          layout.virtual_stages));
+    return ranks;
 }
 
 void use_deterministic_kernels() {

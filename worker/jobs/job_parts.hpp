@@ -7,20 +7,38 @@
 #include "protocol/worker_messages.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/parallel/device.hpp"
-#include "worker/parallel/process_group.hpp"
+#include "worker/parallel/rank_groups.hpp"
 #include "worker/parallel/stop_vote.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace osora::worker {
 
+/// How ranks wait for each other.
+struct Waiting {
+    double timeout_s = 600;  // of joining and of each collective: faults.collective_timeout
+    std::shared_ptr<FlightRecorder> flight = nullptr;  // is told of collectives; null: nobody
+};
+/// As the run file says, without a recorder.
+[[nodiscard]] Waiting waiting_of(plan::WorkerJob const& job);
 /// The ranks of the run, with NCCL beside Gloo where they have GPUs; none for a single rank.
 [[nodiscard]] Result<std::optional<Group>> join_ranks(RankEnvironment const& self,
-                                                      Device const& device);
+                                                      Device const& device, Waiting waiting);
+
+/// Ranks of a run and how they share its work: those that share layers or tokens train on the same
+/// samples.
+struct TrainRanks : RankGroups {
+    int dp_rank = 0, dp_size = 1;  // which of the runs of samples this rank trains on
+    bool leads = true;  // the first of those that share samples: counts them (in the last stage)
+};
+/// Errors: invalid_input when the plan is for another number of ranks; those of join_ranks().
+[[nodiscard]] Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& device,
+                                                  plan::LayoutPlan const& layout, Waiting waiting);
 
 /// train.deterministic: kernels that give the same bits every time, before the device is used; an
 /// operator that has none ends the step with an error that names it.

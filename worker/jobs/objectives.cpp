@@ -1,8 +1,11 @@
 // Each family: its network, its weights, and what its objective reads of the run file.
 #include "worker/jobs/objectives.hpp"
 
+#include "plan/activation_choice.hpp"
 #include "plan/config/frame_masks.hpp"
 #include "plan/model_sizes.hpp"
+#include "worker/cache/text_cache.hpp"
+#include "worker/jobs/cached_data.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_objectives.hpp"
 #include "worker/model/older_weights.hpp"
@@ -10,11 +13,14 @@
 #include "worker/train/mmdit_objective.hpp"
 #include "worker/train/precision.hpp"
 #include "worker/train/stdit3_objective.hpp"
+#include "worker/train/stored_objective.hpp"
 
 #include <utility>
 
 namespace osora::worker {
 namespace {
+
+using SharedRecompute = std::shared_ptr<plan::RecomputeChoice>;
 
 /// Open-Sora's: class_dropout_prob of v1.2, dropout_ratio of v2.0.
 constexpr double kStdit3DropProb = 0.1, kMmditDropProb = 0.316;
@@ -69,41 +75,110 @@ Result<void> load_network(Parameters& parameters, std::vector<NamedTensor> const
     return Error(loaded.error()).in("model.init: " + resolve(job, job.config.model.init));
 }
 
-Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
-                                                    plan::ModelShape const& shape,
-                                                    Device const& device) {
-    OSORA_TRY(auto const config, stdit3_config(shape));
+Result<void> load_older(Parameters& parameters, ConvertedWeights converted,
+                        plan::WorkerJob const& job, Notices& notices) {
+    keep_initial(converted, parameters);
+    OSORA_TRY_VOID(load(parameters, converted.weights, job));
+    for (std::string& each : converted.notices) notices.push_back("model.init: " + each);
+    return {};
+}
+
+/// What every network is made with.
+struct NetworkParts {
+    plan::ModelShape const& shape;
+    Device const& device;
+    Notices& notices;
+    RankGroups const& groups;
+    SharedRecompute const& recompute;
+};
+
+Result<Stdit3Training> stdit_training(plan::WorkerJob const& job, plan::ModelShape const& shape) {
     Stdit3Training training;
     training.flow = flow_of(job, shape);
     training.seed = static_cast<std::uint64_t>(job.config.train.seed);
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kStdit3DropProb);
     OSORA_TRY(training.frame_masks, frame_masks_of(job));
-    Stdit3 model(config, options_of(job, device));
+    return training;
+}
+
+Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
+                                                    NetworkParts const& parts) {
+    OSORA_TRY(auto const config, stdit3_config(parts.shape));
+    OSORA_TRY(auto training, stdit_training(job, parts.shape));
+    Stdit3 model(config, options_of(job, parts.device), parts.groups.layers());
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job));
-    if (!weights.empty()) weights = as_stdit3_weights(std::move(weights), config);
-    OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
+    if (!weights.empty()) {
+        auto converted = as_stdit3_weights(std::move(weights), config);
+        OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
+    }
+    model.share_tokens(parts.groups.tokens);
+    model.set_recompute(parts.recompute);
     return std::make_unique<Stdit3Objective>(std::move(model), std::move(training));
 }
 
+Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
+                                                    NetworkParts const& parts) {
+    OSORA_TRY(auto const config, stdit2_config(parts.shape));
+    OSORA_TRY(auto training, stdit_training(job, parts.shape));
+    Stdit2 model(config, options_of(job, parts.device), parts.groups.layers());
+    model.initialise(training.seed);
+    OSORA_TRY(auto weights, first_weights(job));
+    if (!weights.empty()) {
+        auto converted = as_stdit2_weights(std::move(weights), config);
+        OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
+    }
+    model.share_tokens(parts.groups.tokens);
+    model.set_recompute(parts.recompute);
+    return std::make_unique<Stdit2Objective>(std::move(model), std::move(training));
+}
+
 Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
-                                                   plan::ModelShape const& shape,
-                                                   Device const& device) {
-    OSORA_TRY(auto const config, mmdit_config(shape));
+                                                   NetworkParts const& parts) {
+    OSORA_TRY(auto const config, mmdit_config(parts.shape));
     MmditTraining training;
     training.sampling = sampling_of(job, "logit_normal");
-    training.timestep_shift = shifts_timesteps(job, shape);
+    training.timestep_shift = shifts_timesteps(job, parts.shape);
     training.seed = static_cast<std::uint64_t>(job.config.train.seed);
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
-    training.text_tokens = shape.text_tokens;
-    Mmdit model(config, options_of(job, device));
+    training.text_tokens = parts.shape.text_tokens;
+    OSORA_TRY(training.null, cached_null(job, parts.shape));
+    Mmdit model(config, options_of(job, parts.device), parts.groups.layers());
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
+    model.share_tokens(parts.groups.tokens);
+    model.set_recompute(parts.recompute);
     return std::make_unique<MmditObjective>(std::move(model), training);
 }
 
+/// One choice for all buckets, as the plan has it; a store and a network read theirs in each
+/// forward pass, so a choice for each bucket is a matter of what is set before it.
+Result<std::unique_ptr<Objective>> with_store(std::unique_ptr<Objective> objective,
+                                              plan::WorkerJob const& job,
+                                              SharedRecompute const& recompute) {
+    auto const& chosen = job.plan.chosen;
+    OSORA_TRY(StoreForm const form, store_form(chosen.activation_store));
+    if (form == StoreForm::none) return objective;
+    StoredObjective::Settings settings;
+    settings.store.form = form;
+    settings.store.stochastic = job.config.memory.store_rounding == "stochastic";
+    settings.store.seed = static_cast<std::uint64_t>(job.config.train.seed);
+    settings.lossy = plan::is_lossy(chosen.activation_store, chosen.precision);
+    return std::make_unique<StoredObjective>(std::move(objective), settings, recompute);
+}
+
 }  // namespace
+
+Result<NullCaption> cached_null(plan::WorkerJob const& job, plan::ModelShape const& shape) {
+    if (job.config.text.embeddings.empty()) return NullCaption();
+    OSORA_TRY(auto const folder,
+              open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings"));
+    OSORA_TRY_VOID(check_text_fits(folder, shape));
+    TextCache cache(folder.path, folder.index);
+    OSORA_TRY(auto const null, cache.null_caption());
+    return NullCaption{null.embedding, null.pooled};
+}
 
 bool shifts_timesteps(plan::WorkerJob const& job, plan::ModelShape const& shape) {
     return job.config.train.timestep_shift.value_or(shape.family == plan::ModelFamily::mmdit);
@@ -113,18 +188,27 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
     RectifiedFlowConfig config;
     config.sampling = sampling_of(job, "uniform");
     config.use_timestep_transform = shifts_timesteps(job, shape);
-    bool const pixels = shape.vae.temporal == 1 && job.config.data.latents.empty();
+    // STDiT2's latents are of single frames, of an autoencoder without time.
+    bool const frames = shape.family == plan::ModelFamily::stdit2 && shape.vae.spatial > 1;
+    bool const pixels = shape.vae.temporal == 1 && (frames || job.config.data.latents.empty());
     config.latent_frames = pixels ? LatentFrames::pixels : LatentFrames::open_sora_vae;
     return config;
 }
 
 Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
-                                                  std::optional<Group> const& group) {
-    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, group);
-    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, group);
+                                                  RankGroups const& groups, Notices& notices) {
+    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, groups.all);
+    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, groups.all);
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
-    if (shape.family == plan::ModelFamily::mmdit) return mmdit_objective(job, shape, device);
-    return stdit3_objective(job, shape, device);
+    OSORA_TRY(auto const choice, plan::recompute_choice(job.plan.chosen.recompute));
+    auto const recompute = std::make_shared<plan::RecomputeChoice>(choice);
+    auto const make = shape.family == plan::ModelFamily::mmdit    ? mmdit_objective
+                      : shape.family == plan::ModelFamily::stdit2 ? stdit2_objective
+                                                                  : stdit3_objective;
+    OSORA_TRY(auto objective, make(job, {shape, device, notices, groups, recompute}));
+    OSORA_TRY(auto stored, with_store(std::move(objective), job, recompute));
+    stored->set_recompute(recompute);
+    return stored;
 }
 
 }  // namespace osora::worker

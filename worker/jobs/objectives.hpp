@@ -5,19 +5,31 @@
 #include "plan/model_description.hpp"
 #include "plan/worker_job.hpp"
 #include "worker/parallel/device.hpp"
-#include "worker/parallel/process_group.hpp"
+#include "worker/parallel/rank_groups.hpp"
+#include "worker/train/mmdit_objective.hpp"
 #include "worker/train/objective.hpp"
 
 #include <memory>
-#include <optional>
+#include <string>
+#include <vector>
 
 namespace osora::worker {
 
+/// One line each, for people.
+using Notices = std::vector<std::string>;
+
 /// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
-/// and what is wrong in it. `group`: the ranks, for what an objective sums over them.
+/// and what is wrong in it. `groups`: with whom an objective sums, and its network shares tokens
+/// and linear layers. `notices` gets what older weights had to be changed in, or lack.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device,
-                                                                std::optional<Group> const& group);
+                                                                RankGroups const& groups,
+                                                                Notices& notices);
+
+/// MMDiT: "" as the run's cache of captions (text.embeddings) has it; undefined without a cache, or
+/// where it has none. Errors: those of a cache that does not read or fit.
+[[nodiscard]] Result<NullCaption> cached_null(plan::WorkerJob const& job,
+                                              plan::ModelShape const& shape);
 
 /// STDiT3: how train.timesteps and train.timestep_shift make times.
 [[nodiscard]] RectifiedFlowConfig flow_of(plan::WorkerJob const& job,

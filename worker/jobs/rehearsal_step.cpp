@@ -48,7 +48,7 @@ struct RehearsalStep::Player {
     std::function<void()> const& on_arrival;
     Clock::time_point start = Clock::now();
     Clock::time_point part_start = start;
-    std::vector<c10::intrusive_ptr<c10d::Work>> pending = {};
+    std::vector<StepCollectives::Started> pending = {};
     RehearsedStep times = {};
 
     double lap() {
@@ -57,15 +57,14 @@ struct RehearsalStep::Player {
     }
 
     void all_reduce(RehearsalOp const& op) {
-        auto work = step.collectives_->all_reduce(step.buckets_[op.bucket]);
-        if (op.blocking)
-            work->wait();
-        else
-            pending.push_back(std::move(work));
+        pending.push_back(step.collectives_->all_reduce(step.buckets_[op.bucket]));
+        if (!op.blocking) return;
+        step.collectives_->wait(pending.back());
+        pending.pop_back();
     }
 
     void wait() {
-        for (auto const& work : pending) work->wait();
+        for (auto& started : pending) step.collectives_->wait(started);
         pending.clear();
         step.device_.synchronize();
     }

@@ -5,7 +5,7 @@
 #include "base/result.hpp"
 #include "worker/jobs/rehearsal_plan.hpp"
 #include "worker/parallel/device.hpp"
-#include "worker/parallel/gradient_collectives.hpp"
+#include "worker/parallel/step_collectives.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -39,7 +39,7 @@ private:
     struct Player;
 
     RehearsalPlan plan_;
-    std::optional<GradientCollectives> collectives_;  // nullopt: one rank
+    std::optional<StepCollectives> collectives_;  // nullopt: one rank
     Device device_;
     int threads_;
     std::vector<at::Tensor> buckets_;

@@ -165,7 +165,7 @@ Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironmen
     at::set_num_threads(threads);
     agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    OSORA_TRY(auto const group, join_ranks(self, device));
+    OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
     OSORA_TRY(auto plan, plan_of(job, self.world_size));
     OSORA_TRY(auto const buckets, Buckets::open(job));
     auto facts = process_facts(device);

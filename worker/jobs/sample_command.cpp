@@ -7,7 +7,9 @@
 #include "worker/data/contact_sheet.hpp"
 #include "worker/data/video_writer.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/objectives.hpp"
 #include "worker/jobs/sample_latent.hpp"
+#include "worker/jobs/sample_weights.hpp"
 #include "worker/jobs/vae_of_job.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/train/step_boundary.hpp"
@@ -60,8 +62,8 @@ fs::path run_of(fs::path const& checkpoint) {
     return fs::exists(protocol::RunPaths{run}.job(), failed) ? run : fs::path();
 }
 
-/// What the run says of its autoencoder, under what was asked for.
-Result<plan::WorkerJob> job_for_vae(fs::path const& run, SampleRequest const& request) {
+/// The run's job with the autoencoder that was asked for.
+Result<plan::WorkerJob> job_of(fs::path const& run, SampleRequest const& request) {
     plan::WorkerJob job;
     if (!run.empty()) {
         fs::path const file = protocol::RunPaths{run}.job();
@@ -76,6 +78,20 @@ Result<plan::WorkerJob> job_for_vae(fs::path const& run, SampleRequest const& re
         job.config.vae.weights = fs::absolute(request.vae_weights, failed).string();
     }
     return job;
+}
+
+/// MMDiT: "" as the run trained on it. Undefined where the run has no cache of captions, or that
+/// is gone or of another width.
+NullCaption null_of_run(plan::WorkerJob const& job, plan::ModelShape const& shape) {
+    if (shape.family != plan::ModelFamily::mmdit) return {};
+    auto null = cached_null(job, shape);
+    return null.has_value() ? std::move(*null) : NullCaption();
+}
+
+/// What stands for no caption: STDiT3 has its own.
+char const* null_name(SamplePlan const& plan, SampleCaption const& caption) {
+    if (plan.shape.family != plan::ModelFamily::mmdit) return "of_the_model";
+    return caption.null.text.defined() ? "cached" : "zeros";
 }
 
 Result<plan::VaeShape> vae_shape(plan::WorkerJob const& job) {
@@ -160,14 +176,15 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     Stopwatch watch;
     OSORA_TRY(auto const path, checkpoint_in(request.checkpoint));
     fs::path const run = run_of(path);
-    OSORA_TRY(auto const checkpoint, load_checkpoint_weights(path, request.ema));
-    OSORA_TRY(auto const job, job_for_vae(run, request));
+    OSORA_TRY(auto const job, job_of(run, request));
+    OSORA_TRY(auto const checkpoint, sample_weights(path, run, job, request));
     OSORA_TRY(auto const vae, vae_shape(job));
     OSORA_TRY(auto const plan, sample_plan(request, checkpoint.state, vae));
     SampleCaption caption;
     if (!request.embeddings.empty()) {
         OSORA_TRY(caption, load_caption(request.embeddings, plan.shape));
     }
+    caption.null = null_of_run(job, plan.shape);
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), 0));
     OSORA_TRY(auto const video, video_path(request, run, checkpoint.state));
     double const load_s = watch.lap();
@@ -190,6 +207,7 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
                                         {"step", checkpoint.state.step},
                                         {"weights", request.ema ? "ema" : "model"},
                                         {"caption", caption.text.defined() ? "given" : "null"},
+                                        {"null_caption", null_name(plan, caption)},
                                         {"video", video.string()},
                                         {"sheet", sheet.string()},
                                         {"codec", written.codec},

@@ -1,13 +1,14 @@
-// Both families: a network behind the function that its sampler calls.
+// Each family: a network behind the function that its sampler calls.
 #include "worker/jobs/sample_latent.hpp"
 
 #include "worker/model/mmdit.hpp"
 #include "worker/model/network_parameters.hpp"
 #include "worker/model/safetensors.hpp"
+#include "worker/model/stdit2.hpp"
 #include "worker/model/stdit3.hpp"
-#include "worker/train/mmdit_objective.hpp"
 #include "worker/train/rectified_flow_sampler.hpp"
 #include "worker/train/rectified_flow_v2.hpp"
+#include "worker/train/stdit3_objective.hpp"
 #include "worker/train/step_boundary.hpp"
 #include "worker/train/token_sampler.hpp"
 
@@ -18,6 +19,9 @@
 #include <fmt/ranges.h>
 #include <torch/types.h>
 
+#include <functional>
+#include <memory>
+
 namespace osora::worker {
 namespace {
 
@@ -25,12 +29,29 @@ at::Tensor first_noise(SamplePlan const& plan, at::IntArrayRef shape) {
     return sample_noise({sample_key(plan.seed, 0, 0, RngPurpose::noise)}, shape);
 }
 
-at::Tensor stdit3_sample(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
-                         SampleCaption const& caption, at::Device device) {
-    Stdit3 model(stdit3_config(plan.shape).value(), at::TensorOptions().device(device));
-    model.parameters().load(weights).value();
+/// Velocity of what STDiT3 reads, by the network of the plan's family.
+using StditVelocity = std::function<at::Tensor(Stdit3Input const&)>;
+
+StditVelocity stdit_velocity(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
+                             VideoSize const& size, at::Device device) {
+    at::TensorOptions const options(device);
+    if (plan.shape.family == plan::ModelFamily::stdit2) {
+        auto model = std::make_shared<Stdit2>(stdit2_config(plan.shape).value(), options);
+        model->parameters().load(weights).value();
+        return [model, size](Stdit3Input const& input) {
+            return model->forward(stdit2_input(input, size));
+        };
+    }
+    auto model = std::make_shared<Stdit3>(stdit3_config(plan.shape).value(), options);
+    model->parameters().load(weights).value();
+    return [model](Stdit3Input const& input) { return model->forward(input); };
+}
+
+at::Tensor stdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
+                        SampleCaption const& caption, at::Device device) {
     VideoSize const size{static_cast<double>(plan.height), static_cast<double>(plan.width),
                          plan.num_frames};
+    auto const velocity_of = stdit_velocity(plan, weights, size, device);
     SamplerConfig config;
     config.num_sampling_steps = plan.steps;
     config.cfg_scale = plan.cfg_scale;
@@ -53,7 +74,7 @@ at::Tensor stdit3_sample(SamplePlan const& plan, std::vector<NamedTensor> const&
         // Without a caption both halves are the same.
         input.x = guided ? x : x.narrow(0, 0, 1);
         input.timestep = guided ? t : t.narrow(0, 0, 1);
-        at::Tensor const velocity = model.forward(input);
+        at::Tensor const velocity = velocity_of(input);
         return guided ? velocity : at::cat({velocity, velocity});
     };
     at::Tensor const noise = first_noise(plan, {plan.shape.in_channels, plan.latent_frames(),
@@ -70,7 +91,7 @@ at::Tensor mmdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& 
     LatentSize const size{plan.latent_frames(), plan.latent_height(), plan.latent_width()};
     std::int64_t const tokens =
         caption.text.defined() ? caption.text.size(1) : plan.shape.text_tokens;
-    NullCaption const null = null_caption(model.config(), 1, tokens, device);
+    NullCaption const null = null_caption(model.config(), 1, tokens, device, caption.null);
     MmditInput input;
     input.img_ids = latent_ids(1, size, patch).to(device);
     input.txt_ids = at::zeros({1, tokens, 3}, input.img_ids.options());
@@ -160,7 +181,7 @@ Result<at::Tensor> sample_latent(SamplePlan const& plan, std::vector<NamedTensor
         at::NoGradGuard const no_grad;
         bool const mmdit = plan.shape.family == plan::ModelFamily::mmdit;
         auto const sample =
-            (mmdit ? mmdit_sample : stdit3_sample)(plan, weights, caption, device.torch())
+            (mmdit ? mmdit_sample : stdit_sample)(plan, weights, caption, device.torch())
                 .to(at::kCPU);
         if (sample.isfinite().all().item<bool>()) return sample;
         return Error{Errc::corrupt, "the sample is not finite: the weights are broken"};

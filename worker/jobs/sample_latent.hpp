@@ -6,6 +6,7 @@
 #include "worker/jobs/sample_plan.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/parallel/device.hpp"
+#include "worker/train/mmdit_objective.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -19,6 +20,7 @@ struct SampleCaption {
     at::Tensor text;       // (1, L, caption_channels)
     at::Tensor text_mask;  // (1, L), != 0 is a token; undefined: all are
     at::Tensor pooled;     // (1, pooled_channels), MMDiT only
+    NullCaption null;      // MMDiT: what "" is; undefined: zeros
 };
 
 /// From tensors text (L, C), and maybe text_mask (L) and pooled (V), each with or without a leading

@@ -74,6 +74,7 @@ Result<void> read_option(std::string const& name, std::string const& text, Sampl
     if (text.empty()) return invalid(name + ": needs a value");
     if (name == "--embeddings") request.embeddings = text;
     if (name == "--out") request.out = text;
+    if (name == "--weights") request.weights = text;
     if (name == "--vae") request.vae_arch = text;
     if (name == "--vae-weights") request.vae_weights = text;
     return {};
@@ -82,9 +83,9 @@ Result<void> read_option(std::string const& name, std::string const& text, Sampl
 }  // namespace
 
 Result<SampleRequest> parse_sample_request(std::span<std::string const> words) {
-    constexpr std::string_view kOptions[] = {"--frames", "--size",       "--steps",      "--seed",
-                                             "--fps",    "--cfg-scale",  "--embeddings", "--out",
-                                             "--vae",    "--vae-weights"};
+    constexpr std::string_view kOptions[] = {"--frames", "--size",        "--steps",      "--seed",
+                                             "--fps",    "--cfg-scale",   "--embeddings", "--out",
+                                             "--vae",    "--vae-weights", "--weights"};
     SampleRequest request;
     for (std::size_t i = 0; i < words.size(); ++i) {
         std::string const& word = words[i];

@@ -26,6 +26,7 @@ struct SampleRequest {
     std::filesystem::path embeddings;  // safetensors: text, text_mask, pooled; empty: null caption
     bool ema = true;                   // the moving average of the weights
     std::filesystem::path out;         // "*.mp4", or a folder; empty: samples/ of the run
+    std::filesystem::path weights;     // that adapters belong to; empty: of the run
     std::string vae_arch;              // empty: of the run
     std::filesystem::path vae_weights;
 };

@@ -1,5 +1,6 @@
 #include "worker/jobs/step_source.hpp"
 
+#include "base/units.hpp"
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/data/prefetcher.hpp"
@@ -35,6 +36,11 @@ StepInput step_input(TrainData const& data, std::uint64_t step, std::size_t buck
     return input;
 }
 
+std::int64_t predicted_bytes(TrainData const& data, std::size_t bucket) {
+    return static_cast<std::int64_t>(data.bucket_plans[bucket].peak_memory_gib *
+                                     static_cast<double>(kGiB));
+}
+
 /// Embeddings of the run's captions, where it has a cache of them.
 class Captions {
 public:
@@ -65,6 +71,7 @@ public:
         OSORA_TRY(auto clips, loader_->next(static_cast<std::uint64_t>(step)));
         StepBatch batch;
         batch.bucket = bucket_name(clips.key());
+        batch.predicted_bytes = predicted_bytes(data_, clips.bucket());
         batch.data_wait_s = clips.data_wait_s();
         batch.bad = {clips.bad_clips().begin(), clips.bad_clips().end()};
         batch.input = step_input(data_, clips.step(), clips.bucket());
@@ -124,6 +131,7 @@ private:
         StepBatch batch;
         batch.input = step_input(data_, step, refs.front().bucket);
         batch.bucket = bucket_name(data_.schedule->buckets()[refs.front().bucket].key);
+        batch.predicted_bytes = predicted_bytes(data_, refs.front().bucket);
         batch.input.samples = static_cast<std::int64_t>(refs.size());
         std::vector<at::Tensor> rows;
         std::vector<std::int64_t> hashes;

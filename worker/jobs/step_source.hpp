@@ -16,11 +16,12 @@ namespace osora::worker {
 
 /// One step of this rank: for the trainer, and for the loop to tell of.
 struct StepBatch {
-    StepInput input;             // its pixels are `clips`'s
-    std::string bucket;          // "64x64x8"
-    double data_wait_s = 0;      // how long next() blocked
-    std::vector<BadClip> bad;    // clips that something else stands in for
-    std::optional<Batch> clips;  // keeps the pixels
+    StepInput input;                   // its pixels are `clips`'s
+    std::string bucket;                // "64x64x8"
+    std::int64_t predicted_bytes = 0;  // peak of a rank in this bucket, by the plan
+    double data_wait_s = 0;            // how long next() blocked
+    std::vector<BadClip> bad;          // clips that something else stands in for
+    std::optional<Batch> clips;        // keeps the pixels
 };
 
 class StepSource {

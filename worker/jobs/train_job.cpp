@@ -1,27 +1,28 @@
 #include "worker/jobs/train_job.hpp"
 
+#include "base/units.hpp"
+#include "plan/trained_model.hpp"
+#include "worker/cache/text_cache.hpp"
 #include "worker/jobs/check_captions.hpp"
+#include "worker/jobs/checkpoint_peers.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
+#include "worker/memory/counted_allocator.hpp"
+#include "worker/parallel/flight_watch.hpp"
 #include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <utility>
+
 namespace osora::worker {
 namespace {
-
-Result<void> check_layout(RankEnvironment const& self, plan::LayoutPlan const& layout) {
-    if (layout.dp_size != self.world_size) {
-        return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
-                                                      layout.dp_size, self.world_size)};
-    }
-    return {};
-}
 
 /// The data of one stage at a time, opened once: a checkpoint is held against what is then trained
 /// on.
@@ -53,11 +54,13 @@ private:
 
 struct StageParts {
     RankEnvironment const& self;
-    std::optional<Group> const& group;
+    TrainRanks const& ranks;
     AgentLink& agent;
     Trainer& trainer;
     StopVote& vote;
     Device device;
+    StoreCheckpointPeers* peers;  // none: rank 0 writes checkpoints alone
+    FlightWatch& watch;
 };
 
 void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
@@ -75,6 +78,28 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
     }
 }
 
+/// MMDiT's null caption is "" embedded; where the cache has it not, zeros stand for it.
+Result<void> report_null_caption(TrainData const& data, plan::WorkerJob const& job,
+                                 AgentLink& agent) {
+    if (job.config.run.job != "train") return {};
+    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
+    if (shape.family != plan::ModelFamily::mmdit) return {};
+    std::string missing = "there is no text.embeddings";
+    if (data.text) {
+        TextCache cache(data.text->path, data.text->index);
+        OSORA_TRY(auto const null, cache.null_caption());
+        if (null.embedding.defined() && null.pooled.defined()) return {};
+        missing = data.text->path.string() +
+                  (null.embedding.defined() ? " has no pooled vectors" : " has none of \"\"");
+    }
+    agent.send(protocol::WorkerNotice{.kind = "null_caption",
+                                      .severity = "info",
+                                      .step = 0,
+                                      .detail = "zeros stand for the null caption, as " + missing +
+                                                "; published weights know the embeddings of \"\""});
+    return {};
+}
+
 /// One stage of the run: its loader, its steps.
 Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage,
                                StageParts const& parts) {
@@ -82,17 +107,43 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     plan::WorkerJob const& staged = opened.job();
     TrainData const& data = opened.data();
     at::set_num_threads(std::max(1, staged.plan.chosen.threads_per_rank));
-    if (parts.self.rank == 0) report_data(data, staged, parts.agent);
+    if (parts.self.rank == 0) {
+        report_data(data, staged, parts.agent);
+        OSORA_TRY_VOID(report_null_caption(data, staged, parts.agent));
+    }
     parts.trainer.use(staged.config.optim, stage.rate);
-    SourceSteps const steps{.rank = parts.self.rank,
+    SourceSteps const steps{.rank = parts.ranks.dp_rank,
                             .dp_size = staged.plan.chosen.dp_size,
                             .start = static_cast<std::uint64_t>(stage.steps.first),
                             .stop = static_cast<std::uint64_t>(stage.steps.last)};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.self, parts.group));
-    TrainLoop loop({staged, parts.self, data, parts.agent, parts.trainer, *source, parts.vote,
-                    parts.device, evaluation.get()});
-    return loop.run(stage.steps);
+    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks));
+    TrainLoop loop({staged, parts.self, parts.ranks.leads, data, parts.agent, parts.trainer,
+                    *source, parts.vote, parts.device, evaluation.get(), parts.peers,
+                    parts.watch.recorder().get()});
+    auto outcome = loop.run(stage.steps);
+    // Before anything is taken apart, which may wait for peers again.
+    if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());
+    // A rank that is gone will not write its part of a checkpoint.
+    if (outcome.has_error() && parts.peers != nullptr) parts.peers->give_up();
+    return outcome;
+}
+
+/// A rank that waits for what no longer comes: no destructor of it would come back in time.
+[[noreturn]] void end_now(AgentLink& agent, Error const& why) {
+    int const code = exit_code_of(why);
+    agent.send(protocol::WorkerFailed{.exit_code = code, .message = why.message});
+    fmt::print(stderr, "osora-worker: {}\n", why.message);
+    std::fflush(nullptr);
+    ::_exit(code);
+}
+
+/// memory.rank_memory_gib, of passes on the CPU.
+void cap_memory(plan::WorkerJob const& job, Device const& device) {
+    auto const& most = job.config.memory.rank_memory_gib;
+    auto* const counted = CountedAllocator::installed();
+    if (device.is_gpu() || most.is_auto() || counted == nullptr) return;
+    counted->set_cap(static_cast<std::int64_t>(*most.value * static_cast<double>(kGiB)));
 }
 
 }  // namespace
@@ -100,16 +151,27 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
 Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment const& self,
                                    AgentLink& agent) {
     using protocol::Phase;
-    OSORA_TRY_VOID(check_layout(self, job.plan.chosen));
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     if (job.config.train.deterministic) use_deterministic_kernels();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    OSORA_TRY(auto const group, join_ranks(self, device));
-    OSORA_TRY(auto objective, make_objective(job, device, group));
+    cap_memory(job, device);
+    FlightWatch watch({.run_dir = job.run_dir,
+                       .rank = self.rank,
+                       .world_size = self.world_size,
+                       .epoch = self.epoch,
+                       .timeout_s = job.config.faults.collective_timeout,
+                       .end = [&agent](Error const& why) { end_now(agent, why); }});
+    auto waiting = waiting_of(job);
+    waiting.flight = watch.recorder();
+    OSORA_TRY(auto const ranks,
+              join_train_ranks(self, device, job.plan.chosen, std::move(waiting)));
+    auto const& group = ranks.all;
+    Notices notices;
+    OSORA_TRY(auto objective, make_objective(job, device, ranks, notices));
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
                                     static_cast<std::uint64_t>(job.config.train.seed)));
-    Trainer trainer(job, std::move(objective), group, device);
+    Trainer trainer(job, std::move(objective), ranks, device);
     StageData opened(job, self);
     auto const data_hash = [&](int step) -> Result<std::uint64_t> {
         OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
@@ -122,12 +184,22 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = start_step,
                                      .facts = std::move(facts)});
+    if (self.rank == 0 && start_step == 0) {
+        for (std::string const& each : notices) {
+            agent.send(protocol::WorkerNotice{
+                .kind = "weights_converted", .severity = "warning", .step = 0, .detail = each});
+        }
+    }
     StopVote vote(group);
     TrainOutcome outcome{start_step, false};
+    std::unique_ptr<StoreCheckpointPeers> peers;
+    if (trainer.is_sharded()) peers = std::make_unique<StoreCheckpointPeers>(*group, self);
     while (outcome.steps < job.config.train.steps && !outcome.stopped) {
         auto stage = plan::stage_at(job, outcome.steps);
         stage.steps.first = outcome.steps;
-        OSORA_TRY(outcome, run_stage(opened, stage, {self, group, agent, trainer, vote, device}));
+        OSORA_TRY(outcome,
+                  run_stage(opened, stage,
+                            {self, ranks, agent, trainer, vote, device, peers.get(), watch}));
     }
     return outcome;
 }

@@ -20,14 +20,53 @@ using Clock = std::chrono::steady_clock;
 
 TrainLoop::TrainLoop(Parts parts)
     : parts_(parts),
+      shortages_(parts.job, parts.self.rank, parts.device, parts.agent),
       writer_(std::filesystem::path(parts.job.run_dir) / "checkpoints",
-              std::max(1, parts.job.config.checkpoint.keep)) {}
+              std::max(1, parts.job.config.checkpoint.keep), parts.peers) {}
+
+void TrainLoop::enter(protocol::Phase phase) {
+    if (parts_.flight != nullptr)
+        parts_.flight->in_phase(boost::describe::enum_to_string(phase, "?"));
+    parts_.agent.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
+}
+
+/// As Open-Sora draws its buckets, ranks have different ones.
+StepTerms TrainLoop::terms_of(StepBatch const& batch) const {
+    auto const& input = batch.input;
+    StepTerms terms{.step = input.step, .bucket = {}, .passes = 0};
+    if (parts_.job.config.debug.bucket_schedule == "original") return terms;
+    terms.bucket = batch.bucket;
+    auto const size = std::max<std::int64_t>(1, input.micro_batch_size);
+    terms.passes = static_cast<int>((input.samples + size - 1) / size);
+    return terms;
+}
+
+/// Ranks that share samples meet within a pass: they must have agreed before. Others need not wait
+/// for that, as they meet behind their passes.
+Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
+    auto const& layout = parts_.job.plan.chosen;
+    bool const meet_in_passes = layout.tp_size * layout.sp_size * layout.pp_size > 1;
+    if (meet_in_passes) {
+        OSORA_TRY(timed.vote, parts_.vote.finish());
+    }
+    auto output = parts_.trainer.step(batch.input);
+    if (output.has_error() && output.error().code == Errc::out_of_memory)
+        return shortages_.end(batch, output.error());
+    auto const vote = parts_.vote.finish();
+    // Ranks that do not agree miss each other's collectives: that is the cause.
+    bool const disagree = vote.has_error() && vote.error().code == Errc::invalid_input;
+    if (output.has_error() && !disagree) return output;
+    OSORA_TRY(timed.vote, vote);
+    return output;
+}
 
 Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     auto const start = Clock::now();
     Timed timed;
-    parts_.vote.begin(vote_of(parts_.agent.stop_order()));
+    if (parts_.flight != nullptr) parts_.flight->at_step(step);
+    auto const own = vote_of(parts_.agent.stop_order());
     OSORA_TRY(auto batch, parts_.source.next(step));
+    parts_.vote.begin(own, terms_of(batch));
     timed.data_wait_s = batch.data_wait_s;
     timed.bucket = batch.bucket;
     timed.samples = static_cast<int>(batch.input.samples);
@@ -36,8 +75,9 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
-    OSORA_TRY(timed.output, parts_.trainer.step(batch.input));
-    OSORA_TRY(timed.vote, parts_.vote.finish());
+    batch.input.on_shortage = [&](MemoryShortage const& each) { shortages_.tell(batch, each); };
+    parts_.device.reset_peak();
+    OSORA_TRY(timed.output, train(batch, timed));
     timed.step_time_s = seconds_since(start);
     return timed;
 }
@@ -60,7 +100,7 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.loss = output.loss;
     metrics.grad_norm = output.grad_norm;
     metrics.lr = output.lr;
-    metrics.samples = timed.samples;
+    metrics.samples = parts_.counts_samples ? timed.samples : 0;
     metrics.rss_bytes = resident_bytes();
     metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
     metrics.collectives = output.collectives;
@@ -125,7 +165,7 @@ void TrainLoop::report_figures(int next_step) {
 }
 
 void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome) {
-    if (!outcome) return;
+    if (!outcome || parts_.self.rank != 0) return;
     if (outcome->saved.has_error()) {
         parts_.agent.send(protocol::WorkerNotice{
             .kind = "checkpoint_failed",
@@ -143,9 +183,6 @@ void TrainLoop::report_checkpoint(std::optional<CheckpointWriter::Outcome> const
 Result<void> TrainLoop::evaluate_if_due(int next_step) {
     using protocol::Phase;
     if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
-    auto const enter = [&](Phase phase) {
-        parts_.agent.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
-    };
     enter(Phase::evaluation);
     OSORA_TRY(auto const outcome,
               parts_.evaluation->run(parts_.trainer, [&] { enter(Phase::evaluation); }));
@@ -159,21 +196,25 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     return {};
 }
 
+void TrainLoop::start_checkpoint(int next_step) {
+    bool const first = parts_.self.rank == 0;
+    if (first) report_figures(next_step);
+    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors(first)));
+}
+
 void TrainLoop::checkpoint_if_due(int next_step) {
-    if (parts_.self.rank != 0) return;
+    if (!writes()) return;
     report_checkpoint(writer_.poll());
     auto const& config = parts_.job.config;
     if (config.checkpoint.every <= 0 || next_step % config.checkpoint.every != 0) return;
     if (next_step >= config.train.steps) return;  // the final one follows
-    report_figures(next_step);
-    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
+    start_checkpoint(next_step);
     if (!config.checkpoint.async) report_checkpoint(writer_.wait());
 }
 
 Result<void> TrainLoop::final_checkpoint(int next_step) {
-    if (parts_.self.rank != 0) return {};
-    report_figures(next_step);
-    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors()));
+    if (!writes()) return {};
+    start_checkpoint(next_step);
     auto const outcome = writer_.wait();
     report_checkpoint(outcome);
     if (outcome->saved.has_error()) {
@@ -185,16 +226,16 @@ Result<void> TrainLoop::final_checkpoint(int next_step) {
 Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
     using protocol::Phase;
     int const steps = parts_.job.config.train.steps;
-    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::first_step, .limit_s = 0});
+    enter(Phase::first_step);
     for (int step = span.first; step < span.last; ++step) {
         OSORA_TRY(auto const timed, one_step(step));
         report(step, timed);
         OSORA_TRY_VOID(count_skipped(step, timed.output));
         if (step == span.first) {
-            parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+            enter(Phase::step);
         }
         if (timed.vote != Vote::go_on) {
-            parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+            enter(Phase::finishing);
             if (timed.vote == Vote::stop_with_checkpoint) {
                 OSORA_TRY_VOID(final_checkpoint(step + 1));
             }
@@ -207,7 +248,7 @@ Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
         report_checkpoint(writer_.wait());
         return TrainOutcome{span.last, false};
     }
-    parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+    enter(Phase::finishing);
     OSORA_TRY_VOID(final_checkpoint(steps));
     return TrainOutcome{steps, false};
 }

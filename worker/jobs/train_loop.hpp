@@ -5,9 +5,11 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/evaluation.hpp"
 #include "worker/jobs/rank_environment.hpp"
+#include "worker/jobs/shortage_teller.hpp"
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
+#include "worker/parallel/flight_recorder.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/checkpoint_writer.hpp"
 #include "worker/train/trainer.hpp"
@@ -19,6 +21,7 @@ public:
     struct Parts {
         plan::WorkerJob const& job;
         RankEnvironment const& self;
+        bool counts_samples;  // not another rank that trains on the same ones
         TrainData const& data;
         AgentLink& agent;
         Trainer& trainer;
@@ -26,6 +29,8 @@ public:
         StopVote& vote;
         Device device;
         Evaluation* evaluation = nullptr;  // none: no clips are held out
+        CheckpointPeers* peers = nullptr;  // with whom checkpoints are written; none: rank 0 alone
+        FlightRecorder* flight = nullptr;  // is told of steps and phases
     };
     explicit TrainLoop(Parts parts);
 
@@ -42,17 +47,23 @@ private:
         int samples = 0;
     };
     [[nodiscard]] Result<Timed> one_step(int step);
+    [[nodiscard]] Result<StepOutput> train(StepBatch& batch, Timed& timed);
+    [[nodiscard]] StepTerms terms_of(StepBatch const& batch) const;
+    void enter(protocol::Phase phase);
     [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);
     void report_bad_clips(int step, StepBatch const& batch);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
     [[nodiscard]] Result<void> evaluate_if_due(int next_step);
+    [[nodiscard]] bool writes() const { return parts_.self.rank == 0 || parts_.peers != nullptr; }
+    void start_checkpoint(int next_step);
     void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
     [[nodiscard]] CheckpointState state_at(int next_step) const;
 
     Parts parts_;
+    ShortageTeller shortages_;
     CheckpointWriter writer_;
     int skipped_in_a_row_ = 0;
 };

@@ -1,5 +1,6 @@
 #include "worker/model/block.hpp"
 
+#include "worker/memory/saved_kind.hpp"
 #include "worker/model/modulation.hpp"
 
 #include <ATen/ops/add.h>
@@ -11,16 +12,23 @@
 namespace osora::worker {
 namespace {
 
+using Tensors = std::vector<at::Tensor>;
+
 at::Tensor as_rows(at::Tensor const& x) {
     return x.reshape({-1, x.size(-1)});
 }
 
 }  // namespace
 
-at::Tensor modulation_offset(at::TensorOptions const& options) {
-    at::Tensor offset = at::zeros({1, 1, 6, 1, 1}, options);
-    offset.select(2, 1).fill_(1);
-    offset.select(2, 4).fill_(1);
+Conditioning Conditioning::without_gradients() const {
+    Conditioning rest = *this;
+    rest.modulation = rest.text.tokens = at::Tensor();
+    return rest;
+}
+
+at::Tensor modulation_offset(at::TensorOptions const& options, std::int64_t rows) {
+    at::Tensor offset = at::zeros({1, 1, rows, 1, 1}, options);
+    for (std::int64_t scale = 1; scale < rows; scale += 3) offset.select(2, scale).fill_(1);
     return offset;
 }
 
@@ -30,31 +38,64 @@ Block::Block(Parameters& parameters, std::string const& name, Stdit3Config const
       scale_shift_table(parameters.add(name + ".scale_shift_table", {6, config.hidden_size})),
       attn(parameters, name + ".attn", config),
       cross_attn(parameters, name + ".cross_attn", config),
-      mlp(parameters, name + ".mlp", config.hidden_size, config.mlp_hidden_size(),
-          config.hidden_size) {}
+      mlp(Mlp::shared(parameters, name + ".mlp", config.hidden_size, config.mlp_hidden_size(),
+                      config.hidden_size)) {}
 
-at::Tensor Block::attended(at::Tensor const& x, Conditioning const& with) const {
-    auto const& grid = with.grid;
-    std::int64_t const hidden = x.size(-1);
-    if (!temporal) {
-        at::Tensor const groups = x.view({grid.batch * grid.frames, grid.per_frame(), hidden});
-        return attn(groups, {}).view(x.sizes());
-    }
-    at::Tensor const groups =
-        x.transpose(1, 2).reshape({grid.batch * grid.per_frame(), grid.frames, hidden});
-    return attn(groups, with.rotations)
-        .view({grid.batch, grid.per_frame(), grid.frames, hidden})
-        .transpose(1, 2);
+at::Tensor Block::with_attention(at::Tensor const& x, std::vector<at::Tensor> const& rows,
+                                 Conditioning const& with) const {
+    SavedKindScope const kind(SavedKind::attention);
+    at::Tensor const read = gathered_tokens(with.linears, modulated(x, rows[0], rows[1]), 2);
+    at::Tensor const mixed = temporal ? across_frames(attn, read, with.rotations)
+                                      : within_frames(attn, with.shared(), read);
+    at::Tensor const out = at::addcmul(x, rows[2], attn.proj.summed(with.linears, mixed, 2));
+    return at::add(out, to_captions(cross_attn, out, with));
 }
 
-at::Tensor Block::operator()(at::Tensor const& x, Conditioning const& with) const {
+at::Tensor Block::plain(at::Tensor const& x, Conditioning const& with,
+                        BlockRecompute const& recompute) const {
     at::Tensor const table = at::add(with.modulation, scale_shift_table.unsqueeze(1));
     auto const rows = table.unbind(2);  // (B, 1 or T, 1, hidden) each
-    at::Tensor out = x;
-    out = at::addcmul(out, rows[2], attended(modulated(out, rows[0], rows[1]), with));
-    out = at::add(out, cross_attn(as_rows(out), with.text).view(x.sizes()));
-    at::Tensor const fed = mlp(as_rows(modulated(out, rows[3], rows[4])));
-    return at::addcmul(out, rows[5], fed.view(x.sizes()));
+    auto const attention = [this, rest = with.without_gradients()](Tensors const& from) {
+        Conditioning same = rest;
+        same.text.tokens = from[1];
+        return Tensors{with_attention(from[0], {from[2], from[3], from[4]}, same)};
+    };
+    at::Tensor const out =
+        recompute.attention(attention, {x, with.text.tokens, rows[0], rows[1], rows[2]},
+                            attention_parameters().tensors())[0];
+    SavedKindScope const kind(SavedKind::mlp);
+    return at::addcmul(out, rows[5], fed(mlp, modulated(out, rows[3], rows[4]), with));
+}
+
+at::Tensor to_captions(CrossAttention const& attention, at::Tensor const& x,
+                       Conditioning const& with) {
+    at::Tensor const all = gathered_tokens(with.linears, x, 2);
+    at::Tensor const made = attention(as_rows(all), with.text).view(all.sizes());
+    return attention.proj.summed(with.linears, made, 2);
+}
+
+at::Tensor fed(Mlp const& mlp, at::Tensor const& x, Conditioning const& with) {
+    at::Tensor const all = gathered_tokens(with.linears, x, 2);
+    return mlp.fc2.summed(with.linears, mlp(as_rows(all)).view(all.sizes()), 2);
+}
+
+ParameterList Block::attention_parameters() const {
+    ParameterList list;
+    list.add(attn.qkv).add(attn.q_norm).add(attn.k_norm).add(attn.proj);
+    return list.add(cross_attn.q_linear).add(cross_attn.kv_linear).add(cross_attn.proj);
+}
+
+at::Tensor Block::operator()(at::Tensor const& x, Conditioning const& with,
+                             BlockRecompute const& recompute) const {
+    auto const part = [this, rest = with.without_gradients(), recompute](Tensors const& from) {
+        Conditioning same = rest;
+        same.modulation = from[1];
+        same.text.tokens = from[2];
+        return Tensors{plain(from[0], same, recompute)};
+    };
+    ParameterList parameters = attention_parameters();
+    parameters.add(scale_shift_table).add(mlp.fc1).add(mlp.fc2);
+    return recompute.whole(part, {x, with.modulation, with.text.tokens}, parameters.tensors())[0];
 }
 
 FinalLayer::FinalLayer(Parameters& parameters, Stdit3Config const& config)
@@ -76,6 +117,17 @@ at::Tensor FinalLayer::operator()(at::Tensor const& x, at::Tensor const& t, at::
     auto shape = x.sizes().vec();
     shape.back() = linear.weight.size(0);
     return linear(as_rows(out)).view(shape);
+}
+
+at::Tensor unpatchify(at::Tensor const& tokens, Stdit3Config const& config, TokenGrid const& grid,
+                      at::Tensor const& x) {
+    auto const& [pt, ph, pw] = config.patch_size;
+    std::int64_t const channels = config.out_channels();
+    at::Tensor const video =
+        tokens.view({grid.batch, grid.frames, grid.rows, grid.columns, pt, ph, pw, channels})
+            .permute({0, 7, 1, 4, 2, 5, 3, 6})
+            .reshape({grid.batch, channels, grid.frames * pt, grid.rows * ph, grid.columns * pw});
+    return video.narrow(2, 0, x.size(2)).narrow(3, 0, x.size(3)).narrow(4, 0, x.size(4));
 }
 
 }  // namespace osora::worker

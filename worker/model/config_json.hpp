@@ -30,7 +30,8 @@ template <class T>
 template <class Config>
 [[nodiscard]] Result<Config> read_config(std::string_view text, Config config,
                                          std::span<std::string_view const> unread) {
-    using Members = boost::describe::describe_members<Config, boost::describe::mod_public>;
+    using Members = boost::describe::describe_members<Config, boost::describe::mod_public |
+                                                                  boost::describe::mod_inherited>;
     auto const invalid = [](std::string message) {
         return Error{Errc::invalid_input, "config: " + std::move(message)};
     };
@@ -61,7 +62,13 @@ template <class Config>
 
 template <class Config>
 [[nodiscard]] std::string config_json(Config const& config) {
-    return boost::json::serialize(boost::json::value_from(config));
+    using Members = boost::describe::describe_members<Config, boost::describe::mod_public |
+                                                                  boost::describe::mod_inherited>;
+    boost::json::object members;
+    boost::mp11::mp_for_each<Members>([&](auto member) {
+        members[member.name] = boost::json::value_from(config.*member.pointer);
+    });
+    return boost::json::serialize(members);
 }
 
 }  // namespace osora::worker

@@ -21,7 +21,7 @@ bool ends_with(std::string_view text, std::string_view tail) {
 }
 
 /// Weights that start at 0, so that temporal blocks and fps change nothing at first.
-bool starts_at_zero(std::string_view name) {
+bool stdit3_starts_at_zero(std::string_view name) {
     if (name == "fps_embedder.mlp.2.weight") return true;
     return starts_with(name, "temporal_blocks.") &&
            (ends_with(name, "attn.proj.weight") || ends_with(name, "mlp.fc2.weight"));
@@ -32,13 +32,13 @@ double fan_in_of(at::Tensor const& weight) {
     return static_cast<double>(weight.numel()) / static_cast<double>(weight.size(0));
 }
 
-void initialise_tensor(at::Tensor const& tensor, std::string_view name, double patch_fan_in,
+void initialise_stdit3(at::Tensor const& tensor, std::string_view name, double patch_fan_in,
                        at::Generator const& generator) {
     if (ends_with(name, "norm.weight")) {
         tensor.fill_(1);
     } else if (name == "rope.freqs") {
         tensor.copy_(rope_freqs(tensor.size(0)));
-    } else if (starts_at_zero(name)) {
+    } else if (stdit3_starts_at_zero(name)) {
         tensor.zero_();
     } else if (ends_with(name, "scale_shift_table") || ends_with(name, "y_embedding")) {
         tensor.normal_(0, 1 / std::sqrt(static_cast<double>(tensor.size(1))), generator);
@@ -62,10 +62,11 @@ void Stdit3::initialise(std::uint64_t seed) {
     at::NoGradGuard const no_grad;
     double const patch_fan_in = fan_in_of(parameters_.find("x_embedder.proj.weight")->tensor);
     for (auto const& entry : parameters_.all()) {
+        if (!parameters_.is_here(entry)) continue;
         // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-        at::Tensor const values = at::empty(entry.tensor.sizes(), at::kFloat);
-        initialise_tensor(values, entry.name, patch_fan_in, generator_for(seed, entry.name));
-        entry.tensor.copy_(values);
+        at::Tensor const values = at::empty(parameters_.whole_sizes(entry), at::kFloat);
+        initialise_stdit3(values, entry.name, patch_fan_in, generator_for(seed, entry.name));
+        parameters_.take(entry, values);
     }
 }
 

@@ -2,13 +2,17 @@
 // opensora/models/mmdit/{model,layers,math}.py. One thread drives a model; wrong shapes are bugs.
 #pragma once
 
+#include "plan/activation_choice.hpp"
+#include "worker/model/layer_ranks.hpp"
 #include "worker/model/mmdit_config.hpp"
 #include "worker/model/parameters.hpp"
+#include "worker/model/token_ranks.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace osora::worker {
 
@@ -27,7 +31,9 @@ struct MmditInput {
 class Mmdit {
 public:
     /// Uninitialised weights: call initialise() or parameters().load().
-    explicit Mmdit(MmditConfig const& config, at::TensorOptions options = {});
+    /// `sharing`: ranks that share layers; they bring the same input.
+    explicit Mmdit(MmditConfig const& config, at::TensorOptions options = {},
+                   LayerRanks sharing = {});
     ~Mmdit();
     Mmdit(Mmdit&&) noexcept;
     Mmdit& operator=(Mmdit&&) noexcept;
@@ -39,6 +45,16 @@ public:
     /// (B, tokens, in_channels) in the model's type: the velocity, noise - sample.
     [[nodiscard]] at::Tensor forward(MmditInput const& input) const;
 
+    /// From now on forward() keeps the tokens of this rank's runs only, and returns all of them on
+    /// each rank. All ranks bring the same input and weights.
+    void share_tokens(std::shared_ptr<TokenRanks> ranks) { token_ranks_ = std::move(ranks); }
+
+    /// Which blocks (double, then single) run again in backward; nullptr: none. Read in each
+    /// forward pass.
+    void set_recompute(std::shared_ptr<plan::RecomputeChoice const> choice) {
+        recompute_ = std::move(choice);
+    }
+
     [[nodiscard]] Parameters& parameters() { return parameters_; }
     [[nodiscard]] Parameters const& parameters() const { return parameters_; }
     [[nodiscard]] MmditConfig const& config() const { return config_; }
@@ -48,6 +64,9 @@ private:
     MmditConfig config_;
     Parameters parameters_;
     std::unique_ptr<Layers> layers_;
+    LayerRanks sharing_;
+    std::shared_ptr<TokenRanks> token_ranks_;  // null: one rank has all tokens
+    std::shared_ptr<plan::RecomputeChoice const> recompute_;
 };
 
 }  // namespace osora::worker

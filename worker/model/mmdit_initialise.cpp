@@ -14,9 +14,10 @@ void Mmdit::initialise(std::uint64_t seed) {
     at::NoGradGuard const no_grad;
     double inputs = 1;  // of the layer whose weight came last: its bias follows it
     for (auto const& entry : parameters_.all()) {
+        if (!parameters_.is_here(entry)) continue;
         // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-        at::Tensor const values = at::empty(entry.tensor.sizes(), at::kFloat);
-        if (entry.name.ends_with(".weight")) inputs = static_cast<double>(entry.tensor.size(1));
+        at::Tensor const values = at::empty(parameters_.whole_sizes(entry), at::kFloat);
+        if (entry.name.ends_with(".weight")) inputs = static_cast<double>(values.size(1));
         double const limit = 1 / std::sqrt(inputs);
         if (entry.name.ends_with("_norm.scale"))
             values.fill_(1);
@@ -24,7 +25,7 @@ void Mmdit::initialise(std::uint64_t seed) {
             values.zero_();
         else
             values.uniform_(-limit, limit, generator_for(seed, entry.name));
-        entry.tensor.copy_(values);
+        parameters_.take(entry, values);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "worker/model/network_parameters.hpp"
 
 #include "worker/model/mmdit.hpp"
+#include "worker/model/stdit2.hpp"
 #include "worker/model/stdit3.hpp"
 
 namespace osora::worker {
@@ -10,6 +11,10 @@ Result<Parameters> network_parameters(plan::ModelShape const& shape) {
     if (shape.family == plan::ModelFamily::mmdit) {
         OSORA_TRY(auto const config, mmdit_config(shape));
         return Mmdit(config, meta).parameters();
+    }
+    if (shape.family == plan::ModelFamily::stdit2) {
+        OSORA_TRY(auto const config, stdit2_config(shape));
+        return Stdit2(config, meta).parameters();
     }
     OSORA_TRY(auto const config, stdit3_config(shape));
     return Stdit3(config, meta).parameters();

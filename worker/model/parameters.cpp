@@ -4,6 +4,7 @@
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/accumulate.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -30,16 +31,48 @@ void add_problem(std::vector<std::string>& problems, std::string text) {
 
 at::Tensor Parameters::add(std::string name, at::IntArrayRef shape, TensorKind kind) {
     OSORA_CHECK(find(name) == nullptr, "a parameter name is used once");
-    at::Tensor tensor = at::empty(shape, options_);
+    at::Tensor tensor =
+        at::empty(shape, place_ == Place::other_stage ? options_.device(at::kMeta) : options_);
     if (kind == TensorKind::trainable) tensor.set_requires_grad(true);
     index_.emplace(name, entries_.size());
     entries_.push_back({std::move(name), tensor, kind});
+    units_.push_back(unit_);
+    places_.push_back(place_);
     return tensor;
+}
+
+Place Parameters::place_of(NamedTensor const& own) const {
+    return places_[index_.at(own.name)];
+}
+
+at::Tensor Parameters::add_slice(std::string name, at::IntArrayRef shape, std::int64_t dim,
+                                 std::vector<std::int64_t> parts) {
+    if (share_.ranks == 1) return add(std::move(name), shape);
+    for (std::int64_t const part : parts) OSORA_CHECK_EQ(part % share_.ranks, 0);
+    TensorSlice slice{shape.vec(), dim, std::move(parts), share_.rank, share_.ranks};
+    at::Tensor const tensor = add(name, slice.own_sizes());
+    slices_.emplace(std::move(name), std::move(slice));
+    return tensor;
+}
+
+TensorSlice const* Parameters::slice_of(NamedTensor const& own) const {
+    auto const found = slices_.find(own.name);
+    return found == slices_.end() ? nullptr : &found->second;
+}
+
+at::IntArrayRef Parameters::whole_sizes(NamedTensor const& own) const {
+    auto const* slice = slice_of(own);
+    return slice == nullptr ? own.tensor.sizes() : at::IntArrayRef(slice->sizes);
+}
+
+void Parameters::take(NamedTensor const& own, at::Tensor const& whole) const {
+    auto const* slice = slice_of(own);
+    own.tensor.copy_(slice == nullptr ? whole : slice->of(whole));
 }
 
 std::shared_ptr<Adapter const> Parameters::add_linear(std::string name, std::int64_t in,
                                                       std::int64_t out) {
-    linears_.push_back({std::move(name), in, out, std::make_shared<Adapter>()});
+    linears_.push_back({std::move(name), in, out, std::make_shared<Adapter>(), unit_});
     return linears_.back().adapter;
 }
 
@@ -59,8 +92,16 @@ void Parameters::freeze(std::function<bool(std::string_view)> const& which) {
 std::vector<at::Tensor> Parameters::trainable() const {
     std::vector<at::Tensor> tensors;
     for (auto const& entry : entries_)
-        if (entry.kind == TensorKind::trainable) tensors.push_back(entry.tensor);
+        if (entry.kind == TensorKind::trainable && is_here(entry)) tensors.push_back(entry.tensor);
     return tensors;
+}
+
+std::vector<std::size_t> Parameters::trainable_units() const {
+    std::vector<std::size_t> units;
+    for (std::size_t i = 0; i < entries_.size(); ++i)
+        if (entries_[i].kind == TensorKind::trainable && is_here(entries_[i]))
+            units.push_back(units_[i]);
+    return units;
 }
 
 NamedTensor const* Parameters::find(std::string_view name) const {
@@ -71,7 +112,8 @@ NamedTensor const* Parameters::find(std::string_view name) const {
 std::int64_t Parameters::trainable_count() const {
     std::int64_t count = 0;
     for (auto const& entry : entries_)
-        if (entry.kind == TensorKind::trainable) count += entry.tensor.numel();
+        if (entry.kind == TensorKind::trainable)
+            count += c10::multiply_integers(whole_sizes(entry));
     return count;
 }
 
@@ -83,10 +125,11 @@ Result<void> Parameters::check(std::vector<NamedTensor> const& values) const {
         auto const found = by_name.find(entry.name);
         if (found == by_name.end()) {
             add_problem(problems, entry.name + " is missing");
-        } else if (found->second->sizes() != entry.tensor.sizes()) {
+        } else if (found->second->sizes() != entry.tensor.sizes() &&
+                   found->second->sizes() != whole_sizes(entry)) {
             add_problem(problems, fmt::format("{} has shape {}, not {}", entry.name,
                                               shape_text(found->second->sizes()),
-                                              shape_text(entry.tensor.sizes())));
+                                              shape_text(whole_sizes(entry))));
         }
     }
     for (auto const& value : values)
@@ -99,7 +142,14 @@ Result<void> Parameters::check(std::vector<NamedTensor> const& values) const {
 Result<void> Parameters::load(std::vector<NamedTensor> const& values) {
     OSORA_TRY_VOID(check(values));
     at::NoGradGuard const no_grad;
-    for (auto const& value : values) entries_[index_.at(value.name)].tensor.copy_(value.tensor);
+    for (auto const& value : values) {
+        NamedTensor const& entry = entries_[index_.at(value.name)];
+        if (!is_here(entry)) continue;
+        if (value.tensor.sizes() == entry.tensor.sizes())
+            entry.tensor.copy_(value.tensor);
+        else
+            take(entry, value.tensor);
+    }
     return {};
 }
 

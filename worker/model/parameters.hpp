@@ -3,6 +3,8 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/model/tensor_slice.hpp"
+#include "worker/model/unit_gate.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -42,16 +44,30 @@ struct LinearSlot {
     std::string name;
     std::int64_t in = 0, out = 0;
     std::shared_ptr<Adapter> adapter;
+    std::size_t unit = 0;
 };
+
+/// On which ranks a tensor is, where some have blocks of their own (pipeline parallel).
+enum class Place { every_rank, this_stage, other_stage };
 
 class Parameters {
 public:
     /// Device and dtype of all tensors; on the meta device nothing is allocated.
-    explicit Parameters(at::TensorOptions options) : options_(std::move(options)) {}
+    explicit Parameters(at::TensorOptions options, TensorShare share = {})
+        : options_(std::move(options)), share_(share) {}
 
     /// A new uninitialised tensor; a name is used once.
     at::Tensor add(std::string name, at::IntArrayRef shape,
                    TensorKind kind = TensorKind::trainable);
+    /// This rank's slice of a tensor of `shape` (TensorSlice).
+    at::Tensor add_slice(std::string name, at::IntArrayRef shape, std::int64_t dim,
+                         std::vector<std::int64_t> parts);
+    [[nodiscard]] TensorShare share() const { return share_; }
+    /// Of what a tensor of all() is this rank's part; nullptr: it is whole.
+    [[nodiscard]] TensorSlice const* slice_of(NamedTensor const& own) const;
+    [[nodiscard]] at::IntArrayRef whole_sizes(NamedTensor const& own) const;
+    /// Copies what a tensor of all() has of `whole`.
+    void take(NamedTensor const& own, at::Tensor const& whole) const;
 
     /// The adapter of a new linear layer, which has none yet.
     std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out);
@@ -59,19 +75,42 @@ public:
     /// Whether add_adapters (worker/train/trainable.hpp) has been here.
     [[nodiscard]] bool has_adapters() const;
 
+    /// What is added from here on belongs to `unit` (at first 0).
+    void enter_unit(std::size_t unit) { unit_ = unit; }
+    /// Of each of trainable().
+    [[nodiscard]] std::vector<std::size_t> trainable_units() const;
+    /// Asked by forward passes at each unit; null: nobody. It must outlive them.
+    void set_gate(UnitGate* gate) { gate_ = gate; }
+    void open_unit(std::size_t unit) const {
+        if (gate_ != nullptr) gate_->open(unit);
+    }
+    void close_unit(std::size_t unit, std::initializer_list<at::Tensor> outputs) const {
+        if (gate_ != nullptr) gate_->close(unit, outputs);
+    }
+
+    /// Where what is added from here on lives. Elsewhere it has a name and a shape, on the meta
+    /// device.
+    void set_place(Place place) { place_ = place; }
+    [[nodiscard]] Place place_of(NamedTensor const& own) const;
+    [[nodiscard]] bool is_here(NamedTensor const& own) const {
+        return place_of(own) != Place::other_stage;
+    }
+
     /// Takes the tensors that `which` names out of training.
     void freeze(std::function<bool(std::string_view)> const& which);
 
     [[nodiscard]] std::vector<NamedTensor> const& all() const { return entries_; }
-    /// Handles of the trainable ones, in order: what optimizer, reducer and EMA take.
+    /// Handles of the trainable ones that are here, in order: what optimizer, reducer and EMA take.
     [[nodiscard]] std::vector<at::Tensor> trainable() const;
     /// nullptr when there is none.
     [[nodiscard]] NamedTensor const* find(std::string_view name) const;
-    [[nodiscard]] std::int64_t trainable_count() const;  // numbers, not tensors
+    /// Numbers, not tensors, of the whole network.
+    [[nodiscard]] std::int64_t trainable_count() const;
 
     /// Missing, additional and misshapen tensors among `values`, all named in one Error.
     [[nodiscard]] Result<void> check(std::vector<NamedTensor> const& values) const;
-    /// Copies values in by name; nothing is changed when check() finds something.
+    /// Copies what this rank has of the values in by name (a slice too: this rank's); nothing is
+    /// changed when check() finds something.
     [[nodiscard]] Result<void> load(std::vector<NamedTensor> const& values);
 
     /// Drops the gradients (they are taken over, not accumulated into, by the next backward).
@@ -79,7 +118,14 @@ public:
 
 private:
     at::TensorOptions options_;
+    TensorShare share_;
     std::vector<NamedTensor> entries_;
+    std::vector<std::size_t> units_;                          // of entries_
+    std::map<std::string, TensorSlice, std::less<>> slices_;  // of those that are not whole
+    std::size_t unit_ = 0;
+    Place place_ = Place::every_rank;
+    std::vector<Place> places_;  // of entries_
+    UnitGate* gate_ = nullptr;
     std::vector<LinearSlot> linears_;
     std::map<std::string, std::size_t, std::less<>> index_;  // of entries_, by name
 };

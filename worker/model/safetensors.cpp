@@ -3,7 +3,6 @@
 #include "base/check.hpp"
 #include "base/files.hpp"
 #include "worker/model/atomic_file.hpp"
-#include "worker/model/safetensors_header.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -111,9 +110,14 @@ at::Tensor const* SafetensorsContent::find(std::string_view name) const {
     return found == tensors.end() ? nullptr : &found->tensor;
 }
 
-std::string_view safetensors_type(at::ScalarType type) {
+std::optional<DType> file_type(at::ScalarType type) {
     auto const* found = std::ranges::find(kTypePairs, type, &TypePair::torch);
-    return found == kTypePairs.end() ? "?" : name_of(found->ours);
+    return found == kTypePairs.end() ? std::nullopt : std::optional(found->ours);
+}
+
+std::string_view safetensors_type(at::ScalarType type) {
+    auto const found = file_type(type);
+    return found ? name_of(*found) : "?";
 }
 
 Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path) {
@@ -145,12 +149,12 @@ Result<void> save_safetensors(std::filesystem::path const& path,
     // Wide types first keeps every tensor aligned to its own type.
     std::vector<std::pair<TensorInfo, at::Tensor const*>> order;
     for (auto const& [name, tensor, kind] : tensors) {
-        auto const* type = std::ranges::find(kTypePairs, tensor.scalar_type(), &TypePair::torch);
-        if (type == kTypePairs.end())
+        auto const type = file_type(tensor.scalar_type());
+        if (!type)
             return Error{Errc::invalid_input,
                          fmt::format("{}: tensor '{}' has a type that safetensors cannot hold",
                                      path.string(), name)};
-        order.push_back({TensorInfo{name, type->ours, tensor.sizes().vec(), 0, 0}, &tensor});
+        order.push_back({TensorInfo{name, *type, tensor.sizes().vec(), 0, 0}, &tensor});
     }
     std::ranges::stable_sort(order, std::greater{},
                              [](auto const& item) { return bytes_of(item.first.dtype); });

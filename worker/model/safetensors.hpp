@@ -4,9 +4,11 @@
 
 #include "base/result.hpp"
 #include "worker/model/parameters.hpp"
+#include "worker/model/safetensors_header.hpp"
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,8 @@ struct SafetensorsContent {
     [[nodiscard]] at::Tensor const* find(std::string_view name) const;
 };
 
+/// The type of a file that holds this one; nullopt when none does.
+[[nodiscard]] std::optional<DType> file_type(at::ScalarType type);
 /// "F32", "BF16", ...: what a file calls this type; "?" when files cannot hold it.
 [[nodiscard]] std::string_view safetensors_type(at::ScalarType type);
 

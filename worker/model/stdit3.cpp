@@ -16,22 +16,31 @@ namespace osora::worker {
 
 /// Members are built in the order of the forward pass, which is the order of the parameters.
 struct Stdit3::Layers {
-    Layers(Parameters& parameters, Stdit3Config const& config)
+    Layers(Parameters& parameters, Stdit3Config const& config, StageRanks const* stages)
         : x_embedder(parameters, config),
           t_embedder(parameters, "t_embedder", config.hidden_size),
           fps_embedder(parameters, "fps_embedder", config.hidden_size),
           t_block(parameters, "t_block.1", config.hidden_size, 6 * config.hidden_size),
           y_embedder(parameters, config),
           rope_freqs(parameters.add("rope.freqs", {config.head_dim() / 2}, TensorKind::frozen)),
-          blocks(make_blocks(parameters, config)),
+          cut(stages, 2 * config.depth),
+          blocks(make_blocks(parameters, config, cut)),
           final_layer(parameters, config) {}
 
-    static std::vector<Block> make_blocks(Parameters& parameters, Stdit3Config const& config) {
+    static std::vector<Block> make_blocks(Parameters& parameters, Stdit3Config const& config,
+                                          StageCut const& cut) {
         std::vector<Block> blocks;
         for (std::int64_t i = 0; i < config.depth; ++i) {
-            blocks.emplace_back(parameters, fmt::format("spatial_blocks.{}", i), config, false);
-            blocks.emplace_back(parameters, fmt::format("temporal_blocks.{}", i), config, true);
+            for (bool const temporal : {false, true}) {
+                parameters.enter_unit(1 + blocks.size());
+                parameters.set_place(cut.place_of(static_cast<std::int64_t>(blocks.size())));
+                char const* const kind = temporal ? "temporal" : "spatial";
+                blocks.emplace_back(parameters, fmt::format("{}_blocks.{}", kind, i), config,
+                                    temporal);
+            }
         }
+        parameters.set_place(Place::every_rank);
+        parameters.enter_unit(1 + blocks.size());
         return blocks;
     }
 
@@ -40,35 +49,22 @@ struct Stdit3::Layers {
     Linear t_block;
     CaptionEmbed y_embedder;
     at::Tensor rope_freqs;      // (head_dim / 2)
+    StageCut cut;               // of the blocks
     std::vector<Block> blocks;  // spatial, temporal, spatial, ...
     FinalLayer final_layer;
     PositionTable positions;
 };
 
-Stdit3::Stdit3(Stdit3Config const& config, at::TensorOptions options)
-    : config_(config), parameters_(options) {
+Stdit3::Stdit3(Stdit3Config const& config, at::TensorOptions options, LayerRanks sharing)
+    : config_(config),
+      parameters_(options, share_of(sharing.linears.get())),
+      sharing_(std::move(sharing)) {
     OSORA_CHECK(check_stdit3_config(config).has_value());
-    layers_ = std::make_unique<Layers>(parameters_, config_);
+    layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
 }
 Stdit3::~Stdit3() = default;
 Stdit3::Stdit3(Stdit3&&) noexcept = default;
 Stdit3& Stdit3::operator=(Stdit3&&) noexcept = default;
-
-namespace {
-
-/// (B T S, pt ph pw C_out) -> (B, C_out, T, H, W), without the padding of x.
-at::Tensor unpatchify(at::Tensor const& tokens, Stdit3Config const& config, TokenGrid const& grid,
-                      at::Tensor const& x) {
-    auto const& [pt, ph, pw] = config.patch_size;
-    std::int64_t const channels = config.out_channels();
-    at::Tensor const video =
-        tokens.view({grid.batch, grid.frames, grid.rows, grid.columns, pt, ph, pw, channels})
-            .permute({0, 7, 1, 4, 2, 5, 3, 6})
-            .reshape({grid.batch, channels, grid.frames * pt, grid.rows * ph, grid.columns * pw});
-    return video.narrow(2, 0, x.size(2)).narrow(3, 0, x.size(3)).narrow(4, 0, x.size(4));
-}
-
-}  // namespace
 
 at::Tensor Stdit3::forward(Stdit3Input const& input) const {
     auto& layers = *layers_;
@@ -78,6 +74,8 @@ at::Tensor Stdit3::forward(Stdit3Input const& input) const {
     OSORA_CHECK_EQ(input.timestep.size(0), grid.batch);
     OSORA_CHECK(input.height_px > 0 && input.width_px > 0);
 
+    StageSpan const span = layers.cut.span();
+    parameters_.open_unit(0);
     // Times. The model's dtype rounds the timestep before the sinusoid, but not fps.
     at::Tensor const timestep = input.timestep.to(dtype);
     at::Tensor fps = layers.fps_embedder(input.fps);
@@ -89,8 +87,12 @@ at::Tensor Stdit3::forward(Stdit3Input const& input) const {
     };
     at::Tensor const t = at::add(layers.t_embedder(timestep), fps);
     at::Tensor t0;
-    Conditioning with{grid, modulation_of(t), layers.y_embedder(input.y, input.y_mask, input.drop),
-                      rope_rotations(layers.rope_freqs, grid.frames)};
+    Conditioning with{grid,
+                      modulation_of(t),
+                      layers.y_embedder(input.y, input.y_mask, input.drop),
+                      rope_rotations(layers.rope_freqs, grid.frames),
+                      token_ranks_.get(),
+                      shared_run(sharing_.linears.get(), token_ranks_.get(), {grid.per_frame()})};
     if (input.x_mask.defined()) {
         OSORA_CHECK_EQ(input.x_mask.size(1), grid.frames);
         t0 = at::add(layers.t_embedder(at::zeros_like(timestep)), fps);
@@ -98,13 +100,33 @@ at::Tensor Stdit3::forward(Stdit3Input const& input) const {
         with.modulation = at::where(noised, with.modulation, modulation_of(t0));
     }
 
-    double const side_px = std::sqrt(input.height_px * input.width_px);
-    double const scale = side_px / static_cast<double>(config_.input_sq_size);
-    at::Tensor x = layers.x_embedder(input.x.to(dtype), grid)
-                       .view({grid.batch, grid.frames, grid.per_frame(), hidden});
-    x = at::add(x, layers.positions.get(grid, scale, hidden, x.options()));
-    for (auto const& block : layers.blocks) x = block(x, with);
+    at::Tensor x;
+    if (span.first) {
+        double const side_px = std::sqrt(input.height_px * input.width_px);
+        double const scale = side_px / static_cast<double>(config_.input_sq_size);
+        x = layers.x_embedder(input.x.to(dtype), grid)
+                .view({grid.batch, grid.frames, grid.per_frame(), hidden});
+        x = at::add(x, layers.positions.get(grid, scale, hidden, x.options()));
+        x = own_tokens(with.linears.ranks, own_tokens(with.ranks, x, 2), 2).contiguous();
+    } else {
+        x = from_previous(*sharing_.stages,
+                          {grid.batch, grid.frames, own_count(with.linears), hidden},
+                          fps.options().requires_grad(false));
+    }
+    parameters_.close_unit(0, {});
+    for (auto block = span.begin; block < span.end; ++block) {
+        auto const unit = static_cast<std::size_t>(block) + 1;
+        parameters_.open_unit(unit);
+        x = layers.blocks[unit - 1](x, with, BlockRecompute(recompute_.get(), block));
+        parameters_.close_unit(unit, {x});
+    }
+    std::size_t const unit = layers.blocks.size() + 1;
+    parameters_.open_unit(unit);
+    if (!span.last) return to_next(*sharing_.stages, x);
     x = layers.final_layer(x, t, t0, input.x_mask);
+    parameters_.close_unit(unit, {x});
+    x = all_tokens(with.linears.ranks, x, 2, with.linears.sequences[0]);
+    x = all_tokens(with.ranks, x, 2, grid.per_frame());
     return unpatchify(x, config_, grid, input.x).to(at::kFloat);
 }
 

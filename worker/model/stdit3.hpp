@@ -2,13 +2,17 @@
 // of opensora/models/stdit/stdit3.py. One thread drives a model; wrong shapes are bugs.
 #pragma once
 
+#include "plan/activation_choice.hpp"
+#include "worker/model/layer_ranks.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/model/stdit3_config.hpp"
+#include "worker/model/token_ranks.hpp"
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace osora::worker {
 
@@ -28,7 +32,9 @@ struct Stdit3Input {
 class Stdit3 {
 public:
     /// Uninitialised weights: call initialise() or parameters().load().
-    explicit Stdit3(Stdit3Config const& config, at::TensorOptions options = {});
+    /// `sharing`: ranks that share layers; they bring the same input.
+    explicit Stdit3(Stdit3Config const& config, at::TensorOptions options = {},
+                    LayerRanks sharing = {});
     ~Stdit3();
     Stdit3(Stdit3&&) noexcept;
     Stdit3& operator=(Stdit3&&) noexcept;
@@ -39,6 +45,16 @@ public:
     /// (B, out_channels, T, H, W) in fp32; the first in_channels are the velocity.
     [[nodiscard]] at::Tensor forward(Stdit3Input const& input) const;
 
+    /// From now on forward() keeps the tokens of this rank's runs only, and returns all of them on
+    /// each rank. All ranks bring the same input and weights.
+    void share_tokens(std::shared_ptr<TokenRanks> ranks) { token_ranks_ = std::move(ranks); }
+
+    /// Which blocks (in the order of the forward pass: spatial, temporal, spatial, ...) run again
+    /// in backward; nullptr: none. Read in each forward pass.
+    void set_recompute(std::shared_ptr<plan::RecomputeChoice const> choice) {
+        recompute_ = std::move(choice);
+    }
+
     [[nodiscard]] Parameters& parameters() { return parameters_; }
     [[nodiscard]] Parameters const& parameters() const { return parameters_; }
     [[nodiscard]] Stdit3Config const& config() const { return config_; }
@@ -48,6 +64,9 @@ private:
     Stdit3Config config_;
     Parameters parameters_;
     std::unique_ptr<Layers> layers_;
+    LayerRanks sharing_;
+    std::shared_ptr<TokenRanks> token_ranks_;  // null: one rank has all tokens
+    std::shared_ptr<plan::RecomputeChoice const> recompute_;
 };
 
 }  // namespace osora::worker

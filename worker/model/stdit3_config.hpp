@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,7 +58,16 @@ BOOST_DESCRIBE_STRUCT(Stdit3Config, (),
 [[nodiscard]] Result<Stdit3Config> parse_stdit3_config(std::string_view json);
 [[nodiscard]] std::string to_json(Stdit3Config const& config);
 
-/// not_divisible / invalid_input when a size cannot work.
-[[nodiscard]] Result<void> check_stdit3_config(Stdit3Config const& config);
+/// not_divisible / invalid_input when a size cannot work; `network` begins the message.
+[[nodiscard]] Result<void> check_stdit3_config(Stdit3Config const& config,
+                                               std::string_view network = "stdit3");
+
+/// For STDiT2, which has these sizes too.
+void take_sizes(plan::ModelShape const& shape, Stdit3Config& config);
+[[nodiscard]] std::vector<std::string> names_of(plan::ModelFamily family);
+/// Keys of Open-Sora's configurations and of transformers that change no number here.
+[[nodiscard]] std::span<std::string_view const> unread_stdit_keys();
+/// Those of them that would when on.
+[[nodiscard]] Result<void> check_off(std::string_view json, std::string_view network);
 
 }  // namespace osora::worker

@@ -12,9 +12,9 @@ namespace osora::worker {
 
 /// The ways in which gradients are reduced (debug.collectives, parallel.overlap).
 enum class ReduceWay {
-    overlapped,    // full buckets start while backward goes on
-    after,         // all buckets start when backward has ended
-    per_parameter  // known-bad: barrier, one blocking all_reduce a parameter, barrier
+    overlapped,    // while backward goes on; shared parameters come back during the next forward
+    after,         // when backward has ended
+    per_parameter  // known-bad: barrier, one blocking collective a parameter, barrier
 };
 
 struct BucketLayout {

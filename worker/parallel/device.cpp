@@ -1,6 +1,7 @@
 #include "worker/parallel/device.hpp"
 
 #include "worker/cuda/cuda_module.hpp"
+#include "worker/memory/counted_allocator.hpp"
 #include "worker/parallel/load_cuda.hpp"
 
 #include <fmt/format.h>
@@ -38,7 +39,24 @@ void Device::synchronize() const {
 }
 
 std::int64_t Device::peak_allocated_bytes() const {
-    return is_gpu() ? cuda_->memory(index_).peak_allocated_bytes : 0;
+    if (is_gpu()) return cuda_->memory(index_).peak_allocated_bytes;
+    auto const* const counted = CountedAllocator::installed();
+    return counted != nullptr ? counted->peak_bytes() : 0;
+}
+
+std::int64_t Device::allocated_bytes() const {
+    if (is_gpu()) return cuda_->memory(index_).allocated_bytes;
+    auto const* const counted = CountedAllocator::installed();
+    return counted != nullptr ? counted->allocated_bytes() : 0;
+}
+
+void Device::reset_peak() const {
+    auto* const counted = CountedAllocator::installed();
+    if (is_gpu()) {
+        cuda_->reset_peak(index_);
+    } else if (counted != nullptr) {
+        counted->reset_peak();
+    }
 }
 
 std::string Device::description() const {

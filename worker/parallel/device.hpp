@@ -28,8 +28,11 @@ public:
     [[nodiscard]] c10::Device torch() const;
     /// Waits for what this thread has queued on the GPU; nothing on the CPU. Throws c10::Error.
     void synchronize() const;
-    /// Since the start; 0 on the CPU.
+    /// Of tensors where this rank computes, most since reset_peak(); on the CPU as CountedAllocator
+    /// knows it, 0 where nobody installed one.
     [[nodiscard]] std::int64_t peak_allocated_bytes() const;
+    [[nodiscard]] std::int64_t allocated_bytes() const;
+    void reset_peak() const;
     [[nodiscard]] std::string description() const;  // "cpu", "cuda:3, NCCL 2.28.9"
 
     [[nodiscard]] CudaModule const* module() const { return cuda_; }

@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "worker/cuda/cuda_module.hpp"
+#include "worker/parallel/flight_backend.hpp"
 
 #include <fmt/format.h>
 #include <stdlib.h>
@@ -9,18 +10,22 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <numeric>
+#include <vector>
 
 namespace osora::worker {
 
 struct Group::Impl {
-    int rank = 0;
-    int world_size = 1;
+    GroupConfig config;
     c10::intrusive_ptr<c10d::Store> store;
     c10::intrusive_ptr<c10d::Backend> backend;
-    std::chrono::milliseconds timeout{};
-    c10::intrusive_ptr<c10d::Backend> nccl;  // null: tensors are on the CPU
+    c10::intrusive_ptr<c10d::Backend> nccl = {};  // null: tensors are on the CPU
+    Device device = {};
+    std::string name = "all";  // and ranks of the run: for the recorder of collectives
+    std::vector<int> ranks = {};
 };
 
 namespace {
@@ -37,6 +42,13 @@ std::chrono::milliseconds timeout_of(GroupConfig const& config) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(config.timeout_s * 1000));
 }
 
+/// c10d's watchdog aborts the process. Where somebody else looks at the time (FlightWatch), which
+/// ends it in order, the watchdog comes after that.
+std::int64_t nccl_timeout_ms(GroupConfig const& config) {
+    auto const timeout_ms = timeout_of(config).count();
+    return config.flight ? 2 * timeout_ms + 5000 : timeout_ms;
+}
+
 c10::intrusive_ptr<c10d::Store> connect_store(GroupConfig const& config) {
     c10d::TCPStoreOptions options;
     options.port = config.store_port;
@@ -50,16 +62,19 @@ c10::intrusive_ptr<c10d::Store> connect_store(GroupConfig const& config) {
 }  // namespace
 
 int Group::rank() const {
-    return impl_->rank;
+    return impl_->config.rank;
 }
 int Group::world_size() const {
-    return impl_->world_size;
+    return impl_->config.world_size;
 }
 c10d::Backend& Group::backend() const {
     return *impl_->backend;
 }
 c10d::Backend& Group::device_backend() const {
     return impl_->nccl ? *impl_->nccl : *impl_->backend;
+}
+FlightRecorder* Group::flight() const {
+    return impl_->config.flight.get();
 }
 c10d::Store& Group::store() const {
     return *impl_->store;
@@ -73,7 +88,11 @@ void allow_ranks_as_threads() {
     ::setenv("TORCH_FR_BUFFER_SIZE", "0", 1);
 }
 
-Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig const& config) {
+namespace {
+
+/// The group `named.name` of `named.ranks`; the rest of `named` is filled in.
+Result<Group> join(c10::intrusive_ptr<c10d::Store> store, Group::Impl named) {
+    GroupConfig const& config = named.config;
     OSORA_CHECK(config.rank >= 0 && config.rank < config.world_size);
     try {
         auto const options = c10d::ProcessGroupGloo::Options::create();
@@ -82,20 +101,33 @@ Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig
             config.my_interface.empty()
                 ? c10d::ProcessGroupGloo::createDeviceForHostname(config.my_address)
                 : c10d::ProcessGroupGloo::createDeviceForInterface(config.my_interface));
-        auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, config.rank,
-                                                                   config.world_size, options);
-        return Group(std::make_shared<Group::Impl>(Group::Impl{config.rank, config.world_size,
-                                                               std::move(store), std::move(backend),
-                                                               timeout_of(config), nullptr}));
+        named.backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, config.rank,
+                                                                    config.world_size, options);
+        if (config.flight)
+            named.backend = recorded(named.backend, config.flight, named.name, named.ranks);
+        named.store = std::move(store);
+        return Group(std::make_shared<Group::Impl>(std::move(named)));
     } catch (std::exception const& error) {
         return unreachable(config, "join the group", error);
     }
 }
 
+}  // namespace
+
+Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store, GroupConfig const& config) {
+    std::vector<int> everyone(static_cast<std::size_t>(config.world_size));
+    std::iota(everyone.begin(), everyone.end(), 0);
+    return join(std::move(store),
+                {.config = config, .store = {}, .backend = {}, .ranks = std::move(everyone)});
+}
+
 Group make_group(c10::intrusive_ptr<c10d::Store> store, c10::intrusive_ptr<c10d::Backend> backend) {
-    int const rank = backend->getRank(), world_size = backend->getSize();
-    return Group(std::make_shared<Group::Impl>(Group::Impl{
-        rank, world_size, std::move(store), std::move(backend), std::chrono::minutes(1), nullptr}));
+    Group::Impl made{.config = {}, .store = std::move(store), .backend = std::move(backend)};
+    made.config.rank = made.backend->getRank();
+    made.config.world_size = made.backend->getSize();
+    made.ranks.resize(static_cast<std::size_t>(made.config.world_size));
+    std::iota(made.ranks.begin(), made.ranks.end(), 0);
+    return Group(std::make_shared<Group::Impl>(std::move(made)));
 }
 
 Result<void> Group::use_nccl(Device const& device) {
@@ -103,14 +135,38 @@ Result<void> Group::use_nccl(Device const& device) {
     NcclGroupConfig const config{.rank = rank(),
                                  .world_size = world_size(),
                                  .device = device.index(),
-                                 .timeout_ms = impl_->timeout.count()};
+                                 .timeout_ms = nccl_timeout_ms(impl_->config)};
     try {
         auto store = c10::make_intrusive<c10d::PrefixStore>("nccl", impl_->store);
         impl_->nccl = device.module()->make_nccl_group(std::move(store), config);
+        if (auto const& flight = impl_->config.flight)
+            impl_->nccl = recorded(impl_->nccl, flight, impl_->name, impl_->ranks);
+        impl_->device = device;
         return {};
     } catch (std::exception const& error) {
         return unreachable({.rank = rank(), .world_size = world_size()}, "NCCL group", error);
     }
+}
+
+// c10d's own split() knows the ranks of the first group of a process only (2.11, groupRanks()).
+Result<Group> Group::split(std::string const& name, std::vector<int> const& ranks) const {
+    auto const place = std::ranges::find(ranks, rank());
+    OSORA_CHECK(place != ranks.end());
+    GroupConfig config = impl_->config;
+    config.rank = static_cast<int>(place - ranks.begin());
+    config.world_size = static_cast<int>(ranks.size());
+    std::string const prefix = fmt::format("{}/{}", name, ranks.front());
+    auto store = c10::make_intrusive<c10d::PrefixStore>(prefix, impl_->store);
+    std::vector<int> of_run;
+    for (int const each : ranks) of_run.push_back(impl_->ranks[static_cast<std::size_t>(each)]);
+    auto part = join(std::move(store), {.config = std::move(config),
+                                        .store = {},
+                                        .backend = {},
+                                        .name = prefix,
+                                        .ranks = std::move(of_run)});
+    if (part.has_error()) return Error(part.error()).in("group " + prefix);
+    if (impl_->nccl) OSORA_TRY_VOID(part->use_nccl(impl_->device));
+    return part;
 }
 
 Result<Group> join_gloo_group(GroupConfig const& config) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace c10d {
 class Backend;
@@ -18,6 +19,8 @@ class Store;
 }  // namespace c10d
 
 namespace osora::worker {
+
+class FlightRecorder;
 
 struct GroupConfig {
     int rank = 0;
@@ -28,6 +31,7 @@ struct GroupConfig {
     std::string my_address = "127.0.0.1";  // address or host name the peers reach this rank by
     std::string my_interface = "";         // "ib0": instead of my_address
     double timeout_s = 60;                 // of joining and of each collective
+    std::shared_ptr<FlightRecorder> flight = nullptr;  // who is told of collectives; null: nobody
 };
 
 /// A joined group; copies share it.
@@ -43,6 +47,11 @@ public:
     [[nodiscard]] c10d::Backend& device_backend() const;
     /// Makes an NCCL group of the same ranks; all of them call it.
     [[nodiscard]] Result<void> use_nccl(Device const& device);
+    /// The group of `ranks`, in this order. Every rank of this group calls it with the ranks of its
+    /// own part; `name` is used once.
+    [[nodiscard]] Result<Group> split(std::string const& name, std::vector<int> const& ranks) const;
+    /// Who is told of its collectives; null: nobody.
+    [[nodiscard]] FlightRecorder* flight() const;
     [[nodiscard]] c10d::Store& store() const;
     [[nodiscard]] c10::intrusive_ptr<c10d::Store> const& store_handle() const;  // to build upon
 

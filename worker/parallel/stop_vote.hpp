@@ -1,11 +1,13 @@
 // Ranks must leave the loop after the same step. Each step carries a vote: an all_reduce of one
 // number that starts before the forward pass and has long arrived when the step ends, so it costs
-// no wait of its own. The training loop drives it: begin, ..., finish, once a step.
+// no wait of its own. The same numbers tell whether the ranks do the same step. The training loop
+// drives it: begin, ..., finish, once a step.
 #pragma once
 
 #include "base/result.hpp"
 #include "protocol/collectives.hpp"
 #include "worker/parallel/process_group.hpp"
+#include "worker/parallel/step_agreement.hpp"
 
 #include <memory>
 #include <optional>
@@ -22,8 +24,9 @@ public:
     ~StopVote();
     StopVote(StopVote&&) noexcept;
 
-    void begin(Vote own);
-    /// The decision, the same on every rank; unreachable when a peer is gone.
+    void begin(Vote own, StepTerms const& terms = {});
+    /// The decision, the same on every rank; unreachable when a peer is gone, invalid_input (with
+    /// what each rank brought) when they do not agree on the step. Called again, it says the same.
     [[nodiscard]] Result<Vote> finish();
 
     /// What it cost, once it is finished; none without a group.

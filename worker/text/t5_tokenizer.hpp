@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/text/padded_tokens.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,13 +18,6 @@ constexpr std::int64_t kT5Pad = 0;
 constexpr std::int64_t kT5Eos = 1;
 constexpr std::int64_t kT5Unknown = 2;
 constexpr int kT5ExtraIds = 100;  // <extra_id_0> .. <extra_id_99>, behind the model's pieces
-
-/// A caption of a fixed number of tokens, as the encoder wants it.
-struct PaddedTokens {
-    std::vector<std::int64_t> ids;   // kT5Pad behind the end
-    std::vector<std::int64_t> mask;  // 1: token, 0: padding
-    bool cut = false;                // the text was longer
-};
 
 class T5Tokenizer {
 public:

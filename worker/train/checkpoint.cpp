@@ -5,6 +5,7 @@
 #include "worker/model/merge_adapter.hpp"
 #include "worker/model/safetensors.hpp"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,20 +21,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kPrefix = "step-", kWriting = "writing-";
 
 struct File {
     char const* name;
     std::vector<NamedTensor> CheckpointTensors::*tensors;
+    std::vector<TensorParts> CheckpointParts::*parts;
 };
 constexpr std::array kFiles{
-    File{"model.safetensors", &CheckpointTensors::model},
-    File{"ema.safetensors", &CheckpointTensors::ema},
-    File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg},
-    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq},
-    File{"master.safetensors", &CheckpointTensors::master},
-    File{kAdapterFile, &CheckpointTensors::adapter},
-    File{"objective.safetensors", &CheckpointTensors::objective}};
+    File{"model.safetensors", &CheckpointTensors::model, &CheckpointParts::model},
+    File{"ema.safetensors", &CheckpointTensors::ema, &CheckpointParts::ema},
+    File{"optimizer_exp_avg.safetensors", &CheckpointTensors::exp_avg, &CheckpointParts::exp_avg},
+    File{"optimizer_exp_avg_sq.safetensors", &CheckpointTensors::exp_avg_sq,
+         &CheckpointParts::exp_avg_sq},
+    File{"master.safetensors", &CheckpointTensors::master, &CheckpointParts::master},
+    File{kAdapterFile, &CheckpointTensors::adapter, &CheckpointParts::adapter},
+    File{"objective.safetensors", &CheckpointTensors::objective, &CheckpointParts::objective}};
 constexpr std::size_t kFirstFiles = 4;  // those of a state that lists none
 
 /// The step of a folder name, or -1.
@@ -46,28 +49,32 @@ int step_of(fs::path const& path) {
     return error == std::errc() && end == name.data() + name.size() ? step : -1;
 }
 
-Result<void> write_files(fs::path const& folder, CheckpointState state,
-                         CheckpointTensors const& tensors) {
-    state.files.clear();
+/// The tensors, one file after the other.
+Result<void> write_tensors(fs::path const& folder, CheckpointParts const& tensors,
+                           bool first_writer) {
     for (File const& file : kFiles) {
-        auto const& list = tensors.*file.tensors;
+        auto const& list = tensors.*file.parts;
         if (list.empty()) continue;
-        state.files.emplace_back(file.name);
-        OSORA_TRY_VOID(save_safetensors(folder / file.name, list, {{"format", "pt"}}));
+        OSORA_TRY_VOID(write_parts(folder / file.name, list, {{"format", "pt"}}, first_writer));
     }
+    return {};
+}
+
+/// What makes a folder of tensors a checkpoint.
+Result<void> write_state(fs::path const& folder, CheckpointState state,
+                         CheckpointParts const& tensors) {
+    state.files.clear();
+    for (File const& file : kFiles)
+        if (!(tensors.*file.parts).empty()) state.files.emplace_back(file.name);
     if (!tensors.adapter.empty()) {
+        std::vector<NamedTensor> shapes;
+        for (TensorParts const& each : tensors.adapter)
+            shapes.push_back({each.name, at::empty(each.shape, at::kMeta)});
         OSORA_TRY_VOID(write_file_atomic(folder / kAdapterConfigFile,
-                                         adapter_config(tensors.adapter, state.lora_alpha)));
+                                         adapter_config(shapes, state.lora_alpha)));
     }
     OSORA_TRY_VOID(write_file_atomic(folder / "state.json", protocol::encode(state) + "\n"));
     return sync_directory(folder);
-}
-
-Result<CheckpointState> load_state(fs::path const& path) {
-    OSORA_TRY(auto const text, read_file(path / "state.json", std::int64_t{1} << 20));
-    auto state = protocol::decode<CheckpointState>(text);
-    if (state.has_value()) return std::move(*state);
-    return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
 }
 
 void remove_quietly(fs::path const& path) {
@@ -75,15 +82,20 @@ void remove_quietly(fs::path const& path) {
     fs::remove_all(path, ignored);
 }
 
-/// What crashed savers left behind, and all but the newest `keep`.
-void tidy(fs::path const& folder, int keep) {
+/// What crashed savers left behind, and all but the newest `keep`. Other ranks may have begun to
+/// write a later step.
+void tidy(fs::path const& folder, int step, int keep) {
     auto const complete = list_checkpoints(folder);
     for (std::size_t i = static_cast<std::size_t>(keep); i < complete.size(); ++i) {
         remove_quietly(complete[i]);
     }
     std::error_code error;
     for (auto const& entry : fs::directory_iterator(folder, error)) {
-        if (entry.path().filename().string().starts_with("writing-")) remove_quietly(entry.path());
+        std::string const name = entry.path().filename().string();
+        if (!name.starts_with(kWriting)) continue;
+        int of = 0;
+        std::from_chars(name.data() + kWriting.size(), name.data() + name.size(), of);
+        if (of <= step) remove_quietly(entry.path());
     }
 }
 
@@ -98,40 +110,53 @@ std::int64_t size_of(fs::path const& folder) {
 
 }  // namespace
 
-CheckpointTensors snapshot(CheckpointTensors const& live) {
-    CheckpointTensors copy;
+CheckpointParts snapshot(CheckpointParts const& live) {
+    CheckpointParts copy = live;
     for (File const& file : kFiles) {
-        for (NamedTensor const& each : live.*file.tensors) {
-            at::Tensor const values = each.tensor.detach();
-            at::Tensor const kept = values.is_cpu() ? values.clone() : values.to(at::kCPU);
-            (copy.*file.tensors).push_back({each.name, kept, each.kind});
+        for (TensorParts& each : copy.*file.parts) {
+            for (auto& part : each.parts) {
+                at::Tensor const values = part.values.detach();
+                part.values = values.is_cpu() ? values.clone() : values.to(at::kCPU);
+            }
         }
     }
     return copy;
 }
 
 Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState const& state,
-                                        CheckpointTensors const& tensors, int keep) {
+                                        CheckpointParts const& tensors, int keep,
+                                        CheckpointPeers* peers) {
     auto const start = std::chrono::steady_clock::now();
+    bool const first = peers == nullptr || peers->rank() == 0;
     fs::path const target = folder / fmt::format("{}{:08d}", kPrefix, state.step);
-    fs::path const temporary = folder / fmt::format("writing-{:08d}-{}", state.step, ::getpid());
+    fs::path const temporary =
+        folder / fmt::format("{}{:08d}-{}", kWriting, state.step,
+                             peers == nullptr ? std::to_string(::getpid()) : peers->tag());
     std::error_code error;
-    if (!fs::exists(target, error)) {
+    bool const is_there = first && fs::exists(target, error);
+    Result<void> written;
+    if (!is_there) {
         fs::create_directories(temporary, error);
-        if (error) return file_error(error.value(), "make folder", temporary);
-        auto written = write_files(temporary, state, tensors);
-        if (written.has_value() && ::rename(temporary.c_str(), target.c_str()) != 0) {
-            written = file_error(errno, "rename", target);
-        }
-        if (written.has_error()) {
-            remove_quietly(temporary);
-            return written.error();
-        }
-        OSORA_TRY_VOID(sync_directory(folder));
+        written = error ? Result<void>(file_error(error.value(), "make folder", temporary))
+                        : write_tensors(temporary, tensors, first);
     }
-    tidy(folder, keep);
+    if (!first) {
+        OSORA_TRY_VOID(peers->tell(state.step, written));
+        if (written.has_error()) return written.error();
+    } else {
+        // The others are waited for also when this rank failed: they still write to the folder.
+        auto const others = peers == nullptr ? Result<void>() : peers->wait_for_all(state.step);
+        if (written.has_value()) written = others;
+        if (written.has_value() && !is_there) written = write_state(temporary, state, tensors);
+        if (written.has_value() && !is_there && ::rename(temporary.c_str(), target.c_str()) != 0)
+            written = file_error(errno, "rename", target);
+        if (written.has_error() || is_there) remove_quietly(temporary);
+        if (written.has_error()) return written.error();
+        OSORA_TRY_VOID(sync_directory(folder));
+        tidy(folder, state.step, keep);
+    }
     std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
-    return SavedCheckpoint{target, took.count(), size_of(target)};
+    return SavedCheckpoint{target, took.count(), first ? size_of(target) : 0};
 }
 
 std::vector<fs::path> list_checkpoints(fs::path const& folder) {
@@ -144,9 +169,16 @@ std::vector<fs::path> list_checkpoints(fs::path const& folder) {
     return found;
 }
 
+Result<CheckpointState> load_checkpoint_state(fs::path const& path) {
+    OSORA_TRY(auto const text, read_file(path / "state.json", std::int64_t{1} << 20));
+    auto state = protocol::decode<CheckpointState>(text);
+    if (state.has_value()) return std::move(*state);
+    return Error{Errc::corrupt, (path / "state.json").string() + ": " + state.error().message};
+}
+
 Result<CheckpointWeights> load_checkpoint_weights(fs::path const& path, bool averaged) {
     CheckpointWeights loaded;
-    OSORA_TRY(loaded.state, load_state(path));
+    OSORA_TRY(loaded.state, load_checkpoint_state(path));
     if (loaded.state.lora_rank > 0) {
         return Error{Errc::invalid_input,
                      path.string() +
@@ -171,7 +203,7 @@ Result<CheckpointWeights> load_checkpoint_weights(fs::path const& path, bool ave
 
 Result<LoadedCheckpoint> load_checkpoint(fs::path const& path) {
     LoadedCheckpoint loaded;
-    OSORA_TRY(loaded.state, load_state(path));
+    OSORA_TRY(loaded.state, load_checkpoint_state(path));
     auto const& files = loaded.state.files;
     for (File const& file : kFiles) {
         bool const first = &file < kFiles.data() + kFirstFiles;

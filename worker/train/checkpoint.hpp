@@ -1,11 +1,13 @@
 // Checkpoints: a folder step-NNNNNNNN of safetensors files by parameter name and a state.json.
 // A folder under that name is complete: it is written under another name, synced and renamed.
-// Rank 0 writes; every rank reads. A failed save leaves the older checkpoints as they were.
+// Rank 0 writes, or all ranks their parts of the same files; every rank reads. A failed save leaves
+// the older checkpoints as they were.
 #pragma once
 
 #include "base/result.hpp"
 #include "plan/config/model_section.hpp"
 #include "worker/model/parameters.hpp"
+#include "worker/model/tensor_parts.hpp"
 #include "worker/train/adaptive_clip.hpp"
 #include "worker/train/loss_scale.hpp"
 
@@ -54,15 +56,33 @@ BOOST_DESCRIBE_STRUCT(CheckpointState, (),
                        lora_alpha, figures, files))
 
 /// The tensors of a checkpoint, a file each; names as in the state dict. An empty list has no file.
-struct CheckpointTensors {
-    std::vector<NamedTensor> model;    // all, in the type of the model; with adapters: none
-    std::vector<NamedTensor> adapter;  // under peft's names (worker/model/merge_adapter.hpp)
-    std::vector<NamedTensor> master;   // fp32, of what is trained; empty where the model is fp32
-    std::vector<NamedTensor> ema, exp_avg, exp_avg_sq;
-    std::vector<NamedTensor> objective;  // what the objective keeps beside the network; often none
+template <class Tensor>
+struct CheckpointFiles {
+    std::vector<Tensor> model;    // all, in the type of the model; with adapters: none
+    std::vector<Tensor> adapter;  // under peft's names (worker/model/merge_adapter.hpp)
+    std::vector<Tensor> master;   // fp32, of what is trained; empty where the model is fp32
+    std::vector<Tensor> ema, exp_avg, exp_avg_sq;
+    std::vector<Tensor> objective;  // what the objective keeps beside the network; often none
 };
+using CheckpointTensors = CheckpointFiles<NamedTensor>;  // as read
+/// What this rank has of them. Every rank lists all tensors of all files, in the same order.
+using CheckpointParts = CheckpointFiles<TensorParts>;
+
 /// Copies, so that training may go on while they are written.
-[[nodiscard]] CheckpointTensors snapshot(CheckpointTensors const& live);
+[[nodiscard]] CheckpointParts snapshot(CheckpointParts const& live);
+
+/// The ranks that write a checkpoint together.
+class CheckpointPeers {
+public:
+    virtual ~CheckpointPeers() = default;
+    [[nodiscard]] virtual int rank() const = 0;
+    /// The same on all of them, and another one in each launch of the run.
+    [[nodiscard]] virtual std::string tag() const = 0;
+    /// Rank > 0: this rank's parts of `step` are written, or why not.
+    [[nodiscard]] virtual Result<void> tell(int step, Result<void> const& written) = 0;
+    /// Rank 0: waits until all others have told; the first of their errors.
+    [[nodiscard]] virtual Result<void> wait_for_all(int step) = 0;
+};
 
 struct SavedCheckpoint {
     std::filesystem::path path;
@@ -71,10 +91,12 @@ struct SavedCheckpoint {
 };
 
 /// Writes `folder`/step-NNNNNNNN and removes the oldest ones beyond `keep` (>= 1). Saving a step
-/// that is there already changes nothing.
+/// that is there already changes nothing. With `peers` all ranks call it; on rank 0 it returns when
+/// the checkpoint is complete, on the others when their parts are written.
 [[nodiscard]] Result<SavedCheckpoint> save_checkpoint(std::filesystem::path const& folder,
                                                       CheckpointState const& state,
-                                                      CheckpointTensors const& tensors, int keep);
+                                                      CheckpointParts const& tensors, int keep,
+                                                      CheckpointPeers* peers = nullptr);
 
 /// Complete checkpoints in `folder`, newest first; empty when there is no such folder.
 [[nodiscard]] std::vector<std::filesystem::path> list_checkpoints(
@@ -84,6 +106,8 @@ struct LoadedCheckpoint {
     CheckpointState state;
     CheckpointTensors tensors;
 };
+[[nodiscard]] Result<CheckpointState> load_checkpoint_state(std::filesystem::path const& path);
+
 /// The network alone: state and weights, `averaged`: with the moving average in place of those that
 /// are trained. Errors as load_checkpoint().
 struct CheckpointWeights {

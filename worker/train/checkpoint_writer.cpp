@@ -5,12 +5,12 @@
 namespace osora::worker {
 
 std::optional<CheckpointWriter::Outcome> CheckpointWriter::start(CheckpointState state,
-                                                                 CheckpointTensors const& live) {
+                                                                 CheckpointParts const& live) {
     auto previous = wait();
     step_ = state.step;
-    writing_ = std::async(std::launch::async, [folder = folder_, keep = keep_,
+    writing_ = std::async(std::launch::async, [folder = folder_, keep = keep_, peers = peers_,
                                                state = std::move(state), tensors = snapshot(live)] {
-        return save_checkpoint(folder, state, tensors, keep);
+        return save_checkpoint(folder, state, tensors, keep, peers);
     });
     return previous;
 }

@@ -11,8 +11,9 @@ namespace osora::worker {
 
 class CheckpointWriter {
 public:
-    CheckpointWriter(std::filesystem::path folder, int keep)
-        : folder_(std::move(folder)), keep_(keep) {}
+    /// `peers`: with whom this rank writes, or null; they must outlive it.
+    CheckpointWriter(std::filesystem::path folder, int keep, CheckpointPeers* peers = nullptr)
+        : folder_(std::move(folder)), keep_(keep), peers_(peers) {}
 
     struct Outcome {
         int step = 0;
@@ -21,7 +22,7 @@ public:
 
     /// Copies `live` and starts to write. Waits first for a save that is still going on; its
     /// outcome is returned.
-    std::optional<Outcome> start(CheckpointState state, CheckpointTensors const& live);
+    std::optional<Outcome> start(CheckpointState state, CheckpointParts const& live);
     /// The outcome of a save that has ended since the last call.
     [[nodiscard]] std::optional<Outcome> poll();
     /// Waits for the save in progress, if there is one.
@@ -30,6 +31,7 @@ public:
 private:
     std::filesystem::path folder_;
     int keep_;
+    CheckpointPeers* peers_;
     int step_ = 0;
     std::future<Result<SavedCheckpoint>> writing_;
 };

@@ -9,6 +9,8 @@
 #include <ATen/ops/zeros.h>
 #include <torch/types.h>
 
+#include <algorithm>
+
 namespace osora::worker {
 namespace {
 
@@ -27,10 +29,16 @@ at::Tensor dropped(at::Tensor const& given, at::Tensor const& null, at::Tensor c
 }  // namespace
 
 NullCaption null_caption(MmditConfig const& config, std::int64_t batch, std::int64_t text_tokens,
-                         at::Device device) {
+                         at::Device device, NullCaption const& embedded) {
     auto const options = at::TensorOptions().device(device).dtype(at::kFloat);
-    return {at::zeros({batch, text_tokens, config.context_in_dim}, options),
-            at::zeros({batch, config.vec_in_dim}, options)};
+    NullCaption null{at::zeros({batch, text_tokens, config.context_in_dim}, options),
+                     at::zeros({batch, config.vec_in_dim}, options)};
+    if (embedded.text.defined()) {
+        std::int64_t const rows = std::min(text_tokens, embedded.text.size(0));
+        null.text.narrow(1, 0, rows).copy_(embedded.text.narrow(0, 0, rows));
+    }
+    if (embedded.pooled.defined()) null.pooled.copy_(embedded.pooled);
+    return null;
 }
 
 at::Tensor MmditObjective::times(MicroBatch const& batch) const {
@@ -49,7 +57,7 @@ NullCaption MmditObjective::captions(MicroBatch const& batch) const {
     std::int64_t const count = batch.x.size(0);
     std::int64_t const tokens = batch.text.defined() ? batch.text.size(1) : training_.text_tokens;
     auto const device = batch.x.device();
-    NullCaption captions = null_caption(model_.config(), count, tokens, device);
+    NullCaption captions = null_caption(model_.config(), count, tokens, device, training_.null);
     auto const drop =
         draw_caption_drop(batch.samples, training_.seed, training_.caption_drop_prob, 2);
     if (batch.text.defined())
@@ -76,7 +84,9 @@ at::Tensor MmditObjective::loss(MicroBatch const& batch) {
     input.txt = given.text;
     input.txt_ids = at::zeros({count, given.text.size(1), 3}, input.img_ids.options());
     input.y_vec = given.pooled;
-    return velocity_loss(model_.forward(input), velocity_target(x_0, noise));
+    at::Tensor const made = model_.forward(input);
+    if (made.dim() == 0) return made;  // of a pipeline's stage before the last
+    return velocity_loss(made, velocity_target(x_0, noise));
 }
 
 }  // namespace osora::worker

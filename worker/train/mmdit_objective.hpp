@@ -9,22 +9,26 @@
 
 namespace osora::worker {
 
+/// A caption that stands for none, as a batch or as one without the leading size.
+struct NullCaption {
+    at::Tensor text;    // (batch, tokens, context_in_dim)
+    at::Tensor pooled;  // (batch, vec_in_dim)
+};
+
 struct MmditTraining {
     TimestepSampling sampling = TimestepSampling::logit_normal;  // or uniform
     bool timestep_shift = true;                                  // by shift_alpha of the latent
     std::uint64_t seed = 0;
     double caption_drop_prob = 0;    // of the text, and again of the pooled vector
     std::int64_t text_tokens = 512;  // of the null caption
+    NullCaption null;                // "" embedded, one; undefined: zeros
 };
 
-/// The caption that stands for none: zeros. Open-Sora embeds "" with T5 and CLIP, which are not
-/// here when a run trains from cached embeddings.
-struct NullCaption {
-    at::Tensor text;    // (batch, text_tokens, context_in_dim)
-    at::Tensor pooled;  // (batch, vec_in_dim)
-};
+/// `embedded` for each of a batch, in fp32: cut or filled with zeros to `text_tokens`. What is
+/// undefined in it is zeros. Open-Sora embeds "" with T5 and CLIP (scripts/diffusion/train.py).
 [[nodiscard]] NullCaption null_caption(MmditConfig const& config, std::int64_t batch,
-                                       std::int64_t text_tokens, at::Device device);
+                                       std::int64_t text_tokens, at::Device device,
+                                       NullCaption const& embedded = {});
 
 class MmditObjective final : public Objective {
 public:

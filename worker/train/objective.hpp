@@ -2,6 +2,7 @@
 // of training; Trainer drives it and knows no network. One thread; wrong shapes are bugs.
 #pragma once
 
+#include "plan/activation_choice.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/train/rectified_flow.hpp"
 
@@ -9,7 +10,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace osora::worker {
@@ -41,8 +44,11 @@ public:
     [[nodiscard]] virtual Parameters& parameters() = 0;
     /// Before the first micro-batch of step `step`, also when the step before was skipped.
     virtual void begin_step(int /*step*/) {}
-    /// Mean over the samples with its graph, a scalar in fp32.
+    /// Mean over the samples with its graph, a scalar in fp32; 0 on a pipeline's stages before the
+    /// last, whose backward takes the next stage's gradient.
     [[nodiscard]] virtual at::Tensor loss(MicroBatch const& batch) = 0;
+    /// Of samples that are not trained on, without a graph: by what a checkpoint holds alone.
+    [[nodiscard]] virtual at::Tensor held_out_loss(MicroBatch const& batch) { return loss(batch); }
     /// Behind each update of the weights; not called in a step that is skipped.
     virtual void after_update() {}
 
@@ -51,6 +57,18 @@ public:
     [[nodiscard]] virtual std::vector<NamedTensor> state() const { return {}; }
     /// Of the last step. They are said and kept with each checkpoint.
     [[nodiscard]] virtual Figures figures() const { return {}; }
+
+    /// What the network reads before each pass; may be changed between passes. None: it has no
+    /// choice.
+    [[nodiscard]] std::shared_ptr<plan::RecomputeChoice> const& recompute_choice() const {
+        return recompute_;
+    }
+    void set_recompute(std::shared_ptr<plan::RecomputeChoice> choice) {
+        recompute_ = std::move(choice);
+    }
+
+private:
+    std::shared_ptr<plan::RecomputeChoice> recompute_;
 };
 
 }  // namespace osora::worker

@@ -4,10 +4,8 @@
 
 #include <ATen/ops/_foreach_copy.h>
 #include <ATen/ops/_foreach_lerp.h>
-#include <ATen/ops/_foreach_norm.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/full.h>
-#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
@@ -72,18 +70,6 @@ void AdamW::update(std::size_t begin, std::size_t end, double lr, at::Tensor con
     at::_fused_adamw_(values, grads, averages, squares, {}, counts, lr, config_.beta1,
                       config_.beta2, config_.weight_decay, config_.eps, /*amsgrad=*/false,
                       /*maximize=*/false, scale, std::nullopt);
-}
-
-at::Tensor global_norm(std::vector<at::Tensor> const& tensors) {
-    if (tensors.empty()) return at::zeros({}, at::kFloat);
-    return at::stack(at::_foreach_norm(tensors, 2, at::kFloat)).norm();
-}
-
-std::vector<at::Tensor> gradients_of(std::vector<at::Tensor> const& parameters) {
-    std::vector<at::Tensor> gradients;
-    for (auto const& parameter : parameters)
-        if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-    return gradients;
 }
 
 at::Tensor clip_scale(at::Tensor const& norm, double max_norm) {

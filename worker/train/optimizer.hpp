@@ -50,10 +50,6 @@ private:
     std::int64_t steps_ = 0;
 };
 
-/// L2 norm over all of `tensors` together, 0-d fp32. Give it gradients, or the reducer's buckets.
-[[nodiscard]] at::Tensor global_norm(std::vector<at::Tensor> const& tensors);
-/// Gradients of `parameters` (those that have one).
-[[nodiscard]] std::vector<at::Tensor> gradients_of(std::vector<at::Tensor> const& parameters);
 /// What gradients are divided by so that their norm is at most `max_norm`:
 /// max(1, (norm + 1e-6) / max_norm), as torch.nn.utils.clip_grad_norm_.
 [[nodiscard]] at::Tensor clip_scale(at::Tensor const& norm, double max_norm);

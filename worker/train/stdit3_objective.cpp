@@ -3,6 +3,7 @@
 #include "worker/train/caption_drop.hpp"
 #include "worker/train/sample_rng.hpp"
 
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <torch/types.h>
 
@@ -10,7 +11,7 @@
 
 namespace osora::worker {
 
-at::Tensor Stdit3Objective::frame_masks(MicroBatch const& batch) const {
+at::Tensor StditObjective::frame_masks(MicroBatch const& batch) const {
     if (!training_.frame_masks) return {};
     std::int64_t const frames = batch.x.size(2);
     at::Tensor const masks =
@@ -28,7 +29,7 @@ at::Tensor Stdit3Objective::frame_masks(MicroBatch const& batch) const {
     return any ? masks.to(batch.x.device()) : at::Tensor();
 }
 
-at::Tensor Stdit3Objective::loss(MicroBatch const& batch) {
+at::Tensor StditObjective::loss(MicroBatch const& batch) {
     RectifiedFlowConfig const& flow = training_.flow;
     std::vector<std::uint64_t> noise_keys;
     std::vector<double> times, fps;
@@ -57,7 +58,27 @@ at::Tensor Stdit3Objective::loss(MicroBatch const& batch) {
             draw_caption_drop(batch.samples, training_.seed, training_.caption_drop_prob, 1);
         input.drop = drop_tensor(drop[0], batch.x.device());
     }
-    return flow_losses(model_.forward(input), batch.x, noise, input.x_mask).mean();
+    at::Tensor const made = velocity(input, batch);
+    if (made.dim() == 0) return made;  // of a pipeline's stage before the last
+    return flow_losses(made, batch.x, noise, input.x_mask).mean();
+}
+
+at::Tensor Stdit3Objective::velocity(Stdit3Input const& input, MicroBatch const&) const {
+    return model_.forward(input);
+}
+
+at::Tensor Stdit2Objective::velocity(Stdit3Input const& input, MicroBatch const& batch) const {
+    return model_.forward(stdit2_input(input, batch.size));
+}
+
+Stdit2Input stdit2_input(Stdit3Input const& input, VideoSize const& size) {
+    auto const told = [&](double value) {
+        return at::full({1}, value, at::TensorOptions(at::kFloat).device(input.x.device()));
+    };
+    Stdit2Input made{input, told(size.height_px), told(size.width_px),
+                     told(size.width_px / size.height_px),
+                     told(static_cast<double>(size.num_frames))};
+    return made;
 }
 
 }  // namespace osora::worker

@@ -1,7 +1,8 @@
-// STDiT3 towards the velocity of a rectified flow, as Open-Sora v1.2 trains it: captions of which
-// some are dropped, frames of which some are given.
+// STDiT3 and STDiT2 towards the velocity of a rectified flow, as Open-Sora v1.2 trains STDiT3:
+// captions of which some are dropped, frames of which some are given.
 #pragma once
 
+#include "worker/model/stdit2.hpp"
 #include "worker/model/stdit3.hpp"
 #include "worker/train/frame_mask.hpp"
 #include "worker/train/objective.hpp"
@@ -18,20 +19,51 @@ struct Stdit3Training {
     std::optional<MaskMixture> frame_masks = {};  // none: every frame is noised
 };
 
-class Stdit3Objective final : public Objective {
+/// What both networks are trained towards; a class below is the network behind it.
+class StditObjective : public Objective {
 public:
-    Stdit3Objective(Stdit3 model, Stdit3Training training)
-        : model_(std::move(model)), training_(std::move(training)) {}
+    explicit StditObjective(Stdit3Training training) : training_(std::move(training)) {}
 
-    [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
 
 private:
+    [[nodiscard]] virtual at::Tensor velocity(Stdit3Input const& input,
+                                              MicroBatch const& batch) const = 0;
     /// (B, T) bool, true: noised; undefined when every frame is.
     [[nodiscard]] at::Tensor frame_masks(MicroBatch const& batch) const;
 
-    Stdit3 model_;
     Stdit3Training training_;
 };
+
+class Stdit3Objective final : public StditObjective {
+public:
+    Stdit3Objective(Stdit3 model, Stdit3Training training)
+        : StditObjective(std::move(training)), model_(std::move(model)) {}
+
+    [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
+
+private:
+    [[nodiscard]] at::Tensor velocity(Stdit3Input const& input,
+                                      MicroBatch const& batch) const override;
+
+    Stdit3 model_;
+};
+
+class Stdit2Objective final : public StditObjective {
+public:
+    Stdit2Objective(Stdit2 model, Stdit3Training training)
+        : StditObjective(std::move(training)), model_(std::move(model)) {}
+
+    [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
+
+private:
+    [[nodiscard]] at::Tensor velocity(Stdit3Input const& input,
+                                      MicroBatch const& batch) const override;
+
+    Stdit2 model_;
+};
+
+/// Of clips of one size: height, width, their ratio and the number of frames are told as well.
+[[nodiscard]] Stdit2Input stdit2_input(Stdit3Input const& input, VideoSize const& size);
 
 }  // namespace osora::worker

@@ -6,24 +6,43 @@
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <type_traits>
 
 namespace osora::worker {
+
+/// Of the cap, of a GPU, or of malloc.
+[[nodiscard]] inline bool is_out_of_memory(c10::Error const& error) {
+    if (dynamic_cast<c10::OutOfMemoryError const*>(&error) != nullptr) return true;
+    return std::string(error.what_without_backtrace()).find("DefaultCPUAllocator") !=
+           std::string::npos;
+}
+
+/// What the allocator said when f() ran out of memory; nothing when it did not. Other exceptions
+/// pass.
+template <class F>
+[[nodiscard]] std::optional<std::string> lacked_memory(F const& f) {
+    try {
+        f();
+        return std::nullopt;
+    } catch (c10::Error const& error) {
+        if (!is_out_of_memory(error)) throw;
+        return error.what_without_backtrace();
+    }
+}
 
 /// The value of f(), a Result. `what`: "encode step 3", for exceptions that are not LibTorch's.
 template <class F>
 [[nodiscard]] std::invoke_result_t<F> at_step_boundary(std::string const& what, F const& f) {
     try {
         return f();
-    } catch (c10::OutOfMemoryError const& error) {
-        return Error{Errc::out_of_memory, error.what_without_backtrace()};
     } catch (c10::DistError const& error) {
         return Error{Errc::unreachable, error.what_without_backtrace()};
     } catch (c10::Error const& error) {
         std::string const why = error.what_without_backtrace();
-        bool const memory = why.find("DefaultCPUAllocator") != std::string::npos;
-        return Error{memory ? Errc::out_of_memory : Errc::io, "LibTorch: " + why};
+        if (is_out_of_memory(error)) return Error{Errc::out_of_memory, why};
+        return Error{Errc::io, "LibTorch: " + why};
     } catch (std::exception const& error) {
         return Error{Errc::io, what + ": " + error.what()};
     }

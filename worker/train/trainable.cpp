@@ -116,6 +116,7 @@ Result<void> add_adapters(Parameters& parameters, plan::OptimSection const& opti
                             linear.name, linear.out, linear.in, std::min(linear.in, linear.out))};
         }
         double const limit = 1 / std::sqrt(static_cast<double>(linear.in));
+        parameters.enter_unit(linear.unit);
         linear.adapter->a =
             new_tensor(parameters, linear.name + ".lora_A.weight", {rank, linear.in}, limit, seed);
         linear.adapter->b =

@@ -1,6 +1,11 @@
 #include "worker/train/trainer.hpp"
 
+#include "worker/memory/counted_allocator.hpp"
+#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/on_any_rank.hpp"
 #include "worker/train/learning_rate.hpp"
+#include "worker/train/pass_order.hpp"
+#include "worker/train/precision.hpp"
 #include "worker/train/step_boundary.hpp"
 #include "worker/train/video_tensor.hpp"
 
@@ -8,8 +13,12 @@
 #include <fmt/format.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
 
 namespace osora::worker {
 namespace {
@@ -51,21 +60,39 @@ LearningRate learning_rate_rule(plan::OptimSection const& optim, plan::StepSpan 
             .schedule = schedule};
 }
 
+std::optional<at::ScalarType> reduce_type(std::string const& dtype) {
+    if (dtype.empty()) return {};  // of a plan of an older version
+    return scalar_type_of(dtype);
+}
+
 }  // namespace
 
 Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
-                 std::optional<Group> group, Device device)
+                 RankGroups const& groups, Device device)
     : optim_(job.config.optim),
       rate_{0, job.config.train.steps},
       device_(device),
       objective_(std::move(objective)),
-      trainable_(objective_->parameters().trainable()),
-      optimizer_(trainable_, adamw_config(optim_)),
-      ema_(optimizer_.values(), optim_.ema_decay),
-      reducer_(trainable_, std::move(group),
-               {.bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
-                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)}) {
-    if (trainable_.front().scalar_type() == at::kHalf) loss_scale_.emplace();
+      ranks_(make_data_parallel(
+          objective_->parameters(), groups,
+          {.zero_stage = job.plan.chosen.zero_stage,
+           .bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
+           .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap),
+           .reduce_type = reduce_type(job.plan.chosen.reduce_dtype)})),
+      group_(groups.all),
+      optimizer_(values_of(ranks_->pieces()), adamw_config(optim_)),
+      ema_(optimizer_.values(), optim_.ema_decay) {
+    for (auto const& each : {groups.tokens, groups.linears})
+        if (each) sharing_.push_back(each);
+    if (groups.stages) {
+        stages_ = groups.stages;
+        network_ = groups.network;
+        sharing_.push_back(stages_);
+        sharing_.push_back(network_);
+    }
+    if (groups.replicas) leads_slices_ = groups.replicas->rank() == 0;
+    if (groups.stage) leads_stage_ = groups.stage->rank() == 0;
+    if (ranks_->pieces().front().values.scalar_type() == at::kHalf) loss_scale_.emplace();
 }
 
 void Trainer::use(plan::OptimSection const& optim, plan::StepSpan rate) {
@@ -102,6 +129,16 @@ MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
     return batch;
 }
 
+double Trainer::waited_s() const {
+    return ranks_->waited_s() + shared_s();
+}
+
+double Trainer::shared_s() const {
+    double waited_s = 0;
+    for (auto const& each : sharing_) waited_s += each->waited_s();
+    return waited_s;
+}
+
 at::Tensor Trainer::divisor(at::Tensor const& norm) const {
     double const limit =
         optim_.grad_clip.value ? *optim_.grad_clip.value : adaptive_limit(grad_norms_);
@@ -113,10 +150,8 @@ at::Tensor Trainer::divisor(at::Tensor const& norm) const {
 
 StepOutput Trainer::update(int step, StepOutput output) {
     torch::NoGradGuard const no_grad;
-    // Tensor by tensor also where the gradients lie in flat buckets: the fp32 sum over a long
-    // bucket differs by 1e-5, and the norm must not depend on the number of ranks. Reduced
-    // gradients are the same bits on every rank, so all ranks skip the same steps.
-    at::Tensor const norm = global_norm(gradients_of(trainable_)).div_(output.loss_scale);
+    // The same bits on every rank: all skip the same steps.
+    at::Tensor const norm = ranks_->norm().div_(output.loss_scale);
     output.grad_norm = norm.item<double>();
     output.skipped = !std::isfinite(output.grad_norm);
     output.lr = learning_rate(learning_rate_rule(optim_, rate_), step - rate_.first);
@@ -126,40 +161,145 @@ StepOutput Trainer::update(int step, StepOutput output) {
         ema_.update();
         objective_->after_update();
     }
-    if (loss_scale_) loss_scale_ = with_step(*loss_scale_, !output.skipped);
     return output;
+}
+
+double Trainer::loss_of_network(double own) const {
+    if (!stages_) return own;
+    // Its first rank, of those that share linear layers.
+    auto const last =
+        static_cast<std::int64_t>(network_->size()) / stages_->size() * (stages_->size() - 1);
+    at::Tensor const here = torch::tensor({own}, at::kDouble).to(device_.torch());
+    return network_->all_gather(here).view(-1).select(0, last).item<double>();
+}
+
+Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool began) {
+    if (!sharing_.empty())
+        return Error{Errc::out_of_memory, "peers of tp_size, sp_size or pp_size wait in this pass"};
+    objective_->parameters().clear_gradients();
+    if (input.on_arrival) input.on_arrival();
+    for (; begin < input.samples; begin += input.micro_batch_size) {
+        bool const last = begin + input.micro_batch_size >= input.samples;
+        if (!std::exchange(began, false)) ranks_->begin({.scale = 1, .last = last});
+        OSORA_TRY_VOID(ranks_->abandon());
+    }
+    return {};
+}
+
+Result<StepOutput> Trainer::passes(StepInput const& input) {
+    StepOutput output;
+    Stopwatch watch(device_);
+    objective_->parameters().clear_gradients();
+    objective_->begin_step(input.step);
+    ranks_->begin_step();
+    for (auto const& each : sharing_) each->begin_step();
+    if (loss_scale_) output.loss_scale = loss_scale_->scale;
+    // On a CPU waiting is part of the laps; what a GPU waits for is seen in the last one.
+    double waited_s = 0;
+    auto const own_lap = [&] {
+        double const before_s = std::exchange(waited_s, this->waited_s());
+        return watch.lap() - (device_.is_gpu() ? 0 : waited_s - before_s);
+    };
+    double loss_sum = 0;
+    std::map<std::pair<int, std::int64_t>, at::Tensor> losses;  // whose backward is to come
+    std::int64_t const size = input.micro_batch_size, count = (input.samples + size - 1) / size;
+    auto const order =
+        stages_ ? pass_order(stages_->size(), stages_->rank(), stages_->virtual_stages(), count)
+                : pass_order(1, 0, 1, count);
+    FlightRecorder* const flight = group_ ? group_->flight() : nullptr;
+    for (StagePass const& pass : order) {
+        std::pair const key(pass.virtual_stage, pass.micro_batch);
+        std::int64_t const begin = pass.micro_batch * size;
+        std::int64_t const end = std::min(begin + size, input.samples);
+        bool const last = &pass == &order.back();
+        bool began = false;
+        if (flight != nullptr) flight->at_micro_batch(static_cast<int>(pass.micro_batch));
+        lacked_ = lacked_memory([&] {
+            CapScope const capped;
+            if (pass.forward) {
+                if (stages_) stages_->enter(pass.virtual_stage);
+                losses[key] = objective_->loss(micro_batch(input, begin, end));
+                output.forward_s += own_lap();
+                return;
+            }
+            at::Tensor const loss = losses.extract(key).mapped();
+            ranks_->begin({.scale = 1.0 / static_cast<double>(input.global_samples), .last = last});
+            began = true;
+            auto const samples = static_cast<double>(end - begin);
+            (loss * (samples * output.loss_scale)).backward();
+            loss_sum += loss.item<double>() * samples;
+            output.backward_s += own_lap();
+        });
+        if (lacked_) {
+            auto const abandoned = abandon(input, begin, began);
+            if (!abandoned.has_error()) return output;
+            if (input.on_shortage) input.on_shortage({*lacked_, size});
+            return Error(abandoned.error()).in(*lacked_);
+        }
+        if (pass.forward) continue;
+        if (last && input.on_arrival) input.on_arrival();
+        OSORA_TRY_VOID(ranks_->finish());
+    }
+    loss_sum = loss_of_network(loss_sum);
+    double const finished_s = own_lap();
+    output.exposed_comm_s = device_.is_gpu() ? finished_s : waited_s;
+    output.backward_s += device_.is_gpu() ? 0 : finished_s;
+    output.loss = loss_sum / static_cast<double>(input.samples);
+    return output;
+}
+
+Result<StepOutput> Trainer::attempt(StepInput const& input) {
+    OSORA_TRY(auto output, passes(input));
+    Stopwatch watch(device_);
+    double const waited_s = ranks_->waited_s();
+    output = update(input.step, output);
+    bool const counts = !device_.is_gpu();  // a GPU's waits are seen in the next step
+    double exposed_s = counts ? ranks_->waited_s() - waited_s : 0;
+    output.optimizer_s = watch.lap() - exposed_s;
+    output.collectives = ranks_->costs(output.exposed_comm_s + exposed_s - shared_s());
+    for (auto const& each : sharing_)
+        std::ranges::move(each->costs(), std::back_inserter(output.collectives));
+    if (!output.skipped) {
+        double const published_s = ranks_->publish();
+        output.optimizer_s += watch.lap() - (counts ? published_s : 0);
+        exposed_s += counts ? published_s : 0;
+    }
+    output.exposed_comm_s += exposed_s;
+    return output;
+}
+
+Result<void> Trainer::shrink(StepInput const& input) {
+    auto const& recompute = objective_->recompute_choice();
+    bool const can_recompute = recompute && *recompute != plan::RecomputeChoice::full();
+    auto const shortage = answer_to(lacked_.value_or(""), input.micro_batch_size, can_recompute);
+    if (input.on_shortage) input.on_shortage(shortage);
+    if (shortage.next == 0)
+        return Error{Errc::out_of_memory, lacked_.value_or("another rank ran out of memory")};
+    guard_.limit({input.frames, input.height, input.width}, shortage.next);
+    if (shortage.recomputes) *recompute = plan::RecomputeChoice::full();
+    return {};
 }
 
 Result<StepOutput> Trainer::step(StepInput const& input) {
     return at_step_boundary(fmt::format("step {}", input.step), [&]() -> Result<StepOutput> {
-        StepOutput output;
-        Stopwatch watch(device_);
-        objective_->parameters().clear_gradients();
-        objective_->begin_step(input.step);
-        if (loss_scale_) output.loss_scale = loss_scale_->scale;
-        double loss_sum = 0;
-        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
-            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
-            double const share = static_cast<double>(end - begin);
-            at::Tensor const loss = objective_->loss(micro_batch(input, begin, end));
-            output.forward_s += watch.lap();
-            if (end == input.samples)
-                reducer_.begin(1.0 / static_cast<double>(input.global_samples));
-            (loss * (share * output.loss_scale)).backward();
-            loss_sum += loss.item<double>() * share;
-            output.backward_s += watch.lap();
+        StepInput tried = input;
+        for (;;) {
+            tried.micro_batch_size = std::min(
+                input.samples, guard_.micro_batch_size({input.frames, input.height, input.width},
+                                                       input.micro_batch_size));
+            OSORA_TRY(auto const output, attempt(tried));
+            // Peers have a gradient of all samples, and have made their step.
+            if (lacked_ && !output.skipped) return Error{Errc::out_of_memory, *lacked_};
+            OSORA_TRY(bool const for_memory, output.skipped
+                                                 ? on_any_rank(group_, lacked_.has_value())
+                                                 : Result<bool>(false));
+            if (for_memory) {
+                OSORA_TRY_VOID(shrink(tried));
+                continue;
+            }
+            if (loss_scale_) loss_scale_ = with_step(*loss_scale_, !output.skipped);
+            return output;
         }
-        if (input.on_arrival) input.on_arrival();
-        OSORA_TRY(auto const reduced, reducer_.finish());
-        // On a GPU finish() only queues the wait: all of this lap is communication.
-        double const finished_s = watch.lap();
-        output.exposed_comm_s = device_.is_gpu() ? finished_s : reduced.exposed_wait_s;
-        output.backward_s += finished_s - output.exposed_comm_s;
-        output.collectives = reducer_.costs(output.exposed_comm_s);
-        output.loss = loss_sum / static_cast<double>(input.samples);
-        output = update(input.step, output);
-        output.optimizer_s = watch.lap();
-        return output;
     });
 }
 
@@ -169,7 +309,7 @@ Result<double> Trainer::loss(StepInput const& input) {
         double sum = 0;
         for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
             std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
-            sum += objective_->loss(micro_batch(input, begin, end)).item<double>() *
+            sum += objective_->held_out_loss(micro_batch(input, begin, end)).item<double>() *
                    static_cast<double>(end - begin);
         }
         return sum / static_cast<double>(input.samples);

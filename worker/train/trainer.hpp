@@ -1,14 +1,15 @@
 // One rank's training step: micro-batches through the network, gradients reduced while backward
-// goes on, clip, AdamW, EMA. Drives objective, optimizer and reducer; decides nothing about data or
-// time.
+// goes on, clip, AdamW, EMA. Drives objective, optimizer and the ranks' exchange; decides nothing
+// about data or time.
 #pragma once
 
 #include "base/result.hpp"
 #include "plan/job_stage.hpp"
+#include "worker/parallel/data_parallel.hpp"
 #include "worker/parallel/device.hpp"
-#include "worker/parallel/grad_reducer.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/train/loss_scale.hpp"
+#include "worker/train/memory_guard.hpp"
 #include "worker/train/objective.hpp"
 #include "worker/train/optimizer.hpp"
 
@@ -19,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace osora::worker {
@@ -35,6 +37,9 @@ struct StepInput {
     std::int64_t global_samples = 1;  // of all ranks
     /// Called when this rank's own work is done and it begins to wait for the others.
     std::function<void()> on_arrival;
+    /// Called when passes did not fit into memory on some rank: the step runs again, or is an error
+    /// where nothing is left to be done.
+    std::function<void(MemoryShortage const&)> on_shortage;
 };
 struct StepOutput {
     double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
@@ -48,11 +53,14 @@ struct StepOutput {
 
 class Trainer {
 public:
-    /// `group`: the ranks of the run, or none; on GPUs with NCCL in it. Every rank must bring the
-    /// same weights, of which those that are trained have one type.
+    /// `groups`: on GPUs with NCCL in them; those that share tokens or linear layers bring the same
+    /// samples, and the objective's network knows of them. Every rank must bring the same weights,
+    /// or its slices of them; those that are trained have one type.
     Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
-            std::optional<Group> group, Device device = {});
+            RankGroups const& groups, Device device = {});
 
+    /// Where a pass does not fit into memory, all ranks run the step again in smaller ones
+    /// (MemoryGuard; docs/rfc/026). out_of_memory: not even that fits, or peers wait in the pass.
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
     /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
@@ -61,10 +69,14 @@ public:
     /// which the learning rate warms up and falls; at first those of the run.
     void use(plan::OptimSection const& optim, plan::StepSpan rate);
 
-    /// Weights, moving average and optimizer state under their state-dict names (live, no copies).
-    [[nodiscard]] CheckpointTensors tensors() const;
+    /// Weights, moving average and optimizer state under their state-dict names (live, no copies):
+    /// the parts that this rank updates, and with `common` what every rank has.
+    [[nodiscard]] CheckpointParts tensors(bool common = true) const;
+    /// Whether every rank has a part of each checkpoint; else all have all of it.
+    [[nodiscard]] bool is_sharded() const { return ranks_->is_sharded(); }
     /// Sets its part of a checkpoint's state.
     void describe(CheckpointState& state) const;
+    /// All ranks call it.
     [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
 
     [[nodiscard]] Parameters const& parameters() const { return objective_->parameters(); }
@@ -73,7 +85,31 @@ public:
 private:
     [[nodiscard]] MicroBatch micro_batch(StepInput const& input, std::int64_t begin,
                                          std::int64_t end) const;
+    /// `of_pieces`, one each of the pieces, under the names of what is trained; none of none.
+    /// `mine`: of those alone that this rank brings to checkpoints.
+    [[nodiscard]] std::vector<TensorParts> trained(std::vector<at::Tensor> const& of_pieces,
+                                                   bool mine) const;
+    /// What is not trained, or its part that is here.
+    [[nodiscard]] TensorParts kept(NamedTensor const& own, bool common, bool mine) const;
+    /// The last stage's, on every rank.
+    [[nodiscard]] double loss_of_network(double own) const;
+    /// For a checkpoint, or all that one gives back.
+    [[nodiscard]] CheckpointParts live(bool common, bool mine) const;
     [[nodiscard]] StepOutput update(int step, StepOutput output);
+    /// Micro-batches forward and backward (pass_order), with their times and losses. Sets
+    /// `lacked_`.
+    [[nodiscard]] Result<StepOutput> passes(StepInput const& input);
+    /// What peers wait for in the pass that begins with sample `begin`, and in those after it;
+    /// `began`: ranks_->begin() was called for it.
+    [[nodiscard]] Result<void> abandon(StepInput const& input, std::int64_t begin, bool began);
+    /// Passes and update, once.
+    [[nodiscard]] Result<StepOutput> attempt(StepInput const& input);
+    /// Makes passes of this size of clips smaller; an Error where that is not possible.
+    [[nodiscard]] Result<void> shrink(StepInput const& input);
+    /// For others, in this step so far, s.
+    [[nodiscard]] double waited_s() const;
+    /// That of ranks which share tokens or linear layers.
+    [[nodiscard]] double shared_s() const;
     /// What gradients are divided by in the update: the loss scale, and more to clip them.
     [[nodiscard]] at::Tensor divisor(at::Tensor const& norm) const;
 
@@ -81,10 +117,16 @@ private:
     plan::StepSpan rate_;  // steps of the learning rate
     Device device_;
     std::unique_ptr<Objective> objective_;
-    std::vector<at::Tensor> trainable_;
-    AdamW optimizer_;
+    std::unique_ptr<DataParallel> ranks_;
+    std::optional<Group> group_;
+    std::vector<std::shared_ptr<StepExchange>> sharing_;  // of samples' tokens and of layers
+    std::shared_ptr<PipelineRanks> stages_;               // null: one rank has all blocks
+    std::shared_ptr<SequenceRanks> network_;              // with stages_: ranks of the network
+    bool leads_slices_ = true, leads_stage_ = true;       // bring those that are not trained
+    MemoryGuard guard_;
+    std::optional<std::string> lacked_;  // in the passes of this attempt: what the allocator said
+    AdamW optimizer_;                    // of the pieces of this rank
     Ema ema_;
-    GradReducer reducer_;
     NormHistory grad_norms_;
     std::optional<LossScale> loss_scale_;  // fp16
 };

@@ -10,54 +10,90 @@
 namespace osora::worker {
 namespace {
 
-/// `values` under the names of the tensors that are trained; none when nothing is kept.
-std::vector<NamedTensor> named(Parameters const& parameters,
-                               std::vector<at::Tensor> const& values) {
-    std::vector<NamedTensor> list;
-    if (values.empty()) return list;
-    std::size_t next = 0;
-    for (NamedTensor const& each : parameters.all()) {
-        if (each.kind == TensorKind::trainable) list.push_back({each.name, values[next++]});
-    }
-    return list;
-}
-
-/// Copies `from` (by name) into the tensors of `into`: straight from the mapped file.
-Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<NamedTensor> into) {
+/// Copies `from` (by name) into what `into` has of it: straight from the mapped file.
+Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<TensorParts> into) {
     at::NoGradGuard const no_grad;
     std::map<std::string, at::Tensor> by_name;
     for (NamedTensor const& each : from) by_name.emplace(each.name, each.tensor);
-    for (NamedTensor& each : into) {
+    for (TensorParts& each : into) {
         auto const found = by_name.find(each.name);
         if (found == by_name.end()) {
             return Error{Errc::corrupt, fmt::format("checkpoint lacks {}", each.name)};
         }
-        if (found->second.sizes() != each.tensor.sizes()) {
+        if (found->second.sizes() != at::IntArrayRef(each.shape)) {
             return Error{Errc::corrupt, fmt::format("checkpoint: {} has another shape", each.name)};
         }
-        each.tensor.copy_(found->second);
+        at::Tensor const items = found->second.reshape(-1);
+        for (auto& part : each.parts) part.take(items);
     }
     return {};
 }
 
 }  // namespace
 
-CheckpointTensors Trainer::tensors() const {
-    CheckpointTensors live;
-    if (parameters().has_adapters()) {
-        for (NamedTensor const& each : parameters().all()) {
-            if (each.kind != TensorKind::trainable) continue;
-            live.adapter.push_back({peft_name(each.name), each.tensor, each.kind});
-        }
-    } else {
-        live.model = parameters().all();
+std::vector<TensorParts> Trainer::trained(std::vector<at::Tensor> const& of_pieces,
+                                          bool mine) const {
+    std::vector<TensorParts> list;
+    if (of_pieces.empty()) return list;
+    auto const type = of_pieces.front().scalar_type();
+    std::vector<TensorSlice const*> slices;
+    for (NamedTensor const& each : parameters().all()) {
+        if (each.kind != TensorKind::trainable) continue;
+        list.emplace_back(each.name, type, parameters().whole_sizes(each).vec());
+        slices.push_back(parameters().slice_of(each));
     }
-    if (optimizer_.has_masters()) live.master = named(parameters(), optimizer_.values());
-    live.ema = named(parameters(), ema_.values());
-    live.exp_avg = named(parameters(), optimizer_.exp_avg());
-    live.exp_avg_sq = named(parameters(), optimizer_.exp_avg_sq());
-    live.objective = objective_->state();
-    return live;
+    auto const& pieces = ranks_->pieces();
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+        auto const& [parameter, first, values, is_mine] = pieces[i];
+        if (mine && !is_mine) continue;
+        TensorParts::Part part{first, of_pieces[i], {}};
+        if (auto const* slice = slices[parameter]) part.runs = slice->runs(first, values.numel());
+        list[parameter].parts.push_back(std::move(part));
+    }
+    return list;
+}
+
+CheckpointParts Trainer::tensors(bool common) const {
+    return live(common, true);
+}
+
+TensorParts Trainer::kept(NamedTensor const& own, bool common, bool mine) const {
+    TensorParts parts(own.name, own.tensor.scalar_type(), parameters().whole_sizes(own).vec());
+    Place const place = parameters().place_of(own);
+    auto const* const slice = parameters().slice_of(own);
+    bool const brings = slice != nullptr             ? leads_slices_
+                        : place == Place::this_stage ? leads_stage_
+                                                     : common;
+    if (place == Place::other_stage || (mine && !brings)) return parts;
+    TensorParts::Part part{0, own.tensor, {}};
+    if (slice != nullptr) part.runs = slice->runs(0, own.tensor.numel());
+    parts.parts.push_back(std::move(part));
+    return parts;
+}
+
+CheckpointParts Trainer::live(bool common, bool mine) const {
+    CheckpointParts parts;
+    auto weights = trained(values_of(ranks_->pieces()), mine);
+    if (parameters().has_adapters()) {
+        for (TensorParts& each : weights) each.name = peft_name(each.name);
+        parts.adapter = std::move(weights);
+    } else {
+        std::size_t next = 0;
+        for (NamedTensor const& each : parameters().all()) {
+            bool const is_trained = each.kind == TensorKind::trainable;
+            parts.model.push_back(is_trained ? std::move(weights[next++])
+                                             : kept(each, common, mine));
+        }
+    }
+    if (optimizer_.has_masters()) parts.master = trained(optimizer_.values(), mine);
+    parts.ema = trained(ema_.values(), mine);
+    parts.exp_avg = trained(optimizer_.exp_avg(), mine);
+    parts.exp_avg_sq = trained(optimizer_.exp_avg_sq(), mine);
+    for (NamedTensor const& each : objective_->state()) {
+        parts.objective.emplace_back(each.name, each.tensor);
+        if (!common) parts.objective.back().parts.clear();
+    }
+    return parts;
 }
 
 void Trainer::describe(CheckpointState& state) const {
@@ -71,7 +107,7 @@ void Trainer::describe(CheckpointState& state) const {
 }
 
 Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
-    auto const live = tensors();
+    auto const live = this->live(true, false);
     auto const& kept = checkpoint.tensors;
     OSORA_TRY_VOID(copy_named(kept.model, live.model));
     OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter));
@@ -79,12 +115,13 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
     auto const& weights = kept.adapter.empty() ? kept.model : kept.adapter;
     std::vector<NamedTensor> values = kept.master.empty() ? weights : kept.master;
     for (NamedTensor& each : values) each.name = plain_name(each.name);
-    OSORA_TRY_VOID(copy_named(values, named(parameters(), optimizer_.values())));
+    OSORA_TRY_VOID(copy_named(values, trained(optimizer_.values(), false)));
     optimizer_.copy_back();
     OSORA_TRY_VOID(copy_named(kept.ema.empty() ? values : kept.ema, live.ema));
     OSORA_TRY_VOID(copy_named(kept.exp_avg, live.exp_avg));
     OSORA_TRY_VOID(copy_named(kept.exp_avg_sq, live.exp_avg_sq));
     OSORA_TRY_VOID(copy_named(kept.objective, live.objective));
+    ranks_->publish();
     optimizer_.set_steps(checkpoint.state.optimizer_steps);
     grad_norms_ = checkpoint.state.grad_norms;
     if (loss_scale_) loss_scale_ = checkpoint.state.loss_scale;

@@ -2,9 +2,9 @@
 
 #include "base/check.hpp"
 #include "plan/vae/vae_chunks.hpp"
+#include "worker/memory/recompute.hpp"
 #include "worker/train/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
-#include "worker/vae_training/recompute.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>

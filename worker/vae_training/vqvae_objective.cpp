@@ -1,8 +1,8 @@
 #include "worker/vae_training/vqvae_objective.hpp"
 
+#include "worker/memory/recompute.hpp"
 #include "worker/model/seeded_generator.hpp"
 #include "worker/train/sample_rng.hpp"
-#include "worker/vae_training/recompute.hpp"
 #include "worker/vae_training/sum_over_ranks.hpp"
 
 #include <ATen/ops/full.h>
@@ -83,6 +83,22 @@ at::Tensor VqvaeObjective::piece_loss(at::Tensor const& x, double weight, bool c
         count(codes, log, x_rec.clamp(-0.5, 0.5).sub(x).square().mean().item<double>(), weight);
     }
     return x_rec.sub(x).square().mean().div(kDataVariance).add(codes.commitment_loss);
+}
+
+at::Tensor VqvaeObjective::held_out_loss(MicroBatch const& batch) {
+    at::Tensor const x = batch.x.mul(0.5);
+    std::int64_t const all = x.size(2);
+    std::int64_t const most = options_.micro_frame_size > 0 ? options_.micro_frame_size : all;
+    at::Tensor sum;
+    for (at::Tensor const& piece : x.split(std::min(most, all), 2)) {
+        auto const codes = model_.codebook().quantize(model_.encode(piece, false, nullptr));
+        at::Tensor const x_rec = model_.decode(codes.embeddings, false, nullptr);
+        at::Tensor const loss =
+            x_rec.sub(piece).square().mean().div(kDataVariance).add(codes.commitment_loss);
+        double const share = static_cast<double>(piece.size(2)) / static_cast<double>(all);
+        sum = sum.defined() ? sum.add(loss, share) : loss.mul(share);
+    }
+    return sum;
 }
 
 at::Tensor VqvaeObjective::loss(MicroBatch const& batch) {

@@ -26,6 +26,8 @@ public:
     [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
     void begin_step(int step) override;
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
+    /// With the norms' running averages.
+    [[nodiscard]] at::Tensor held_out_loss(MicroBatch const& batch) override;
     void after_update() override;
     /// perplexity, codes_used (a share) and psnr_db of the last step, of all ranks.
     [[nodiscard]] Figures figures() const override { return figures_; }

@@ -12,6 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr char const* kRun =
     "[resources]\n"               // 1
@@ -52,9 +54,14 @@ TEST(PlanProblems, ComeWithTheirPlaceOncePerKey) {
     EXPECT_THAT(problems({"batch.global_batch_size=7"}),
                 ElementsAre("--set: batch.global_batch_size = 7: does not divide over 2 ranks; "
                             "nearest valid: 6, 8"));
-    EXPECT_THAT(problems({"parallel.zero_stage=1"}),
-                ElementsAre(HasSubstr("parallel.zero_stage = 1")));
-    EXPECT_EQ(problems({"parallel.zero_stage=1", "parallel.tp_size=2"}).size(), 2u);
+    EXPECT_THAT(problems({"parallel.tp_size=2"}), IsEmpty());
+    EXPECT_THAT(problems({"parallel.tp_size=3", "parallel.pp_size=2", "parallel.zero_stage=3"}),
+                UnorderedElementsAre("--set: parallel.tp_size = 3: does not divide 4 heads; "
+                                     "nearest valid: 2, 4",
+                                     HasSubstr("valid: 0 to 2")));
+    EXPECT_THAT(problems({"parallel.tp_size=2", "parallel.pp_size=2"}),
+                ElementsAre("--set: parallel.pp_size = 2: does not divide 1 rank (of 2); "
+                            "nearest valid: 1"));
 }
 
 TEST(PlanRun, CarriesHeaderPlanAndOrigins) {

@@ -106,10 +106,11 @@ TEST(PlanText, NothingIsWiderThanTheTerminalOrBreaksIt) {
     d.rejected[0].layout.tp_size = 64;
     d.alternatives = {{d.chosen, d.predicted}};
     d.alternatives[0].predicted.step_time_s = 14.62;
+    d.alternatives[0].predicted.samples_per_s /= 2;
     expect_columns(render_plan(d, header()));
     std::string const explained = render_explanation(d, 3);
     expect_columns(explained);
-    EXPECT_THAT(explained, HasSubstr("(+100 %)"));
+    EXPECT_THAT(explained, HasSubstr("(+100 % a sample)"));
     EXPECT_THAT(explained, HasSubstr("rejected tp 64 · sp 1 · pp 1 · dp 1: tp_size 64 does not"));
     EXPECT_EQ(render_plan(d, header()).find('\x1b'), std::string::npos);
     EXPECT_EQ(render_explanation(d, 0).find("others"), std::string::npos);

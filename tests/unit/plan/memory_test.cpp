@@ -30,6 +30,43 @@ TEST(Memory, StatesOfXlByHand) {
     EXPECT_EQ(rank_memory(query).ema_bytes, 0);
 }
 
+// Two ranks that share tokens have half of the activations each, and are two of those that ZeRO
+// shares among.
+TEST(Memory, SharedTokensHalveActivationsAndNothingElse) {
+    MemoryQuery query = tiny(4);
+    query.dp_size = 2;
+    query.zero_stage = 1;
+    RankMemory const whole = rank_memory(query);
+    query.sp_size = 2;
+    RankMemory const half = rank_memory(query);
+    EXPECT_NEAR(static_cast<double>(half.activation_bytes),
+                static_cast<double>(whole.activation_bytes) / 2, 1);
+    EXPECT_EQ(half.input_bytes, whole.input_bytes);
+    EXPECT_EQ(half.parameter_bytes, whole.parameter_bytes);
+    EXPECT_NEAR(static_cast<double>(half.optimizer_bytes),
+                static_cast<double>(whole.optimizer_bytes) / 2, 1);
+}
+
+// Blocks of XL share 16 C^2 + 10 C numbers each: qkv, projection, query, keys and values,
+// projection (4 + 4 C^2), MLP (8 C^2), and the biases of what is cut by outputs.
+TEST(Memory, SharedLayersAreCutAndTheRestIsNot) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.dp_size = 2;
+    RankMemory const whole = rank_memory(query);
+    query.tp_size = 2;
+    RankMemory const cut = rank_memory(query);
+    std::int64_t const shared = 56LL * (16 * 1152 * 1152 + 10 * 1152);
+    EXPECT_EQ(cut.parameter_bytes, whole.parameter_bytes - 4 * shared / 2);
+    EXPECT_EQ(cut.optimizer_bytes, whole.optimizer_bytes - 8 * shared / 2);
+    // What linear layers read stays whole: 3 of 27 values a block.
+    EXPECT_NEAR(static_cast<double>(cut.activation_bytes),
+                (3.0 + 24.0 / 2) / 27 * static_cast<double>(whole.activation_bytes), 2);
+    query.zero_stage = 1;  // slices over two ranks, the rest over four
+    std::int64_t const all = 1'207'643'972;
+    EXPECT_EQ(rank_memory(query).optimizer_bytes, 8 * ((all - shared) / 4 + shared / 4));
+}
+
 // In bf16: 2 bytes each for weights and gradients, 4 for masters and the average, 8 for AdamW.
 TEST(Memory, StatesOfXlInBf16) {
     MemoryQuery query = tiny(1);
@@ -63,6 +100,36 @@ TEST(Memory, AdaptersAloneAreTrained) {
     EXPECT_EQ(one.gradient_bytes, 4 * adapters);
     EXPECT_EQ(one.optimizer_bytes, 8 * adapters);
     EXPECT_EQ(one.ema_bytes, 4 * adapters);
+}
+
+// ZeRO (arXiv 1910.02054, section 5): of what is shared each of 8 ranks has an eighth.
+TEST(Memory, RanksShareByStage) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.precision = "bf16";
+    query.dp_size = 8;
+    RankMemory const none = rank_memory(query);
+    auto const eighth = [](std::int64_t whole) { return (whole + 7) / 8; };
+    std::int64_t const all = 1'207'643'972;
+    for (int const stage : {1, 2, 3}) {
+        query.zero_stage = stage;
+        RankMemory const shared = rank_memory(query);
+        EXPECT_EQ(shared.master_bytes, eighth(4 * all)) << stage;
+        EXPECT_EQ(shared.optimizer_bytes, eighth(8 * all)) << stage;
+        EXPECT_EQ(shared.ema_bytes, eighth(4 * all)) << stage;
+        EXPECT_EQ(shared.gradient_bytes, stage == 1 ? 2 * all : eighth(4 * all)) << stage;
+        EXPECT_EQ(shared.parameter_bytes, stage == 3 ? eighth(2 * all) : 2 * all) << stage;
+        EXPECT_EQ(shared.checkpoint_bytes(),
+                  eighth(2 * all) + 2 * eighth(4 * all) + eighth(8 * all));
+        EXPECT_LT(shared.total_bytes(), none.total_bytes()) << stage;
+        EXPECT_EQ(node_memory(shared, {}, 8, true).checkpoint_bytes, 8 * shared.checkpoint_bytes());
+    }
+    // One block has 21,255,696 parameters: three of them, and buckets in flight.
+    EXPECT_LT(rank_memory(query).communication_bytes, 14 * 2 * 21'255'696LL);
+    query.dp_size = 1;
+    RankMemory const alone = rank_memory(query);
+    query.zero_stage = 0;
+    EXPECT_EQ(alone.total_bytes(), rank_memory(query).total_bytes());
 }
 
 TEST(Memory, TotalIsTheSumOfItsTerms) {
@@ -104,6 +171,33 @@ TEST(Memory, GrowsWithEveryThingThatIsKept) {
     MemoryQuery more = tiny(1);
     more.bucket.num_frames = 16;
     EXPECT_GT(rank_memory(more).total_bytes(), rank_memory(tiny(1)).total_bytes());
+}
+
+/// Activations over those of plain saving, of STDiT3-XL/2.
+double held(std::string const& recompute, std::string const& store,
+            std::string const& precision = "fp32") {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.bucket = {256, 256, 51};
+    query.precision = precision;
+    auto const plain = static_cast<double>(rank_memory(query).activation_bytes);
+    query.activations = {recompute, store};
+    return static_cast<double>(rank_memory(query).activation_bytes) / plain;
+}
+
+// 27 values a token, channel and block; 13 without attention, 1 of a recomputed block, 17 in a
+// store. One block of 56 is at work beside them.
+TEST(Memory, WhatIsNotKeptIsNotCounted) {
+    double const at_work = 12.0 / (27 * 56), again = 27.0 / (27 * 56);
+    EXPECT_NEAR(held("selective", "none"), 13.0 / 27 + at_work, 0.03);
+    EXPECT_NEAR(held("full", "none"), 1.0 / 27 + at_work + again, 0.03);
+    EXPECT_NEAR(held("28", "none"), 14.0 / 27 + at_work + again, 0.03);
+    EXPECT_NEAR(held("none", "bf16"), 17.0 / 27 / 2 + at_work, 0.03);
+    EXPECT_NEAR(held("none", "int8"), 17.0 / 27 * 1.031 / 4 + at_work, 0.03);
+    EXPECT_NEAR(held("none", "int8", "bf16"), 17.0 / 27 * 1.031 / 2 + at_work, 0.03);
+    EXPECT_NEAR(held("none", "bf16", "bf16"), 17.0 / 27 + at_work, 0.03);
+    EXPECT_NEAR(held("none", "offload"), at_work, 0.03);
+    EXPECT_LT(held("full", "offload"), held("full", "none"));
 }
 
 TEST(Memory, NodeHoldsEveryRankAndItsLoader) {

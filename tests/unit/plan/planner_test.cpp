@@ -206,6 +206,47 @@ TEST(Planner, LargerMicroBatchesThatDoNotFitAreRejectedWithTheReason) {
               decision.chosen.buckets[0].micro_batch_size);
 }
 
+// The lowest stage that fits: a GPU of 24 GB has no room for XL/2's optimizer, eight of them have.
+TEST(Planner, RanksShareWhatDoesNotFit) {
+    PlanRequest r = request(8);
+    r.config.model.arch = "stdit3-xl/2";
+    r.config.data.latents = "cache";
+    r.config.optim.precision = "bf16";
+    r.config.bucket = {{"144p", 1, 1.0, {}}};
+    r.config.batch.global_batch_size = 8;
+    r.cluster.nodes[0].memory_bytes = std::int64_t{512} << 30;
+    r.config.memory.recompute.value = "none";
+    r.config.parallel.tp_size = r.config.parallel.sp_size = 1;
+    int before = 0;
+    for (double const gib : {80.0, 16.0, 10.0, 6.0}) {
+        r.config.memory.rank_memory_gib.value = gib;
+        auto const decision = make_plan(r);
+        if (decision.has_error()) {
+            EXPECT_LT(gib, 8);
+            EXPECT_EQ(decision.error().code, Errc::out_of_memory);
+            continue;
+        }
+        EXPECT_GE(decision->chosen.zero_stage, before) << gib;
+        before = decision->chosen.zero_stage;
+        EXPECT_EQ(before == 0, gib == 80) << gib;
+        EXPECT_LE(decision->predicted.peak_memory_gib, gib);
+        std::string const said = before == 0 ? "ZeRO-0: the optimizer" : "a rank's memory is too";
+        EXPECT_THAT(decision->reasons, Contains(HasSubstr(said)));
+        // One less does not fit.
+        if (before == 0) continue;
+        PlanRequest less = r;
+        less.config.parallel.zero_stage.value = before - 1;
+        EXPECT_EQ(error_of(less).code, Errc::out_of_memory);
+    }
+    EXPECT_GT(before, 0);
+    r.config.memory.rank_memory_gib.value = 80;
+    r.zero_stage_min = 2;
+    EXPECT_EQ(plan_of(r).chosen.zero_stage, 2);
+    r.config.parallel.zero_stage.value = 1;
+    EXPECT_EQ(plan_of(r).chosen.zero_stage, 1);
+    EXPECT_THAT(plan_of(r).reasons, Contains("ZeRO-1: yours"));
+}
+
 TEST(Planner, UsersNumbersWinOrAreErrors) {
     PlanRequest r = request(2);
     r.config.batch.global_batch_size = 24;
@@ -244,8 +285,9 @@ TEST(Planner, ReasonsSayWhatAReaderMustKnow) {
     EXPECT_THAT(decision.reasons, Contains(HasSubstr("osora plan calibrate")));
     EXPECT_THAT(decision.reasons, Contains(HasSubstr("precision fp32")));
     EXPECT_EQ(decision.chosen.precision, "fp32");
-    ASSERT_EQ(decision.rejected.size(), 6u);  // tp, pp, sp of 2 and of 4
-    EXPECT_THAT(decision.rejected[0].reason, HasSubstr("splits batches only"));
+    ASSERT_EQ(decision.rejected.size(), 2u);  // pp of 2 and of 4
+    for (Rejection const& each : decision.rejected)
+        EXPECT_THAT(each.reason, HasSubstr("parallel.pp_size = \"auto\" does"));
 }
 
 // bf16 is the default for GPUs; what somebody wrote stays, and counts in the memory.

@@ -49,21 +49,43 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
     Case const cases[] = {
         {[](RunConfig& c) { c.model.arch = "stdit4"; }, "model.arch",
          "unknown architecture 'stdit4'; known: stdit3-tiny, stdit3-xl/2, stdit3-3b/2, "
-         "stdit2-xl/2, mmdit-tiny, mmdit-11b"},
-        {[](RunConfig& c) { c.parallel.tp_size = 2; }, "parallel.tp_size",
-         "this version's worker splits batches only; valid: 1"},
+         "stdit2-tiny, stdit2-xl/2, mmdit-tiny, mmdit-11b"},
+        {[](RunConfig& c) {
+             c.parallel.tp_size = 2;
+             c.optim.lora_rank = 2;
+         },
+         "parallel.tp_size", "adapters are not cut; valid: 1, or optim.lora_rank = 0"},
+        {[](RunConfig& c) {
+             c.parallel.pp_size = 2;
+             c.parallel.zero_stage = 3;
+         },
+         "parallel.zero_stage", "weights stay where a pipeline's stages need them; valid: 0 to 2"},
+        {[](RunConfig& c) {
+             c.run.job = "rehearse";
+             c.parallel.sp_size = 2;
+         },
+         "parallel.sp_size", "run.job = \"rehearse\" has no layers and tokens to cut; valid: 1"},
         {[](RunConfig& c) { c.parallel.tp_size = 3; }, "parallel.tp_size",
-         "this version's worker splits batches only; valid: 1 (tp_size 3 does not divide 4 heads; "
-         "nearest valid: 2, 4)"},
+         "does not divide 4 heads; nearest valid: 2, 4"},
         {[](RunConfig& c) { c.parallel.pp_size = 8; }, "parallel.pp_size",
-         "this version's worker splits batches only; valid: 1 (pp_size 8 exceeds 4 blocks; at "
-         "most one stage per block)"},
-        {[](RunConfig& c) { c.parallel.zero_stage = 2; }, "parallel.zero_stage",
-         "this version's worker does not shard; valid: 0"},
-        {[](RunConfig& c) { c.memory.recompute = std::string("full"); }, "memory.recompute",
-         "this version's worker does not do it; valid: none"},
+         "exceeds 4 blocks; at most one stage per block"},
+        {[](RunConfig& c) { c.parallel.zero_stage = 4; }, "parallel.zero_stage", "valid: 0 to 3"},
+        {[](RunConfig& c) { c.memory.recompute = std::string("some"); }, "memory.recompute",
+         "\"some\" is no way to recompute; valid: none, selective, full, or a number of blocks "
+         "from 1 on"},
+        {[](RunConfig& c) { c.memory.recompute = std::string("5"); }, "memory.recompute",
+         "5 blocks of 4; nearest valid: 4, or \"full\""},
         {[](RunConfig& c) { c.memory.activation_store = std::string("int8"); },
-         "memory.activation_store", "this version's worker does not do it; valid: none"},
+         "memory.activation_store",
+         "\"int8\" rounds activations: it needs memory.allow_lossy = true; without: none, offload"},
+        {[](RunConfig& c) {
+             c.memory.activation_store = std::string("int8");
+             c.memory.allow_lossy = true;
+             c.parallel.pp_size = 2;
+         },
+         "memory.activation_store",
+         "\"int8\" rounds activations, and what that does to gradients is not measured in a "
+         "pipeline; valid: none, offload"},
         {[](RunConfig& c) { c.optim.name = "sgd"; }, "optim.name",
          "this version's worker does not do it; valid: adamw"},
         {[](RunConfig& c) { c.debug.collectives = "all_at_once"; }, "debug.collectives",
@@ -83,19 +105,42 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
     for (Case const& each : cases) expect_refused(each);
 }
 
+TEST(Validate, VirtualStagesNeedAPipelineWithBlocksForThem) {
+    Case const cases[] = {
+        {[](RunConfig& c) { c.parallel.virtual_stages = 2; }, "parallel.virtual_stages",
+         "needs parallel.pp_size of at least 2; valid: 1"},
+        {[](RunConfig& c) {
+             c.parallel.pp_size = 2;
+             c.parallel.virtual_stages = 4;
+         },
+         "parallel.virtual_stages", "times 2 stages exceeds 4 blocks; nearest valid: 2"},
+        {[](RunConfig& c) {
+             c.parallel.pp_size = 2;
+             c.parallel.virtual_stages = 2;
+             c.parallel.zero_stage = 2;
+         },
+         "parallel.zero_stage",
+         "gradients would be reduced once for each of parallel.virtual_stages; valid: 0 and 1"}};
+    for (Case const& each : cases) expect_refused(each);
+}
+
 TEST(Validate, WhatTheModelCannotBe) {
     Case const cases[] = {
         {[](RunConfig& c) { c.model.arch = "stdit3-xl/2"; }, "model.arch",
-         "trains on latents: it needs data.latents; on pixels: stdit3-tiny, mmdit-tiny"},
-        {[](RunConfig& c) { c.model.arch = "stdit2-xl/2"; }, "model.arch",
-         "planned for, not trained: the worker has STDiT3 and MMDiT; nearest valid: stdit3-xl/2"},
+         "trains on latents: it needs data.latents; on pixels: stdit3-tiny, stdit2-tiny, "
+         "mmdit-tiny"},
+        {[](RunConfig& c) {
+             c.model.arch = "stdit2-tiny";
+             c.model.hidden = 88;
+         },
+         "model.hidden", "4 heads take multiples of 24, at least 24; nearest valid: 72, 96"},
         {[](RunConfig& c) { c.model.hidden = 90; }, "model.hidden",
          "4 heads take multiples of 8, at least 8; nearest valid: 88, 96"},
         {[](RunConfig& c) {
              c.model.arch = "mmdit-tiny";
              c.train.frame_masks = {{"image_head", 0.1}};
          },
-         "train.frame_masks", "is for STDiT3; MMDiT takes no frames as a condition here"},
+         "train.frame_masks", "is for STDiT; MMDiT takes no frames as a condition here"},
         {[](RunConfig& c) {
              c.train.frame_masks = {{"quarter_head", 0.1}};
              c.debug.frame_mask_rule = "original";
@@ -108,7 +153,7 @@ TEST(Validate, WhatTheModelCannotBe) {
 }
 
 TEST(Validate, LatentsMakeLargeModelsTrainable) {
-    for (char const* arch : {"stdit3-xl/2", "stdit3-3b/2", "mmdit-11b"}) {
+    for (char const* arch : {"stdit3-xl/2", "stdit3-3b/2", "stdit2-xl/2", "mmdit-11b"}) {
         RunConfig config = valid();
         config.model.arch = arch;
         config.bucket = {{"256", 17, 1.0, {}}};

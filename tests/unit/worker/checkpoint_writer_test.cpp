@@ -30,8 +30,8 @@ protected:
     void SetUp() override { fs::create_directories(folder_); }
     void TearDown() override { fs::remove_all(folder_); }
 
-    [[nodiscard]] static CheckpointTensors tensors(std::int64_t mib) {
-        CheckpointTensors made;
+    [[nodiscard]] static CheckpointParts tensors(std::int64_t mib) {
+        CheckpointParts made;
         made.model.push_back({"w", at::full({mib, 1 << 18}, 1.0)});
         return made;
     }
@@ -52,9 +52,9 @@ protected:
 TEST_F(CheckpointWriterTest, TrainingMayGoOn) {
     CheckpointWriter writer(folder_, 3);
     auto live = tensors(4);
-    at::Tensor const then = live.model[0].tensor.clone();
+    at::Tensor const then = live.model[0].parts[0].values.clone();
     EXPECT_FALSE(writer.start(at_step(5), live).has_value());
-    live.model[0].tensor.fill_(7);
+    live.model[0].parts[0].values.fill_(7);
     auto const outcome = writer.wait();
     ASSERT_TRUE(outcome.has_value());
     EXPECT_TRUE(outcome->saved.has_value());
@@ -96,7 +96,7 @@ TEST_F(CheckpointWriterTest, HoldsOneCopyOfTheTensors) {
     }
     // Read back as views of the file, copied straight into tensors that are there.
     auto const loaded = load_checkpoint(list_checkpoints(folder_).front());
-    live.model[0].tensor.copy_(loaded->tensors.model[0].tensor);
+    live.model[0].parts[0].values.copy_(loaded->tensors.model[0].tensor);
     EXPECT_LT(anonymous_mib() - before, 0.25 * kMib);
 }
 

@@ -8,6 +8,8 @@
 #include "worker/train/loss_scale.hpp"
 #include "worker/train/optimizer.hpp"
 
+#include "worker/parallel/gradient_norm.hpp"
+
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>

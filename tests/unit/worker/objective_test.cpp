@@ -181,6 +181,32 @@ TEST(MmditObjective, IsTheTrainingStepOfOpenSora) {
     EXPECT_NE(kept, dropped);
 }
 
+TEST(MmditObjective, ADroppedCaptionIsTheEmbeddedNullCaption) {
+    torch::NoGradGuard const no_grad;
+    MicroBatch batch = batch_of({5, 6, 7});
+    MmditTraining training;
+    training.seed = kSeed;
+    training.caption_drop_prob = 1;
+    training.text_tokens = 8;
+    for (std::int64_t const tokens : {2, 9}) {  // fewer than the captions have, and more
+        training.null = {at::randn({tokens, 32}), at::randn({24})};
+        auto const null_text = [&](std::int64_t length) {
+            std::int64_t const rows = std::min(tokens, length);
+            at::Tensor const text = at::zeros({3, length, 32});
+            text.narrow(1, 0, rows).copy_(training.null.text.narrow(0, 0, rows));
+            return text;
+        };
+        at::Tensor const pooled = training.null.pooled.expand({3, 24});
+        batch.text = at::Tensor();
+        batch.pooled = at::Tensor();
+        EXPECT_NEAR(MmditObjective(mmdit(), training).loss(batch).item<double>(),
+                    mmdit_by_hand(batch, null_text(8), pooled), 1e-6);
+        add_captions(batch);
+        EXPECT_NEAR(MmditObjective(mmdit(), training).loss(batch).item<double>(),
+                    mmdit_by_hand(batch, null_text(5), pooled), 1e-6);
+    }
+}
+
 TEST(MmditObjective, TextAndPooledVectorAreDroppedIndependently) {
     torch::NoGradGuard const no_grad;
     MicroBatch batch = batch_of({1, 2, 3, 4, 5, 6});

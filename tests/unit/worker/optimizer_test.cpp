@@ -2,6 +2,8 @@
 // (tests/data/train/make_adamw_golden.py).
 #include "worker/train/optimizer.hpp"
 
+#include "worker/parallel/gradient_norm.hpp"
+
 #include "tests/parity/compare.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/train/learning_rate.hpp"

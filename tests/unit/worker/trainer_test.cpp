@@ -5,6 +5,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>
+#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,17 +19,19 @@ namespace {
 /// Mean of (w x - 1)^2 over the colours x of a pixel.
 class OnePixel final : public Objective {
 public:
-    explicit OnePixel(at::ScalarType type, double factor = 1)
+    explicit OnePixel(at::ScalarType type, double factor = 1, std::size_t most = 100)
         : parameters_(at::TensorOptions(type)),
           weight_(parameters_.add("w", {3, 3})),
           fixed_(parameters_.add("fixed", {2})),
-          factor_(factor) {
+          factor_(factor),
+          most_(most) {
         at::NoGradGuard const no_grad;
         weight_.fill_(0.3);
         fixed_.fill_(2);
     }
     Parameters& parameters() override { return parameters_; }
     at::Tensor loss(MicroBatch const& batch) override {
+        if (batch.samples.size() > most_) C10_THROW_ERROR(OutOfMemoryError, "too many");
         at::Tensor const colours = batch.x.select(2, 0).select(2, 0).select(2, 0);  // (B, 3)
         at::Tensor const out = colours.to(weight_.scalar_type()).matmul(weight_.t());
         return out.to(at::kFloat).sub(1).square().mean().mul(factor_);
@@ -38,6 +41,7 @@ private:
     Parameters parameters_;
     at::Tensor weight_, fixed_;
     double factor_;
+    std::size_t most_;  // samples that fit into memory
 };
 
 class TrainerTest : public testing::Test {
@@ -51,6 +55,9 @@ protected:
     }
     /// Step with 4 samples of one pixel.
     static StepOutput step(Trainer& trainer, int number, int ranks = 1) {
+        return try_step(trainer, number, ranks).value();
+    }
+    static Result<StepOutput> try_step(Trainer& trainer, int number, int ranks = 1) {
         std::array<std::uint8_t, 12> pixels{};
         for (std::size_t i = 0; i < pixels.size(); ++i) {
             pixels[i] = static_cast<std::uint8_t>(60 + 17 * i + static_cast<unsigned>(number) % 4);
@@ -63,10 +70,10 @@ protected:
         input.identities.resize(4);
         input.micro_batch_size = 2;
         input.global_samples = 4 * ranks;
-        return trainer.step(input).value();
+        return trainer.step(input);
     }
     static Trainer make(at::ScalarType type, plan::WorkerJob const& job = TrainerTest::job()) {
-        return Trainer(job, std::make_unique<OnePixel>(type), std::nullopt);
+        return Trainer(job, std::make_unique<OnePixel>(type), {});
     }
     static at::Tensor weight(Trainer const& trainer) {
         return trainer.parameters().find("w")->tensor.detach();
@@ -76,7 +83,7 @@ protected:
 // With a loss this small the first scale fits fp16, so no step is skipped.
 TEST_F(TrainerTest, HalvesFollowFp32) {
     auto const small = [](at::ScalarType type) {
-        return Trainer(job(), std::make_unique<OnePixel>(type, 1e-2), std::nullopt);
+        return Trainer(job(), std::make_unique<OnePixel>(type, 1e-2), {});
     };
     auto fp32 = small(at::kFloat), bf16 = small(at::kBFloat16), fp16 = small(at::kHalf);
     double const first = step(fp32, 0).loss;
@@ -95,7 +102,7 @@ TEST_F(TrainerTest, HalvesFollowFp32) {
 
 // A gradient above 1 leaves fp16 at the first scale, 65,536: steps are skipped until it fits.
 TEST_F(TrainerTest, Fp16FindsItsScale) {
-    Trainer trainer(job(), std::make_unique<OnePixel>(at::kHalf, 100.0), std::nullopt);
+    Trainer trainer(job(), std::make_unique<OnePixel>(at::kHalf, 100.0), {});
     at::Tensor const before = weight(trainer).clone();
     double scale = 65536;
     int skipped = 0;
@@ -117,6 +124,25 @@ TEST_F(TrainerTest, Fp16FindsItsScale) {
     EXPECT_EQ(state.optimizer_steps, 1);
 }
 
+// A step that runs again for want of memory is no overflow.
+TEST_F(TrainerTest, Fp16KeepsItsScaleInSmallerPasses) {
+    auto const make = [](std::size_t most) {
+        return Trainer(job(), std::make_unique<OnePixel>(at::kHalf, 1e-2, most), {});
+    };
+    auto plain = make(100), cramped = make(1);
+    for (int i = 0; i < 3; ++i) {
+        StepOutput const expected = step(plain, i), got = step(cramped, i);
+        EXPECT_FALSE(got.skipped);
+        EXPECT_EQ(got.loss_scale, 65536);
+        EXPECT_NEAR(got.loss, expected.loss, 1e-3 * expected.loss);
+    }
+    CheckpointState state;
+    cramped.describe(state);
+    EXPECT_EQ(state.loss_scale, (LossScale{65536, 3}));
+    auto impossible = make(0);
+    EXPECT_EQ(try_step(impossible, 0).error().code, Errc::out_of_memory);
+}
+
 // One rank's gradient overflows: all of them skip the step, and their weights stay the same bits.
 TEST_F(TrainerTest, RanksSkipTogether) {
     std::array<std::vector<bool>, 2> skipped;
@@ -125,7 +151,7 @@ TEST_F(TrainerTest, RanksSkipTogether) {
         auto objective = std::make_unique<OnePixel>(at::kHalf, group.rank() == 1 ? 50.0 : 1e-3);
         auto two = job();
         two.plan.chosen.grad_bucket_mib = 1;
-        Trainer trainer(two, std::move(objective), group);
+        Trainer trainer(two, std::move(objective), {.all = group});
         auto const rank = static_cast<std::size_t>(group.rank());
         for (int i = 0; i < 12; ++i) skipped[rank].push_back(step(trainer, i, 2).skipped);
         weights[rank] = weight(trainer).clone();

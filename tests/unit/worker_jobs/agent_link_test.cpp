@@ -25,7 +25,10 @@ protected:
 
 TEST_F(Link, SendsFramesThatTheAgentReads) {
     AgentLink link(fds_[0]);
-    link.send(protocol::StepMetrics{.step = 3, .bucket = "64x64x8", .collectives = {}});
+    protocol::StepMetrics metrics;
+    metrics.step = 3;
+    metrics.bucket = "64x64x8";
+    link.send(metrics);
     std::array<std::byte, 4096> buffer{};
     auto const got = read(fds_[1], buffer.data(), buffer.size());
     auto const frames =

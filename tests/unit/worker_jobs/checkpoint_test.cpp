@@ -24,9 +24,9 @@ protected:
     }
     void TearDown() override { fs::remove_all(folder_); }
 
-    static CheckpointTensors tensors(double value) {
+    static CheckpointParts tensors(double value) {
         at::Tensor const each = at::full({300, 40}, value);
-        CheckpointTensors tensors;
+        CheckpointParts tensors;
         tensors.model = {{"a.weight", each}};
         tensors.ema = {{"a.weight", each + 1}};
         tensors.exp_avg = {{"a.weight", each + 2}};
@@ -102,11 +102,40 @@ TEST_F(Checkpoints, AFailedSaveKeepsTheOldOnes) {
     EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
 }
 
+class FailedPeers final : public CheckpointPeers {
+public:
+    int rank() const override { return 0; }
+    std::string tag() const override { return "launch0"; }
+    Result<void> tell(int, Result<void> const&) override { return {}; }
+    Result<void> wait_for_all(int) override {
+        return Error{Errc::out_of_space, "rank 3: no space left"};
+    }
+};
+
+// One rank of several could not write its part: no checkpoint, and nothing of it stays.
+TEST_F(Checkpoints, AllRanksOrNone) {
+    ASSERT_TRUE(save_checkpoint(folder_, state(1), tensors(1), 1).has_value());
+    FailedPeers peers;
+    auto const saved = save_checkpoint(folder_, state(2), tensors(2), 1, &peers);
+    ASSERT_TRUE(saved.has_error());
+    EXPECT_EQ(saved.error().message, "rank 3: no space left");
+    ASSERT_EQ(list_checkpoints(folder_).size(), 1u);
+    EXPECT_EQ(list_checkpoints(folder_)[0].filename(), "step-00000001");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1);
+}
+
+// Another rank may be at the next step's files already.
+TEST_F(Checkpoints, FilesOfLaterStepsAreLeftAlone) {
+    fs::create_directories(folder_ / "writing-00000009-launch0");
+    ASSERT_TRUE(save_checkpoint(folder_, state(5), tensors(1), 1).has_value());
+    EXPECT_TRUE(fs::exists(folder_ / "writing-00000009-launch0"));
+}
+
 TEST_F(Checkpoints, TheWriterSavesACopy) {
     CheckpointWriter writer(folder_, 2);
     auto live = tensors(1);
     EXPECT_FALSE(writer.start(state(3), live).has_value());
-    live.model[0].tensor.fill_(9);
+    live.model[0].parts[0].values.fill_(9);
     auto const outcome = writer.wait();
     ASSERT_TRUE(outcome.has_value() && outcome->saved.has_value());
     EXPECT_EQ(outcome->step, 3);

@@ -55,7 +55,8 @@ std::vector<Calls> record(std::function<void(Group const&)> const& body) {
 /// As TrainLoop::one_step, two micro-batches a step.
 std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
     return record([&](Group const& group) {
-        Trainer trainer(job, make_objective(job, Device(), {}).value(), group);
+        Notices notices;
+        Trainer trainer(job, make_objective(job, Device(), {}, notices).value(), {.all = group});
         StopVote vote(group);
         std::vector<std::uint8_t> const pixels(2 * 1 * 16 * 16 * 3, 100);
         for (int step = 0; step < kSteps; ++step) {

@@ -48,8 +48,10 @@ protected:
         state.trained_on = {.height = 32, .width = 48, .num_frames = 17, .fps = 12};
         Stdit3 model(stdit3_config(plan::model_shape(state.model).value()).value());
         model.initialise(2);
-        CheckpointTensors tensors;
-        tensors.model = tensors.ema = model.parameters().all();
+        CheckpointParts tensors;
+        for (NamedTensor const& each : model.parameters().all())
+            tensors.model.emplace_back(each.name, each.tensor);
+        tensors.ema = tensors.model;
         auto const saved = save_checkpoint(folder_ / arch, state, tensors, 1);
         ASSERT_TRUE(saved.has_value()) << saved.error().message;
         request_.checkpoint = saved->path;

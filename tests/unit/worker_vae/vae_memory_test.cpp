@@ -1,7 +1,7 @@
 // The peak of encode and decode, counted in LibTorch's allocator, against the formula, and that it
 // does not grow with the number of chunks.
 #include "plan/vae/vae_memory.hpp"
-#include "counted_memory.hpp"
+#include "tests/kit/counted_memory.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
 #include <ATen/ops/conv3d.h>

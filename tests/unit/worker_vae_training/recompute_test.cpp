@@ -1,7 +1,7 @@
 // Gradients through recomputed parts against those of a plain graph, what is kept, and when hooks
 // on parameters run.
-#include "worker/vae_training/recompute.hpp"
-#include "tests/unit/worker_vae/counted_memory.hpp"
+#include "worker/memory/recompute.hpp"
+#include "tests/kit/counted_memory.hpp"
 
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>

@@ -5,8 +5,8 @@
 #include "base/units.hpp"
 #include "plan/planner.hpp"
 
+#include "tests/kit/counted_memory.hpp"
 #include "tests/parity/compare.hpp"
-#include "tests/unit/worker_vae/counted_memory.hpp"
 #include "worker/vae_training/vae_objective.hpp"
 #include "worker/vae_training/vqvae_objective.hpp"
 

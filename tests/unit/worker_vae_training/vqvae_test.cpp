@@ -189,6 +189,27 @@ TEST(VqvaeObjective, AccumulatedMicroBatchesAreCountedTogether) {
         net.parameters().find("encoder.res_stack.1.num_batches_tracked")->tensor.item<double>(), 1);
 }
 
+// By what a checkpoint holds: other clips beside it change nothing, and nothing is counted.
+TEST(VqvaeObjective, HeldOutClipsAreJudgedEachForItself) {
+    at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
+    auto net = objective(0);
+    net.begin_step(0);
+    (void)net.loss(batch_of(x));
+    net.after_update();
+    std::vector<at::Tensor> before;
+    for (auto const& each : net.parameters().all()) before.push_back(each.tensor.clone());
+    at::NoGradGuard const no_grad;
+    auto const of = [&](at::Tensor const& clips) {
+        return net.held_out_loss(batch_of(clips)).item<double>();
+    };
+    double const both = of(x), apart = (of(x.narrow(0, 0, 1)) + of(x.narrow(0, 1, 1))) / 2;
+    EXPECT_NEAR(both, apart, 1e-5 * both);
+    EXPECT_GT(std::abs(net.loss(batch_of(x)).item<double>() - both), 1e-2 * both);
+    std::size_t i = 0;
+    for (auto const& each : net.parameters().all())
+        EXPECT_TRUE(each.tensor.equal(before[i++])) << each.name;
+}
+
 TEST(VqvaeObjective, ASkippedStepLeavesNoTrace) {
     at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
     auto one = objective(0), other = objective(0);

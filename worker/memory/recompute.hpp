@@ -13,11 +13,13 @@
 
 namespace osora::worker {
 
-/// Must give the same numbers each time it is called with the same tensors.
+/// Must give the same numbers each time it is called with the same tensors, autocast and random
+/// numbers of the default generators, which are put back for the second run.
 using Part = std::function<std::vector<at::Tensor>(std::vector<at::Tensor> const& inputs)>;
 
 /// part(inputs), where only `inputs` and the results are kept. `parameters`: what else of `part`
-/// may want a gradient.
+/// may want a gradient. Gradients are the bits of those of a plain graph, if an input that `part`
+/// reads in several places is given once for each: so it is summed in the order of the graph.
 [[nodiscard]] std::vector<at::Tensor> recompute(Part part, std::vector<at::Tensor> const& inputs,
                                                 std::vector<at::Tensor> const& parameters);
 

@@ -1,0 +1,48 @@
+#include "plan/activation_choice.hpp"
+
+#include "plan/config/memory_section.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace osora::plan {
+
+Result<RecomputeChoice> recompute_choice(std::string_view text) {
+    if (text == "none") return RecomputeChoice{};
+    if (text == "selective") return RecomputeChoice{.first_blocks = 0, .attention = true};
+    if (text == "full") return RecomputeChoice::full();
+    RecomputeChoice choice;
+    auto const [end, error] =
+        std::from_chars(text.data(), text.data() + text.size(), choice.first_blocks);
+    if (error == std::errc() && end == text.data() + text.size() && choice.first_blocks > 0)
+        return choice;
+    return Error{Errc::invalid_input,
+                 fmt::format("\"{}\" is no way to recompute; valid: none, selective, full, or a "
+                             "number of blocks from 1 on",
+                             text)};
+}
+
+std::vector<ActivationChoice> activation_choices(MemorySection const& memory) {
+    std::vector<ActivationChoice> all{{"none", "none"}};
+    // A store of int8 takes less time than running blocks again.
+    if (memory.allow_lossy) all.push_back({"none", "int8"});
+    all.push_back({"selective", "none"});
+    all.push_back({"full", "none"});
+    std::vector<ActivationChoice> chosen;
+    for (ActivationChoice choice : all) {
+        if (!memory.recompute.is_auto()) choice.recompute = *memory.recompute.value;
+        if (!memory.activation_store.is_auto()) choice.store = *memory.activation_store.value;
+        bool known = false;
+        for (ActivationChoice const& other : chosen)
+            known = known || (other.recompute == choice.recompute && other.store == choice.store);
+        if (!known) chosen.push_back(choice);
+    }
+    return chosen;
+}
+
+bool is_lossy(std::string_view store, std::string_view precision) {
+    return store == "int8" || (store == "bf16" && precision == "fp32");
+}
+
+}  // namespace osora::plan

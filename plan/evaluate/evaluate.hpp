@@ -1,0 +1,50 @@
+// osora plan evaluate: predicted step time and memory of one row. Pure. docs/rfc/027 has the
+// equations, what was fitted, and the errors measured on published runs.
+#pragma once
+
+#include "plan/evaluate/rows.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace osora::plan {
+
+/// Seconds of a step on the pipeline stage that takes longest.
+struct StepParts {
+    double compute_s = 0;  // forward, backward and what is computed again, of all micro-batches
+    double encoder_s = 0;
+    double tp_comm_s = 0, sp_comm_s = 0, pp_comm_s = 0;
+    double dp_comm_s = 0;       // hidden or not
+    double exposed_comm_s = 0;  // of the four, what computing does not hide
+    double bubble_s = 0;
+    double optimizer_s = 0;
+    double launch_s = 0;  // waiting for the processor to issue operators
+    [[nodiscard]] double total_s() const {
+        return compute_s + encoder_s + exposed_comm_s + bubble_s + optimizer_s + launch_s;
+    }
+};
+
+struct Evaluation {
+    StepParts parts;
+    double peak_memory_gib = 0;  // of the fullest rank, GiB
+    bool fits = false;           // in the GPU's memory
+    [[nodiscard]] double step_time_s() const { return parts.total_s(); }
+};
+
+/// Of a layout that breaks no rule of row_violations().
+[[nodiscard]] Evaluation evaluate(EvaluateRow const& row);
+
+/// Of the fullest rank, GiB.
+[[nodiscard]] double peak_memory_gib(EvaluateRow const& row);
+
+/// Bytes that one layer keeps for backward of one micro-batch on one rank (arXiv 2205.05198,
+/// table 2, less the scores where attention is fused).
+[[nodiscard]] double layer_activation_bytes(EvaluateRow const& row);
+
+/// One line in, one line out (without its end), as CONTRACT section 5. Never fails: what is wrong
+/// stands in the answer's "error".
+[[nodiscard]] std::string evaluate_line(std::string_view line, HardwareTable const& hardware);
+/// The answer to a line that is not read: {"id":null,"error":"..."}.
+[[nodiscard]] std::string error_line(std::string_view message);
+
+}  // namespace osora::plan

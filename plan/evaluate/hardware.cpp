@@ -1,0 +1,122 @@
+// Reads [gpu.NAME] tables.
+#include "plan/evaluate/hardware.hpp"
+
+#include "base/check.hpp"
+#include "base/nearest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace osora::plan {
+namespace {
+
+struct FigureRow {
+    std::string_view key;
+    double Hardware::*member;
+    double min, max;
+    bool required;
+};
+constexpr std::array kFigures{
+    FigureRow{"bf16_tflops", &Hardware::bf16_tflops, 1e-3, 1e6, true},
+    FigureRow{"fp8_tflops", &Hardware::fp8_tflops, 0, 1e6, false},
+    FigureRow{"fp32_tflops", &Hardware::fp32_tflops, 1e-3, 1e6, true},
+    FigureRow{"sustained_share", &Hardware::sustained_share, 0.01, 1, false},
+    FigureRow{"memory_gbps", &Hardware::memory_gbps, 0.1, 1e6, true},
+    FigureRow{"memory_gib", &Hardware::memory_gib, 0.1, 1e6, true},
+    FigureRow{"link_gbps", &Hardware::link_gbps, 1e-3, 1e6, true},
+};
+
+Error at_line(std::string_view file, toml::source_region const& region, std::string const& what) {
+    return {Errc::invalid_input, fmt::format("{}:{}: {}", file, region.begin.line, what)};
+}
+
+Result<void> read_figures(toml::table const& from, std::string_view file, Hardware& into) {
+    for (auto const& [key, node] : from) {
+        auto const row = std::ranges::find(kFigures, key.str(), &FigureRow::key);
+        if (row == kFigures.end()) {
+            std::array<std::string_view, kFigures.size()> keys{};
+            std::ranges::transform(kFigures, keys.begin(), &FigureRow::key);
+            auto const near = nearest_name(key.str(), keys);
+            return at_line(file, key.source(),
+                           fmt::format("gpu.{}.{}: unknown key; {}", into.name, key.str(),
+                                       near ? fmt::format("did you mean {}?", *near)
+                                            : fmt::format("known: {}", fmt::join(keys, ", "))));
+        }
+        auto const value = node.is_number() ? node.value<double>() : std::nullopt;
+        if (!value || !(*value >= row->min && *value <= row->max)) {
+            return at_line(file, node.source(),
+                           fmt::format("gpu.{}.{}: must be a number from {:g} to {:g}", into.name,
+                                       row->key, row->min, row->max));
+        }
+        into.*row->member = *value;
+    }
+    for (FigureRow const& row : kFigures) {
+        if (!row.required || into.*row.member > 0) continue;
+        return at_line(file, from.source(), fmt::format("gpu.{}: lacks {}", into.name, row.key));
+    }
+    return {};
+}
+
+Result<toml::table> parsed_toml(std::string_view text, std::string_view file) {
+    try {
+        return toml::table(toml::parse(text, file));
+    } catch (toml::parse_error const& error) {  // the parse boundary
+        return at_line(file, error.source(), std::string(error.description()));
+    }
+}
+
+}  // namespace
+
+HardwareTable HardwareTable::built_in() {
+    HardwareTable table;
+    auto const read = table.add(built_in_gpus(), "gpus.toml");
+    OSORA_CHECK(read.has_value());
+    return table;
+}
+
+Result<void> HardwareTable::add(std::string_view toml, std::string_view file) {
+    OSORA_TRY(toml::table const root, parsed_toml(toml, file));
+    std::vector<Hardware> all = all_;
+    for (auto const& [section, gpus] : root) {
+        auto const* const table = gpus.as_table();
+        if (section.str() != "gpu" || table == nullptr) {
+            return at_line(file, section.source(),
+                           fmt::format("{}: unknown section; valid: [gpu.NAME]", section.str()));
+        }
+        for (auto const& [name, node] : *table) {
+            auto const* const figures = node.as_table();
+            if (figures == nullptr) {
+                return at_line(file, name.source(), fmt::format("gpu.{}: no table", name.str()));
+            }
+            auto found = std::ranges::find(all, name.str(), &Hardware::name);
+            if (found == all.end()) {
+                all.push_back({.name = std::string(name.str())});
+                found = std::prev(all.end());
+            }
+            OSORA_TRY_VOID(read_figures(*figures, file, *found));
+        }
+    }
+    all_ = std::move(all);
+    return {};
+}
+
+Result<Hardware> HardwareTable::find(std::string_view name) const {
+    auto const found = std::ranges::find(all_, name, &Hardware::name);
+    if (found != all_.end()) return *found;
+    std::vector<std::string_view> names;
+    for (Hardware const& each : all_) names.push_back(each.name);
+    std::ranges::sort(names);
+    auto const near = nearest_name(name, names);
+    std::string const shown(name.substr(0, 64));
+    return Error{Errc::not_found,
+                 fmt::format("\"{}\" is not known; {}", shown,
+                             near ? fmt::format("nearest valid: {}", *near)
+                                  : fmt::format("valid: {}", fmt::join(names, ", ")))};
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,43 @@
+// GPUs as the step-time model sees them: peaks, memory, links. Figures stand in gpus.toml, each
+// with its source; users add their own in a file of the same form.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::plan {
+
+struct Hardware {
+    std::string name;            // "a100-80g-sxm"
+    double bf16_tflops = 0;      // dense peak of matrix products, fp16 too
+    double fp8_tflops = 0;       // 0: it has none
+    double fp32_tflops = 0;      // TF32 where there is such
+    double sustained_share = 1;  // of the peak under the power limit, (0, 1]
+    double memory_gbps = 0;      // GB/s
+    double memory_gib = 0;       // GiB
+    double link_gbps = 0;        // GB/s in one direction to the node's other GPUs
+};
+
+/// The text of gpus.toml.
+[[nodiscard]] std::string_view built_in_gpus();
+
+class HardwareTable {
+public:
+    /// The built-in GPUs.
+    [[nodiscard]] static HardwareTable built_in();
+    /// Adds the [gpu.NAME] tables of a TOML text, which win over those of the same name. A name
+    /// that is known already need give only what differs. invalid_input: "FILE:LINE: gpu.x.key:
+    /// why".
+    [[nodiscard]] Result<void> add(std::string_view toml, std::string_view file);
+    /// not_found has the nearest name, else all of them.
+    [[nodiscard]] Result<Hardware> find(std::string_view name) const;
+    [[nodiscard]] std::vector<Hardware> const& all() const { return all_; }
+
+private:
+    std::vector<Hardware> all_;
+};
+
+}  // namespace osora::plan

@@ -1,0 +1,51 @@
+// Members of a JSON object with their ranges; errors name the path and the nearest valid value.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <boost/json.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace osora::plan {
+
+/// Reads one object; the first error stays and later reads give defaults.
+class RowReader {
+public:
+    /// `path`: "layout". Both outlive the reader.
+    RowReader(boost::json::object const& from, std::string_view path) : from_(from), path_(path) {}
+
+    /// A whole number in [min, max]; 8.0 is one. Without `otherwise` it must be there.
+    std::int64_t whole(std::string_view key, std::int64_t min, std::int64_t max);
+    std::int64_t whole_or(std::string_view key, std::int64_t min, std::int64_t max,
+                          std::int64_t otherwise);
+    double real(std::string_view key, double min, double max);
+    std::string text(std::string_view key);
+    std::string text_or(std::string_view key, std::string_view otherwise);
+    /// One of `choices`.
+    std::string choice(std::string_view key, std::span<std::string_view const> choices);
+    bool flag(std::string_view key);
+    bool flag_or(std::string_view key, bool otherwise);
+    /// An object; an empty one when it is missing and need not be there.
+    boost::json::object object(std::string_view key, bool required);
+
+    [[nodiscard]] bool has(std::string_view key) const;
+    [[nodiscard]] boost::json::value const* find(std::string_view key) const;
+    void refuse(std::string_view key, std::string_view why);
+    [[nodiscard]] Result<void> result() const;
+
+private:
+    boost::json::value const* needed(std::string_view key);
+
+    boost::json::object const& from_;
+    std::string path_;
+    std::string error_;
+};
+
+/// A value as an error message shows it: JSON, cut at 40 bytes.
+[[nodiscard]] std::string shown(boost::json::value const& value);
+
+}  // namespace osora::plan

@@ -1,0 +1,174 @@
+// From JSON to a row.
+#include "plan/evaluate/rows.hpp"
+
+#include "base/nearest.hpp"
+#include "plan/evaluate/row_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace osora::plan {
+namespace {
+
+namespace json = boost::json;
+using namespace std::string_view_literals;
+
+constexpr std::int64_t kRanksMax = 1'000'000;
+constexpr std::int64_t kWidthMax = 1 << 20;
+constexpr std::int64_t kTokensMax = std::int64_t{1} << 26;
+
+Result<GptModel> read_gpt(RowReader& reader) {
+    GptModel model;
+    model.layers = reader.whole("layers", 1, 100'000);
+    model.hidden = reader.whole("hidden", 1, kWidthMax);
+    model.heads = reader.whole("heads", 1, 65'536);
+    model.kv_heads = reader.whole_or("kv_heads", 1, 65'536, model.heads);
+    bool const own_width = reader.has("ffn_hidden");
+    model.ffn_hidden = reader.whole_or("ffn_hidden", 1, 16 * kWidthMax, 4 * model.hidden);
+    model.gated = own_width && model.ffn_hidden != 4 * model.hidden;
+    model.seq_len = reader.whole("seq_len", 1, kTokensMax);
+    model.vocab = reader.whole("vocab", 1, 1 << 26);
+    OSORA_TRY_VOID(reader.result());
+    return model;
+}
+
+Result<ArchModel> read_arch(RowReader& reader) {
+    std::string const name = reader.text("name");
+    std::string const resolution = reader.text("resolution");
+    auto const frames = static_cast<int>(reader.whole("num_frames", 1, 100'000));
+    bool const encoders = reader.flag("encoders");
+    OSORA_TRY_VOID(reader.result());
+    auto shape = model_shape(name);
+    if (shape.has_error()) {
+        reader.refuse("name", shape.error().message);
+        return reader.result().error();
+    }
+    shape->text_tokens =
+        static_cast<int>(reader.whole_or("text_tokens", 1, 100'000, shape->text_tokens));
+    auto const bucket = bucket_of(resolution, frames, shape->pixel_multiple());
+    if (bucket.has_error()) reader.refuse("resolution", bucket.error().message);
+    OSORA_TRY_VOID(reader.result());
+    return ArchModel{std::move(*shape), *bucket, encoders};
+}
+
+Result<void> read_model(json::object const& from, EvaluateRow& into) {
+    static constexpr std::array kKinds{"gpt"sv, "arch"sv};
+    RowReader reader(from, "model");
+    std::string const kind = reader.choice("kind", kKinds);
+    OSORA_TRY_VOID(reader.result());
+    if (kind == "gpt") {
+        OSORA_TRY(into.gpt, read_gpt(reader));
+    } else {
+        OSORA_TRY(into.arch, read_arch(reader));
+    }
+    return {};
+}
+
+Result<void> read_calibration(json::object const& from, CostConstants& into) {
+    RowReader reader(from, "cluster.calibration");
+    for (ConstantRow const& row : constant_rows()) {
+        if (reader.has(row.name)) into.*row.member = reader.real(row.name, row.min, row.max);
+    }
+    return reader.result();
+}
+
+Result<void> read_cluster(json::object const& from, HardwareTable const& hardware,
+                          EvaluateRow& into) {
+    RowReader reader(from, "cluster");
+    std::string const gpu = reader.text("gpu");
+    into.nodes = reader.whole("nodes", 1, kRanksMax);
+    into.gpus_per_node = reader.whole("gpus_per_node", 1, 1024);
+    // Inside one node no NIC is used.
+    if (into.nodes > 1 || reader.has("nic_gbit_per_gpu")) {
+        into.nic_gbit_per_gpu = reader.real("nic_gbit_per_gpu", into.nodes > 1 ? 1e-3 : 0, 1e6);
+    }
+    auto const calibration = reader.object("calibration", false);
+    OSORA_TRY_VOID(reader.result());
+    auto found = hardware.find(gpu);
+    if (found.has_error()) {
+        reader.refuse("gpu", found.error().message);
+        return reader.result();
+    }
+    into.hardware = std::move(*found);
+    return read_calibration(calibration, into.constants);
+}
+
+/// none | selective | full | a number of blocks, as a number or as text.
+std::string read_recompute(RowReader& reader) {
+    auto const* const value = reader.find("recompute");
+    constexpr std::int64_t kBlocksMax = 100'000;
+    if (value != nullptr && value->is_number()) {
+        std::int64_t const blocks = reader.whole("recompute", 0, kBlocksMax);
+        return blocks == 0 ? "none" : fmt::format("{}", blocks);
+    }
+    std::string const text = reader.text("recompute");
+    std::int64_t blocks = 0;
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), blocks);
+    bool const number = !text.empty() && error == std::errc{} && end == text.data() + text.size() &&
+                        blocks >= 0 && blocks <= kBlocksMax;
+    if (number) return blocks == 0 ? "none" : fmt::format("{}", blocks);
+    static constexpr std::array kChoices{"none"sv, "selective"sv, "full"sv};
+    return reader.choice("recompute", kChoices);
+}
+
+Result<void> read_layout(json::object const& from, RowLayout& into) {
+    static constexpr std::array kPrecisions{"bf16"sv, "fp16"sv, "fp8"sv, "fp32"sv};
+    static constexpr std::array kStores{"none"sv, "bf16"sv, "int8"sv, "offload"sv};
+    RowReader reader(from, "layout");
+    into.tp_size = reader.whole("tp_size", 1, kRanksMax);
+    into.pp_size = reader.whole("pp_size", 1, kRanksMax);
+    into.sp_size = reader.whole("sp_size", 1, kRanksMax);
+    into.dp_size = reader.whole("dp_size", 1, kRanksMax);
+    into.zero_stage = static_cast<int>(reader.whole("zero_stage", 0, 3));
+    into.micro_batch_size = reader.whole("micro_batch_size", 1, 1'000'000);
+    into.grad_accum_steps = reader.whole("grad_accum_steps", 1, 1'000'000);
+    into.virtual_stages = reader.whole_or("virtual_stages", 1, 100'000, 1);
+    into.recompute = read_recompute(reader);
+    into.sequence_parallel = reader.flag_or("sequence_parallel", false);
+    into.precision = reader.choice("precision", kPrecisions);
+    if (reader.has("activation_store")) {
+        into.activation_store = reader.choice("activation_store", kStores);
+    }
+    return reader.result();
+}
+
+}  // namespace
+
+Result<BucketKey> bucket_of(std::string_view resolution, int num_frames, int multiple) {
+    std::string_view name = resolution.substr(0, 32);
+    if (name.ends_with("px")) name.remove_suffix(2);
+    if (auto const cross = name.find_first_of("xX"); cross != std::string_view::npos) {
+        int sides[2] = {0, 0};
+        std::string_view const texts[2] = {name.substr(0, cross), name.substr(cross + 1)};
+        for (int i = 0; i < 2; ++i) {
+            auto const* const stop = texts[i].data() + texts[i].size();
+            auto const [end, error] = std::from_chars(texts[i].data(), stop, sides[i]);
+            if (error != std::errc{} || end != stop || sides[i] < multiple || sides[i] > 8192) {
+                return Error{
+                    Errc::invalid_input,
+                    fmt::format("{} is not HEIGHTxWIDTH, each {} to 8192", name, multiple)};
+            }
+            sides[i] = std::max(1, (sides[i] + multiple / 2) / multiple) * multiple;
+        }
+        return BucketKey{sides[0], sides[1], num_frames};
+    }
+    return nominal_key({.resolution = std::string(name), .num_frames = num_frames}, multiple);
+}
+
+Result<EvaluateRow> read_row(json::object const& from, HardwareTable const& hardware) {
+    RowReader reader(from, "");
+    auto const model = reader.object("model", true);
+    auto const cluster = reader.object("cluster", true);
+    auto const layout = reader.object("layout", true);
+    OSORA_TRY_VOID(reader.result());
+    EvaluateRow row;
+    OSORA_TRY_VOID(read_model(model, row));
+    OSORA_TRY_VOID(read_cluster(cluster, hardware, row));
+    OSORA_TRY_VOID(read_layout(layout, row.layout));
+    return row;
+}
+
+}  // namespace osora::plan

@@ -1,0 +1,109 @@
+// osora data bench and check as a user types them: words, JSON, exit codes.
+#include "protocol/clip_requests.hpp"
+#include "tests/e2e_cli/cli_fixture.hpp"
+#include "tests/unit/worker_data/clips.hpp"
+
+namespace osora::e2e_cli {
+namespace {
+
+using testing::HasSubstr;
+
+class Data : public Cli {
+protected:
+    void SetUp() override {
+        Cli::SetUp();
+        if (!worker::have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+        ASSERT_TRUE(worker::make_clip(folder_ / "a.mp4", "96x64", 1.0,
+                                      {"-c:v", "libx264", "-pix_fmt", "yuv420p"}));
+        write("one.csv", "path\na.mp4\na.mp4\n");
+        write("empty.mp4", "");
+        write("bad.csv", "path\na.mp4\n\"empty.mp4\"\n\"none, at all.mp4\"\n");
+    }
+
+    void expect_refused(std::vector<std::string> const& arguments, std::string const& error) {
+        auto const ended = osora(arguments);
+        EXPECT_EQ(ended.code, 2) << ended.out;
+        EXPECT_THAT(ended.err, HasSubstr(error));
+    }
+};
+
+TEST_F(Data, BenchTellsTheSameHashWithAnyWorkers) {
+    std::vector<std::string> const words{"data",     "bench", "--manifest", "one.csv",
+                                         "--frames", "4",     "--size",     "48x32"};
+    std::string hash;
+    for (std::string const workers : {"0", "2"}) {
+        auto more = words;
+        more.insert(more.end(), {"--workers", workers, "--json"});
+        auto const ended = osora(more);
+        ASSERT_EQ(ended.code, 0) << ended.err;
+        auto const bench = protocol::decode<protocol::ClipBench>(ended.out);
+        ASSERT_TRUE(bench.has_value()) << ended.out;
+        EXPECT_EQ(bench->schema, "osora.data_bench/1");
+        EXPECT_EQ(bench->clips, 2);
+        EXPECT_EQ(bench->sha256.size(), 64u);
+        if (!hash.empty()) EXPECT_EQ(bench->sha256, hash);
+        hash = bench->sha256;
+    }
+    auto const text = osora(words);
+    EXPECT_EQ(text.code, 0);
+    EXPECT_THAT(text.out, HasSubstr("2 clips: "));
+    EXPECT_THAT(text.out, HasSubstr(hash));
+    for (auto const& line : lines_of(text.out)) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST_F(Data, BenchSaysWhatIsWrong) {
+    expect_refused({"data", "bench"}, "give --manifest CSV");
+    expect_refused({"data", "bench", "--manifest", "none.csv"}, "none.csv");
+    write("no_path.csv", "file\na.mp4\n");
+    expect_refused({"data", "bench", "--manifest", "no_path.csv"}, "no \"path\" column");
+    expect_refused({"data", "bench", "--manifest", "one.csv", "--size", "640"},
+                   "expected WIDTHxHEIGHT as in 640x360");
+    expect_refused({"data", "bench", "--manifest", "one.csv", "--frames", "100"},
+                   "nearest valid: --frames 9");
+    std::string const whole = worker::read_all(folder_ / "a.mp4");
+    write("b.mp4", whole);
+    auto bytes = whole;
+    std::fill(bytes.begin() + 600, bytes.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2),
+              '\0');
+    worker::write_all(folder_ / "a.mp4", bytes);
+    auto const damaged = osora({"data", "bench", "--manifest", "one.csv", "--frames", "4"});
+    EXPECT_EQ(damaged.code, 1) << damaged.out;
+    EXPECT_THAT(damaged.err, HasSubstr("line 2: "));
+}
+
+TEST_F(Data, CheckListsWhatCannotBeUsed) {
+    auto const good = osora({"data", "check", "--manifest", "one.csv", "--quarantine", "q.csv"});
+    EXPECT_EQ(good.code, 0) << good.err;
+    EXPECT_THAT(good.out, HasSubstr("2 clips are fine"));
+    EXPECT_EQ(content_of(folder_ / "q.csv"), "path,line,kind,reason\n");
+
+    std::vector<std::string> const words{"data",    "check",        "--manifest",
+                                         "bad.csv", "--quarantine", "q.csv"};
+    auto const bad = osora(words);
+    EXPECT_EQ(bad.code, 1) << bad.err;
+    EXPECT_TRUE(bad.out.starts_with("2 of 3 clips cannot be used")) << bad.out;
+    EXPECT_THAT(bad.out, HasSubstr("empty: the file is empty"));
+    EXPECT_EQ(content_of(folder_ / "q.csv"),
+              "path,line,kind,reason\n"
+              "empty.mp4,3,empty,the file is empty\n"
+              "\"none, at all.mp4\",4,missing,no such file\n");
+
+    auto full = words;
+    full.insert(full.end(), {"--full", "--json"});
+    auto const json = osora(full);
+    EXPECT_EQ(json.code, 1);
+    auto const check = protocol::decode<protocol::ClipCheck>(json.out);
+    ASSERT_TRUE(check.has_value()) << json.out;
+    EXPECT_EQ(check->schema, "osora.data_check/1");
+    EXPECT_EQ(check->mode, "full");
+    EXPECT_EQ(check->checked, 3);
+    EXPECT_EQ(check->damaged.size(), 2u);
+
+    expect_refused({"data", "check"}, "give --manifest CSV");
+    expect_refused({"data", "check", "--manifest", "none.csv"}, "none.csv");
+    expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "no/such/q.csv"},
+                   "there is no folder");
+}
+
+}  // namespace
+}  // namespace osora::e2e_cli

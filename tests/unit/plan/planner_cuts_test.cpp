@@ -1,0 +1,117 @@
+// Plans whose ranks share tokens, layers or blocks.
+#include "plan/planner.hpp"
+#include "tests/unit/plan/requests.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Planner, RanksThatShareTokensCountOnceForTheBatch) {
+    PlanRequest r = request(4);
+    r.cluster.nodes[0].cores = 8;
+    r.config.batch.global_batch_size = 64;
+    PlanDecision const apart = plan_of(r);
+    r.config.parallel.sp_size = 2;
+    PlanDecision const shared = plan_of(r);
+    EXPECT_EQ(shared.chosen.sp_size, 2);
+    EXPECT_EQ(shared.chosen.dp_size, 2);
+    EXPECT_EQ(shared.chosen.ranks(), 4);
+    EXPECT_THAT(shared.reasons.front(), HasSubstr("sp 2: yours; "));
+    for (std::size_t i = 0; i < shared.chosen.buckets.size(); ++i) {
+        BucketPlan const &one = apart.chosen.buckets[i], &two = shared.chosen.buckets[i];
+        EXPECT_EQ(two.global_batch_size, one.global_batch_size);
+        EXPECT_EQ(two.micro_batch_size * two.grad_accum_steps * 2, two.global_batch_size);
+    }
+    // As much work; the trades of tokens come on top.
+    EXPECT_NEAR(shared.predicted.compute_s / apart.predicted.compute_s, 1, 0.15);
+    EXPECT_LT(apart.predicted.exposed_comm_s, shared.predicted.exposed_comm_s);
+    for (Rejection const& each : shared.rejected) EXPECT_NE(each.layout.sp_size, 2);
+}
+
+TEST(Planner, RanksThatShareLayersCountOnceForTheBatch) {
+    PlanRequest r = request(4);
+    r.cluster.nodes[0].cores = 8;
+    r.config.batch.global_batch_size = 64;
+    PlanDecision const apart = plan_of(r);
+    r.config.parallel.tp_size = 2;
+    PlanDecision const shared = plan_of(r);
+    EXPECT_EQ(shared.chosen.tp_size, 2);
+    EXPECT_EQ(shared.chosen.dp_size, 2);
+    EXPECT_EQ(shared.chosen.ranks(), 4);
+    EXPECT_THAT(shared.reasons.front(), HasSubstr("tp 2: yours; "));
+    EXPECT_LT(shared.predicted.peak_memory_gib, apart.predicted.peak_memory_gib);
+    EXPECT_LT(apart.predicted.exposed_comm_s, shared.predicted.exposed_comm_s);
+    for (Rejection const& each : shared.rejected) EXPECT_NE(each.layout.tp_size, 2);
+    r.config.parallel.sp_size = 2;
+    PlanDecision const both = plan_of(r);
+    EXPECT_EQ(both.chosen.dp_size, 1);
+    EXPECT_THAT(both.reasons.front(), HasSubstr("tp 2, sp 2: yours; 4 ranks"));
+}
+
+// (m + p - 1) passes of a stage for m micro-batches: the bubble is (p - 1) / m of the work.
+TEST(Planner, APipelineHasItsBubble) {
+    PlanRequest r = request(4);
+    r.cluster.nodes[0].cores = 8;
+    r.config.batch.global_batch_size = 64;
+    double const apart = plan_of(r).predicted.peak_memory_gib;
+    r.config.parallel.pp_size = 2;
+    PlanDecision const decision = plan_of(r);
+    EXPECT_EQ(decision.chosen.pp_size, 2);
+    EXPECT_EQ(decision.chosen.dp_size, 2);
+    EXPECT_THAT(decision.reasons.front(), HasSubstr("pp 2: yours; "));
+    EXPECT_LT(decision.predicted.peak_memory_gib, apart);
+    BucketPlan const& bucket = decision.chosen.buckets[0];
+    EXPECT_GT(bucket.grad_accum_steps, 1);  // so that stages have work side by side
+    double const bubble = decision.predicted.bubble_s / decision.predicted.compute_s;
+    EXPECT_GT(bubble, 0);
+    EXPECT_LT(bubble, 0.8);
+}
+
+TEST(Planner, GradientsOfHalfTheBytesTakeHalfTheTime) {
+    PlanRequest r = request(2);
+    r.config.parallel.overlap = false;
+    r.config.parallel.zero_stage = 0;
+    r.config.parallel.grad_bucket_mib = 1;
+    double const whole = plan_of(r).predicted.exposed_comm_s;
+    r.config.parallel.reduce_dtype = std::string("bf16");
+    PlanDecision const halves = plan_of(r);
+    EXPECT_EQ(halves.chosen.reduce_dtype, "bf16");
+    EXPECT_LT(halves.predicted.exposed_comm_s / whole, 0.75);  // and the latency of calls
+    EXPECT_THAT(halves.reasons,
+                testing::Contains(HasSubstr("gradients travel as bf16: yours; 2 ranks add in")));
+}
+
+// What a node has is shared by its own ranks, however many nodes there are.
+TEST(Planner, MoreNodesTakeNothingOfANode) {
+    PlanRequest r = request(1);
+    r.config.batch.global_batch_size = 64;
+    PlanDecision const one = plan_of(r);
+    r.config.resources.nodes = 64;
+    r.config.data.host_memory_gib = 0.25;  // of each node, for its loader
+    PlanDecision const many = plan_of(r);
+    EXPECT_LT(many.predicted.host_memory_gib, one.predicted.host_memory_gib * 1.1);
+    EXPECT_GT(many.predicted.host_memory_gib, 0.1);
+}
+
+// Two runs of blocks a stage: half the bubble, and 1 + 1 / 4 of the activations.
+TEST(Planner, VirtualStagesHalveTheBubble) {
+    PlanRequest r = request(4);
+    r.cluster.nodes[0].cores = 8;
+    r.config.batch.global_batch_size = 64;
+    r.config.parallel.pp_size = 2;
+    for (BucketSection& bucket : r.config.bucket) bucket.micro_batch_size = 4;
+    PlanDecision const one = plan_of(r);
+    r.config.parallel.virtual_stages = 2;
+    PlanDecision const two = plan_of(r);
+    EXPECT_EQ(two.chosen.virtual_stages, 2);
+    EXPECT_THAT(two.reasons.front(), HasSubstr("pp 2, virtual stages 2: yours"));
+    EXPECT_NEAR(two.predicted.bubble_s / one.predicted.bubble_s, 0.5, 0.1);
+    EXPECT_LT(one.predicted.peak_memory_gib, two.predicted.peak_memory_gib);
+}
+
+}  // namespace
+}  // namespace osora::plan

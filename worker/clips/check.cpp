@@ -1,0 +1,146 @@
+// Workers look at one clip each; what is wrong with a clip is an answer, never an error of the
+// check.
+#include "worker/clips/check.hpp"
+
+#include "worker/clips/in_order.hpp"
+#include "worker/data/decoder.hpp"
+#include "worker/data/manifest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+namespace osora::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Fault {
+    std::string kind, reason;
+};
+
+/// The beginning of a file that is text: a page of an error, a pointer of git-lfs.
+std::string text_at_start(std::string const& path) {
+    std::array<char, 40> bytes{};
+    std::ifstream file(path, std::ios::binary);
+    file.read(bytes.data(), bytes.size());
+    std::string_view const start(bytes.data(), static_cast<std::size_t>(file.gcount()));
+    auto const is_text = [](char c) {
+        return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
+    };
+    if (start.size() < 8 || !std::ranges::all_of(start, is_text)) return {};
+    return std::string(start.substr(0, start.find_first_of("\r\n")));
+}
+
+Fault fault_of(Error const& error, std::string const& path, double deadline_s) {
+    std::error_code ignored;
+    switch (error.code) {
+        case Errc::not_found:
+            return {"missing", "no such file"};
+        case Errc::io:
+            return {"unreadable", error.message};
+        case Errc::timed_out:
+            return {"slow", fmt::format("not done in {} s; --deadline gives more", deadline_s)};
+        case Errc::out_of_memory:
+            return {"too_large", error.message};
+        default:
+            break;
+    }
+    // To open a pipe would wait for its writer.
+    if (!std::filesystem::is_regular_file(path, ignored)) return {"damaged", error.message};
+    if (std::filesystem::file_size(path, ignored) == 0) return {"empty", "the file is empty"};
+    std::string const text = text_at_start(path);
+    if (!text.empty()) return {"damaged", fmt::format("no video but text: \"{}\"", text)};
+    return {"damaged", error.message};
+}
+
+/// One clip, with one deadline for all that is done.
+class ClipChecker {
+public:
+    ClipChecker(Clip const& clip, protocol::ClipCheckRequest const& request)
+        : clip_(clip),
+          request_(request),
+          until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                    std::chrono::duration<double>(request.deadline_s))) {}
+
+    [[nodiscard]] std::optional<Fault> fault() const {
+        auto const facts = decoder().probe(clip_.path);
+        if (facts.has_error()) return told(facts.error());
+        if (facts->num_frames < clip_.num_frames) {
+            return Fault{"short", fmt::format("it has {} frames, the row says {}",
+                                              facts->num_frames, clip_.num_frames)};
+        }
+        for (FrameWindow const& window : windows(facts->num_frames)) {
+            auto const decoded = decoder().verify(clip_.path, window);
+            if (decoded.has_error()) return told(decoded.error());
+        }
+        return std::nullopt;
+    }
+
+private:
+    [[nodiscard]] std::vector<FrameWindow> windows(int frames) const {
+        if (request_.full) return {{.start = 0, .stride = 1, .num_frames = frames}};
+        std::vector<FrameWindow> windows{{.start = 0}};
+        if (frames > 2) windows.push_back({.start = frames / 2});
+        if (frames > 1) windows.push_back({.start = frames - 1});
+        return windows;
+    }
+
+    [[nodiscard]] ClipDecoder decoder() const {
+        std::chrono::duration<double> const left = until_ - Clock::now();
+        return ClipDecoder({.deadline_s = std::max(0.0, left.count())});
+    }
+
+    [[nodiscard]] Fault told(Error const& error) const {
+        return fault_of(error, clip_.path, request_.deadline_s);
+    }
+
+    Clip const& clip_;
+    protocol::ClipCheckRequest const& request_;
+    Clock::time_point until_;
+};
+
+Result<void> check_request(protocol::ClipCheckRequest const& request) {
+    constexpr double kDeadlineMax = 86'400;
+    constexpr int kWorkersMax = 1024;
+    bool const good = request.deadline_s > 0 && request.deadline_s <= kDeadlineMax &&
+                      request.workers >= 0 && request.workers <= kWorkersMax;
+    if (good) return {};
+    return Error{Errc::invalid_input, "check: a number is out of its range"};
+}
+
+}  // namespace
+
+Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request) {
+    OSORA_TRY_VOID(check_request(request));
+    OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest));
+    std::vector<std::optional<Fault>> slots(in_order_slots(request.workers));
+    protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
+                               .checked = static_cast<std::int64_t>(clips.size()),
+                               .damaged = {}};
+    auto const make = [&](InOrderPiece const& piece) {
+        ListedClip const& listed = clips[piece.index];
+        slots[piece.slot] = listed.fault.empty() ? ClipChecker(listed.clip, request).fault()
+                                                 : Fault{"row", listed.fault};
+    };
+    auto const take = [&](InOrderPiece const& piece) {
+        ListedClip const& listed = clips[piece.index];
+        if (auto& fault = slots[piece.slot]) {
+            answer.damaged.push_back({.line = listed.clip.line,
+                                      .path = listed.name,
+                                      .kind = std::move(fault->kind),
+                                      .reason = std::move(fault->reason)});
+        }
+        return true;
+    };
+    run_in_order(clips.size(), request.workers, {.make = make, .take = take});
+    return answer;
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,81 @@
+// osora-clips: what `osora data` does with clips. Started by osora with one JSON request; the
+// answer is one JSON object. It has no LibTorch, so that it starts at once and its memory is the
+// loader's. Exit codes are osora-worker's (CONTRACT section 4).
+#include "base/version.hpp"
+#include "protocol/json.hpp"
+#include "worker/clips/bench.hpp"
+#include "worker/clips/check.hpp"
+#include "worker/data/decoder.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::worker {
+namespace {
+
+constexpr int kMemory = 12, kData = 13, kConfiguration = 14, kCheckFailed = 15;
+
+constexpr std::string_view kUsage =
+    "osora-clips: works on the clips of a manifest; osora data starts it\n"
+    "usage: osora-clips bench|check REQUEST\n"
+    "       osora-clips --version | --help\n"
+    "REQUEST is a JSON object, as is the answer.\n"
+    "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
+    "\"stride\": 3, \"width\": 640, \"height\": 360}'\n";
+
+int exit_code_of(Error const& error) {
+    switch (error.code) {
+        case Errc::invalid_input:
+        case Errc::not_found:
+            return kConfiguration;
+        case Errc::out_of_memory:
+            return kMemory;
+        default:
+            return kData;
+    }
+}
+
+template <class Request, class Answer>
+int answer(std::string const& text, Result<Answer> (*work)(Request const&)) {
+    auto const request = protocol::decode<Request>(text);
+    auto const done = request.has_error() ? Result<Answer>(request.error()) : work(*request);
+    if (done.has_error()) {
+        fmt::print(stderr, "osora-clips: {}\n", done.error().message);
+        return exit_code_of(done.error());
+    }
+    fmt::print("{}\n", protocol::encode(*done));
+    return 0;
+}
+
+int run(std::vector<std::string> const& arguments) {
+    if (arguments.size() == 1 && arguments[0] == "--version") {
+        fmt::print("osora-clips {} ({})\n", kVersion, kGitCommit);
+        return 0;
+    }
+    if (arguments.size() == 1 && arguments[0] == "--help") {
+        fmt::print("{}", kUsage);
+        return 0;
+    }
+    silence_ffmpeg();  // what is wrong with a clip stands in the answer
+    if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
+    if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
+    fmt::print(stderr, "{}", kUsage);
+    return kConfiguration;
+}
+
+}  // namespace
+}  // namespace osora::worker
+
+int main(int count, char** arguments) {
+    try {
+        return osora::worker::run({arguments + 1, arguments + count});
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "osora-clips: {}\n", error.what());
+        return osora::worker::kCheckFailed;
+    }
+}

@@ -1,0 +1,47 @@
+// A safetensors file that several ranks write together: each knows all names and shapes, and has
+// some of the values. The file is the one that a single rank would write.
+#pragma once
+
+#include "base/result.hpp"
+#include "worker/model/tensor_slice.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+/// A tensor of a file, and what of it is here.
+struct TensorParts {
+    struct Part {
+        std::int64_t first = 0;  // item of the flattened tensor
+        at::Tensor values;       // any shape, on any device
+        /// Where the values are not one run of items: all of them; `first` is unread.
+        std::vector<ItemRun> runs = {};
+
+        /// Copies its values out of the whole, flattened tensor.
+        void take(at::Tensor const& items) const;
+    };
+    TensorParts(std::string tensor_name, at::Tensor const& whole);
+    TensorParts(std::string tensor_name, at::ScalarType tensor_type,
+                std::vector<std::int64_t> tensor_shape);
+
+    std::string name;
+    at::ScalarType type;
+    std::vector<std::int64_t> shape;
+    std::vector<Part> parts;
+};
+
+/// Writes the parts in place, synced; `first_writer`: the header and the size as well. Ranks may
+/// come in any order, each has its own process. The file is whole when all of them have been here:
+/// write it under a name that nobody reads.
+[[nodiscard]] Result<void> write_parts(std::filesystem::path const& path,
+                                       std::vector<TensorParts> const& tensors,
+                                       std::map<std::string, std::string> const& metadata,
+                                       bool first_writer);
+
+}  // namespace osora::worker

@@ -1,0 +1,45 @@
+// TokenRanks over a process group, counted by class. Each exchange is waited for: attention needs
+// what it brings.
+#pragma once
+
+#include "protocol/collectives.hpp"
+#include "worker/model/token_ranks.hpp"
+#include "worker/parallel/collective_timer.hpp"
+#include "worker/parallel/step_exchange.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+class SequenceRanks final : public TokenRanks, public StepExchange {
+public:
+    /// `group`: the ranks that share samples, in the order of their runs of tokens. `what` they
+    /// share, before the names of its collectives.
+    explicit SequenceRanks(Group group, std::string const& what = "tokens");
+
+    [[nodiscard]] int size() const override { return group_.world_size(); }
+    [[nodiscard]] int rank() const override { return group_.rank(); }
+    [[nodiscard]] at::Tensor all_to_all(at::Tensor const& values,
+                                        std::vector<std::int64_t> const& send,
+                                        std::vector<std::int64_t> const& receive) override;
+    [[nodiscard]] at::Tensor all_gather(at::Tensor const& own) override;
+
+    void begin_step() override;
+    [[nodiscard]] double waited_s() const override;
+    [[nodiscard]] std::vector<protocol::CollectiveCost> costs() const override;
+
+private:
+    struct Class {
+        CollectiveTimer timer;
+        std::size_t calls = 0;
+        double waited_s = 0;
+    };
+    void wait(Class& of, CollectiveTimer::Clock::time_point start,
+              c10::intrusive_ptr<c10d::Work> const& work, std::int64_t bytes);
+
+    Group group_;
+    Class exchanges_, gathers_;
+};
+
+}  // namespace osora::worker

@@ -1,0 +1,37 @@
+// What ranks must agree on in a step, in the numbers of the stop vote's all_reduce: no collective
+// more. Only ranks that do not agree gather what each of them brought, to name it. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+/// One rank's part of a step.
+struct StepTerms {
+    int step = -1;
+    std::string bucket;  // "64x64x8"; empty: ranks may train on different ones
+    int passes = 0;      // micro-batches
+    friend bool operator==(StepTerms const&, StepTerms const&) = default;
+};
+
+/// Numbers whose maxima over ranks tell whether all brought the same: each with its negative.
+constexpr std::size_t kTermNumbers = 6;
+[[nodiscard]] std::array<double, kTermNumbers> numbers_of(StepTerms const& terms);
+[[nodiscard]] bool agree(std::span<double const, kTermNumbers> maxima);
+
+/// Of a fixed size, to be gathered.
+constexpr std::size_t kTermBytes = 64;
+[[nodiscard]] std::array<std::uint8_t, kTermBytes> packed(StepTerms const& terms);
+[[nodiscard]] StepTerms unpacked(std::span<std::uint8_t const, kTermBytes> bytes);
+
+/// "ranks do not agree on the step: ranks 0-1 do step 7 with bucket 64x64x8 in 2 passes; rank 2
+/// ...".
+[[nodiscard]] std::string describe_terms(std::vector<StepTerms> const& of_ranks);
+
+}  // namespace osora::worker

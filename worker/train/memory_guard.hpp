@@ -1,0 +1,41 @@
+// What is done about a pass that does not fit into memory: the step is run again with fewer samples
+// in each pass, or with activations computed again. The trainer drives it; every rank comes to the
+// same decision, as all know the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace osora::worker {
+
+/// A pass that did not fit on some rank, and what is done about it.
+struct MemoryShortage {
+    std::string lacked;                 // what this rank's allocator said; empty: another rank's
+    std::int64_t micro_batch_size = 1;  // of the pass
+    std::int64_t next = 0;              // of the passes of the bucket from now on; 0: none is left
+    bool recomputes = false;            // all activations from now on, in all buckets
+};
+
+/// `can_recompute`: activations are kept, and need not be. Half the samples, rounded up; of one
+/// sample the activations.
+[[nodiscard]] MemoryShortage answer_to(std::string lacked, std::int64_t micro_batch_size,
+                                       bool can_recompute);
+
+/// Micro-batch sizes that were found to fit, by the size of the clips, until the process ends.
+class MemoryGuard {
+public:
+    using ClipSize = std::array<std::int64_t, 3>;  // frames, height, width in pixels
+
+    /// `planned`, or what is left of it.
+    [[nodiscard]] std::int64_t micro_batch_size(ClipSize const& clips, std::int64_t planned) const;
+    void limit(ClipSize const& clips, std::int64_t micro_batch_size) {
+        limits_[clips] = micro_batch_size;
+    }
+
+private:
+    std::map<ClipSize, std::int64_t> limits_;
+};
+
+}  // namespace osora::worker
