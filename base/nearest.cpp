@@ -9,7 +9,6 @@
 #include <vector>
 
 namespace osora {
-namespace {}  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
     // rows[2] is the current row, rows[1] the one before it, rows[0] the one before that.

@@ -1,6 +1,6 @@
 # Joins the sources of a target into a few large ones, so that headers are parsed once for each and
 # not for each file: a full build takes a fraction of the time. -DOSORA_UNITY=OFF compiles each file
-# by itself (CI does so in the soak tier), which shows an include that is missing.
+# by itself (`make soak` does so), which shows an include that is missing.
 # CMake's own UNITY_BUILD is not used: its files name sources by absolute path, so that ccache
 # misses in another checkout. These name them from the root, which is on every include path.
 option(OSORA_UNITY "Compile the sources of a target in a few large files" ON)

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <vector>
 
@@ -24,11 +23,8 @@ bool is_plain(std::string_view text) {
 }
 
 std::optional<std::int64_t> number(std::string_view digits) {
-    std::int64_t value = 0;
-    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) return {};
-    if (digits[0] == '-') return {};
-    return value;
+    if (digits.starts_with('-')) return {};
+    return whole_number<std::int64_t>(digits);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace osora::topology {
 namespace {
@@ -11,10 +10,8 @@ namespace {
 constexpr int kCpusMax = 1 << 16;
 
 std::optional<int> cpu_number(std::string_view text) {
-    int value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return {};
-    return value >= 0 && value < kCpusMax ? std::optional(value) : std::nullopt;
+    auto const value = whole_number<int>(text);
+    return value && *value >= 0 && *value < kCpusMax ? value : std::nullopt;
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <utility>
 
 namespace osora::topology {
-namespace {}  // namespace
 
 Result<CsvTable> CsvTable::open(std::string_view text, std::span<std::string_view const> required) {
     CsvTable table(text);

@@ -6,7 +6,6 @@
 #include "topology/text_of.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <vector>
 
@@ -27,10 +26,8 @@ std::string_view field(std::string_view text, std::string_view key) {
 }
 
 std::optional<std::int64_t> number(std::string_view text) {
-    std::int64_t value = 0;
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0) return {};
-    return value;
+    auto const value = whole_number<std::int64_t>(text);
+    return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// `path` of a hierarchy mounted at `base`, and every folder above it: each may set a limit.

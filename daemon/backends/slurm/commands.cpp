@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 
 namespace osora::daemon {
-namespace {}  // namespace
 
 SlurmCommands::SlurmCommands(CLI::App& app)
     : enter_(app.add_subcommand("enter", "Run a command in a submitted run's environment")),
