@@ -26,8 +26,8 @@ Result<void> check_repeats(at::Tensor const& tensor, std::int64_t batch, std::st
                                                   tensor.size(0), batch)};
 }
 
-Result<Stdit3Input> read_stdit3_input(CaseFile const& file, CaseInputs& inputs,
-                                      std::string_view variant, Stdit3Config const& config) {
+Result<Stdit3Input> read_stdit_input(CaseFile const& file, CaseInputs& inputs,
+                                     std::string_view variant, Stdit3Config const& config) {
     Stdit3Input input;
     OSORA_TRY(auto const x, inputs.need(variant, "x", real({-1, config.in_channels, -1, -1, -1})));
     std::int64_t const batch = x.size(0);
@@ -54,10 +54,10 @@ Result<Stdit3Input> read_stdit3_input(CaseFile const& file, CaseInputs& inputs,
     return input;
 }
 
-Result<Stdit2Input> read_input(CaseFile const& file, CaseInputs& inputs, std::string_view variant,
-                               Stdit2Config const& config) {
+Result<Stdit2Input> read_stdit_input(CaseFile const& file, CaseInputs& inputs,
+                                     std::string_view variant, Stdit2Config const& config) {
     Stdit3Config const& sizes = config;
-    OSORA_TRY(auto const read, read_input(file, inputs, variant, sizes));
+    OSORA_TRY(auto const read, read_stdit_input(file, inputs, variant, sizes));
     Stdit2Input input{read, {}, {}, {}, {}};
     std::pair<char const*, at::Tensor*> const told[] = {{"height", &input.height},
                                                         {"width", &input.width},
@@ -77,9 +77,9 @@ template <class Model, class Config>
 CaseResult run_case(CaseFile const& file, Config const& config) {
     CaseInputs inputs(file);
     std::vector<CaseRun> runs;
-    std::vector<typename decltype(read_input(file, inputs, "", config))::value_type> read;
+    std::vector<typename decltype(read_stdit_input(file, inputs, "", config))::value_type> read;
     for (auto const& variant : inputs.variants()) {
-        OSORA_TRY(auto input, read_stdit3_input(file, inputs, variant, config));
+        OSORA_TRY(auto input, read_stdit_input(file, inputs, variant, config));
         auto shape = input.x.sizes().vec();
         shape[1] = config.out_channels();
         OSORA_TRY(auto weight, read_loss_weight(file, inputs, variant, shape));

@@ -78,7 +78,7 @@ Result<void> load_network(Parameters& parameters, std::vector<NamedTensor> const
 Result<void> load_older(Parameters& parameters, ConvertedWeights converted,
                         plan::WorkerJob const& job, Notices& notices) {
     keep_initial(converted, parameters);
-    OSORA_TRY_VOID(load(parameters, converted.weights, job));
+    OSORA_TRY_VOID(load_network(parameters, converted.weights, job));
     for (std::string& each : converted.notices) notices.push_back("model.init: " + each);
     return {};
 }
