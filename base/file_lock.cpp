@@ -20,8 +20,7 @@ constexpr std::chrono::milliseconds kPoll{10};
 
 Result<FileLock> FileLock::acquire(std::filesystem::path const& path,
                                    std::chrono::milliseconds wait) {
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!file.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(auto file, open_private(path, O_RDWR));
     auto const deadline = std::chrono::steady_clock::now() + wait;
     while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno == EINTR) continue;
@@ -35,7 +34,7 @@ Result<FileLock> FileLock::acquire(std::filesystem::path const& path,
 }
 
 bool FileLock::is_held(std::filesystem::path const& path) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    Descriptor const file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (!file.is_open()) return false;
     return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }

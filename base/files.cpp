@@ -1,7 +1,5 @@
 #include "base/files.hpp"
 
-#include "base/descriptor.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -54,26 +52,6 @@ Result<FileSystem> file_system_of(std::filesystem::path const& path) {
     return *found;
 }
 
-int write_all(int fd, std::string_view content) {
-    while (!content.empty()) {
-        ssize_t const wrote = ::write(fd, content.data(), content.size());
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) return errno;
-        content.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    return 0;
-}
-
-/// 0, or the errno of the first step that failed.
-int write_and_sync(std::filesystem::path const& path, std::string_view content, int mode) {
-    Descriptor file(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, static_cast<mode_t>(mode)));
-    if (file.get() < 0) return errno;
-    if (int const error = write_all(file.get(), content); error != 0) return error;
-    if (::fsync(file.get()) != 0) return errno;
-    return ::close(file.release()) == 0 ? 0 : errno;
-}
-
 }  // namespace
 
 Error file_error(int error, std::string_view what, std::filesystem::path const& path) {
@@ -105,18 +83,22 @@ Result<std::string> read_file(std::filesystem::path const& path, std::int64_t li
     }
 }
 
+Result<Descriptor> open_private(std::filesystem::path const& path, int flags) {
+    Descriptor file(::open(path.c_str(), flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC, kPrivate));
+    if (file.is_open()) return file;
+    if (errno == ELOOP) return Error{Errc::io, path.string() + ": open: is a symbolic link"};
+    return file_error(errno, "open", path);
+}
+
 Result<void> write_file_atomic(std::filesystem::path const& path, std::string_view content,
                                int mode) {
-    std::filesystem::path temporary = path;
-    temporary += fmt::format(".{}.tmp", ::getpid());
-    int error = write_and_sync(temporary, content, mode);
-    if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-    if (error != 0) {
-        ::unlink(temporary.c_str());
-        return file_error(error, "write", path);
-    }
-    auto const folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    return sync_directory(folder);
+    OSORA_TRY(auto file, NewFile::create(path, mode));
+    OSORA_TRY_VOID(file.write(content));
+    return file.replace();
+}
+
+std::filesystem::path folder_of(std::filesystem::path const& path) {
+    return path.has_parent_path() ? path.parent_path() : ".";
 }
 
 Result<void> sync_directory(std::filesystem::path const& directory) {

@@ -2,6 +2,8 @@
 // Errors carry the path; a full disk or quota is Errc::out_of_space.
 #pragma once
 
+#include "base/descriptor.hpp"
+#include "base/new_file.hpp"
 #include "base/result.hpp"
 
 #include <cstdint>
@@ -15,13 +17,18 @@ namespace osora {
 [[nodiscard]] Result<std::string> read_file(std::filesystem::path const& path,
                                             std::int64_t limit_bytes = std::int64_t{1} << 30);
 
-/// The mode of files for nobody but their owner.
-constexpr int kPrivate = 0600;
+/// Opens a file that grows or is locked, and makes it for nobody but its owner when it is missing.
+/// `flags` are added: O_RDWR, O_APPEND, O_TRUNC... A symbolic link is an error: somebody else could
+/// have put it there.
+[[nodiscard]] Result<Descriptor> open_private(std::filesystem::path const& path, int flags);
 
-/// Writes beside `path`, syncs, renames over it and syncs the folder: readers see the old or the
-/// new content, never a part. On error `path` is as it was and the temporary file is gone.
+/// All of base/new_file.hpp at once: readers see the old or the new content, never a part. On error
+/// `path` is as it was and nothing is left beside it.
 [[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,
                                              std::string_view content, int mode = 0644);
+
+/// The folder that `path` is in; "." for a bare name.
+[[nodiscard]] std::filesystem::path folder_of(std::filesystem::path const& path);
 
 /// Makes a rename or an unlink in `directory` durable.
 [[nodiscard]] Result<void> sync_directory(std::filesystem::path const& directory);

@@ -20,6 +20,13 @@ std::array<unsigned char, N> random_bytes() {
     return bytes;
 }
 
+template <std::size_t N>
+std::string random_digits() {
+    std::string text;
+    for (unsigned char const byte : random_bytes<N>()) text += fmt::format("{:02x}", byte);
+    return text;
+}
+
 }  // namespace
 
 std::string make_uuid() {
@@ -35,9 +42,11 @@ std::string make_uuid() {
 }
 
 std::string make_token() {
-    std::string text;
-    for (unsigned char const byte : random_bytes<32>()) text += fmt::format("{:02x}", byte);
-    return text;
+    return random_digits<32>();
+}
+
+std::string make_suffix() {
+    return random_digits<8>();
 }
 
 bool equal_constant_time(std::string_view a, std::string_view b) {

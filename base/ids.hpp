@@ -15,6 +15,9 @@ namespace osora {
 /// 256 random bits as 64 hex digits (docs/rfc/002: the run token).
 [[nodiscard]] std::string make_token();
 
+/// 64 random bits as 16 hex digits, for names that nobody can guess.
+[[nodiscard]] std::string make_suffix();
+
 /// Compares in time that depends on the lengths only.
 [[nodiscard]] bool equal_constant_time(std::string_view a, std::string_view b);
 

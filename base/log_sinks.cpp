@@ -2,6 +2,9 @@
 // written) stop here.
 #include "base/log_sinks.hpp"
 
+#include "base/files.hpp"
+
+#include <fcntl.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -44,6 +47,7 @@ std::unique_ptr<LogSink> make_stderr_sink(LogFormat format, LogLevel level) {
 Result<std::unique_ptr<LogSink>> make_file_sink(std::filesystem::path const& path,
                                                 LogFormat format) {
     try {
+        OSORA_TRY_VOID(open_private(path, O_WRONLY | O_APPEND));
         auto file = std::make_unique<spdlog::sinks::basic_file_sink_st>(path.string());
         return std::unique_ptr<LogSink>(
             std::make_unique<SpdlogSink>(std::move(file), format, LogLevel::debug));

@@ -1,6 +1,7 @@
 #include "cli/bisect_inputs.hpp"
 
 #include "cli/hybrid_config.hpp"
+#include "cli/run_secrets.hpp"
 #include "db/analysis/bucket_compute.hpp"
 #include "db/queries.hpp"
 #include "plan/config/config_files.hpp"
@@ -37,7 +38,7 @@ void take_variables(BisectSide const& from, std::set<std::string> const& names, 
         auto const value = from.run.env.find(name);
         if (value == from.run.env.end()) {
             remove_variable(into, name);
-        } else if (is_one_value(value->second)) {
+        } else if (is_one_value(value->second) && !is_secret_digest(value->second)) {
             set_variable(into, name, value->second);
         }
     }
@@ -98,6 +99,7 @@ Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
     OSORA_TRY(auto const config, hybrid_config(good.config, bad.config, choice.config_keys));
     TrialStart start;
     OSORA_TRY(start.config, protocol::from_json<plan::RunConfig>(config));
+    restore_secrets(start.config, {good.run.summary.run.run_dir, bad.run.summary.run.run_dir});
     start.environment = environment;
     start.base_dir = good.base_dir;
     std::set<std::string> common;

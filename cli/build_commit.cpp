@@ -89,9 +89,7 @@ Result<fs::path> program_of(BuildJob const& job) {
 }  // namespace
 
 Result<std::string> run_build(BuildJob const& job) {
-    Descriptor const log(
-        ::open(job.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-    if (!log.is_open()) return file_error(errno, "open", job.log);
+    OSORA_TRY(auto const log, open_private(job.log, O_WRONLY | O_TRUNC | O_APPEND));
     OSORA_TRY(auto program, program_of(job));
     SpawnOptions const options{
         .program = std::move(program),

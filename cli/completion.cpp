@@ -14,26 +14,41 @@ namespace {
 
 constexpr std::string_view kHead =
     R"bash(# bash completion for osora; made by `osora completion bash`.
+# Names come from folders where others may have put them: they are matched as text, never expanded
+# (`compgen -W` would run a "$(command)" in them), and quoted where they go into the line.
+_osora_offer() {
+    local word=
+    COMPREPLY=()
+    for word in "$@"; do
+        [[ $word == "$current"* ]] || continue
+        printf -v word '%q' "$word"
+        COMPREPLY+=("$word")
+    done
+}
 _osora_words() {
-    COMPREPLY=($(compgen -W "$1" -- "$current"))
+    local -a words=()
+    read -ra words <<<"$1"
+    _osora_offer "${words[@]}"
 }
 _osora_files() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -f -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
 }
 _osora_run_files() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -f -X '!*.toml' -- "$current") $(compgen -d -- "$current"))
+    mapfile -t COMPREPLY < <(
+        compgen -f -X '!*.toml' -- "$current"
+        compgen -d -- "$current"
+    )
     compopt -o filenames 2>/dev/null
 }
 _osora_folders() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -d -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -d -- "$current")
     compopt -o filenames 2>/dev/null
 }
 _osora_runs() {
-    _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
+    local -a names=()
+    mapfile -t names < <("${COMP_WORDS[0]}" completion runs 2>/dev/null)
+    _osora_offer "${names[@]}"
 }
 )bash";
 

@@ -3,7 +3,9 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/run_secrets.hpp"
 #include "plan/config/fields.hpp"
+#include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
 
@@ -15,8 +17,10 @@ struct Setting {
     std::string value;  // TOML
 };
 
-std::vector<Setting> settings_of(plan::RunConfig config) {
+/// Secrets as digests: what is shown is pasted elsewhere.
+std::vector<Setting> settings_of(plan::RunConfig const& resolved, std::string const& key) {
     std::vector<Setting> settings;
+    auto config = shown_config(resolved, key);
     for (plan::Field const& field : plan::fields_of(config)) {
         if (std::holds_alternative<plan::StringMap*>(field.value)) continue;
         settings.push_back({fmt::format("{}.{}", field.row->section, field.row->key),
@@ -37,6 +41,12 @@ std::vector<Setting> settings_of(plan::RunConfig config) {
     return settings;
 }
 
+/// "" where no run was submitted yet.
+std::string key_of_state(Context const& context) {
+    auto const state = state_dir(context.environment);
+    return state.has_value() ? protocol::known_secret_key(*state) : "";
+}
+
 std::string origin_text(plan::Origins const& origins, std::string const& key) {
     auto const found = origins.find(key);
     if (found == origins.end()) return "default";
@@ -49,7 +59,7 @@ int run_config_show(Context const& context, Arguments const& arguments) {
     auto const resolved = plan::load_config(config_request(context, arguments));
     // Without a run file the job's own needs (a manifest, buckets) are nobody's fault.
     bool const whole = arguments.has("RUN.toml");
-    auto const settings = settings_of(resolved.config);
+    auto const settings = settings_of(resolved.config, key_of_state(context));
     if (arguments.has("--json")) {
         protocol::json::object keys;
         for (Setting const& each : settings) {

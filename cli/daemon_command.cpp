@@ -5,6 +5,7 @@
 #include "cli/json_output.hpp"
 #include "cli/launch.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/state_folder.hpp"
 
 #include "base/files.hpp"
 #include "base/process.hpp"
@@ -56,10 +57,7 @@ int report(protocol::DaemonReply const& reply, bool json) {
 
 Result<Child> spawn_daemon(Context const& context, fs::path const& state, fs::path const& log) {
     OSORA_TRY(auto const program, controller_program(context));
-    std::error_code error;
-    fs::create_directories(state, error);
-    Descriptor const output(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (!output.is_open()) return file_error(errno, "open", log);
+    OSORA_TRY(auto const output, open_private(log, O_WRONLY | O_APPEND));
     SpawnOptions spawning;
     spawning.program = program;
     spawning.arguments = {"serve", "--state-dir", state.string()};
@@ -77,6 +75,7 @@ int start(Context const& context, Arguments const& arguments) {
     if (auto const there = ask_daemon(*state, protocol::DaemonStatus()); there.has_value()) {
         return report(*there, arguments.has("--json"));
     }
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     fs::path const log = *state / "daemon.log";
     auto const child = spawn_daemon(context, *state, log);
     if (child.has_error()) return fail(kExitBad, child.error().message);

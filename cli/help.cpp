@@ -24,7 +24,9 @@ constexpr std::array kExitCodes{
     NamedText{"130", "cancelled or interrupted"},
 };
 constexpr std::array kVariables{
-    NamedText{"OSORA_STATE_DIR", "Folder of runs, history and calibration."},
+    NamedText{"OSORA_STATE_DIR", "Folder of runs, history and calibration; closed to other users."},
+    NamedText{"OSORA_TRUST_PARENTS",
+              "1: whoever may write to the folders above the state folder is trusted."},
     NamedText{"OSORA_SITE_CONFIG", "Settings of the site, instead of /etc/osora/config.toml."},
     NamedText{"OSORA_WORKER", "Worker program, instead of the osora-worker beside osora."},
     NamedText{"XDG_STATE_HOME, XDG_CONFIG_HOME", "Where state and settings of a user are."},

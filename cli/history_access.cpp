@@ -1,6 +1,7 @@
 #include "cli/history_access.hpp"
 
 #include "base/file_lock.hpp"
+#include "cli/state_folder.hpp"
 #include "db/ingest.hpp"
 #include "protocol/run_directory.hpp"
 
@@ -26,6 +27,10 @@ Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
     OpenHistory history;
     std::error_code missing;
     if (!std::filesystem::is_directory(state_dir, missing)) {
+        return from_journals(state_dir, std::move(history));
+    }
+    if (!is_own_state(state_dir, history.warnings)) {
+        history.warnings.back() += "; read from the journals instead";
         return from_journals(state_dir, std::move(history));
     }
     auto opened = db::Store::open(db::history_file(state_dir), options);

@@ -7,6 +7,7 @@
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
 #include "db/ingest.hpp"
 #include "db/queries.hpp"
@@ -86,8 +87,7 @@ int run_export(Context const& context, Arguments const& arguments) {
 int run_import(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(state.error());
-    std::error_code error;
-    std::filesystem::create_directories(*state, error);
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     auto const store = db::Store::open(db::history_file(*state));
     if (store.has_error()) return fail(store.error());
     auto const ingested = db::ingest_all(**store, *state);
@@ -110,27 +110,30 @@ int run_import(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec history_export_command() {
-    return {.name = "history export",
-            .summary = "runs into one file",
-            .details =
-                "Writes the journals and run files of runs to one file that osora history import "
-                "reads on another machine. It holds no logs, checkpoints, environments, tokens or "
-                "keys. A file that exists is not overwritten.",
-            .example =
-                "osora history export 41 42 --to case.osora\n"
-                "osora history export --all --to backup.osora",
-            .positionals = {{.name = "RUN...",
-                             .help = "Numbers, names or uuids.",
-                             .complete = Complete::run,
-                             .required = false,
-                             .repeated = true}},
-            .options = {{.name = "--to",
-                         .value = "FILE",
-                         .help = "The file to make.",
-                         .complete = Complete::file},
-                        {.name = "--all", .value = "", .help = "Every run whose folder is there."},
-                        json_option()},
-            .run = run_export};
+    return {
+        .name = "history export",
+        .summary = "runs into one file",
+        .details =
+            "Writes the journals and run files of runs to one file that osora history import "
+            "reads on another machine. It holds no logs, checkpoints, environments, tokens or "
+            "keys; secrets of [worker] env are digests, and the last lines of a failed rank are "
+            "without them. Paths, hosts and commands are in it. A file that exists is not "
+            "overwritten.",
+        .example =
+            "osora history export 41 42 --to case.osora\n"
+            "osora history export --all --to backup.osora",
+        .positionals = {{.name = "RUN...",
+                         .help = "Numbers, names or uuids.",
+                         .complete = Complete::run,
+                         .required = false,
+                         .repeated = true}},
+        .options = {{.name = "--to",
+                     .value = "FILE",
+                     .help = "The file to make.",
+                     .complete = Complete::file},
+                    {.name = "--all", .value = "", .help = "Every run whose folder is there."},
+                    json_option()},
+        .run = run_export};
 }
 
 CommandSpec history_import_command() {

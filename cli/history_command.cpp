@@ -38,6 +38,7 @@ int list(Context const& context, Arguments const& arguments) {
 int rebuild(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     auto const rebuilt = db::rebuild(*state);
     if (rebuilt.has_error()) {
         return fail(exit_code_for(rebuilt.error().code), rebuilt.error().message);

@@ -7,6 +7,7 @@
 #include "cli/follow_text.hpp"
 #include "cli/json_output.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
 #include "db/check.hpp"
 #include "db/ingest.hpp"
@@ -30,6 +31,7 @@ Result<std::unique_ptr<db::Store>> open_file(Context const& context) {
     if (!std::filesystem::exists(db::history_file(state), missing)) {
         return Error{Errc::not_found, state.string() + ": no history.db"};
     }
+    OSORA_TRY_VOID(own_state(context, state));
     OSORA_TRY(auto store, db::Store::open(db::history_file(state)));
     OSORA_TRY(auto const read, db::ingest_all(*store, state));
     for (auto const& problem : read.problems) fmt::print(stderr, "osora: {}\n", problem);

@@ -85,9 +85,7 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
     spawning.death_signal = 0;  // the leash ends it in order
 
     fs::path const errors = stderr_file(run);
-    Descriptor const output(
-        ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-    if (!output.is_open()) return file_error(errno, "open", errors);
+    OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));
     spawning.descriptors = {{output.get(), STDOUT_FILENO}, {output.get(), STDERR_FILENO}};
 
     Controller controller;

@@ -6,11 +6,10 @@
 #include "cli/plan_calibration.hpp"
 #include "cli/plan_run.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/state_folder.hpp"
 #include "cli/worker_output.hpp"
 
 #include <fmt/format.h>
-
-#include <system_error>
 
 namespace osora::cli {
 namespace {
@@ -56,8 +55,9 @@ int run_plan_calibrate(Context const& context, Arguments const& arguments) {
     if (path.has_error()) return fail(exit_code_for(path.error().code), path.error().message);
     auto const measured = measure(context, arguments.value("--manifest"));
     if (measured.has_error()) return fail(kExitBad, "calibrate: " + measured.error().message);
-    std::error_code error;
-    std::filesystem::create_directories(path->parent_path(), error);
+    if (auto const own = own_state(context, path->parent_path()); own.has_error()) {
+        return fail(own.error());
+    }
     if (auto const saved = save_calibration(*path, *measured); saved.has_error()) {
         return fail(kExitBad, saved.error().message);
     }

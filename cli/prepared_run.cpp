@@ -12,8 +12,11 @@
 #include "cli/launch.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/run_secrets.hpp"
+#include "cli/state_folder.hpp"
 #include "cli/submit_slurm.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -38,6 +41,9 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     Submission& submission = prepared.submission;
     submission.resolved = plan::load_config(request);
     if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
+    if (auto const given = check_secrets(submission.resolved.config); given.has_error()) {
+        return fail(kExitUsage, given.error().message);
+    }
     auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);
     if (!problems.empty()) return refuse(problems, json);
@@ -112,6 +118,12 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
                        prepared.submission.resolved.config.worker.command));
     }
     prepared.submission.submitted_us = RealEnv().wall_us();
+    if (auto const own = own_state(context, *state); own.has_error()) {
+        return refused(exit_code_for(own.error().code), own.error().message);
+    }
+    auto key = protocol::secret_key(*state);
+    if (key.has_error()) return refused(kExitBad, key.error().message);
+    prepared.submission.secret_key = std::move(*key);
     auto run = create_run(*state, prepared.submission);
     if (run.has_error()) return refused(kExitBad, run.error().message);
     prepared.planned.header.run = run->name;

@@ -100,6 +100,8 @@ Result<bool> QueuedRun::cancel_if_waiting() {
     OSORA_TRY_VOID(cancel_job(context_, record_.job));
     record_.cancelled = true;
     OSORA_TRY_VOID(write_job_record(run_.paths, record_));
+    std::error_code ignored;  // osora resume writes it again
+    std::filesystem::remove(run_.paths.environment(), ignored);
     return true;
 }
 

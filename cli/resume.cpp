@@ -5,6 +5,7 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/started.hpp"
+#include "cli/state_folder.hpp"
 #include "cli/submit_slurm.hpp"
 
 #include "base/units.hpp"
@@ -20,6 +21,9 @@ Result<plan::RunConfig> config_of(RunFolder const& run) {
 }
 
 int run_resume(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     auto const known = run_of(context, arguments);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     RunFolder const& folder = known->folder;

@@ -9,7 +9,27 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace osora::cli {
+
+namespace {
+
+/// RUN_DIR/environment of a run that has ended, where its daemon or job could not remove it. A job
+/// may still follow one that failed on Slurm; that run's last job removes it.
+void forget_environment(KnownRun const& run) {
+    auto const& paths = run.folder.paths;
+    std::error_code ignored;
+    if (!is_over(run.view) || !std::filesystem::exists(paths.environment(), ignored)) return;
+    auto const verdict = run.view.status.verdict;
+    bool const for_good = verdict == protocol::Verdict::ok ||
+                          verdict == protocol::Verdict::cancelled ||
+                          !std::filesystem::exists(paths.slurm_job(), ignored);
+    if (for_good && !has_controller(paths)) std::filesystem::remove(paths.environment(), ignored);
+}
+
+}  // namespace
 
 PositionalSpec run_positional(bool required) {
     return {.name = "RUN",
@@ -23,6 +43,7 @@ Result<KnownRun> run_of(Context const& context, Arguments const& arguments) {
     KnownRun known;
     OSORA_TRY(known.folder, find_run(state, arguments.value("RUN").value_or("")));
     OSORA_TRY(known.view, read_view(known.folder.paths.journal()));
+    forget_environment(known);
     return known;
 }
 

@@ -5,6 +5,8 @@
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
 #include "base/nearest.hpp"
+#include "base/own_folder.hpp"
+#include "base/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -69,8 +71,7 @@ Result<RunFolder> by_uuid(std::vector<RunFolder> const& runs, std::string_view w
 
 Result<Descriptor> lock_numbers(fs::path const& runs) {
     fs::path const file = runs / ".lock";
-    Descriptor lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock.is_open()) return file_error(errno, "open", file);
+    OSORA_TRY(auto lock, open_private(file, O_RDWR));
     auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK && errno != EINTR) return file_error(errno, "lock", file);
@@ -85,13 +86,8 @@ Result<Descriptor> lock_numbers(fs::path const& runs) {
 }  // namespace
 
 int number_of(std::string_view folder_name) {
-    auto const dash = folder_name.rfind('-');
-    if (dash == std::string_view::npos || dash == 0) return 0;
-    std::string_view const digits = folder_name.substr(dash + 1);
-    if (digits.size() < 4 || !is_number(digits)) return 0;
-    int number = 0;
-    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    return error == std::errc{} && end == digits.data() + digits.size() ? number : 0;
+    if (!protocol::is_run_folder(folder_name)) return 0;
+    return whole_number<int>(folder_name.substr(folder_name.rfind('-') + 1)).value_or(0);
 }
 
 Result<std::vector<RunFolder>> list_runs(fs::path const& state) {
@@ -149,14 +145,15 @@ Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) 
 }
 
 Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
-    std::error_code error;
-    fs::create_directories(state / "runs", error);
-    if (error) return file_error(error.value(), "create", state / "runs");
+    // The caller has asked whose the folders above are, and told what was closed.
+    OSORA_TRY_VOID(make_own_folder(state, Parents::believed));
+    OSORA_TRY_VOID(make_own_folder(state / "runs", Parents::believed));
     OSORA_TRY(auto const lock, lock_numbers(state / "runs"));
     OSORA_TRY(auto run, next_run_folder(state, name));
     if (::mkdir(run.paths.dir.c_str(), 0700) != 0) {
         return file_error(errno, "create", run.paths.dir);
     }
+    OSORA_TRY_VOID(make_own_folder(run.paths.dir, Parents::believed));  // a umask of 0777
     OSORA_TRY_VOID(sync_directory(state / "runs"));
     return run;
 }

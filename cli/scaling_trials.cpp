@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/run_secrets.hpp"
 #include "plan/config/template.hpp"
 
 #include <fmt/format.h>
@@ -71,6 +72,7 @@ ScalingTrial played_back(db::InvestigatedTrial const& kept) {
 Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
     OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(scaling.base.config));
     auto const& base = scaling.base.run.summary;
+    restore_secrets(config, {base.run.run_dir});
     if (base.plan && !base.plan->buckets.empty()) {
         int const batch = base.plan->buckets.front().global_batch_size;
         int const of_node = std::max(1, batch / std::max(1, base.run.nodes));

@@ -3,6 +3,7 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
+#include "cli/run_secrets.hpp"
 #include "plan/worker_job.hpp"
 
 #include <fmt/format.h>
@@ -24,6 +25,14 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
     job.rehearsal = submission.rehearsal;
     job.collectives = submission.collectives;
     return job;
+}
+
+/// Of a variable for the workers: a secret, or the digest of one, as TOML in quotes.
+bool is_untold(std::string_view key, std::string_view value) {
+    constexpr std::string_view kVariables = "worker.env.";
+    if (!key.starts_with(kVariables) || value.size() < 2) return false;
+    auto const text = value.substr(1, value.size() - 2);
+    return is_secret_digest(text) || is_secret(key.substr(kVariables.size()), text);
 }
 
 Result<void> write_files(Submission const& submission, RunFolder const& run) {
@@ -66,8 +75,8 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
     event.steps = known ? config.train.steps : 0;
     event.attached = submission.attached;
     event.submitted_us = submission.submitted_us;
-    event.facts = submission.facts;
-    event.config = protocol::to_json(config);
+    event.facts = shown_facts(submission.facts, submission.secret_key);
+    event.config = protocol::to_json(shown_config(config, submission.secret_key));
     event.origins = protocol::to_json(submission.resolved.origins);
     return event;
 }
@@ -89,7 +98,7 @@ std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted) {
     for (auto const& [key, origin] : *origins) {
         std::string const value = plan::value_text(*config, key);
         if (origin.layer != plan::Layer::command_line || value.empty()) continue;
-        sets.push_back(fmt::format("{}={}", key, value));
+        sets.push_back(fmt::format("{}={}", key, is_untold(key, value) ? "..." : value));
     }
     return sets;
 }

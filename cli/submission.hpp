@@ -29,6 +29,7 @@ struct Submission {
     std::string user, host;
     std::int64_t submitted_us = 0;
     std::map<std::string, std::string> facts;
+    std::string secret_key;  // of the digests that stand for secrets
 };
 
 /// submission.json; pure. The uuid is given, as it is random.

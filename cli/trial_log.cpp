@@ -2,6 +2,7 @@
 
 #include "base/env.hpp"
 #include "base/files.hpp"
+#include "base/own_folder.hpp"
 #include "base/sha256.hpp"
 #include "protocol/json.hpp"
 
@@ -45,12 +46,11 @@ std::string id_of(db::Investigation const& what, LogMode mode) {
 }  // namespace
 
 Result<TrialLog> TrialLog::open(fs::path const& folder, db::Investigation what, LogMode mode) {
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) return file_error(error.value(), "make", folder);
+    OSORA_TRY_VOID(make_own_folder(folder, Parents::believed));
     auto const id = id_of(what, mode);
     auto lock = FileLock::acquire(folder / (id + ".lock"));
     if (lock.has_error()) return std::move(lock).error().in("another osora asks the same");
+    std::error_code error;
     TrialLog log(std::move(*lock), folder / (id + ".json"), std::move(what));
     log.id_ = id;
     if (mode == LogMode::resume && fs::exists(log.path_, error)) {

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/sha256.hpp"
+#include "cli/state_folder.hpp"
 #include "plan/config/run_file.hpp"
 #include "protocol/json.hpp"
 
@@ -45,8 +46,7 @@ TuneShape shape_of(plan::RunConfig const& config) {
 Result<void> remember_tuning(Context const& context, TuneShape const& shape,
                              plan::TuneSettings const& kept) {
     OSORA_TRY(auto const path, path_of(context, shape));
-    std::error_code error;
-    std::filesystem::create_directories(path.parent_path(), error);
+    OSORA_TRY_VOID(make_own_folder(path.parent_path(), parents_of(context.environment)));
     return write_file_atomic(path, protocol::encode(Remembered{shape, kept}) + "\n", 0600);
 }
 

@@ -2,6 +2,7 @@
 #include "cli/worktrees.hpp"
 
 #include "base/files.hpp"
+#include "base/own_folder.hpp"
 #include "base/sha256.hpp"
 #include "base/units.hpp"
 #include "cli/build_commit.hpp"
@@ -97,9 +98,7 @@ Result<Worktrees> Worktrees::open(Git git, fs::path const& repository, fs::path 
     OSORA_TRY(auto const shared,
               git.run(repository, {"rev-parse", "--path-format=absolute", "--git-common-dir"}));
     auto const folder = state / "worktrees" / sha256_hex(shared).substr(0, kDigits);
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) return file_error(error.value(), "make", folder);
+    OSORA_TRY_VOID(make_own_folder(folder, Parents::believed));
     auto lock = FileLock::acquire(folder / "lock");
     if (lock.has_error()) {
         return std::move(lock).error().in("another osora bisect builds commits of " +

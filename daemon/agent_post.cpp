@@ -64,8 +64,7 @@ Result<void> say(AgentAnnounced const& announced) {
 }
 
 Result<void> write_to_log(fs::path const& path) {
-    Descriptor const log(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (!log.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(auto const log, open_private(path, O_WRONLY | O_APPEND));
     Descriptor const nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     ::dup2(nothing.get(), STDIN_FILENO);
     ::dup2(log.get(), STDOUT_FILENO);

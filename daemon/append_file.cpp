@@ -80,8 +80,7 @@ private:
 
 Result<std::unique_ptr<AppendFile>> open_append_file(std::filesystem::path const& path) {
     bool const is_new = !std::filesystem::exists(path);
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (!file.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(auto file, open_private(path, O_RDWR | O_APPEND));
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
     if (!S_ISREG(info.st_mode)) return file_error(EINVAL, "open (no regular file)", path);

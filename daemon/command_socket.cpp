@@ -11,6 +11,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <cerrno>
+#include <cstdlib>
 
 namespace osora::daemon {
 namespace {
@@ -24,21 +25,33 @@ bool is_own_peer(int socket) {
     return peer.uid == ::geteuid();
 }
 
-/// A folder of ours for the socket, mode 0700: /tmp is everybody's.
-Result<std::filesystem::path> short_folder(std::filesystem::path const& runtime_dir) {
-    auto const base = runtime_dir.empty() ? std::filesystem::path("/tmp") : runtime_dir;
-    auto const folder = base / fmt::format("osora-{}", ::geteuid());
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-        return file_error(errno, "make folder", folder);
+/// A new folder for the socket, mode 0700, of a name that nobody can take first: /tmp is
+/// everybody's. Clients find it by the pointer. Not /tmp/osora-UID, which has other rules
+/// (docs/rfc/003).
+Result<std::filesystem::path> short_folder(CommandPlace const& place) {
+    auto const name = fmt::format("osora-{}-XXXXXX", ::geteuid());
+    for (auto const& base : {place.runtime_dir, std::filesystem::path("/tmp")}) {
+        std::string folder = (base / name).string();
+        bool const fits = folder.size() + 1 + place.short_name.size() <= kSocketPathMax;
+        if (base.empty() || !fits) continue;
+        if (::mkdtemp(folder.data()) != nullptr) return std::filesystem::path(folder);
     }
+    return file_error(errno, "make folder", "/tmp/" + name);
+}
+
+/// The folder of one that was killed: its name stands in the pointer. Only what it holds by this
+/// file's own names is removed.
+void forget_last(std::filesystem::path const& pointer) {
+    constexpr std::int64_t kPointerBytesMax = 4096;
+    auto const text = read_file(pointer, kPointerBytesMax);
+    if (text.has_error()) return;
+    std::filesystem::path const socket = text->substr(0, text->find('\n'));
+    auto const folder = socket.parent_path();
+    auto const ours = fmt::format("osora-{}-", ::geteuid());
+    if (!folder.filename().string().starts_with(ours)) return;
     struct stat info {};
-    if (::lstat(folder.c_str(), &info) != 0) return file_error(errno, "stat", folder);
-    bool const ours =
-        S_ISDIR(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0;
-    if (!ours) {
-        return Error{Errc::io, folder.string() + ": is not a folder that only we can use"};
-    }
-    return folder;
+    bool const is_socket = ::lstat(socket.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+    if (is_socket && ::unlink(socket.c_str()) == 0) ::rmdir(folder.c_str());
 }
 
 }  // namespace
@@ -48,18 +61,20 @@ CommandSocket::CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer)
 
 CommandSocket::~CommandSocket() {
     if (!path_.empty()) ::unlink(path_.c_str());
+    if (!folder_.empty()) ::rmdir(folder_.c_str());
     if (!pointer_.empty()) ::unlink(pointer_.c_str());
 }
 
 Result<void> CommandSocket::listen(CommandPlace const& place) {
     auto path = place.socket;
-    ::unlink(place.pointer.c_str());
     if (path.string().size() > kSocketPathMax) {
-        OSORA_TRY(auto const folder, short_folder(place.runtime_dir));
-        path = folder / place.short_name;
+        forget_last(place.pointer);
+        OSORA_TRY(folder_, short_folder(place));
+        path = folder_ / place.short_name;
         OSORA_TRY_VOID(write_file_atomic(place.pointer, path.string() + "\n", 0600));
         pointer_ = place.pointer;
     }
+    if (pointer_.empty()) ::unlink(place.pointer.c_str());
     ::unlink(path.c_str());
     boost::system::error_code error;
     asio::local::stream_protocol::endpoint const endpoint(path.string());

@@ -17,9 +17,9 @@
 namespace osora::daemon {
 
 struct CommandPlace {
-    std::filesystem::path socket;       // where it should be
-    std::filesystem::path pointer;      // holds the path when that is too long for a socket
-    std::string short_name;             // of the socket then, in runtime_dir or /tmp
+    std::filesystem::path socket;   // where it should be
+    std::filesystem::path pointer;  // holds the path when that is too long for a socket
+    std::string short_name;         // of the socket then, in a new folder of runtime_dir or /tmp
     std::filesystem::path runtime_dir;  // $XDG_RUNTIME_DIR; may be empty
 };
 
@@ -50,6 +50,7 @@ private:
     asio::local::stream_protocol::acceptor acceptor_;
     std::filesystem::path path_;
     std::filesystem::path pointer_;  // when it was written
+    std::filesystem::path folder_;   // made for the socket alone
     std::set<std::shared_ptr<FrameConnection>> peers_;
 };
 

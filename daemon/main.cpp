@@ -118,6 +118,7 @@ int serve(fs::path const& state_dir) {
     auto const exit_code = run_daemon(std::move(options), env, log);
     if (exit_code.has_value()) return *exit_code;
     log.error("daemon not started", {{"why", exit_code.error().message}});
+    if (exit_code.error().code == Errc::invalid_input) return kExitUsage;
     return exit_code.error().code == Errc::busy ? kExitUnreachable : 1;
 }
 

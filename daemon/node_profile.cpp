@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
+#include "base/own_folder.hpp"
 #include "plan/setting_nodes.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
@@ -9,25 +10,12 @@
 #include "topology/probe/read_cores.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 namespace osora::daemon {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Not there: not_found. As the plug-in wants it: nobody else may put a file into it.
-Result<void> check_folder(fs::path const& folder) {
-    struct stat facts {};
-    if (::lstat(folder.c_str(), &facts) != 0) return file_error(errno, "look at", folder);
-    bool const ours = S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid();
-    if (ours && (facts.st_mode & (S_IWGRP | S_IWOTH)) == 0) return {};
-    return Error{Errc::invalid_input,
-                 folder.string() + ": not a folder that only this user writes"};
-}
 
 bool sees_whole_machine(fs::path const& root) {
     auto const online = read_file(root / "sys/devices/system/cpu/online");
@@ -59,7 +47,10 @@ fs::path default_profile_folder(unsigned uid) {
 }
 
 Result<bool> write_profile(fs::path const& folder, topology::NodeProfile const& profile) {
-    auto const checked = check_folder(folder);
+    std::error_code missing;
+    if (fs::is_symlink(folder, missing)) return invalid(folder.string() + ": is a symbolic link");
+    // As the plug-in wants it: nobody else may put a file into it.
+    auto const checked = check_own_folder(folder);
     if (checked.has_error() && checked.error().code == Errc::not_found) return false;
     OSORA_TRY_VOID(checked);
     OSORA_TRY(auto const text, topology::encode_node_profile(profile));

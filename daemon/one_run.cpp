@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
+#include "base/own_folder.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
@@ -205,6 +206,7 @@ Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& opt
 }  // namespace
 
 Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
+    OSORA_TRY_VOID(check_own_folder(options.paths.dir, Parents::believed));
     OSORA_TRY(auto const lock, RunLock::take(options.paths));
     OSORA_TRY(auto submission, read_submission(options.paths));
     OSORA_TRY(auto plan, read_document(options.paths.plan()));

@@ -29,8 +29,9 @@ std::string check_writable(PreflightOptions const& options, double& file_time_s)
     fs::create_directories(folder, error);
     if (error) return file_error(error.value(), "create", folder).message;
     auto const path = folder / fmt::format(".preflight-{}", options.node);
-    Descriptor const file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file.is_open()) return file_error(errno, "write", path).message;
+    auto const opened = open_private(path, O_WRONLY | O_TRUNC);
+    if (opened.has_error()) return opened.error().message;
+    Descriptor const& file = *opened;
     struct stat facts {};
     bool const written = ::write(file.get(), "osora\n", 6) == 6;
     int const failure = errno;

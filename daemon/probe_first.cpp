@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/ids.hpp"
+#include "base/own_folder.hpp"
 #include "base/sha256.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "plan/nccl_env.hpp"
@@ -50,10 +51,7 @@ Result<topology::ProbeRequest> request_of(ProbeFirst const& before) {
 /// The files of the probe's own run directory, below that of the run.
 Result<protocol::RunPaths> write_probe_run(ProbeFirst const& before, int nodes) {
     auto const paths = before.paths.probe_run();
-    std::error_code error;
-    fs::create_directory(paths.dir, error);
-    if (!error) fs::permissions(paths.dir, fs::perms::owner_all, error);
-    if (error) return file_error(error.value(), "make", paths.dir);
+    OSORA_TRY_VOID(make_own_folder(paths.dir, Parents::believed));
     plan::WorkerJob job;
     job.run_uuid = make_uuid();
     job.run_name = before.submission.run_name + "-probe";
@@ -119,8 +117,7 @@ Result<void> keep_probe(fs::path const& state, std::vector<std::string> hosts,
         kept.collectives = std::move(before->collectives);
         kept.collectives_wall_us = before->collectives_wall_us;
     }
-    std::error_code error;
-    fs::create_directories(path.parent_path(), error);
+    OSORA_TRY_VOID(make_own_folder(path.parent_path(), Parents::believed));
     return write_file_atomic(path, protocol::encode(kept) + "\n", kPrivate);
 }
 

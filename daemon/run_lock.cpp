@@ -42,8 +42,7 @@ bool lock_soon(Descriptor const& file) {
 
 Result<RunLock> RunLock::take(protocol::RunPaths const& paths) {
     auto const path = paths.lock();
-    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!file.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(auto file, open_private(path, O_RDWR));
     if (!lock_soon(file)) {
         if (errno != EWOULDBLOCK) return file_error(errno, "lock", path);
         return Error{Errc::busy, fmt::format("{}: this run already has a controller: {}",

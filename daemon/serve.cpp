@@ -3,12 +3,14 @@
 
 #include "base/file_lock.hpp"
 #include "base/files.hpp"
+#include "base/own_folder.hpp"
 #include "daemon/command_socket.hpp"
 #include "daemon/notify_systemd.hpp"
 #include "daemon/served_run.hpp"
 #include "protocol/daemon_messages.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/message.hpp"
+#include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -47,6 +49,8 @@ private:
 
     [[nodiscard]] std::filesystem::path list_file() const;
     [[nodiscard]] Result<void> write_list() const;
+    /// Where a run of this state folder really is; invalid_input for anything else.
+    [[nodiscard]] Result<std::filesystem::path> own_run(std::string const& run_dir) const;
     void take_known_runs();
     void serve(std::string const& run_dir, bool resume);
     asio::awaitable<void> serve_to_end(std::string run_dir);
@@ -118,6 +122,18 @@ Result<void> Daemon::write_list() const {
     return write_file_atomic(list_file(), protocol::encode(list) + "\n", 0600);
 }
 
+Result<std::filesystem::path> Daemon::own_run(std::string const& run_dir) const {
+    std::error_code error;
+    auto const dir = std::filesystem::canonical(run_dir, error);
+    bool const is_run = !error && dir.parent_path() == options_.state_dir / "runs" &&
+                        protocol::is_run_folder(dir.filename().string());
+    if (!is_run) {
+        return invalid(fmt::format("{} is no run of {}", run_dir, options_.state_dir.string()));
+    }
+    OSORA_TRY_VOID(check_own_folder(dir, Parents::believed));
+    return dir;
+}
+
 void Daemon::take_known_runs() {
     auto const text = read_file(list_file());
     if (text.has_error()) return;
@@ -126,7 +142,14 @@ void Daemon::take_known_runs() {
         log_.error("list of runs not read", {{"why", list.error().message}});
         return;
     }
-    for (std::string const& each : list->runs) serve(each, false);
+    for (std::string const& each : list->runs) {
+        auto const dir = own_run(each);
+        if (dir.has_value()) {
+            serve(dir->string(), false);
+        } else {
+            log_.error("run not served", {{"why", dir.error().message}});
+        }
+    }
 }
 
 void Daemon::serve(std::string const& run_dir, bool resume) {
@@ -195,18 +218,15 @@ DaemonReply Daemon::command(protocol::DaemonHello const& hello, bool& greeted) c
 
 DaemonReply Daemon::command(protocol::TakeRun const& take, bool&) {
     DaemonReply reply = about();
-    std::error_code error;
-    auto const dir = std::filesystem::canonical(take.run_dir, error);
-    bool const is_run = !error && dir.parent_path() == options_.state_dir / "runs";
-    if (!is_run) {
-        reply.message =
-            fmt::format("{} is no run of {}", take.run_dir, options_.state_dir.string());
-    } else if (runs_.contains(dir.string())) {
-        reply.message = dir.string() + ": the daemon has this run already";
+    auto const dir = own_run(take.run_dir);
+    if (dir.has_error()) {
+        reply.message = dir.error().message;
+    } else if (runs_.contains(dir->string())) {
+        reply.message = dir->string() + ": the daemon has this run already";
     } else if (runs_.size() >= kRunsMax) {
         reply.message = fmt::format("the daemon has {} runs already", runs_.size());
     } else {
-        serve(dir.string(), take.resume);
+        serve(dir->string(), take.resume);
         auto const written = write_list();
         if (written.has_value()) return reply;
         // It is served all the same, until the daemon dies.
@@ -228,13 +248,27 @@ DaemonReply Daemon::command(protocol::StopDaemon const&, bool&) {
     return about();
 }
 
+/// The state folder and its runs, made or closed to others; those that were open.
+Result<std::vector<std::string>> close_state(ServeOptions const& options) {
+    bool const believed = variable_or(options.environment, "OSORA_TRUST_PARENTS", "") == "1";
+    auto const parents = believed ? Parents::believed : Parents::checked;
+    std::vector<std::string> closed;
+    for (auto const& folder : {options.state_dir, options.state_dir / "runs"}) {
+        OSORA_TRY(auto const own, make_own_folder(folder, parents));
+        if (own.mended) closed.push_back(folder.string());
+    }
+    return closed;
+}
+
 }  // namespace
 
 Result<int> run_daemon(ServeOptions options, Env& env, Logger& log) {
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGHUP, SIG_IGN);
+    auto const own = close_state(options);
+    if (own.has_error()) return own.error();
+    for (auto const& folder : *own) log.info("closed to other users", {{"folder", folder}});
     std::error_code error;
-    std::filesystem::create_directories(options.state_dir / "runs", error);
     options.state_dir = std::filesystem::canonical(options.state_dir, error);
     if (error) return file_error(error.value(), "enter folder", options.state_dir);
     auto lock = FileLock::acquire(options.state_dir / "daemon.lock");

@@ -51,9 +51,7 @@ Result<Environment> ServedRun::environment() const {
 
 Result<Child> ServedRun::start() {
     auto const errors = options_.paths.dir / "controller.stderr";
-    Descriptor const output(
-        ::open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600));
-    if (!output.is_open()) return file_error(errno, "open", errors);
+    OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));
     SpawnOptions spawning;
     spawning.program = options_.osorad;
     spawning.arguments = {"--one-run", options_.paths.dir.string(), "--supervised"};
@@ -98,6 +96,11 @@ boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
     co_return end;
 }
 
+void ServedRun::forget_environment() const {
+    std::error_code ignored;  // a resume writes it again
+    std::filesystem::remove(options_.paths.environment(), ignored);
+}
+
 boost::asio::awaitable<void> ServedRun::run() {
     std::string const name = options_.paths.dir.filename().string();
     asio::steady_timer timer(co_await asio::this_coro::executor);
@@ -106,10 +109,12 @@ boost::asio::awaitable<void> ServedRun::run() {
         SupervisionStep const step = supervision_.on_end(env_.now(), end);
         if (step.what == AfterEnd::forget) {
             log_.info("run over", {{"run", name}, {"why", step.why}});
+            forget_environment();
             co_return;
         }
         if (step.what == AfterEnd::give_up) {
             log_.error("run given up", {{"run", name}, {"why", step.why}});
+            forget_environment();
             co_return;
         }
         log_.warning("controller starts again", {{"run", name}, {"why", step.why}});

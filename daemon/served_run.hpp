@@ -40,6 +40,7 @@ private:
     [[nodiscard]] Result<Child> start();
     [[nodiscard]] ProcessId living_controller() const;  // pid 0: none on this machine
     [[nodiscard]] Result<Environment> environment() const;
+    void forget_environment() const;
 
     ServedRunOptions options_;
     Env& env_;

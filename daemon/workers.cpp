@@ -37,6 +37,30 @@ Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     return job;
 }
 
+/// Knows the secrets that the workers are given.
+Redactor redactor_for(Result<plan::WorkerJob> const& job, Environment const& environment) {
+    Redactor redactor;
+    redactor.add(environment);
+    if (job.has_error()) return redactor;
+    for (auto const& [name, value] : job->config.worker.env) {
+        if (is_secret(name, value)) redactor.add(value);
+    }
+    return redactor;
+}
+
+/// What a worker says in words goes to the journal.
+void redact(protocol::FromWorker& message, Redactor const& redactor) {
+    if (auto* failed = std::get_if<protocol::WorkerFailed>(&message)) {
+        failed->message = redactor.redact(failed->message);
+    } else if (auto* notice = std::get_if<protocol::WorkerNotice>(&message)) {
+        notice->detail = redactor.redact(notice->detail);
+    } else if (auto* hello = std::get_if<protocol::WorkerHello>(&message)) {
+        for (auto& [name, value] : hello->facts) {
+            value = is_secret_name(name) ? std::string(kRedacted) : redactor.redact(value);
+        }
+    }
+}
+
 /// The last bytes of a file; "" when it cannot be read.
 std::string tail_of(std::filesystem::path const& path, off_t bytes) {
     Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -64,6 +88,7 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         std::filesystem::create_directories(stacks_folder(options_.run_dir, launch.epoch), ignored);
     }
     auto const job = read_job(protocol::RunPaths{options_.run_dir}.job());
+    redactor_ = redactor_for(job, options_.environment);
     if (options_.exec && job.has_value()) {
         auto finder = step_finder(job->config.worker.step_pattern);
         if (finder.has_error()) log_.error("no steps", {{"why", finder.error().message}});
@@ -114,10 +139,10 @@ Descriptor Workers::open_log(int epoch, int rank) {
     auto const path = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank);
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (file.is_open()) return file;
+    auto file = open_private(path, O_WRONLY | O_APPEND);
+    if (file.has_value()) return std::move(*file);
     // A full disk: the worker's output is lost, the worker is not.
-    log_.warning("no log for a rank", {{"path", path.string()}, {"why", std::strerror(errno)}});
+    log_.warning("no log for a rank", {{"why", file.error().message}});
     return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 
@@ -200,6 +225,7 @@ void Workers::hear(Worker const& worker, std::string const& frame) {
         link_broke(worker, message.error());
         return worker.link->abandon();
     }
+    redact(*message, redactor_);
     on_input_(WorkerSaid{worker.epoch, worker.rank, std::move(*message)});
 }
 
@@ -260,7 +286,7 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
 /// The end of its log.
 std::string Workers::tail(Worker const& worker) const {
     auto const log = protocol::RunPaths{options_.run_dir}.rank_log(worker.epoch, worker.rank);
-    return tail_of(log, kTailBytes);
+    return redactor_.redact(tail_of(log, kTailBytes));
 }
 
 void Workers::take_stacks(int epoch, double limit_s) {

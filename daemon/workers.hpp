@@ -5,6 +5,7 @@
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/secrets.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/frame_connection.hpp"
@@ -73,6 +74,7 @@ private:
     std::map<int, std::shared_ptr<Worker>> living_;  // by pid
     StepWatch steps_;                                // exec
     StepWatch::FindStep find_step_;                  // exec: of the run's step_pattern
+    Redactor redactor_;                              // secrets of the run, in words about its end
     long oom_kills_ = 0;
     std::optional<NodeCores> cores_;  // read when first needed
 };

@@ -3,9 +3,11 @@
 #include "base/files.hpp"
 #include "base/sha256.hpp"
 #include "db/archive_format.hpp"
+#include "db/archive_redaction.hpp"
 #include "db/connection_internal.hpp"
 #include "db/run_archive.hpp"
 #include "protocol/journal.hpp"
+#include "protocol/journal_rewriter.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -62,6 +64,43 @@ Result<std::int64_t> whole_records(fs::path const& journal, std::string const& u
     return static_cast<std::int64_t>(reader.good_bytes());
 }
 
+/// Rows of one file: what is added, in pieces of one size.
+class PieceWriter {
+public:
+    PieceWriter(Connection& connection, std::string uuid, std::string_view file)
+        : connection_(connection), uuid_(std::move(uuid)), file_(file) {}
+
+    void add(std::string_view content) {
+        waiting_.append(content);
+        constexpr auto kPiece = static_cast<std::size_t>(kArchivePieceBytes);
+        std::size_t done = 0;
+        for (; waiting_.size() - done >= kPiece; done += kPiece) {
+            write(std::string_view(waiting_).substr(done, kPiece));
+        }
+        waiting_.erase(0, done);
+    }
+    void end() {
+        if (!waiting_.empty()) write(waiting_);
+        waiting_.clear();
+    }
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::string const& listing() const { return listing_; }
+
+private:
+    void write(std::string_view piece) {
+        auto const hash = sha256_hex(piece);
+        execute(connection_, "INSERT INTO piece VALUES(?1,?2,?3,?4,?5)", uuid_, file_, ordinal_++,
+                hash, std::as_bytes(std::span(piece)));
+        append_listing(listing_, "piece", hash);
+        bytes_ += static_cast<std::int64_t>(piece.size());
+    }
+
+    Connection& connection_;
+    std::string uuid_, file_, waiting_, listing_;
+    int ordinal_ = 0;
+    std::int64_t bytes_ = 0;
+};
+
 class Exporter {
 public:
     explicit Exporter(fs::path const& file) : connection_(file, std::chrono::milliseconds(0)) {
@@ -102,22 +141,35 @@ private:
         } else if (static_cast<std::int64_t>(fs::file_size(path, missing)) > most) {
             return too_large(path, most);
         }
-        std::string pieces;
-        int ordinal = 0;
-        OSORA_TRY(auto const bytes,
-                  for_each_piece(path, most, [&](std::string_view content) -> Result<void> {
-                      auto const hash = sha256_hex(content);
-                      execute(connection_, "INSERT INTO piece VALUES(?1,?2,?3,?4,?5)", run.uuid,
-                              std::string(file.name), ordinal++, hash,
-                              std::as_bytes(std::span(content)));
-                      append_listing(pieces, "piece", hash);
-                      return {};
-                  }));
+        PieceWriter writer(connection_, run.uuid, file.name);
+        OSORA_TRY_VOID(write_pieces(path, file, most, ArchiveRedaction(run.run_dir), writer));
+        auto const bytes = writer.bytes();
         execute(connection_, "INSERT INTO file VALUES(?1,?2,?3)", run.uuid, std::string(file.name),
                 bytes);
         append_listing(listing, file.name, std::to_string(bytes));
-        listing += pieces;
+        listing += writer.listing();
         return bytes;
+    }
+
+    /// The file without the run's secrets. Figures of a probe hold none, and may be large.
+    static Result<void> write_pieces(fs::path const& path, ArchiveFile const& file,
+                                     std::int64_t most, ArchiveRedaction const& redaction,
+                                     PieceWriter& writer) {
+        bool const is_journal = file.name == protocol::kJournalFile;
+        bool const is_figures = file.name == "probe.json";
+        protocol::JournalRewriter journal(
+            [&](std::string const& body) { return redaction.json(body); });
+        std::string whole;
+        auto const use = [&](std::string_view content) -> Result<void> {
+            if (is_journal) writer.add(journal.feed(content));
+            if (is_figures) writer.add(content);
+            if (!is_journal && !is_figures) whole.append(content);
+            return {};
+        };
+        OSORA_TRY_VOID(for_each_piece(path, most, use));
+        if (!whole.empty()) writer.add(redaction.file(file.name, whole));
+        writer.end();
+        return {};
     }
 
     static Error too_large(fs::path const& path, std::int64_t most) {
@@ -126,14 +178,6 @@ private:
 
     Connection connection_;
 };
-
-/// Nothing of `file` before, all of it behind.
-Result<void> publish(fs::path const& part, fs::path const& file) {
-    Descriptor const written(::open(part.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!written.is_open() || ::fsync(written.get()) != 0) return file_error(errno, "sync", part);
-    if (::link(part.c_str(), file.c_str()) != 0) return file_error(errno, "name", file);
-    return sync_directory(file.parent_path());
-}
 
 Result<std::vector<ArchivedRun>> write_archive(std::vector<RunRecord> const& runs,
                                                fs::path const& part) {
@@ -168,12 +212,10 @@ Result<std::vector<ArchivedRun>> export_runs(std::vector<RunRecord> const& runs,
         if (uuids.insert(run.uuid).second) continue;
         return Error{Errc::invalid_input, "run " + run.name + ": named twice"};
     }
-    fs::path const part = fmt::format("{}.part-{}", target.string(), ::getpid());
-    auto written = write_archive(runs, part);
-    if (written.has_value()) {
-        if (auto const named = publish(part, target); named.has_error()) written = named.error();
-    }
-    fs::remove(part, error);
+    OSORA_TRY(auto part, NewFile::create(target, kPrivate));
+    // SQLite opens it by its name, and follows no link there.
+    OSORA_TRY(auto written, write_archive(runs, part.temporary()));
+    OSORA_TRY_VOID(part.publish());
     return written;
 }
 

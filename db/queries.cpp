@@ -2,6 +2,7 @@
 #include "db/queries.hpp"
 
 #include "base/nearest.hpp"
+#include "base/secrets.hpp"
 #include "db/collective_store.hpp"
 #include "db/connection_internal.hpp"
 #include "db/probe_query.hpp"
@@ -9,6 +10,7 @@
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
 #include "db/thinning.hpp"
+#include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
 
@@ -27,6 +29,21 @@ std::vector<RunRecord> select_runs(Connection& connection, std::string const& re
     while (row.executeStep()) runs.push_back(read_run(row));
     row.reset();
     return runs;
+}
+
+/// Journals of older versions hold the values of variables; those that look like secrets are told
+/// as newer ones write them.
+Facts without_secrets(Facts facts, RunRecord const& run) {
+    constexpr std::string_view kVariables = "worker.env.";
+    auto const state = std::filesystem::path(run.run_dir).parent_path().parent_path();
+    auto const key = protocol::known_secret_key(state);
+    for (auto& [name, value] : facts) {
+        bool const of_workers = name.starts_with(kVariables);
+        bool const is_setting = !of_workers && name.find('.') != std::string::npos;
+        if (is_setting) continue;
+        value = shown_value(key, of_workers ? name.substr(kVariables.size()) : name, value);
+    }
+    return facts;
 }
 
 std::vector<RunNode> load_nodes(Connection& connection, std::int64_t run_id) {
@@ -186,9 +203,9 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
         history.collectives = load_collectives(connection, run_id);
         history.kept = load_kept(connection, *run);
         history.events = load_events(connection, run_id);
-        history.config = load_facts(connection, run->fingerprint[0]);
+        history.config = without_secrets(load_facts(connection, run->fingerprint[0]), *run);
         history.software = load_facts(connection, run->fingerprint[1]);
-        history.env = load_facts(connection, run->fingerprint[2]);
+        history.env = without_secrets(load_facts(connection, run->fingerprint[2]), *run);
         history.hardware = load_facts(connection, run->fingerprint[3]);
         history.runs_in_series = static_cast<int>(
             select_integer(connection, "SELECT count(*) FROM run WHERE series_id=?1",

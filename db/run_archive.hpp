@@ -1,6 +1,7 @@
 // Runs in one file that can be carried elsewhere: their journals and the files that say what they
-// were (docs/rfc/014). No secrets: no tokens, keys, environment, logs or checkpoints. An archive is
-// a SQLite file of its own kind and version; each piece of a file carries its SHA-256.
+// were (docs/rfc/014). No secrets: no tokens, keys, environment, logs or checkpoints, and
+// digests of what [worker] env holds of them. An archive is a SQLite file of its own kind and
+// version; each piece of a file carries its SHA-256.
 #pragma once
 
 #include "base/result.hpp"

@@ -2,10 +2,14 @@
 // written to it.
 #include "db/store.hpp"
 
+#include "base/descriptor.hpp"
 #include "db/connection_internal.hpp"
 #include "db/migrate.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
@@ -18,6 +22,44 @@ namespace {
 
 std::string text_pragma(Connection& connection, char const* sql) {
     return connection.database().execAndGet(sql).getString();
+}
+
+/// Closes an old file of this user to others; O_PATH, since closing any other descriptor of a
+/// database would drop this program's locks on it.
+bool close_to_others(std::filesystem::path const& file) {
+    Descriptor const there(::open(file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat facts {};
+    if (!there.is_open() || ::fstat(there.get(), &facts) != 0) return false;
+    bool const is_open = S_ISREG(facts.st_mode) && (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    if (!is_open || facts.st_uid != ::geteuid()) return false;
+    return ::chmod(fmt::format("/proc/self/fd/{}", there.get()).c_str(), kPrivate) == 0;
+}
+
+/// The side files of a database that was open to others, and those kept beside it.
+void close_beside(std::filesystem::path const& file) {
+    std::error_code ignored;
+    std::string const name = file.filename().string();
+    for (auto const& each : std::filesystem::directory_iterator(file.parent_path(), ignored)) {
+        if (each.path().filename().string().starts_with(name)) close_to_others(each.path());
+    }
+}
+
+/// A new database is made here, with the mode that SQLite then gives its side files. A link of
+/// somebody else is refused: the bytes would go where that user wants them.
+Result<void> make_private(std::filesystem::path const& file) {
+    struct stat facts {};
+    if (::lstat(file.c_str(), &facts) != 0) {
+        // What goes wrong SQLite will say.
+        Descriptor const made(
+            ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kPrivate));
+        return {};
+    }
+    if (S_ISLNK(facts.st_mode) && facts.st_uid != ::geteuid()) {
+        return Error{Errc::io, fmt::format("{}: is a link of uid {}; remove it", file.string(),
+                                           facts.st_uid)};
+    }
+    if (close_to_others(file)) close_beside(file);
+    return {};
 }
 
 /// Only when it differs: a change needs the file to itself.
@@ -95,6 +137,9 @@ Store::~Store() {
 
 Result<std::unique_ptr<Store>> Store::open(std::filesystem::path const& file,
                                            StoreOptions const& options) {
+    if (auto const own = make_private(std::filesystem::absolute(file)); own.has_error()) {
+        return Error(own.error()).in("open history");
+    }
     std::unique_ptr<Connection> connection;
     try {
         connection =

@@ -15,7 +15,7 @@
 namespace osora::protocol {
 namespace {
 
-constexpr std::size_t kPrefixBytes = 8;
+constexpr std::size_t kPrefixBytes = kJournalPrefixBytes;
 constexpr std::size_t kExpansionMax = 16;                      // of a frame; real ones: 1.3 to 4
 constexpr std::size_t kVersionAt = kJournalHeader.size() - 2;  // where the headers differ
 static_assert(kPlainJournalHeader.size() == kJournalHeader.size());
@@ -108,6 +108,10 @@ Result<std::string> encode_record(JournalRecord const& record, JournalBodies bod
         bool const is_shorter = frame.size() < body.size();
         if (is_shorter && body.size() <= longest_text(frame.size())) body = std::move(frame);
     }
+    return frame_body(body);
+}
+
+std::string frame_body(std::string_view body) {
     std::string bytes(kPrefixBytes, '\0');
     auto* prefix = reinterpret_cast<unsigned char*>(bytes.data());
     boost::endian::store_big_u32(prefix, static_cast<std::uint32_t>(body.size()));

@@ -28,6 +28,10 @@ enum class JournalBodies { plain, compressed };  // compressed: of measurements,
 [[nodiscard]] Result<std::string> encode_record(JournalRecord const& record,
                                                 JournalBodies bodies = JournalBodies::compressed);
 
+/// A record of this body, whatever it says.
+[[nodiscard]] std::string frame_body(std::string_view body);
+constexpr std::size_t kJournalPrefixBytes = 8;  // of a record: length, checksum
+
 /// Cuts a journal into records as its bytes arrive.
 class JournalReader {
 public:

@@ -1,8 +1,9 @@
 // Names in the state folder, agreed between CLI, controller, workers and tests.
 //
-//   STATE/                      $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else
+//   STATE/ (mode 0700)          $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else
 //   ~/.local/state/osora
-//     history.db
+//     history.db                mode 0600
+//     secret.key                protocol/secret_key.hpp, mode 0600
 //     calibration.json          measured constants of this machine (osora plan calibrate)
 //     probes/HASH.json          newest topology::ProbeResult of a set of hosts
 //     tuned/HASH.json           what osora tune kept for runs of a shape
@@ -18,7 +19,8 @@
 //       control.sock            protocol/control_messages.hpp (or the path in control.path, when
 //                               RUN_DIR is too long for a socket)
 //       controller.log agent-NODE.log
-//       job.sh environment      Slurm: the batch script; the submitter's variables
+//       job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
+//                               removed when the run has ended
 //       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
@@ -31,8 +33,12 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace osora::protocol {
+
+/// Whether a folder of this name in STATE/runs is a run: NAME-NNNN, where NAME is fit for run.name.
+[[nodiscard]] bool is_run_folder(std::string_view name);
 
 struct RunPaths {
     std::filesystem::path dir;

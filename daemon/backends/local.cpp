@@ -36,8 +36,8 @@ Result<Descriptor> pipe_with(std::string_view text) {
 
 /// The agent's log; where it cannot be opened (a full disk) the agent goes without.
 Descriptor open_log(std::filesystem::path const& path) {
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (file.is_open()) return file;
+    auto file = open_private(path, O_WRONLY | O_APPEND);
+    if (file.has_value()) return std::move(*file);
     return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 

@@ -1,24 +1,39 @@
 # bash completion for osora; made by `osora completion bash`.
+# Names come from folders where others may have put them: they are matched as text, never expanded
+# (`compgen -W` would run a "$(command)" in them), and quoted where they go into the line.
+_osora_offer() {
+    local word=
+    COMPREPLY=()
+    for word in "$@"; do
+        [[ $word == "$current"* ]] || continue
+        printf -v word '%q' "$word"
+        COMPREPLY+=("$word")
+    done
+}
 _osora_words() {
-    COMPREPLY=($(compgen -W "$1" -- "$current"))
+    local -a words=()
+    read -ra words <<<"$1"
+    _osora_offer "${words[@]}"
 }
 _osora_files() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -f -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
     compopt -o filenames 2>/dev/null
 }
 _osora_run_files() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -f -X '!*.toml' -- "$current") $(compgen -d -- "$current"))
+    mapfile -t COMPREPLY < <(
+        compgen -f -X '!*.toml' -- "$current"
+        compgen -d -- "$current"
+    )
     compopt -o filenames 2>/dev/null
 }
 _osora_folders() {
-    local IFS=$'\n'
-    COMPREPLY=($(compgen -d -- "$current"))
+    mapfile -t COMPREPLY < <(compgen -d -- "$current")
     compopt -o filenames 2>/dev/null
 }
 _osora_runs() {
-    _osora_words "$("${COMP_WORDS[0]}" completion runs 2>/dev/null)"
+    local -a names=()
+    mapfile -t names < <("${COMP_WORDS[0]}" completion runs 2>/dev/null)
+    _osora_offer "${names[@]}"
 }
 _osora_keys() {
     _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="

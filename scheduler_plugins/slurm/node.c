@@ -62,8 +62,8 @@ static bool is_of_this_boot(char const* boot_id) {
     return got == 36 && strcmp(now, boot_id) == 0;
 }
 
-/* A profile is advice: one that is not there, or old, is passed over, one that is refused is told.
- */
+/* A profile is advice: one that is not there, or old, is passed over; one that is refused is told,
+ * and the next is tried: anybody may have put a folder of that name into /tmp. */
 static void load_profile(struct osora_plugin* plugin, uid_t uid) {
     char node[256] = "", path[PATH_MAX], why[OSORA_ERROR_MAX];
     gethostname(node, sizeof node - 1); /* SLURMD_NODENAME is not set yet */
@@ -76,8 +76,8 @@ static void load_profile(struct osora_plugin* plugin, uid_t uid) {
                 plugin->has_profile = is_of_this_boot(profile->boot_id);
                 break;
             case OSORA_REFUSED:
-                slurm_error("osora: node profile not used: %s", why);
-                return;
+                slurm_error("osora: node profile not used, the next is tried: %s", why);
+                break;
             case OSORA_ABSENT:
                 break;
         }

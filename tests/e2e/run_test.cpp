@@ -1,9 +1,11 @@
 // Runs that go well: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -121,6 +123,30 @@ TEST_F(E2eRun, APathTooLongForASocketGetsOneElsewhere) {
     EXPECT_TRUE(command(ControlStop{.now = true, .reason = "test"}).ok);
     EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_FALSE(std::filesystem::exists(paths().control_path()));
+}
+
+// The folder of node profiles has other rules, and anybody can make one of that name.
+TEST_F(E2eRun, ASocketElsewhereHasAFolderOfItsOwn) {
+    auto const runtime = folder() / "rt";
+    auto const profiles = runtime / ("osora-" + std::to_string(::geteuid()));
+    std::filesystem::create_directories(profiles);
+    std::filesystem::permissions(profiles, std::filesystem::perms(0755));
+    set_variable(environment(), "XDG_RUNTIME_DIR", runtime.string());
+    make_run({.steps = 100000}, std::string(120, 'x'));
+    start();
+    await_event<RankStarted>(2);
+    std::filesystem::path const socket = trimmed(content_of(paths().control_path()));
+    EXPECT_NE(socket.parent_path(), profiles);
+    EXPECT_EQ(std::filesystem::status(socket.parent_path()).permissions(),
+              std::filesystem::perms::owner_all);
+    EXPECT_EQ(command(ControlPing{}).message, "running");
+    kill_controller();
+    start();
+    await_event<ControllerStarted>(2);
+    EXPECT_TRUE(eventually([&] { return command(ControlPing{}).ok; }));
+    EXPECT_TRUE(command(ControlStop{.now = true, .reason = "test"}).ok);
+    EXPECT_EQ(wait_for_exit(), 130);
+    EXPECT_FALSE(std::filesystem::exists(socket.parent_path())) << "the killed one's";
 }
 
 TEST_F(E2eRun, ASocketThatACrashLeftIsReplaced) {

@@ -157,9 +157,10 @@ Result<void> encode(AVCodecContext& encoder, AVFormatContext& muxer, AVFrame con
     }
 }
 
-Result<Muxer> open_muxer(fs::path const& path, AVCodecContext const& encoder) {
-    // The context keeps the name: to move the index to the front the muxer reads what it wrote.
-    std::string const url = "file:" + path.string();
+Result<Muxer> open_muxer(NewFile const& file, AVCodecContext const& encoder) {
+    // The context keeps the name: to move the index to the front the muxer reads what it wrote. By
+    // the descriptor it is this file, whatever its name means by now.
+    std::string const url = fmt::format("file:/proc/self/fd/{}", file.descriptor());
     AVFormatContext* context = nullptr;
     int error = avformat_alloc_output_context2(&context, nullptr, "mp4", url.c_str());
     if (error < 0) return encoder_error(error, "mp4");
@@ -180,12 +181,12 @@ Result<Muxer> open_muxer(fs::path const& path, AVCodecContext const& encoder) {
     return muxer;
 }
 
-Result<std::string> encode_all(fs::path const& path, RgbFrames const& clip, double fps) {
+Result<std::string> encode_all(NewFile const& file, RgbFrames const& clip, double fps) {
     auto const* codec = mp4_encoder();
     if (codec == nullptr) return Error{Errc::not_found, "FFmpeg has no H.264 or MPEG-4 encoder"};
     OSORA_TRY(auto const encoder, open_encoder(*codec, clip, fps));
     OSORA_TRY(auto converter, Converter::make(*encoder));
-    OSORA_TRY(auto muxer, open_muxer(path, *encoder));
+    OSORA_TRY(auto muxer, open_muxer(file, *encoder));
     for (int i = 0; i < clip.frames; ++i) {
         OSORA_TRY(auto const* picture, converter.convert(clip, i));
         OSORA_TRY_VOID(encode(*encoder, *muxer, picture));
@@ -205,16 +206,11 @@ Result<std::string> encode_all(fs::path const& path, RgbFrames const& clip, doub
 Result<WrittenVideo> write_mp4(fs::path const& path, RgbFrames const& clip, double fps) {
     if (auto const fits = check_clip(clip, fps); fits.has_error())
         return Error(fits.error()).in(path.string());
-    fs::path const temporary =
-        path.parent_path() / fmt::format(".{}.{}", path.filename().string(), ::getpid());
-    auto codec = encode_all(temporary, clip, fps);
+    OSORA_TRY(auto file, NewFile::create(path));
+    auto codec = encode_all(file, clip, fps);
+    if (codec.has_error()) return Error(codec.error()).in(path.string());
+    OSORA_TRY_VOID(file.replace());
     std::error_code ignored;
-    if (codec.has_value() && ::rename(temporary.c_str(), path.c_str()) != 0)
-        codec = file_error(errno, "rename", path);
-    if (codec.has_error()) {
-        fs::remove(temporary, ignored);
-        return Error(codec.error()).in(path.string());
-    }
     auto const bytes = static_cast<std::int64_t>(fs::file_size(path, ignored));
     return WrittenVideo{std::move(*codec), bytes};
 }

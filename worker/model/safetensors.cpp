@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 #include "base/files.hpp"
-#include "worker/model/atomic_file.hpp"
+#include "worker/model/safetensors_header.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
@@ -160,13 +160,13 @@ Result<void> save_safetensors(std::filesystem::path const& path,
                              [](auto const& item) { return bytes_of(item.first.dtype); });
     std::vector<TensorInfo> infos;
     for (auto const& item : order) infos.push_back(item.first);
-    OSORA_TRY(auto file, AtomicFile::create(path));
+    OSORA_TRY(auto file, NewFile::create(path));
     OSORA_TRY_VOID(file.write(make_safetensors_header(infos, metadata)));
     for (auto const& item : order) {
         at::Tensor const host = item.second->detach().to(at::kCPU).contiguous();
         OSORA_TRY_VOID(file.write(bytes_in(host)));
     }
-    return file.commit();
+    return file.replace();
 }
 
 }  // namespace osora::worker

@@ -21,7 +21,7 @@ class OutputFile {
 public:
     explicit OutputFile(std::filesystem::path path)
         : path_(std::move(path)),
-          fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644)) {}
+          fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644)) {}
     OutputFile(OutputFile const&) = delete;
     OutputFile& operator=(OutputFile const&) = delete;
     ~OutputFile() {

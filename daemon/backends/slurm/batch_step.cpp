@@ -110,6 +110,9 @@ private:
         int const exit_code = ended.signal != 0 ? kExitInternal : ended.exit_code;
         NextJob const next{options_.paths, options_.environment, warning_, exit_code};
         auto const said = take_next_rung(next, env_);
+        // A job that follows enters it again.
+        bool const is_last = said.has_error() || said->starts_with(kNoJobFollows);
+        if (is_last) ::unlink(options_.paths.environment().c_str());
         if (said.has_value()) {
             log_.info("the job ends", {{"exit_code", exit_code}, {"then", *said}});
         } else {
@@ -136,8 +139,10 @@ Result<int> run_batch(BatchOptions const& options, Env& env, Logger& log) {
 Error enter_environment(protocol::RunPaths const& paths, std::vector<std::string> const& command,
                         Environment const& here) {
     auto const text = read_file(paths.environment(), kPlanBytesMax);
-    if (text.has_error()) return text.error();
-    auto submitted = protocol::decode_environment(*text);
+    bool const is_gone = text.has_error() && text.error().code == Errc::not_found;
+    if (text.has_error() && !is_gone) return text.error();
+    // It goes with the end of a run; a job that somebody queues again after that has Slurm's.
+    auto submitted = is_gone ? Result<Environment>(here) : protocol::decode_environment(*text);
     if (submitted.has_error()) return std::move(submitted).error().in(paths.environment().string());
     Environment const environment = protocol::entered(std::move(*submitted), here);
     std::vector<char const*> words;

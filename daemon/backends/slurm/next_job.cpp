@@ -151,7 +151,7 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
         state.warning = slurm::JobWarning::preemption;
     }
     auto step = slurm::next_rung(state);
-    if (step.rung == slurm::Rung::stop) return "stop: " + step.reason;
+    if (step.rung == slurm::Rung::stop) return std::string(kNoJobFollows) + step.reason;
     ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
     std::string refused;
     if (step.rung == slurm::Rung::follow_job) {

@@ -11,8 +11,12 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace osora::daemon {
+
+/// How the words about a run that no job follows begin.
+inline constexpr std::string_view kNoJobFollows = "stop: ";
 
 struct NextJob {
     protocol::RunPaths paths;

@@ -80,8 +80,11 @@ std::string run_copy_text(std::string_view hash, std::string_view argument) {
 std::string copy_text(std::string_view hash, int node) {
     std::string const folder = copy_path(hash);
     std::string const fresh = fmt::format("{}/new-{}", folder, node);
-    return fmt::format("mkdir -p {0} && cat > {1} && chmod 700 {1} && mv -f {1} {0}/osorad", folder,
-                       fresh);
+    // Whatever the umask: who could write there would choose what runs.
+    return fmt::format(
+        "umask 077 && mkdir -p {0} && chmod 700 ~/.cache/osora ~/.cache/osora/bin {0} && "
+        "cat > {1} && chmod 700 {1} && mv -f {1} {0}/osorad",
+        folder, fresh);
 }
 
 asio::awaitable<Result<AgentAnnounced>> start_agent_on(SharedCommand command, std::string text,

@@ -83,6 +83,24 @@ TEST_F(Completion, RunsAreAskedFromTheProgram) {
     EXPECT_THAT(offered({"submit", "--from", "4"}), testing::ElementsAre("42"));
 }
 
+// A folder of somebody's making must not become a command, neither while Tab is pressed nor in the
+// line.
+TEST_F(Completion, NamesAreNoCommands) {
+    std::ofstream(folder_ / "osora")
+        << "#!/bin/sh\nprintf '%s\\n' '$(touch pwned)x-0007' '`touch pwned`-0008' "
+           "'a;touch pwned-0009' '*' 'demo-0042'\n";
+    std::ofstream(folder_ / "$(touch pwned).toml") << "";
+    fs::create_directory(folder_ / "$(touch pwned)d");
+    EXPECT_THAT(offered({"watch", ""}),
+                testing::ElementsAre("\\$\\(touch\\ pwned\\)x-0007", "\\`touch\\ pwned\\`-0008",
+                                     "a\\;touch\\ pwned-0009", "\\*", "demo-0042"));
+    EXPECT_THAT(offered({"watch", "demo-"}), testing::ElementsAre("demo-0042"));
+    EXPECT_THAT(offered({"watch", "$(touch pwned)"}), testing::SizeIs(1));
+    EXPECT_THAT(offered({"submit", ""}), testing::Contains("$(touch pwned).toml"));
+    EXPECT_THAT(offered({"submit", "$("}), testing::SizeIs(2));
+    EXPECT_FALSE(fs::exists(folder_ / "pwned"));
+}
+
 TEST_F(Completion, RunFilesAndKeys) {
     EXPECT_THAT(offered({"submit", ""}), testing::ElementsAre("stage 1.toml"));
     EXPECT_THAT(offered({"submit", "--set", "train.st"}), testing::ElementsAre("train.steps="));

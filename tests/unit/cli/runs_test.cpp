@@ -41,7 +41,8 @@ TEST(RunNames, NumberStandsBehindTheLastDash) {
     EXPECT_EQ(number_of("stage1-0042"), 42);
     EXPECT_EQ(number_of("a-b-12345"), 12345);
     for (char const* other :
-         {"stage1", "stage1-42", "-0042", "x-00a2", "x-", ".lock", "x-99999999999999"}) {
+         {"stage1", "stage1-42", "-0042", "x-00a2", "x-", ".lock", "x-99999999999999",
+          "$(touch pwned)x-0007", "a b-0007", "1a-0007", "x\n-0007", "a;b-0007", ".a-0007"}) {
         EXPECT_EQ(number_of(other), 0) << other;
     }
 }

@@ -1,6 +1,7 @@
 #include "cli/submission.hpp"
 
 #include "base/files.hpp"
+#include "base/secrets.hpp"
 #include "plan/worker_job.hpp"
 
 #include <fmt/format.h>
@@ -55,6 +56,29 @@ TEST_F(SubmissionTest, FilesAreWholeAndAgree) {
     EXPECT_TRUE(fs::exists(run->paths.plan()));
     EXPECT_THAT(sets_of(*event),
                 testing::UnorderedElementsAre("train.steps=50", "worker.env.A=\"line1\\nline2\""));
+}
+
+TEST_F(SubmissionTest, OnlyTheWorkersAreToldSecrets) {
+    auto submission = example();
+    submission.secret_key = "key";
+    auto& worker = submission.resolved.config.worker;
+    worker.env = {{"HF_TOKEN", "sekrit"}, {"NCCL_IB_TC", "106"}, {"PROXY", "http://a:sekrit@b"}};
+    worker.command = {"train", "--key=sekrit", "hf_abcdefGHIJKL0123"};
+    submission.facts["TORCH_KEY"] = "sekrit";
+    submission.facts["worker.sha256"] = std::string(64, 'a');
+    auto const event =
+        submitted_event(submission, {.number = 1, .name = "demo-0001", .paths = {}}, "u");
+    auto const kept = protocol::encode(event);
+    EXPECT_THAT(kept, testing::Not(testing::HasSubstr("sekrit")));
+    EXPECT_THAT(kept, testing::Not(testing::HasSubstr("hf_abcdef")));
+    EXPECT_THAT(kept, testing::HasSubstr(secret_digest("key", "sekrit")));
+    EXPECT_THAT(kept, testing::HasSubstr("\"NCCL_IB_TC\":\"106\""));
+    EXPECT_EQ(event.facts.at("worker.sha256"), std::string(64, 'a'));
+    auto const run = create_run(state_, submission);
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    auto const job = protocol::decode<plan::WorkerJob>(*read_file(run->paths.job()));
+    EXPECT_EQ(job->config.worker.env, worker.env);
+    EXPECT_EQ(job->config.worker.command, worker.command);
 }
 
 /// Writes beyond a few bytes fail as on a full disk (EFBIG), until it goes.

@@ -43,8 +43,8 @@ TEST_F(HistoryAccess, ReadsTheJournalsOfADamagedHistory) {
     auto history = open_history(state_.path());
     ASSERT_TRUE(history.has_value()) << history.error().message;
     EXPECT_THAT(history->warnings,
-                ElementsAre(testing::AllOf(HasSubstr("osora history rebuild"),
-                                           HasSubstr("read from the journals instead"))));
+                testing::Contains(testing::AllOf(HasSubstr("osora history rebuild"),
+                                                 HasSubstr("read from the journals instead"))));
     EXPECT_EQ(runs(*history), 1u);
     EXPECT_EQ(std::filesystem::file_size(db::history_file(state_.path())), 5000u);
 }

@@ -9,6 +9,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -92,6 +93,61 @@ TEST_F(ArchiveTest, RunsComeOutAsTheyWere) {
     EXPECT_EQ(dump_steps(history_file(to_.state.path())),
               dump_steps(history_file(from_.state.path())));
     EXPECT_THAT(read_file(file())->find("secret"), std::string::npos);
+}
+
+// As versions wrote it that knew no digests.
+TEST_F(ArchiveTest, SecretsStayAtHome) {
+    RunMaker maker(3);
+    auto records = maker.make({.number = 3, .steps = 40});
+    auto& submitted = std::get<protocol::RunSubmitted>(records.front().event);
+    protocol::json::object const env{
+        {"API_KEY", "sekrit \"1\""}, {"PIN_TOKEN", "12"}, {"TC", "106"}};
+    submitted.config = {{"worker", {{"env", env}}}};
+    submitted.facts["TORCH_KEY"] = "sekrit-2";
+    protocol::RankFailed failed;
+    failed.tail = "login sekrit \"1\" at https://me:pass@host failed";
+    records.push_back({records.back().sequence + 1, records.back().wall_us, failed});
+    auto const dir = write_run(from_.state.path(), "tiny-0003", journal_bytes(records));
+    auto const job = protocol::json::serialize(protocol::json::object{
+        {"config", {{"worker", {{"env", env}}}}}, {"run_uuid", submitted.run_uuid}});
+    write_file_atomic(dir / "job.json", job, 0600).value();
+    write_file_atomic(dir / "run.toml", R"([worker]
+env = { API_KEY = "sekrit \"1\"", PIN_TOKEN = '12', TC = "106", "MY.SECRET" = "sekrit/3" }
+# hf_abcdefGHIJKL0123
+[worker.env]
+OLD_KEY = "sekrit-that---set-replaced"
+LONG_TOKEN = '''
+short
+sekrit in lines
+'''
+[text]
+tokenizer = "t5/spiece.model"
+)",
+                      0600)
+        .value();
+    ASSERT_TRUE(ingest_all(*from_.store, from_.state.path()).has_value());
+    auto const archive = from_.state.path() / "third.osora";
+    auto const record = find_run(*from_.store, "3");
+    ASSERT_TRUE(record.has_value());
+    auto const before = ::umask(0);
+    auto const exported = export_runs({*record}, archive);
+    ::umask(before);
+    ASSERT_TRUE(exported.has_value()) << exported.error().message;
+    EXPECT_EQ(fs::status(archive).permissions(), fs::perms(0600));
+    auto const bytes = read_file(archive);
+    for (char const* secret : {"sekrit", "me:pass", "hf_abc", "'12'"}) {
+        EXPECT_EQ(bytes->find(secret), std::string::npos) << secret;
+    }
+    for (char const* kept : {"106", "t5/spiece.model", "# [redacted]"}) {
+        EXPECT_NE(bytes->find(kept), std::string::npos) << kept;
+    }
+    auto const imported = to_.import(archive);
+    ASSERT_TRUE(imported.has_value()) << imported.error().message;
+    ASSERT_EQ(to_.runs().size(), 1u);
+    EXPECT_EQ(*read_file(dir / "job.json"), job) << "at home nothing changes";
+    for (auto const& each : fs::directory_iterator(from_.state.path())) {
+        EXPECT_NE(each.path().extension(), ".tmp") << each.path();
+    }
 }
 
 TEST_F(ArchiveTest, ImportsOnceAndOverwritesNothing) {

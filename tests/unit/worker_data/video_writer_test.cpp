@@ -87,7 +87,8 @@ TEST_F(VideoWriter, WhatCannotBeWrittenLeavesNothing) {
         return result.has_error() ? result.error().message : "written";
     };
     std::string const nowhere = folder_.file("none/a.mp4");
-    EXPECT_EQ(message(write_mp4(nowhere, clip, 24)), nowhere + ": open: No such file or directory");
+    EXPECT_EQ(message(write_mp4(nowhere, clip, 24)),
+              nowhere + ": write: No such file or directory");
     std::string const path = folder_.file("a.mp4");
     EXPECT_EQ(message(write_mp4(path, RgbFrames{}, 24)), path + ": no frame to write");
     EXPECT_EQ(message(write_mp4(path, clip, 0)), path + ": 0 frames/s; valid: 0.01 to 1000");

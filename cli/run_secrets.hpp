@@ -1,0 +1,32 @@
+// Secrets of a run's settings: job.json and the run file hold them, for the workers; everything
+// that is kept, compared or shown holds their digests (base/secrets.hpp).
+#pragma once
+
+#include "base/environment.hpp"
+#include "base/secrets.hpp"
+#include "plan/config/run_config.hpp"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// `config` as it is kept: secrets of worker.env as digests with `key`, words of worker.command
+/// without them. Pure.
+[[nodiscard]] plan::RunConfig shown_config(plan::RunConfig config, std::string const& key);
+
+/// The same for facts about the submitter's environment. Pure.
+[[nodiscard]] std::map<std::string, std::string> shown_facts(
+    std::map<std::string, std::string> facts, std::string const& key);
+
+/// Puts back what `config` holds digests of, out of the job.json of these run directories. What
+/// none of them has stays a digest.
+void restore_secrets(plan::RunConfig& config, std::vector<std::filesystem::path> const& run_dirs);
+
+/// invalid_input names the variables of worker.env that are only digests, and how to give them
+/// again.
+[[nodiscard]] Result<void> check_secrets(plan::RunConfig const& config);
+
+}  // namespace osora::cli
