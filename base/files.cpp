@@ -1,6 +1,7 @@
 #include "base/files.hpp"
 
 #include "base/descriptor.hpp"
+#include "base/regular_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -74,6 +75,12 @@ int write_and_sync(std::filesystem::path const& path, std::string_view content, 
     return ::close(file.release()) == 0 ? 0 : errno;
 }
 
+Result<Descriptor> open_stream(std::filesystem::path const& path) {
+    Descriptor stream(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!stream.is_open()) return file_error(errno, "open", path);
+    return stream;
+}
+
 }  // namespace
 
 Error file_error(int error, std::string_view what, std::filesystem::path const& path) {
@@ -85,11 +92,7 @@ Error file_error(int error, std::string_view what, std::filesystem::path const& 
 }
 
 Result<std::string> read_file(std::filesystem::path const& path, std::int64_t limit_bytes) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return file_error(errno, "open", path);
-    struct stat info {};
-    if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
-    if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", path);
+    OSORA_TRY(Descriptor const file, is_stream_path(path) ? open_stream(path) : open_regular(path));
     std::string content;
     std::array<char, 1 << 16> buffer{};
     while (true) {
