@@ -1,5 +1,7 @@
 #include "base/files.hpp"
 
+#include "base/regular_file.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -52,6 +54,12 @@ Result<FileSystem> file_system_of(std::filesystem::path const& path) {
     return *found;
 }
 
+Result<Descriptor> open_stream(std::filesystem::path const& path) {
+    Descriptor stream(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!stream.is_open()) return file_error(errno, "open", path);
+    return stream;
+}
+
 }  // namespace
 
 Error file_error(int error, std::string_view what, std::filesystem::path const& path) {
@@ -63,11 +71,7 @@ Error file_error(int error, std::string_view what, std::filesystem::path const& 
 }
 
 Result<std::string> read_file(std::filesystem::path const& path, std::int64_t limit_bytes) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return file_error(errno, "open", path);
-    struct stat info {};
-    if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
-    if (S_ISDIR(info.st_mode)) return file_error(EISDIR, "read", path);
+    OSORA_TRY(Descriptor const file, is_stream_path(path) ? open_stream(path) : open_regular(path));
     std::string content;
     std::array<char, 1 << 16> buffer{};
     while (true) {

@@ -13,7 +13,8 @@
 
 namespace osora {
 
-/// The whole file; invalid_input when it is larger than `limit_bytes`.
+/// The whole file; invalid_input when it is larger than `limit_bytes`, or no regular file. Of
+/// /dev/stdin and /dev/fd/N all that comes until their end.
 [[nodiscard]] Result<std::string> read_file(std::filesystem::path const& path,
                                             std::int64_t limit_bytes = std::int64_t{1} << 30);
 

@@ -2,6 +2,7 @@
 
 #include "base/capture.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/units.hpp"
 #include "cli/git.hpp"
 #include "cli/signals.hpp"
@@ -47,12 +48,12 @@ Ending wait_for(Child const& child, SignalSource& signals, std::chrono::millisec
 /// The end of the log, for its last line and for what says that the disk is full.
 std::string end_of(fs::path const& log) {
     constexpr off_t kTailBytes = 64 << 10;
-    Descriptor const file(::open(log.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open()) return "";
-    off_t const size = ::lseek(file.get(), 0, SEEK_END);
+    auto const file = open_regular(log);
+    if (file.has_error()) return "";
+    off_t const size = ::lseek(file->get(), 0, SEEK_END);
     std::string text(static_cast<std::size_t>(std::clamp<off_t>(size, 0, kTailBytes)), '\0');
     ssize_t const got =
-        ::pread(file.get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
+        ::pread(file->get(), text.data(), text.size(), size - static_cast<off_t>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     return text;
 }

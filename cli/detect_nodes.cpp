@@ -1,4 +1,5 @@
 // Nodes that became slower, as text for 80 columns and as JSON.
+#include "base/shell_word.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/detect_levels.hpp"
@@ -157,10 +158,11 @@ std::string detect_text(NodeDriftReport const& report) {
         auto hosts = hosts_of(report.drifted);
         bool const all = hosts.size() <= kNamed;
         hosts.resize(std::min(hosts.size(), kNamed));
-        text += labelled("next", fmt::format("osora doctor on {}{}; keep runs off them: --set "
-                                             "faults.exclude_nodes='[\"{}\"]'",
-                                             fmt::join(hosts, ", "), all ? "" : ", ...",
-                                             fmt::join(hosts, "\",\"")));
+        text += labelled(
+            "next", fmt::format("osora doctor on {}{}; keep runs off them: --set "
+                                "faults.exclude_nodes={}",
+                                fmt::join(hosts, ", "), all ? "" : ", ...",
+                                shell_word(fmt::format("[\"{}\"]", fmt::join(hosts, "\",\"")))));
     }
     return text;
 }

@@ -1,6 +1,7 @@
 // Rows that hold less than a hundredth of the gap and a thousandth of the step are not drawn.
 #include "cli/diff_text.hpp"
 
+#include "base/shell_word.hpp"
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cli/exit_code.hpp"
@@ -231,7 +232,8 @@ std::string diff_text(RunComparison const& found, std::string const& asked_a,
         text += fmt::format("next: osora bisect {} {}\n", found.a.runs.back().run.number,
                             found.b.runs.back().run.number);
     } else if (slower) {
-        text += fmt::format("next: osora bisect {} {}\n", printable(asked_a), printable(asked_b));
+        text += fmt::format("next: osora bisect {} {}\n", shell_word(printable(asked_a)),
+                            shell_word(printable(asked_b)));
     }
     return text;
 }

@@ -4,6 +4,7 @@
 #include "topology/assignment.hpp"
 
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 
 #include <fmt/format.h>
 
@@ -112,6 +113,7 @@ doctor::NodeEvidence& node_named(doctor::Evidence& evidence, std::string const& 
 /// NCCL says what it chose when it starts.
 void add_log(doctor::NodeEvidence& node, std::filesystem::path const& file) {
     constexpr std::size_t kBytes = 1 << 20;
+    if (check_regular(file).has_error()) return;
     std::ifstream in(file, std::ios::binary);
     std::string text(kBytes, '\0');
     in.read(text.data(), static_cast<std::streamsize>(text.size()));

@@ -2,8 +2,8 @@
 #include "cli/journal_tail.hpp"
 
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,9 +14,11 @@ namespace osora::cli {
 Result<std::vector<protocol::JournalRecord>> JournalTail::read() {
     constexpr std::size_t kPiece = 1u << 22;
     if (!open_.is_open()) {
-        open_.reset(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-        if (!open_.is_open() && errno == ENOENT) return std::vector<protocol::JournalRecord>();
-        if (!open_.is_open()) return file_error(errno, "open", file_);
+        auto opened = open_regular(file_);
+        bool const missing = opened.has_error() && opened.error().code == Errc::not_found;
+        if (missing) return std::vector<protocol::JournalRecord>();
+        if (opened.has_error()) return std::move(opened).error();
+        open_ = std::move(*opened);
     }
     std::string bytes(kPiece, '\0');
     ssize_t got = 0;

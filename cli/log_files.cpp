@@ -2,6 +2,8 @@
 // are.
 #include "cli/log_files.hpp"
 
+#include "base/regular_file.hpp"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -53,12 +55,12 @@ std::vector<std::string> last_lines_of(std::string_view text, std::size_t count)
 
 std::vector<std::string> last_lines(std::filesystem::path const& file, std::size_t count) {
     constexpr off_t kBytes = 64 << 10;
-    Descriptor const open(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!open.is_open()) return {};
-    off_t const end = ::lseek(open.get(), 0, SEEK_END);
+    auto const open = open_regular(file);
+    if (open.has_error()) return {};
+    off_t const end = ::lseek(open->get(), 0, SEEK_END);
     off_t const begin = std::max<off_t>(0, end - kBytes);
     std::string text(static_cast<std::size_t>(std::max<off_t>(end - begin, 0)), '\0');
-    ssize_t const got = ::pread(open.get(), text.data(), text.size(), begin);
+    ssize_t const got = ::pread(open->get(), text.data(), text.size(), begin);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     if (begin > 0) text.erase(0, text.find('\n') + 1);  // a line that was cut
     return last_lines_of(text, count);
@@ -97,7 +99,7 @@ void LogFiles::fill(std::size_t index, bool last) {
     Source& source = sources_[index];
     int const slot = static_cast<int>(index);
     if (!source.open.is_open()) {
-        source.open.reset(::open(source.file.c_str(), O_RDONLY | O_CLOEXEC));
+        if (auto opened = open_regular(source.file)) source.open = std::move(*opened);
     }
     source.dry = !source.open.is_open();
     std::array<char, 1 << 14> buffer{};

@@ -1,5 +1,6 @@
 // osora plan: the plan of a run file on this machine, without running it.
 #include "base/files.hpp"
+#include "base/shell_word.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/plan_run.hpp"
@@ -34,7 +35,7 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
         return fail(exit_code_for(written.error().code), written.error().message);
     }
     fmt::print("wrote {}: srun -N{} --ntasks-per-node={} --osora-plan={} PROGRAM\n", file, nodes,
-               plan.tasks_per_node, file);
+               plan.tasks_per_node, shell_word(file));
     return kExitOk;
 }
 

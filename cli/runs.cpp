@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kUuidPrefixMin = 4;
+constexpr int kRunNumberMax = 999'999'999;
 
 /// "stage1-0042" -> "stage1".
 std::string_view series_of(std::string_view folder_name) {
@@ -138,7 +139,12 @@ Result<protocol::RunSubmitted> read_submission(RunFolder const& run) {
 Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) {
     OSORA_TRY(auto const runs, list_runs(state));
     RunFolder run;
-    run.number = runs.empty() ? 1 : runs.front().number + 1;
+    int const last = runs.empty() ? 0 : runs.front().number;
+    if (last >= kRunNumberMax) {
+        return invalid(fmt::format("{}: run numbers end at {}; move that run elsewhere",
+                                   (state / "runs" / runs.front().name).string(), kRunNumberMax));
+    }
+    run.number = last + 1;
     run.name = fmt::format("{}-{:04}", name, run.number);
     run.paths.dir = state / "runs" / run.name;
     return run;

@@ -5,14 +5,7 @@ foreach(program osora osorad osora-clips osora-worker osora-worker-mock osora-si
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-# LibTorch under .deps is no link path to CMake, since it lies in the source tree: name it.
 get_property(modules GLOBAL PROPERTY OSORA_MODULES)
-foreach(target osora-worker ${modules})
-  if(TARGET ${target})
-    set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH
-                 ${OSORA_TORCH_ROOT}/lib ${OSORA_NVIDIA_ROOT}/cu13/lib)
-  endif()
-endforeach()
 # Beside bin, not in a library folder of the system's: run paths say $ORIGIN/../lib.
 if(modules)
   install(TARGETS ${modules} LIBRARY DESTINATION lib)
@@ -24,3 +17,8 @@ install(FILES ${CMAKE_SOURCE_DIR}/etc/systemd/osorad.service DESTINATION lib/sys
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/osora.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_SOURCE_DIR}/etc/completion/osora.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME osora)
+# Whoever owns the folder of LibTorch decides what every user's worker does: say whose it is.
+if(TARGET osora-worker)
+  install(CODE "execute_process(COMMAND \"${CMAKE_SOURCE_DIR}/scripts/trusted_folder\"
+                \"osora-worker loads LibTorch from\" \"${OSORA_TORCH_ROOT}/lib\")")
+endif()

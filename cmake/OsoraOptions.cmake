@@ -56,8 +56,11 @@ if(heavy_jobs LESS 1)
 endif()
 set_property(GLOBAL PROPERTY JOB_POOLS heavy=${heavy_jobs})
 
-# Programs find LibTorch where the build found it, and modules in ../lib, built or installed.
-set(CMAKE_BUILD_RPATH "$ORIGIN/../lib")
+# Programs find LibTorch where the build found it, and modules in ../lib, built or installed. The run
+# path is final when a program is linked: one for the build alone is padded with colons, so that
+# `install` can write another over it, and glibc takes the empty entry behind a colon as the current
+# folder.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 

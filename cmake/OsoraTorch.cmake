@@ -56,10 +56,13 @@ target_compile_options(osora_torch INTERFACE
   "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include\""
   "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include/torch/csrc/api/include\"")
 target_compile_definitions(osora_torch INTERFACE USE_C10D_GLOO)
-# Full paths: CMake puts their folder into the run path; the libraries find their own from there.
+# The run path names their folder; the libraries find their own from there. Named here, since what
+# lies in the source tree, as .deps does, is no link path to CMake.
 target_link_libraries(osora_torch INTERFACE
   ${OSORA_TORCH_ROOT}/lib/libtorch_cpu.so ${OSORA_TORCH_ROOT}/lib/libc10.so)
+target_link_options(osora_torch INTERFACE "LINKER:-rpath,${OSORA_TORCH_ROOT}/lib")
 get_filename_component(OSORA_NVIDIA_ROOT ${OSORA_TORCH_ROOT}/../nvidia ABSOLUTE)
 if(EXISTS ${OSORA_NVIDIA_ROOT}/cu13/lib)
-  target_link_options(osora_torch INTERFACE -Wl,-rpath-link,${OSORA_NVIDIA_ROOT}/cu13/lib)
+  target_link_options(osora_torch INTERFACE "LINKER:-rpath,${OSORA_NVIDIA_ROOT}/cu13/lib"
+                      -Wl,-rpath-link,${OSORA_NVIDIA_ROOT}/cu13/lib)
 endif()

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/controller_impl.hpp"
+#include "protocol/event_limits.hpp"
 #include "protocol/measurement.hpp"
 
 #include <fmt/format.h>
@@ -233,12 +234,14 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* saved = std::get_if<CheckpointCompleted>(&event)) {
         checkpoint_step_ = std::max(checkpoint_step_, saved->step);
     }
-    if (auto const* matrix = std::get_if<RankMatrix>(&event)) {
+    // Of an agent or a journal that lost its mind nothing is expected next.
+    bool const sane = problem_of(event).empty();
+    if (auto const* matrix = std::get_if<RankMatrix>(&event); matrix != nullptr && sane) {
         if (matrix->node >= 0 && matrix->node < node_count()) {
             link(matrix->node).next_matrix_step = matrix->step0 + matrix->steps;
         }
     }
-    if (auto const* sums = std::get_if<CollectiveSums>(&event)) {
+    if (auto const* sums = std::get_if<CollectiveSums>(&event); sums != nullptr && sane) {
         if (sums->node >= 0 && sums->node < node_count()) {
             link(sums->node).next_collectives = sums->number + 1;
         }

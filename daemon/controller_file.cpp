@@ -3,6 +3,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "protocol/json.hpp"
 
 #include <fcntl.h>
@@ -19,8 +20,7 @@ constexpr std::size_t kSecretBytesMax = 64 << 10;
 
 /// The content of a file that only we can open.
 Result<std::string> read_secret(std::filesystem::path const& path) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(Descriptor const file, open_regular(path, O_NOFOLLOW));
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
     bool const ours =

@@ -1,6 +1,11 @@
 #include "daemon/exec_steps.hpp"
 
 namespace osora::daemon {
+namespace {
+
+constexpr std::int64_t kStepsMax = 1'000'000'000;  // as said_step() and the journal have it
+
+}  // namespace
 
 std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSource source,
                                         MonotonicTime now) {
@@ -11,13 +16,15 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
     int const step = said->metrics.step;
     if (step == last_step_) return std::nullopt;  // told twice, as with a line for each loss
     bool const anew = step < last_step_;          // steps are counted within an epoch of the data
-    if (anew) offset_ += last_step_ + 1 - step;
+    if (anew && offset_ < kStepsMax) offset_ += last_step_ + 1 - step;
     int const passed = last_step_ < 0 || anew ? 1 : step - last_step_;
     bool const first = last_step_ < 0;
     std::chrono::duration<double> const since = now - last_at_;
     last_step_ = step;
     last_at_ = now;
-    said->metrics.step = step + offset_;
+    // A program that begins anew for ever would count beyond what a step can be.
+    if (step + offset_ >= kStepsMax) return std::nullopt;
+    said->metrics.step = static_cast<int>(step + offset_);
     if (said->said.contains("step_time_s")) return said;
     if (first) return std::nullopt;
     said->metrics.step_time_s = since.count() / passed;

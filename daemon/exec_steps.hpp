@@ -5,6 +5,7 @@
 #include "daemon/clock.hpp"
 #include "daemon/step_text.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace osora::daemon {
@@ -19,8 +20,8 @@ public:
                                                MonotonicTime now);
 
 private:
-    int last_step_ = -1;  // as the program counts; -1 = none
-    int offset_ = 0;      // added to it
+    int last_step_ = -1;       // as the program counts; -1 = none
+    std::int64_t offset_ = 0;  // added to it
     MonotonicTime last_at_{};
     bool descriptor_ = false;
 };

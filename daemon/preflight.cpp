@@ -3,6 +3,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/units.hpp"
 #include "daemon/worker_setup.hpp"
 #include "protocol/json.hpp"
@@ -54,8 +55,8 @@ std::string check_manifest(PreflightOptions const& options) {
     auto const& manifest = options.job.config.data.manifest;
     if (manifest.empty() || options.job.config.run.job == "exec") return "";
     fs::path const path = fs::path(options.job.base_dir) / manifest;
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    return file.is_open() ? "" : file_error(errno, "open", path).message;
+    auto const file = open_regular(path);
+    return file.has_value() ? "" : file.error().message;
 }
 
 std::string check_program(PreflightOptions const& options) {

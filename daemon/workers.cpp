@@ -4,6 +4,7 @@
 #include "daemon/workers.hpp"
 
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/units.hpp"
 #include "daemon/last_line.hpp"
 #include "daemon/leftovers.hpp"
@@ -63,11 +64,12 @@ void redact(protocol::FromWorker& message, Redactor const& redactor) {
 
 /// The last bytes of a file; "" when it cannot be read.
 std::string tail_of(std::filesystem::path const& path, off_t bytes) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    off_t const end = file.is_open() ? ::lseek(file.get(), 0, SEEK_END) : 0;
+    auto const file = open_regular(path);
+    if (file.has_error()) return "";
+    off_t const end = ::lseek(file->get(), 0, SEEK_END);
     std::string text(static_cast<std::size_t>(std::min(std::max<off_t>(end, 0), bytes)), '\0');
     ssize_t const got =
-        ::pread(file.get(), text.data(), text.size(), end - static_cast<off_t>(text.size()));
+        ::pread(file->get(), text.data(), text.size(), end - static_cast<off_t>(text.size()));
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
     return text;
 }

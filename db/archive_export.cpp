@@ -1,6 +1,7 @@
 // The archive is built beside its place and renamed when it is whole and on disk.
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/sha256.hpp"
 #include "db/archive_format.hpp"
 #include "db/archive_redaction.hpp"
@@ -30,8 +31,7 @@ namespace fs = std::filesystem;
 /// Calls `use` with the pieces of a file, at most `bytes` of it; how many there were.
 Result<std::int64_t> for_each_piece(fs::path const& path, std::int64_t bytes,
                                     std::function<Result<void>(std::string_view)> const& use) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-    if (!file.is_open()) return file_error(errno, "open", path);
+    OSORA_TRY(Descriptor const file, open_regular(path, O_NOFOLLOW));
     std::string buffer;
     std::int64_t done = 0;
     while (done < bytes) {

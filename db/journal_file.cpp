@@ -1,11 +1,10 @@
 // The file may grow while it is read; what is behind the last whole record is simply read again.
 #include "db/journal_file.hpp"
 
-#include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/sha256.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,8 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<std::string> read_range(fs::path const& path, std::int64_t start, std::int64_t bytes) {
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) return file_error(errno, "open", path);
+    OSORA_TRY(Descriptor const file, open_regular(path));
     std::string content(static_cast<std::size_t>(bytes), '\0');
     std::size_t have = 0;
     while (have < content.size()) {

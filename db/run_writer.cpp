@@ -11,6 +11,7 @@
 #include "db/probe_writer.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
+#include "protocol/event_limits.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -92,6 +93,11 @@ RunWriter::RunWriter(Connection& connection, RunRecord run)
 }
 
 void RunWriter::apply(JournalRecord const& record) {
+    if (auto const problem = protocol::problem_of(record.event); !problem.empty()) {
+        add_finding("journal_limited", problem);
+        apply({record.sequence, record.wall_us, protocol::limited(record.event)});
+        return;
+    }
     run_.last_us = record.wall_us;
     if (auto const* health = std::get_if<NodeHealth>(&record.event)) {
         save_health(connection_, run_.run_id, record, *health);

@@ -2,6 +2,7 @@
 // sequence of events leaves a status that makes sense.
 #include "protocol/run_status.hpp"
 
+#include "protocol/event_limits.hpp"
 #include "protocol/measurement.hpp"
 #include "protocol/verdicts.hpp"
 
@@ -11,9 +12,6 @@
 
 namespace osora::protocol {
 namespace {
-
-constexpr int kNodesMax = 1 << 16;
-constexpr int kRanksPerNodeMax = 1 << 10;
 
 NodeStatus* node_at(RunStatus& run, int index) {
     if (index < 0 || index >= static_cast<int>(run.nodes.size())) return nullptr;
@@ -80,8 +78,8 @@ void fault_or_improve(RunStatus& run, Ruling const& ruling, std::string cause) {
 }
 
 void on(RunStatus& run, RunSubmitted const& event) {
-    bool const sane = event.nodes >= 1 && event.nodes <= kNodesMax && event.ranks_per_node >= 1 &&
-                      event.ranks_per_node <= kRanksPerNodeMax;
+    bool const sane = event.nodes >= 1 && event.nodes <= kRunNodesMax &&
+                      event.ranks_per_node >= 1 && event.ranks_per_node <= kRunRanksPerNodeMax;
     if (!run.nodes.empty() || !sane) return;
     run.nodes.resize(static_cast<std::size_t>(event.nodes));
     run.ranks_per_node = event.ranks_per_node;
@@ -113,7 +111,7 @@ void reopen(RunStatus& run) {
 
 void on(RunStatus& run, ControllerStarted const& event) {
     if (run.state == RunState::done && run.verdict != Verdict::ok) reopen(run);
-    run.lives = std::max(run.lives, event.life + 1);
+    run.lives = std::max(run.lives, std::clamp(event.life, 0, kNumberMax) + 1);
     bool const first = run.state == RunState::submitted || run.state == RunState::checked;
     if (first) run.state = RunState::allocating;
 }
@@ -166,8 +164,9 @@ void on(RunStatus& run, LaunchOrdered const& event) {
 
 void on(RunStatus& run, RankStarted const& event) {
     NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr || event.rank < 0) return;
     int const local_rank = event.rank - event.node * run.ranks_per_node;
-    if (node == nullptr || local_rank < 0 || local_rank >= run.ranks_per_node) return;
+    if (local_rank < 0 || local_rank >= run.ranks_per_node) return;
     if (run.state != RunState::launching || !run.ordered) return;
     if (node->started[static_cast<std::size_t>(local_rank)]) return;
     node->started[static_cast<std::size_t>(local_rank)] = true;

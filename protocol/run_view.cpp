@@ -2,10 +2,12 @@
 // a chunk is trusted: columns may be missing or short.
 #include "protocol/run_view.hpp"
 
+#include "protocol/event_limits.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace osora::protocol {
 namespace {
@@ -33,7 +35,8 @@ std::int64_t bytes_of(double value) {
 
 /// Mean over the ranks of two nodes from the means of each.
 void merge_mean(double& mean, int ranks, double other, int other_ranks) {
-    mean = (mean * ranks + other * other_ranks) / (ranks + other_ranks);
+    double const all = static_cast<double>(ranks) + other_ranks;
+    mean = (mean * ranks + other * other_ranks) / all;
 }
 
 StepView step_of(MergedSteps const& steps, std::size_t i) {
@@ -54,6 +57,12 @@ StepView step_of(MergedSteps const& steps, std::size_t i) {
     return step;
 }
 
+/// Of records that tell a step again and again.
+int sum_of(int a, int b) {
+    auto const sum = std::int64_t{a} + b;
+    return static_cast<int>(std::clamp<std::int64_t>(sum, 0, std::numeric_limits<int>::max()));
+}
+
 void merge(StepView& into, StepView const& other) {
     into.step_time_s = std::fmax(into.step_time_s, other.step_time_s);
     merge_mean(into.loss, into.ranks, other.loss, other.ranks);
@@ -62,8 +71,8 @@ void merge(StepView& into, StepView const& other) {
     merge_mean(into.exposed_comm_s, into.ranks, other.exposed_comm_s, other.ranks);
     into.least_comm_s = std::fmin(into.least_comm_s, other.least_comm_s);
     merge(into.arrivals, other.arrivals);
-    into.samples += other.samples;
-    into.ranks += other.ranks;
+    into.samples = sum_of(into.samples, other.samples);
+    into.ranks = sum_of(into.ranks, other.ranks);
 }
 
 double median_step_time(std::deque<StepView> const& steps) {
@@ -306,6 +315,16 @@ void on(RunView&, T const&, std::int64_t) {}  // nothing beyond the status
 }  // namespace
 
 void fold(RunView& view, JournalRecord const& record) {
+    if (auto const problem = problem_of(record.event); !problem.empty()) {
+        JournalRecord const rest{record.sequence, record.wall_us, limited(record.event)};
+        fold(view, rest);
+        RunNotice notice;
+        notice.kind = "journal";
+        notice.severity = "warning";
+        notice.detail = problem;
+        on(view, notice, record.wall_us);
+        return;
+    }
     fold(view.status, record.event);
     std::visit([&](auto const& event) { on(view, event, record.wall_us); }, record.event);
     view.last_record_us = record.wall_us;

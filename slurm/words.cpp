@@ -1,6 +1,7 @@
 // Times are computed by hand: the C library's depend on the process's time zone.
 #include "slurm/words.hpp"
 
+#include "base/shell_word.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -12,15 +13,6 @@
 
 namespace osora::slurm {
 namespace {
-
-bool is_plain(std::string_view text) {
-    constexpr std::string_view kMarks = "_-+=./:,@%";
-    return !text.empty() && std::ranges::all_of(text, [&](char each) {
-        bool const letter = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
-        return letter || (each >= '0' && each <= '9') ||
-               kMarks.find(each) != std::string_view::npos;
-    });
-}
 
 std::optional<std::int64_t> number(std::string_view digits) {
     if (digits.starts_with('-')) return {};
@@ -38,19 +30,6 @@ std::string output_pattern(std::string_view path) {
     return text;
 }
 
-std::string shell_word(std::string_view text) {
-    if (is_plain(text)) return std::string(text);
-    std::string word = "'";
-    for (char const each : text) {
-        if (each == '\'') {
-            word += "'\\''";
-        } else {
-            word += each;
-        }
-    }
-    return word + "'";
-}
-
 Result<std::string> directive_word(std::string_view text) {
     for (char const each : text) {
         if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) {
@@ -59,7 +38,7 @@ Result<std::string> directive_word(std::string_view text) {
                                      text.substr(0, text.find(each)))};
         }
     }
-    if (is_plain(text)) return std::string(text);
+    if (is_plain_word(text)) return std::string(text);
     std::string word = "\"";
     for (char const each : text) {
         if (each == '"' || each == '\\') word += '\\';

@@ -1,4 +1,5 @@
-// Words for others to read: arguments in a shell script, in #SBATCH lines, and Slurm's times. Pure.
+// Words for others to read: arguments in #SBATCH lines, and Slurm's times. Pure. Those of a shell:
+// base/shell_word.hpp.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,9 +10,6 @@
 #include <string_view>
 
 namespace osora::slurm {
-
-/// One word of a POSIX shell that stands for exactly these bytes; 'it'\''s'.
-[[nodiscard]] std::string shell_word(std::string_view text);
 
 /// One argument of a #SBATCH line. sbatch takes a backslash as an escape everywhere and '#' as a
 /// comment outside of quotes. invalid_input: a line end or another control character.

@@ -2,6 +2,7 @@
 #include "db/analysis/run_report.hpp"
 
 #include "base/robust.hpp"
+#include "base/shell_word.hpp"
 #include "db/analysis/stragglers.hpp"
 #include "protocol/json.hpp"
 
@@ -205,7 +206,7 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
         next.push_back("osora plan calibrate: the step time is outside what was expected");
     }
     if (runs_in_series > 1 && report.run.run.job != "probe") {
-        next.push_back(fmt::format("osora report --series {}", report.run.run.series));
+        next.push_back("osora report --series " + shell_word(report.run.run.series));
     }
     return next;
 }

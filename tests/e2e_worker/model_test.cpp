@@ -1,12 +1,15 @@
 // `osora model` through the real programs, against tensors that Open-Sora itself computed
 // (tests/data/parity/README.md).
 #include "base/environment.hpp"
+#include "base/files.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
+#include "tests/unit/worker/torch_kit.hpp"
 #include "worker/model/safetensors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <boost/json.hpp>
 
@@ -152,6 +155,37 @@ TEST_F(Model, WrongInputEndsWithTwo) {
     expect_refused({"train-step", "--case", (kGolden / "A5_stdit3_textlens.safetensors").string(),
                     "--out", to},
                    "in/loss_weight is missing");
+}
+
+/// Weights that lie about their sizes, and what is no file at all, are an answer like any other.
+TEST_F(Model, HostileWeightsEndWithTwo) {
+    auto const refused = [&](std::string const& name) {
+        auto const ended =
+            osora({"model", "forward", "--arch", "stdit3-tiny", "--weights",
+                   (folder_ / name).string(), "--inputs",
+                   (kGolden / "A1_stdit3_plain.safetensors").string(), "--out", out().string()});
+        EXPECT_EQ(ended.code, 2) << ended.err;
+        EXPECT_FALSE(fs::exists(out()));
+        EXPECT_THAT(ended.err, testing::Not(HasSubstr("frame #")));  // of LibTorch's stacks
+        return ended.err;
+    };
+    using worker::test::Claim;
+    auto const write = [&](char const* name, Claim const& claim) {
+        auto const pickle = worker::test::pickle_of({claim});
+        auto const bytes = worker::test::archive_of(pickle, {{"0", std::string(16, 'x')}});
+        EXPECT_TRUE(write_file_atomic(folder_ / name, bytes).has_value());
+        return refused(name);
+    };
+    EXPECT_THAT(write("leak.pt", {.sizes = {65536}}),
+                HasSubstr("its record data/0 holds 16 bytes"));
+    EXPECT_THAT(write("neg.pth", {.offset = -4096}), HasSubstr("begins at element -4096"));
+    EXPECT_THAT(write("crash.ckpt", {.numel = 1LL << 36, .sizes = {1LL << 36}}),
+                HasSubstr("claims 68719476736 elements"));
+    EXPECT_THAT(write("quantized.bin", {.storage = "QUInt8Storage"}), HasSubstr("QUInt8Storage"));
+    for (char const* name : {"fifo.pt", "fifo.safetensors", "fifo.index.json"}) {
+        ASSERT_EQ(::mkfifo((folder_ / name).c_str(), 0600), 0);
+        EXPECT_THAT(refused(name), HasSubstr("it is a FIFO, expected a regular file"));
+    }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // One node, from the files below its root.
+#include "base/regular_file.hpp"
 #include "base/text.hpp"
 #include "topology/assignment.hpp"
 #include "topology/cpu_list.hpp"
@@ -274,6 +275,7 @@ std::string line_of(fs::path const& file) {
 
 std::string head_of(fs::path const& file) {
     constexpr std::size_t kBytesMax = 32u << 20;  // NCCL says all this when it starts
+    if (check_regular(file).has_error()) return "";
     std::ifstream in(file, std::ios::binary);
     std::string text;
     std::array<char, 1 << 16> piece{};

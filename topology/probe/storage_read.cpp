@@ -2,6 +2,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "base/robust.hpp"
 
 #include <fcntl.h>
@@ -29,8 +30,9 @@ double since(Clock::time_point begin) {
 bool read_one(std::string const& path, std::vector<char>& block, Clock::time_point until,
               StorageRead& total, std::vector<double>& opens_us) {
     auto const begin = Clock::now();
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open()) return false;
+    auto const opened = open_regular(path);
+    if (opened.has_error()) return false;
+    Descriptor const& file = *opened;
     ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
     ssize_t const first = ::read(file.get(), block.data(), kFirstBytes);
     if (first < 0) return false;

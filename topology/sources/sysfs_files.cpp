@@ -1,5 +1,6 @@
 // Small files of sysfs: opened and read once, so that a tree of hundreds takes milliseconds.
 #include "base/descriptor.hpp"
+#include "base/regular_file.hpp"
 #include "base/text.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
@@ -36,12 +37,12 @@ std::string_view cut_digits(std::string_view& text) {
 }  // namespace
 
 std::string text_in(fs::path const& file) {
-    Descriptor const opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (!opened.is_open()) return {};
+    auto const opened = open_regular(file);
+    if (opened.has_error()) return {};
     std::string text;
     std::array<char, 4096> piece;
     while (text.size() < kTextBytesMax) {
-        auto const count = ::read(opened.get(), piece.data(), piece.size());
+        auto const count = ::read(opened->get(), piece.data(), piece.size());
         if (count <= 0) break;  // an attribute that cannot be told now: EINVAL
         text.append(piece.data(), static_cast<std::size_t>(count));
         // sysfs gives a page at once: what is shorter has ended.

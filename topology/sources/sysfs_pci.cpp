@@ -1,5 +1,6 @@
 // The PCIe tree. Where sys/bus/pci/devices holds links, their targets say who is below whom; where
 // it was copied into plain folders, the bus numbers of the bridges do.
+#include "base/regular_file.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
@@ -56,6 +57,7 @@ std::string acs_in(fs::path const& device) {
     constexpr std::size_t kFirst = 0x100, kSize = 4096;
     constexpr unsigned kAcs = 0x000d, kSourceValidation = 1 << 0, kRedirects = 1 << 2 | 1 << 3;
     std::array<char, kSize> bytes{};
+    if (check_regular(device / "config").has_error()) return {};
     std::ifstream file(device / "config", std::ios::binary);
     if (!file.read(bytes.data(), bytes.size())) return {};
     auto const word = [&](std::size_t at) {

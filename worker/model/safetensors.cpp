@@ -2,11 +2,11 @@
 
 #include "base/check.hpp"
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
 #include "worker/model/safetensors_header.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -45,40 +45,27 @@ private:
     std::size_t bytes_;
 };
 
-class OpenFile {
-public:
-    explicit OpenFile(std::filesystem::path const& path)
-        : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
-    OpenFile(OpenFile const&) = delete;
-    OpenFile& operator=(OpenFile const&) = delete;
-    ~OpenFile() {
-        if (fd_ >= 0) ::close(fd_);
+/// 0, or an errno; EIO when the file ends first.
+int read_whole(Descriptor const& file, std::string& out) {
+    for (std::size_t done = 0; done < out.size();) {
+        ssize_t const got =
+            ::pread(file.get(), out.data() + done, out.size() - done, static_cast<off_t>(done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return got < 0 ? errno : EIO;
+        done += static_cast<std::size_t>(got);
     }
-    [[nodiscard]] int fd() const { return fd_; }
+    return 0;
+}
 
-    /// 0, or an errno; EIO when the file ends first.
-    [[nodiscard]] int read(std::string& out, std::size_t from) const {
-        for (std::size_t done = 0; done < out.size();) {
-            ssize_t const got =
-                ::pread(fd_, out.data() + done, out.size() - done, static_cast<off_t>(from + done));
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) return got < 0 ? errno : EIO;
-            done += static_cast<std::size_t>(got);
-        }
-        return 0;
-    }
-
-private:
-    int fd_;
-};
-
-Result<SafetensorsHeader> read_header(OpenFile const& file, std::filesystem::path const& path,
+Result<SafetensorsHeader> read_header(Descriptor const& file, std::filesystem::path const& path,
                                       std::int64_t file_bytes) {
     std::string head(static_cast<std::size_t>(std::min<std::int64_t>(8, file_bytes)), '\0');
-    if (int const error = file.read(head, 0); error != 0) return file_error(error, "read", path);
+    if (int const error = read_whole(file, head); error != 0)
+        return file_error(error, "read", path);
     OSORA_TRY(auto const head_bytes, safetensors_header_bytes(head, file_bytes));
     head.resize(static_cast<std::size_t>(head_bytes));
-    if (int const error = file.read(head, 0); error != 0) return file_error(error, "read", path);
+    if (int const error = read_whole(file, head); error != 0)
+        return file_error(error, "read", path);
     return parse_safetensors_header(head, file_bytes);
 }
 
@@ -121,17 +108,14 @@ std::string_view safetensors_type(at::ScalarType type) {
 }
 
 Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path) {
-    OpenFile const file(path);
-    if (file.fd() < 0) return file_error(errno, "open", path);
+    OSORA_TRY(Descriptor const file, open_regular(path));
     struct stat info {};
-    if (::fstat(file.fd(), &info) != 0) return file_error(errno, "stat", path);
-    if (!S_ISREG(info.st_mode))
-        return Error{Errc::invalid_input, path.string() + ": not a regular file"};
+    if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
     auto header = read_header(file, path, info.st_size);
     if (header.has_error()) return std::move(header).error().in(path.string());
     auto const bytes = static_cast<std::size_t>(info.st_size);
     void* const data =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.fd(), 0);
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
     if (data == MAP_FAILED) return file_error(errno, "map", path);
     auto const mapping = std::make_shared<Mapping>(data, bytes);
     SafetensorsContent content;

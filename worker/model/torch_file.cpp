@@ -1,35 +1,43 @@
 #include "worker/model/torch_file.hpp"
 
 #include "base/files.hpp"
+#include "base/regular_file.hpp"
+#include "base/shell_word.hpp"
+#include "worker/model/torch_pickle.hpp"
 
-#include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/inline_container.h>
+#include <caffe2/serialize/read_adapter_interface.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <torch/csrc/jit/serialization/import_read.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <fstream>
-#include <optional>
-#include <set>
+#include <map>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace osora::worker {
 namespace {
 
 namespace fs = std::filesystem;
-using Dict = c10::Dict<c10::IValue, c10::IValue>;
 
+/// The name is an argument of the program: nothing in it is Python.
 std::string with_way_out(fs::path const& path, std::string_view why) {
+    std::string name = path.filename().string();
+    bool const is_option = name.starts_with('-');
     return fmt::format(
-        "{}: {}; convert it where it was made: python -c \"import torch; from safetensors.torch "
-        "import save_file; w = torch.load('{}', map_location='cpu'); save_file({{k: "
-        "v.contiguous() for k, v in w.items()}}, 'weights.safetensors')\"",
-        path.string(), why, path.filename().string());
+        "{}: {}; convert it where it was made: python -c 'import sys, torch; from "
+        "safetensors.torch import save_file; w = torch.load(sys.argv[1], map_location=\"cpu\"); "
+        "save_file({{k: v.contiguous() for k, v in w.items()}}, \"weights.safetensors\")' {}",
+        path.string(), why, shell_word((is_option ? "./" : "") + name));
 }
 
 Error invalid_file(fs::path const& path, std::string_view why) {
@@ -39,18 +47,40 @@ Error corrupt_file(fs::path const& path, std::string_view why) {
     return Error{Errc::corrupt, fmt::format("{}: {}", path.string(), why)};
 }
 
+/// The open file, as LibTorch wants to read it; what cannot be read is short.
+class TorchFileBytes : public caffe2::serialize::ReadAdapterInterface {
+public:
+    explicit TorchFileBytes(Descriptor file) : file_(std::move(file)) {
+        struct stat info {};
+        if (::fstat(file_.get(), &info) == 0) size_ = static_cast<std::size_t>(info.st_size);
+    }
+    [[nodiscard]] std::size_t size() const override { return size_; }
+    std::size_t read(std::uint64_t from, void* out, std::size_t count, char const*) const override {
+        std::size_t done = 0;
+        while (done < count) {
+            ssize_t const got = ::pread(file_.get(), static_cast<char*>(out) + done, count - done,
+                                        static_cast<off_t>(from + done));
+            if (got < 0 && errno == EINTR) continue;
+            if (got <= 0) break;
+            done += static_cast<std::size_t>(got);
+        }
+        return done;
+    }
+
+private:
+    Descriptor file_;
+    std::size_t size_ = 0;
+};
+
 /// Before LibTorch reads it: a zip archive begins with "PK"; older versions of torch.save wrote
 /// bare pickles.
-Result<void> check_begin(fs::path const& path) {
-    std::error_code failed;
-    if (!fs::is_regular_file(path, failed)) {
-        return file_error(failed ? failed.value() : EINVAL, "read", path);
-    }
-    std::ifstream file(path, std::ios::binary);
+Result<void> check_begin(fs::path const& path, TorchFileBytes const& file) {
     std::array<char, 2> begin{};
-    if (!file.read(begin.data(), begin.size())) {
-        if (fs::file_size(path, failed) >= begin.size()) return file_error(EIO, "read", path);
+    if (file.size() < begin.size()) {
         return corrupt_file(path, "shorter than any archive of torch.save");
+    }
+    if (file.read(0, begin.data(), begin.size(), "") < begin.size()) {
+        return file_error(EIO, "read", path);
     }
     if (begin == std::array{'P', 'K'}) return {};
     if (begin[0] == '\x80')
@@ -58,87 +88,139 @@ Result<void> check_begin(fs::path const& path) {
     return corrupt_file(path, "not an archive of torch.save (it does not begin with PK)");
 }
 
-/// Records are stored, not compressed, so that together they are smaller than the file; an archive
-/// that says otherwise would unpack to any size.
-Result<void> check_records(fs::path const& path, caffe2::serialize::PyTorchStreamReader& reader) {
-    std::error_code failed;
-    std::uintmax_t const file_bytes = fs::file_size(path, failed);
-    std::uintmax_t bytes = 0;
-    for (std::string const& name : reader.getAllRecords()) bytes += reader.getRecordSize(name);
-    if (bytes > file_bytes) {
-        return corrupt_file(path, fmt::format("its records unpack to {} bytes, the file has {}",
-                                              bytes, file_bytes));
-    }
-    if (!reader.hasRecord("byteorder")) return {};
-    auto const [data, size] = reader.getRecord("byteorder");
-    std::string_view const order(static_cast<char const*>(data.get()), size);
-    if (order != "little") return corrupt_file(path, fmt::format("its byte order is {}", order));
-    return {};
-}
+/// The zip archive; its errors are LibTorch's exceptions.
+class TorchArchive {
+public:
+    TorchArchive(fs::path const& path, std::shared_ptr<TorchFileBytes> file)
+        : path_(path), file_bytes_(file->size()), reader_(std::move(file)) {}
 
-bool holds_tensors(c10::IValue const& value) {
-    if (!value.isGenericDict() || value.toGenericDict().empty()) return false;
-    auto const dict = value.toGenericDict();
-    return std::all_of(dict.begin(), dict.end(), [](auto const& entry) {
-        return entry.key().isString() && entry.value().isTensor();
-    });
-}
-
-std::string described(Dict const& dict) {
-    constexpr std::size_t kShown = 6;
-    std::vector<std::string> entries;
-    for (auto const& entry : dict) {
-        if (entries.size() == kShown) {
-            entries.emplace_back("...");
-            break;
+    /// Records are stored, not compressed, so that together they are smaller than the file; an
+    /// archive that says otherwise would unpack to any size.
+    Result<void> check_records() {
+        std::size_t left = file_bytes_;
+        for (std::string const& name : reader_.getAllRecords()) {
+            std::size_t const bytes = reader_.getRecordSize(name);
+            if (bytes > left) {
+                return corrupt_file(path_, fmt::format("its records unpack to more than the {} "
+                                                       "bytes of the file",
+                                                       file_bytes_));
+            }
+            left -= bytes;
         }
-        std::string const name = entry.key().isString() ? entry.key().toStringRef() : "?";
-        entries.push_back(fmt::format("{} ({})", name, entry.value().tagKind()));
+        if (!reader_.hasRecord("byteorder")) return {};
+        std::string const order = text_of("byteorder");
+        if (order == "little") return {};
+        return corrupt_file(path_, fmt::format("its byte order is {}", order.substr(0, 16)));
     }
-    return fmt::format("{}", fmt::join(entries, ", "));
-}
 
-Result<Dict> dict_of(fs::path const& path, c10::IValue const& value) {
-    if (!value.isGenericDict()) {
-        return invalid_file(path,
-                            fmt::format("holds a {}, not a dict of tensors", value.tagKind()));
+    std::string text_of(std::string const& record) {
+        auto const [data, bytes] = reader_.getRecord(record);
+        return {static_cast<char const*>(data.get()), bytes};
     }
-    if (holds_tensors(value)) return value.toGenericDict();
-    std::vector<Dict> inner;
-    for (auto const& entry : value.toGenericDict()) {
-        if (holds_tensors(entry.value())) inner.push_back(entry.value().toGenericDict());
-    }
-    if (inner.size() == 1) return inner.front();
-    return invalid_file(path, fmt::format("{} dicts of tensors in it, expected one; it holds {}",
-                                          inner.size(), described(value.toGenericDict())));
-}
 
-Result<std::vector<NamedTensor>> tensors_of(fs::path const& path, Dict const& dict) {
-    std::vector<NamedTensor> tensors;
-    for (auto const& entry : dict) {
-        at::Tensor const tensor = entry.value().toTensor();
-        if (!tensor.defined() || !tensor.is_cpu() || tensor.is_sparse()) {
-            return invalid_file(path, fmt::format("'{}' is not a plain tensor on the CPU",
-                                                  entry.key().toStringRef()));
+    /// Copies in memory, one of each record however many tensors lie in it.
+    Result<std::vector<NamedTensor>> tensors(std::vector<TorchTensor> const& claims) {
+        OSORA_TRY_VOID(check_total(claims));
+        std::vector<NamedTensor> made;
+        for (TorchTensor const& each : claims) {
+            OSORA_TRY(auto const record, record_of(each));
+            auto const fits = check_in_record(each, static_cast<std::int64_t>(record->bytes));
+            if (fits.has_error()) return Error(fits.error()).in(path_.string());
+            made.push_back({each.name, tensor_in(each, record), TensorKind::buffer});
         }
-        tensors.push_back({entry.key().toStringRef(), tensor.detach(), TensorKind::buffer});
+        return made;
     }
-    std::ranges::sort(tensors, {}, &NamedTensor::name);
-    return tensors;
+
+private:
+    struct Record {
+        at::DataPtr data;
+        std::size_t bytes = 0;
+    };
+    using RecordPtr = std::shared_ptr<Record const>;
+
+    Result<RecordPtr> record_of(TorchTensor const& tensor) {
+        RecordPtr& known = records_[tensor.record];
+        if (known != nullptr) return known;
+        if (!reader_.hasRecord(tensor.record)) {
+            return corrupt_file(path_, fmt::format("tensor '{}': its record {} is not there",
+                                                   tensor.name, tensor.record));
+        }
+        auto [data, bytes] = reader_.getRecord(tensor.record);
+        known = std::make_shared<Record const>(std::move(data), bytes);
+        return known;
+    }
+
+    /// Tensors that share bytes (tied weights, a stride of 0) must not make a small file large.
+    Result<void> check_total(std::vector<TorchTensor> const& claims) {
+        constexpr std::int64_t kTimesMax = 16, kFreeBytes = 64 << 20;
+        std::int64_t const limit = static_cast<std::int64_t>(file_bytes_) * kTimesMax + kFreeBytes;
+        std::int64_t left = limit;
+        for (TorchTensor const& each : claims) {
+            if (!reader_.hasRecord(each.record)) continue;  // record_of() says so
+            auto const record_bytes = static_cast<std::int64_t>(reader_.getRecordSize(each.record));
+            auto const fits = check_in_record(each, record_bytes);
+            if (fits.has_error()) return Error(fits.error()).in(path_.string());
+            if (bytes_of(each) > left) {
+                return corrupt_file(path_, fmt::format("tensor '{}': with it the tensors of this "
+                                                       "file have more than {} bytes, the file "
+                                                       "itself has {}",
+                                                       each.name, limit, file_bytes_));
+            }
+            left -= bytes_of(each);
+        }
+        return {};
+    }
+
+    static at::Tensor tensor_in(TorchTensor const& claim, RecordPtr const& record) {
+        auto const type =
+            std::ranges::find(kStorages, claim.storage, &StorageOfType::storage)->type;
+        auto const options = at::TensorOptions().dtype(type);
+        if (bytes_of(claim) == 0) return at::empty(claim.sizes, options);
+        auto* const begin =
+            static_cast<std::byte*>(record->data.get()) + claim.offset * claim.width_bytes;
+        return at::from_blob(
+            begin, claim.sizes, claim.strides, [record](void*) {}, options);
+    }
+
+    struct StorageOfType {
+        std::string_view storage;
+        at::ScalarType type;
+    };
+    static constexpr std::array kStorages{
+        StorageOfType{"BoolStorage", at::kBool},
+        StorageOfType{"ByteStorage", at::kByte},
+        StorageOfType{"CharStorage", at::kChar},
+        StorageOfType{"ShortStorage", at::kShort},
+        StorageOfType{"IntStorage", at::kInt},
+        StorageOfType{"LongStorage", at::kLong},
+        StorageOfType{"HalfStorage", at::kHalf},
+        StorageOfType{"BFloat16Storage", at::kBFloat16},
+        StorageOfType{"FloatStorage", at::kFloat},
+        StorageOfType{"DoubleStorage", at::kDouble},
+        StorageOfType{"ComplexFloatStorage", at::kComplexFloat},
+        StorageOfType{"ComplexDoubleStorage", at::kComplexDouble}};
+
+    fs::path const& path_;
+    std::size_t file_bytes_;
+    caffe2::serialize::PyTorchStreamReader reader_;
+    std::map<std::string, RecordPtr> records_;
+};
+
+Result<std::vector<NamedTensor>> load(fs::path const& path, std::shared_ptr<TorchFileBytes> file) {
+    TorchArchive archive(path, std::move(file));
+    OSORA_TRY_VOID(archive.check_records());
+    std::string const pickle = archive.text_of("data.pkl");
+    auto const claims = parse_torch_pickle(pickle);
+    if (claims.has_value()) return archive.tensors(*claims);
+    bool const other = claims.error().code == Errc::invalid_input;
+    return other ? invalid_file(path, claims.error().message)
+                 : corrupt_file(path, claims.error().message);
 }
 
-/// What LibTorch says of a pickle that it does not read, for people.
+/// What LibTorch says of an archive that it does not read, in one line.
 Error unreadable(fs::path const& path, std::string_view what) {
-    what = what.substr(0, what.find('\n'));
-    // An OrderedDict becomes None in its unpickler, and the entries then have no dict.
-    if (what.find("Expected GenericDict but got None") != std::string_view::npos) {
-        return invalid_file(path,
-                            "holds an OrderedDict (a module's state_dict()), not a plain dict");
-    }
-    if (what.find("unknown type") != std::string_view::npos) {
-        return invalid_file(path, fmt::format("holds an object, not a dict of tensors ({})", what));
-    }
-    return corrupt_file(path, fmt::format("cut off or damaged: {}", what));
+    return corrupt_file(path,
+                        fmt::format("cut off or damaged: {}", what.substr(0, what.find('\n'))));
 }
 
 }  // namespace
@@ -149,17 +231,16 @@ bool is_torch_file(fs::path const& path) {
 }
 
 Result<std::vector<NamedTensor>> load_torch_file(fs::path const& path) {
-    OSORA_TRY_VOID(check_begin(path));
+    OSORA_TRY(Descriptor opened, open_regular(path));
+    auto const file = std::make_shared<TorchFileBytes>(std::move(opened));
+    OSORA_TRY_VOID(check_begin(path, *file));
     // The parse boundary: LibTorch throws.
     try {
-        caffe2::serialize::PyTorchStreamReader reader(path.string());
-        OSORA_TRY_VOID(check_records(path, reader));
-        auto const value = torch::jit::readArchiveAndTensors(
-            "data", "", "", std::nullopt, std::nullopt, at::Device(at::kCPU), reader);
-        OSORA_TRY(auto const dict, dict_of(path, value));
-        return tensors_of(path, dict);
+        return load(path, file);
     } catch (c10::Error const& error) {
         return unreadable(path, error.what_without_backtrace());
+    } catch (std::bad_alloc const&) {
+        return Error{Errc::out_of_memory, path.string() + ": read: out of memory"};
     } catch (std::exception const& error) {
         return unreadable(path, error.what());
     }

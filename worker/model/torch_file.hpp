@@ -1,5 +1,6 @@
-// Weights that torch.save wrote: a zip archive with a pickle, read by LibTorch's own unpickler,
-// which makes tensors, numbers, lists and dicts and runs no code of the file.
+// Weights that torch.save wrote: a zip archive with a pickle. LibTorch reads the archive; the
+// pickle is read here (torch_pickle.hpp), which runs no code of the file, and each tensor is
+// checked against the bytes of its own record before it is made.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,8 +16,9 @@ namespace osora::worker {
 
 /// The tensors of a dict {name: tensor}, or of the one such dict that the outer one holds
 /// ({"state_dict": {...}, "epoch": 3}). Copies in memory. corrupt: no such archive, cut off, of the
-/// other byte order; invalid_input: what it holds is not such a dict (an OrderedDict, a module,
-/// several dicts); the message says how to convert the file.
+/// other byte order, or a tensor that reaches beyond its record; invalid_input: not a regular file,
+/// or what it holds is not such a dict (an OrderedDict, a module, several dicts, tensors that are
+/// quantized or sparse); the message says how to convert the file.
 [[nodiscard]] Result<std::vector<NamedTensor>> load_torch_file(std::filesystem::path const& path);
 
 }  // namespace osora::worker

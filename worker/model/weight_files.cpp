@@ -7,7 +7,6 @@
 #include <ATen/ops/isfinite.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <boost/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -68,29 +67,6 @@ Result<fs::path> file_in(fs::path const& folder) {
 }
 
 }  // namespace
-
-Result<std::map<std::string, std::string>> parse_weight_index(std::string_view text) {
-    boost::system::error_code failed;
-    auto const value = boost::json::parse(text, failed);
-    if (failed) return corrupt("weight index: " + failed.message());
-    auto const* object = value.if_object();
-    auto const* map = object == nullptr ? nullptr : object->if_contains("weight_map");
-    if (map == nullptr || !map->is_object())
-        return corrupt("weight index: no object \"weight_map\"");
-    std::map<std::string, std::string> files;
-    for (auto const& [name, file] : map->get_object()) {
-        if (!file.is_string())
-            return corrupt(
-                fmt::format("weight index: the file of '{}' is not text", std::string_view(name)));
-        fs::path const path(std::string_view(file.get_string()));
-        if (path.empty() || path != path.filename() || path == "." || path == "..")
-            return corrupt(fmt::format("weight index: '{}' of '{}' is not a file name",
-                                       path.string(), std::string_view(name)));
-        files.emplace(name, path.string());
-    }
-    if (files.empty()) return corrupt("weight index: it lists no tensor");
-    return files;
-}
 
 Result<void> check_finite(std::vector<NamedTensor> const& weights) {
     for (NamedTensor const& weight : weights) {

@@ -4,18 +4,13 @@
 #pragma once
 
 #include "worker/model/parameters.hpp"
+#include "worker/model/weight_index.hpp"
 
 #include <filesystem>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace osora::worker {
-
-/// Tensor name -> file name, from the text of an index. Files stand beside the index: names with
-/// a folder in them are refused.
-[[nodiscard]] Result<std::map<std::string, std::string>> parse_weight_index(std::string_view json);
 
 /// Views of the mapped files (of torch.save's: copies). A tensor that the index lists and its shard
 /// lacks, or the reverse, is an error that names it.

@@ -4,6 +4,7 @@
 #include "base/capture.hpp"
 #include "base/files.hpp"
 #include "base/host_list.hpp"
+#include "base/regular_file.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"
@@ -170,13 +171,13 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
 Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir) {
     protocol::RunStatus status;
     auto const path = protocol::RunPaths{run_dir}.journal();
-    Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.is_open() && errno == ENOENT) return status;
-    if (!file.is_open()) return file_error(errno, "open", path);
+    auto const file = open_regular(path);
+    if (file.has_error() && file.error().code == Errc::not_found) return status;
+    if (file.has_error()) return file.error();
     protocol::JournalReader reader;
     std::string buffer(1 << 20, '\0');
     while (true) {
-        ssize_t const got = ::read(file.get(), buffer.data(), buffer.size());
+        ssize_t const got = ::read(file->get(), buffer.data(), buffer.size());
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return file_error(errno, "read", path);
         if (got == 0) return status;

@@ -3,6 +3,7 @@
 #include "daemon/backends/ssh/ssh_connection.hpp"
 
 #include "base/descriptor.hpp"
+#include "base/shell_word.hpp"
 #include "daemon/deadline.hpp"
 #include "daemon/own_addresses.hpp"
 
@@ -79,13 +80,15 @@ std::string without_expansion(std::string_view path) {
 
 std::string by_hand(SshTarget const& target) {
     auto const& [host, login] = target;
-    std::string const key = login.identity.empty() ? "" : fmt::format("-i {} ", login.identity);
-    std::string const known = login.known_hosts.empty()
-                                  ? ""
-                                  : fmt::format("-o UserKnownHostsFile={} ", login.known_hosts);
-    return fmt::format("ssh {}{}{}{}{}", key, known,
+    std::string const key =
+        login.identity.empty() ? "" : fmt::format("-i {} ", shell_word(login.identity));
+    std::string const known =
+        login.known_hosts.empty()
+            ? ""
+            : fmt::format("-o {} ", shell_word("UserKnownHostsFile=" + login.known_hosts));
+    return fmt::format("ssh {}{}{}{}", key, known,
                        host.port == 22 ? "" : fmt::format("-p {} ", host.port),
-                       host.user.empty() ? "" : host.user + "@", host.host);
+                       shell_word((host.user.empty() ? "" : host.user + "@") + host.host));
 }
 
 void SshConnection::Free::operator()(ssh_session_struct* session) const {
@@ -226,8 +229,9 @@ Result<void> SshConnection::check_host_key() const {
                      fmt::format("its host key is another one now ({}): somebody may pose as it; "
                                  "when it was set up anew: ssh-keygen -R {}",
                                  shown,
-                                 host.port == 22 ? host.host
-                                                 : fmt::format("'[{}]:{}'", host.host, host.port))};
+                                 shell_word(host.port == 22
+                                                ? host.host
+                                                : fmt::format("[{}]:{}", host.host, host.port)))};
     }
     if (state == SSH_KNOWN_HOSTS_ERROR) return failure("known_hosts");
     return Error{Errc::invalid_input,

@@ -37,7 +37,7 @@ TEST_F(Files, NamesThePathAndTheReason) {
     EXPECT_EQ(missing.error().code, Errc::not_found);
     EXPECT_EQ(missing.error().message,
               (folder_ / "none").string() + ": open: No such file or directory");
-    EXPECT_EQ(read_file(folder_).error().code, Errc::io);
+    EXPECT_EQ(read_file(folder_).error().code, Errc::invalid_input);
 }
 
 TEST_F(Files, RefusesMoreThanTheLimit) {

@@ -47,6 +47,13 @@ TEST(RunNames, NumberStandsBehindTheLastDash) {
     }
 }
 
+TEST_F(Runs, NumbersEnd) {
+    fs::create_directories(state_ / "runs" / "x-2147483647");
+    auto const run = make_run_folder(state_, "demo");
+    ASSERT_TRUE(run.has_error());
+    EXPECT_THAT(run.error().message, testing::HasSubstr("x-2147483647: run numbers end at "));
+}
+
 TEST_F(Runs, NoneYet) {
     EXPECT_TRUE(list_runs(state_)->empty());
     EXPECT_EQ(found("1"), "run 1: there are no runs yet; osora submit starts one");

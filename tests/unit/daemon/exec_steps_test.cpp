@@ -159,6 +159,20 @@ TEST(ExecSteps, AProgramThatCountsAnewGoesOn) {
     EXPECT_EQ(at(0), 5);
 }
 
+TEST(ExecSteps, AProgramThatCountsAnewForEverStopsAtTheLastStepThereIs) {
+    ExecSteps steps;
+    int last = -1, told = 0;
+    for (int step : {999'999'998, 0, 999'999'998, 5, 999'999'998, 0, 1, 999'999'998, 2}) {
+        auto const said = steps.take({{"step", step}, {"time_s", 1}}, StepSource::output, 0ms);
+        if (!said) continue;
+        EXPECT_GT(said->metrics.step, last);
+        EXPECT_LT(said->metrics.step, 1'000'000'000);
+        last = said->metrics.step;
+        ++told;
+    }
+    EXPECT_EQ(told, 2);  // 999,999,998, then 0 as 999,999,999
+}
+
 TEST(ExecSteps, TheDescriptorSilencesTheOutput) {
     ExecSteps steps;
     StepFigures const figures{{"step", 5}, {"time_s", 1}};

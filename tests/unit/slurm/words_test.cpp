@@ -2,6 +2,7 @@
 #include "slurm/words.hpp"
 
 #include "base/process.hpp"
+#include "base/shell_word.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

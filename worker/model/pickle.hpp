@@ -1,0 +1,51 @@
+// Pickles of protocol 2 as values, from bytes nobody has checked. Nothing is called or made: a call
+// stays a value that names its function. Values refer to each other by number, so that no depth and
+// no cycle of them matters to who reads or frees them. Pure: no files, no LibTorch.
+#pragma once
+
+#include "base/result.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace osora::worker {
+
+using PickleId = std::uint32_t;  // index into Pickle::values
+
+enum class PickleKind {
+    none,
+    boolean,     // number
+    integer,     // number
+    real,        // not kept: weights need none
+    text,        // text, also bytes
+    list,        // items
+    tuple,       // items
+    dict,        // items: key, value, key, value...
+    global,      // text: module, line feed, name
+    call,        // text: its function's; items: the tuple of arguments, then what was put in: key,
+                 // value...
+    persistent,  // items: what stands for something outside of the pickle
+    other        // an integer of more than 64 bits, a call of no global
+};
+
+struct PickleValue {
+    PickleKind kind = PickleKind::none;
+    std::int64_t number = 0;
+    std::string_view text;  // lies in the pickle's bytes
+    std::vector<PickleId> items;
+};
+
+struct Pickle {
+    std::vector<PickleValue> values;
+    PickleId root = 0;
+
+    [[nodiscard]] PickleValue const& at(PickleId id) const { return values[id]; }
+};
+
+/// `bytes` must outlive the result. corrupt: cut off, or no stack machine runs it; invalid_input:
+/// an opcode that protocol 2 has not, or more values than any file of weights has. The byte is
+/// named.
+[[nodiscard]] Result<Pickle> read_pickle(std::string_view bytes);
+
+}  // namespace osora::worker
