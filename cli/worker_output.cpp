@@ -1,6 +1,7 @@
 #include "cli/worker_output.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -80,12 +81,12 @@ int tell_worker_output(Context const& context, std::vector<std::string> argument
     int const code = exit_code_after(output->status);
     if (code != kExitOk) return code;
     if (as_json) {
-        fmt::print("{}", output->text);
+        cli::print("{}", output->text);
         return kExitOk;
     }
     auto const told = summary(output->text);
     if (told.has_error()) return fail(kExitInternal, told.error().message);
-    fmt::print("{}", *told);
+    cli::print("{}", *told);
     return kExitOk;
 }
 
