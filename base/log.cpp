@@ -1,6 +1,7 @@
 // The rate limit and the two line formats. Pure but for the sink that it was handed.
 #include "base/log.hpp"
 
+#include "base/printable.hpp"
 #include "base/utf8.hpp"
 
 #include <fmt/chrono.h>
@@ -20,24 +21,24 @@ std::string format_time(std::int64_t wall_us) {
     return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(seconds), milliseconds);
 }
 
-std::string escaped_control(char byte) {
-    if (byte == '\n') return "\\n";
-    if (byte == '\t') return "\\t";
-    return fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+std::string escaped(std::string_view hidden) {
+    if (hidden == "\n") return "\\n";
+    if (hidden == "\t") return "\\t";
+    std::string bytes;
+    for (char const each : hidden) {
+        bytes += fmt::format("\\x{:02x}", static_cast<unsigned char>(each));
+    }
+    return bytes;
 }
 
-/// Control characters and stray bytes as \n, \t, \xNN; everything else as it is.
-std::string printable(std::string_view text) {
+/// Hidden characters and stray bytes as \n, \t, \xNN; everything else as it is.
+std::string with_escapes(std::string_view text) {
     std::string result;
     while (!text.empty()) {
-        std::size_t const length = first_code_point(text).bytes;
-        bool const control = static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f;
-        if (length == 0 || control) {
-            result += escaped_control(text[0]);
-        } else {
-            result += text.substr(0, length);
-        }
-        text.remove_prefix(std::max<std::size_t>(length, 1));
+        auto const code = first_code_point(text);
+        auto const piece = text.substr(0, std::max<std::size_t>(code.bytes, 1));
+        result += code.bytes == 0 || hides_text(code.value) ? escaped(piece) : std::string(piece);
+        text.remove_prefix(piece.size());
     }
     return result;
 }
@@ -47,13 +48,13 @@ std::string quoted_if_needed(std::string_view text) {
         return static_cast<unsigned char>(byte) <= ' ' || byte == '"' || byte == '=' ||
                byte == '\\' || byte == 0x7f;
     });
-    if (plain) return printable(text);
+    if (plain) return with_escapes(text);
     std::string doubled;
     for (char const byte : text) {
         if (byte == '"' || byte == '\\') doubled += '\\';
         doubled += byte;
     }
-    return '"' + printable(doubled) + '"';
+    return '"' + with_escapes(doubled) + '"';
 }
 
 }  // namespace

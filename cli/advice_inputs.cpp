@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/host_list.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "protocol/json.hpp"
 #include "topology/nccl_catalogue.hpp"
@@ -211,7 +212,7 @@ boost::system::result<AdviceSources, int> advice_sources(Context const& context,
     if (has_run_file) {
         resolved = plan::load_config(config_request(context, arguments));
         if (!resolved.problems.empty()) {
-            fmt::print(stderr, "{}", problem_list(resolved.problems));
+            cli::print(stderr, "{}", problem_list(resolved.problems));
             return kExitUsage;
         }
     }

@@ -37,6 +37,7 @@ std::string why_not(BisectSide const& good, BisectSide const& bad, Factor const&
                     std::vector<std::string> const& available, CommitSwitch const& commits) {
     switch (factor.kind) {
         case FactorKind::env:
+            if (!is_trial_variable(factor.name)) return "osora sets no such variable in a trial";
             if (is_one_value(factor.good) && is_one_value(factor.bad)) return "";
             return "it differs between the ranks of a run";
         case FactorKind::node_set:

@@ -9,6 +9,8 @@
 #include "cli/history_sigma.hpp"
 #include "cli/json_output.hpp"
 #include "cli/last_good_run.hpp"
+#include "cli/print.hpp"
+#include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/queries.hpp"
 #include "plan/config/candidate_hosts.hpp"
@@ -109,12 +111,12 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
                                db::Store& store) {
     Bisection bisection;
     auto const first = arguments.value("GOOD"), second = arguments.value("BAD");
-    OSORA_TRY(bisection.bad, load_side(store, second ? *second : *first));
+    OSORA_TRY(bisection.bad, load_side(store, second ? *second : *first, trust_of(arguments)));
     std::string good = *first;
     if (!second) {
         OSORA_TRY(good, last_good_run(store, bisection.bad.run));
     }
-    OSORA_TRY(bisection.good, load_side(store, good));
+    OSORA_TRY(bisection.good, load_side(store, good, trust_of(arguments)));
     auto& plan = bisection.plan;
     plan.good = bisection.good.run.summary.run.number;
     plan.bad = bisection.bad.run.summary.run.number;
@@ -146,8 +148,8 @@ int show(Bisection const& bisection, BisectOutcome const& outcome) {
     if (bisection.json) {
         print_json("bisect", bisect_json(bisection.plan, outcome.answer));
     } else {
-        fmt::print("\n{}", bisect_answer_text(bisection.plan, outcome.answer));
-        if (!outcome.failure.empty()) fmt::print("a trial failed: {}\n", outcome.failure);
+        cli::print("\n{}", bisect_answer_text(bisection.plan, outcome.answer));
+        if (!outcome.failure.empty()) cli::print("a trial failed: {}\n", outcome.failure);
     }
     if (outcome.interrupted) return kExitInterrupted;
     return outcome.answer.result().verdict == BisectVerdict::proved ? kExitOk : kExitUndecided;
@@ -198,7 +200,7 @@ int run_bisect(Context const& context, Arguments const& arguments) {
     if (plan.bad_s <= plan.good_s * (1 + bisection->options.min_effect)) {
         return show(*bisection, no_slower(plan));
     }
-    fmt::print(bisection->progress, "{}", bisect_plan_text(plan));
+    cli::print(bisection->progress, "{}", bisect_plan_text(plan));
     if (plan.atoms.atoms.empty()) {
         if (bisection->json) print_json("bisect", plan_json(plan));
         return fail(kExitUndecided,
@@ -206,7 +208,7 @@ int run_bisect(Context const& context, Arguments const& arguments) {
                     "osora bisect --scaling SERIES");
     }
     if (arguments.has("--dry-run")) {
-        fmt::print(bisection->progress, "rung: {}\n\n{}", rung_text(plan, plan.rung),
+        cli::print(bisection->progress, "rung: {}\n\n{}", rung_text(plan, plan.rung),
                    bisect_factor_text(plan));
         if (bisection->json) print_json("bisect", plan_json(plan));
         return kExitOk;
@@ -267,6 +269,7 @@ CommandSpec bisect_command() {
                     {.name = "--set",
                      .value = "bisect.build=VALUE",
                      .help = "How to build a commit, when the runs do not say: [\"make\"]."},
+                    trust_option(),
                     json_option("Print one JSON object at the end; progress goes to stderr.")},
         .run = run_bisect};
 }

@@ -10,11 +10,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace osora::cli {
 namespace {
 
 using db::analysis::BucketWork;
+
+constexpr std::size_t kUuidDigits = 8;
 
 /// Into side.config and side.base_dir.
 Result<void> read_submitted(BisectSide& side) {
@@ -35,6 +38,7 @@ Result<void> read_submitted(BisectSide& side) {
 
 void take_variables(BisectSide const& from, std::set<std::string> const& names, Environment& into) {
     for (std::string const& name : names) {
+        if (!is_trial_variable(name)) continue;
         auto const value = from.run.env.find(name);
         if (value == from.run.env.end()) {
             remove_variable(into, name);
@@ -72,8 +76,22 @@ void leave_out_paths(db::RunHistory& run) {
 
 }  // namespace
 
-Result<BisectSide> load_side(db::Store& store, std::string const& wanted) {
+bool is_trial_variable(std::string_view name) {
+    constexpr std::array<std::string_view, 10> kPrefixes{
+        "NCCL_", "TORCH_", "GLOO_", "TP_", "UCX_", "FI_", "CUDA_", "OMP_", "MKL_", "KMP_"};
+    return std::ranges::any_of(kPrefixes,
+                               [&](std::string_view each) { return name.starts_with(each); });
+}
+
+Result<BisectSide> load_side(db::Store& store, std::string const& wanted, Imported imported) {
     OSORA_TRY(auto const record, db::find_run(store, wanted));
+    if (db::is_imported(record) && imported == Imported::refused) {
+        return Error{Errc::invalid_input,
+                     fmt::format("run {0} ({1}) was imported: a trial would start its command, "
+                                 "which is another machine's. osora diff compares it; --trust "
+                                 "starts it, after a look at {2}",
+                                 record.name, record.uuid.substr(0, kUuidDigits), record.run_dir)};
+    }
     BisectSide side;
     OSORA_TRY(side.run, db::load_run(store, record.run_id));
     leave_out_paths(side.run);

@@ -4,6 +4,7 @@
 
 #include "base/environment.hpp"
 #include "base/result.hpp"
+#include "cli/runs.hpp"
 #include "db/analysis/history.hpp"
 #include "db/store.hpp"
 #include "plan/config/run_config.hpp"
@@ -13,6 +14,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::cli {
@@ -27,9 +29,14 @@ struct BisectSide {
     [[nodiscard]] double step_s() const { return run.summary.measured->step_s_mix; }
 };
 
-/// A run of the history. not_found, invalid_input: as db::find_run; no steps that count; the run
-/// file is not in the history.
-[[nodiscard]] Result<BisectSide> load_side(db::Store& store, std::string const& wanted);
+/// A run of the history. not_found, invalid_input: as db::find_run; imported and refused; no steps
+/// that count; the run file is not in the history.
+[[nodiscard]] Result<BisectSide> load_side(db::Store& store, std::string const& wanted,
+                                           Imported imported);
+
+/// Whether a trial may set this variable: those of the libraries that move data and compute. A
+/// history cannot make a trial set PATH, PYTHONPATH or LD_PRELOAD.
+[[nodiscard]] bool is_trial_variable(std::string_view name);
 
 /// What a trial takes from the bad run.
 struct TrialChoice {

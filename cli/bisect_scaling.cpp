@@ -8,6 +8,7 @@
 #include "cli/follow_text.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/probe_evidence.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/scaling_text.hpp"
@@ -39,7 +40,7 @@ constexpr double kEfficiencyLow = 0.9;
 
 /// The newest run of the series that has steps to stand for it.
 Result<std::string> newest_run(db::Store& store, std::string const& series) {
-    OSORA_TRY(auto const runs, db::load_series(store, series));
+    OSORA_TRY(auto const runs, db::load_own_series(store, series));
     for (auto each = runs.rbegin(); each != runs.rend(); ++each) {
         auto const& measured = each->summary.measured;
         if (measured && measured->steps_used > 0) return each->summary.run.uuid;
@@ -50,7 +51,7 @@ Result<std::string> newest_run(db::Store& store, std::string const& series) {
 
 int largest_size(db::Store& store, std::string const& series) {
     int largest = 1;
-    auto const runs = db::load_series(store, series);
+    auto const runs = db::load_own_series(store, series);
     if (runs.has_error()) return largest;
     for (auto const& each : *runs) largest = std::max(largest, each.summary.run.nodes);
     return largest;
@@ -69,7 +70,7 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     OSORA_TRY(scaling.state, state_dir(context.environment));
     OSORA_TRY(auto const history, open_history(scaling.state));
     OSORA_TRY(auto const run, newest_run(*history.store, scaling.series));
-    OSORA_TRY(scaling.base, load_side(*history.store, run));
+    OSORA_TRY(scaling.base, load_side(*history.store, run, Imported::refused));
     OSORA_TRY(auto const nodes, arguments.number("--nodes", 2, kNodesMax));
     OSORA_TRY(auto const steps, arguments.number("--steps", kScalingStepsMin, kScalingStepsMax));
     auto const largest = nodes.value_or(largest_size(*history.store, scaling.series));
@@ -124,7 +125,7 @@ std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
 
 void show_trial(Scaling const& scaling, std::size_t seq, std::string const& what,
                 ScalingTrial const& trial) {
-    fmt::print(scaling.progress, " {:>3}  {:<40} {:>12}\n", seq, what,
+    cli::print(scaling.progress, " {:>3}  {:<40} {:>12}\n", seq, what,
                trial.failure.empty() ? format_seconds(trial.step_s) : "failed");
     std::fflush(scaling.progress);
 }
@@ -179,7 +180,7 @@ std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
 Result<bool> try_remedies(Scaling const& scaling, ScalingTrials& trials, ScalingAnswer& answer) {
     plan::TuneSearch search(remedies_for(scaling), {}, kRemedyTrials);
     int const nodes = scaling.sizes.back();
-    fmt::print(scaling.progress, "remedies at {} nodes, in pairs\n", nodes);
+    cli::print(scaling.progress, "remedies at {} nodes, in pairs\n", nodes);
     while (auto const next = search.next()) {
         auto const trial = trials.measure(nodes, sets_of(next->settings));
         answer.remedies = search.verdicts();
@@ -279,12 +280,12 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
     if (arguments.has("--dry-run")) {
         auto const cost = cost_of(*scaling);
         if (scaling->json) print_json("bisect", scaling_cost_json(cost));
-        if (!scaling->json) fmt::print("{}", scaling_cost_text(cost));
+        if (!scaling->json) cli::print("{}", scaling_cost_text(cost));
         return kExitOk;
     }
     auto trials = ScalingTrials::open(context, *scaling);
     if (trials.has_error()) return fail(exit_code_for(trials.error().code), trials.error().message);
-    fmt::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling{}\n",
+    cli::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling{}\n",
                scaling->series, scaling->real ? "training" : "rehearsals", scaling->steps,
                scaling->repeats, scaling->strong ? "strong" : "weak",
                trials->known() == 0
@@ -296,7 +297,7 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
     if (scaling->json) {
         print_json("bisect", scaling_answer_json(*answer));
     } else {
-        fmt::print("{}", scaling_answer_text(*answer));
+        cli::print("{}", scaling_answer_text(*answer));
     }
     if (answer->stopped) return kExitInterrupted;
     return is_proved(*answer) ? kExitOk : kExitUndecided;

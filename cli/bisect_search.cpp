@@ -1,6 +1,7 @@
 #include "cli/bisect_search.hpp"
 
 #include "cli/bisect_culprit.hpp"
+#include "cli/print.hpp"
 
 #include <fmt/format.h>
 
@@ -45,7 +46,7 @@ public:
                 searched.too_low || searched.result.verdict == BisectVerdict::not_reproducible;
             bool const is_last = searched.interrupted || !gap_missing || !is_low(rung);
             if (is_last) return finish(std::move(searched), rung, on_path);
-            fmt::print(bisection_.progress,
+            cli::print(bisection_.progress,
                        "rehearsals do not show the gap: it is in the ranks' own work\n");
         }
     }
@@ -62,7 +63,7 @@ private:
                 .retry_failed = bisection_.anew,
                 .on_build = [progress](std::string const& commit, auto const& log) {
                     constexpr std::size_t kDigits = 10;
-                    fmt::print(progress, "      builds {} (log: {})\n", commit.substr(0, kDigits),
+                    cli::print(progress, "      builds {} (log: {})\n", commit.substr(0, kDigits),
                                log.string());
                     std::fflush(progress);
                 }};
@@ -86,7 +87,7 @@ private:
             return outcome;
         }
         auto const around = surroundings_of_commits(plan_, answer);
-        fmt::print(bisection_.progress, "\nthe commits have a part in it; which of the {}:\n",
+        cli::print(bisection_.progress, "\nthe commits have a part in it; which of the {}:\n",
                    plan_.commits.path->steps());
         OSORA_TRY(auto second, among_commits(rung, around, Before{&*answer.items, &trials}));
         take_commits(std::move(second), outcome);
@@ -204,7 +205,7 @@ private:
                                            bisection_.anew ? LogMode::anew : LogMode::resume));
         bool const on_path = kind.is_path;
         auto const known = log.trials().size();
-        fmt::print(bisection_.progress, "\nrung: {}{}\n{}", rung_text(plan_, kind.rung),
+        cli::print(bisection_.progress, "\nrung: {}{}\n{}", rung_text(plan_, kind.rung),
                    known > 0 ? fmt::format("; {} trials are known (log {})", known, log.id()) : "",
                    bisect_trial_head());
         Trials trials(context_, bisection_, commits_, std::move(log), std::move(kind));

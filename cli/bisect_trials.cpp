@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "base/robust.hpp"
 #include "cli/bisect_atoms.hpp"
+#include "cli/print.hpp"
 #include "cli/terminal.hpp"
 #include "cli/trial_run.hpp"
 #include "plan/config/template.hpp"
@@ -81,13 +82,13 @@ void Trials::note(TrialRecord const& record) {
         bool const all = std::ranges::find(flipped, false) == flipped.end();
         (all ? bad_s_ : good_s_).push_back(record.outcome.value_s);
     }
-    fmt::print(bisection_.progress, "{}", kind_.line(record));
+    cli::print(bisection_.progress, "{}", kind_.line(record));
     std::fflush(bisection_.progress);
 }
 
 void Trials::end(db::InvestigationEnd end) {
     auto const written = log_.end(std::move(end));
-    if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
+    if (written.has_error()) cli::print(stderr, "note: {}\n", written.error().message);
 }
 
 /// Share of the gap in history that the baseline trials show.
@@ -121,7 +122,7 @@ Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
         OSORA_TRY(auto why, commits_.place(choice.state, *start));
         if (!why.empty()) return refused(std::move(why));
         if (auto const note = commits_.take_note(); !note.empty()) {
-            fmt::print(bisection_.progress, "      {}\n", printable(note));
+            cli::print(bisection_.progress, "      {}\n", printable(note));
         }
     }
     return this->start(std::move(*start));

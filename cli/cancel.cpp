@@ -7,6 +7,7 @@
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
 #include "cli/left_behind.hpp"
+#include "cli/print.hpp"
 #include "cli/queued_run.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
@@ -78,7 +79,7 @@ int report(KnownRun const& run, bool json, std::string const& text) {
                               {"nodes_uncounted", left.uncounted}});
     } else {
         bool const counted = left.nodes + left.uncounted + left.processes > 0;
-        fmt::print("run {} {}{}\n", run.folder.number, text,
+        cli::print("run {} {}{}\n", run.folder.number, text,
                    counted ? " · " + left_behind_text(left) : std::string());
     }
     return left.processes == 0 ? kExitOk : kExitBad;
@@ -127,7 +128,7 @@ int cancel_without_job(int number, JobStand const& stand) {
 }
 
 int run_cancel(Context const& context, Arguments const& arguments) {
-    auto known = run_of(context, arguments);
+    auto known = run_of(context, arguments, trust_of(arguments));
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     bool const json = arguments.has("--json");
     bool const now = arguments.has("--now");
@@ -151,7 +152,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
         return fail(exit_code_for(sent.error().code), sent.error().message);
     }
     if (!json && !now) {
-        fmt::print("run {}: {}\n", number,
+        cli::print("run {}: {}\n", number,
                    known->view.status.exec ? "stopping, its ranks get SIGTERM"
                                            : "stopping after its step, with a checkpoint");
         std::fflush(stdout);
@@ -183,7 +184,9 @@ CommandSpec cancel_command() {
             "is 1 when that is not nothing. With --now it ends at once, without a checkpoint.",
         .example = "osora cancel 42",
         .positionals = {run_positional()},
-        .options = {{.name = "--now", .value = "", .help = "Without a checkpoint."}, json_option()},
+        .options = {{.name = "--now", .value = "", .help = "Without a checkpoint."},
+                    trust_option(),
+                    json_option()},
         .run = run_cancel};
 }
 

@@ -1,6 +1,7 @@
 // git log lists both sides; joining them is pure.
 #include "cli/commit_path.hpp"
 
+#include "base/printable.hpp"
 #include "base/utf8.hpp"
 
 #include <fmt/format.h>
@@ -82,10 +83,7 @@ Result<std::vector<CommitInfo>> parse_commits(std::string_view text) {
         if (!is_commit_hash(commit.hash)) {
             return Error{Errc::corrupt, fmt::format("git log: '{}' is no commit", commit.hash)};
         }
-        if (!is_utf8(commit.subject)) {
-            std::ranges::replace_if(
-                commit.subject, [](char c) { return static_cast<unsigned char>(c) > 0x7f; }, '?');
-        }
+        if (!is_utf8(commit.subject)) commit.subject = printable(commit.subject);
         commits.push_back(std::move(commit));
     }
     return commits;

@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/man_page.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/runs.hpp"
 
@@ -18,7 +19,7 @@ int run_completion(Context const&, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("completion", {{"shell", "bash"}, {"script", script}});
     } else {
-        fmt::print("{}", script);
+        cli::print("{}", script);
     }
     return kExitOk;
 }
@@ -29,12 +30,12 @@ int run_completion_runs(Context const& context, Arguments const&) {
     if (state.has_error()) return kExitOk;
     auto const runs = list_runs(*state);
     if (runs.has_error()) return kExitOk;
-    for (RunFolder const& each : *runs) fmt::print("{}\n{}\n", each.number, each.name);
+    for (RunFolder const& each : *runs) cli::print("{}\n{}\n", each.number, each.name);
     return kExitOk;
 }
 
 int run_man(Context const&, Arguments const&) {
-    fmt::print("{}", man_page(command_table()));
+    cli::print("{}", man_page(command_table()));
     return kExitOk;
 }
 

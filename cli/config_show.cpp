@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/run_secrets.hpp"
 #include "plan/config/fields.hpp"
@@ -71,12 +72,12 @@ int run_config_show(Context const& context, Arguments const& arguments) {
         for (Setting const& each : settings) {
             std::string const line = fmt::format("{} = {}", each.key, each.value);
             if (arguments.has("--origin")) {
-                fmt::print("{:<44}  # {}\n", line, origin_text(resolved.origins, each.key));
+                cli::print("{:<44}  # {}\n", line, origin_text(resolved.origins, each.key));
             } else {
-                fmt::print("{}\n", line);
+                cli::print("{}\n", line);
             }
         }
-        if (whole) fmt::print(stderr, "{}", problem_list(resolved.problems));
+        if (whole) cli::print(stderr, "{}", problem_list(resolved.problems));
     }
     return resolved.problems.empty() || !whole ? kExitOk : kExitUsage;
 }

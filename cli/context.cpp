@@ -1,7 +1,9 @@
 // Places, from the environment that main read.
 #include "cli/context.hpp"
 
+#include "base/printable.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 
 #include <fmt/format.h>
 
@@ -47,7 +49,7 @@ std::filesystem::path user_file(Environment const& environment) {
 
 int fail(int exit_code, std::string_view message) {
     std::fflush(stdout);
-    fmt::print(stderr, "osora: {}\n", message);
+    cli::print(stderr, "osora: {}\n", printable(message, "\n\t"));
     return exit_code;
 }
 

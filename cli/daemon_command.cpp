@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/launch.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 
@@ -43,10 +44,10 @@ int report(protocol::DaemonReply const& reply, bool json) {
         print_json("daemon", to_object(reply));
         return kExitOk;
     }
-    fmt::print("daemon {} · pid {} · up {} · {} run{}\n", reply.version, reply.pid,
+    cli::print("daemon {} · pid {} · up {} · {} run{}\n", reply.version, reply.pid,
                format_seconds(reply.up_s), reply.runs.size(), reply.runs.size() == 1 ? "" : "s");
     for (auto const& each : reply.runs) {
-        fmt::print("  {:24} controller {}{}\n", fs::path(each.run_dir).filename().string(),
+        cli::print("  {:24} controller {}{}\n", fs::path(each.run_dir).filename().string(),
                    each.controller_pid == 0 ? "starts" : fmt::format("{}", each.controller_pid),
                    each.restarts == 0   ? ""
                    : each.restarts == 1 ? ", started again once"
@@ -101,7 +102,7 @@ int status(Context const& context, Arguments const& arguments) {
     if (json) {
         print_json("daemon", {{"running", false}});
     } else {
-        fmt::print("no daemon runs; runs have a controller each (osora daemon start)\n");
+        cli::print("no daemon runs; runs have a controller each (osora daemon start)\n");
     }
     return kExitUnreachable;
 }
@@ -127,9 +128,9 @@ int stop(Context const& context, Arguments const& arguments) {
         object["running"] = false;
         print_json("daemon", object);
     } else if (reply->runs.empty()) {
-        fmt::print("daemon stopped\n");
+        cli::print("daemon stopped\n");
     } else {
-        fmt::print("daemon stopped; {} run{} without it\n", reply->runs.size(),
+        cli::print("daemon stopped; {} run{} without it\n", reply->runs.size(),
                    reply->runs.size() == 1 ? " goes on" : "s go on");
     }
     return kExitOk;

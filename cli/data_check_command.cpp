@@ -3,6 +3,7 @@
 #include "base/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/worker_output.hpp"
 #include "protocol/clip_requests.hpp"
@@ -89,7 +90,7 @@ int run_data_check(Context const& context, Arguments const& arguments) {
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const check = protocol::decode<protocol::ClipCheck>(answer.text);
     if (check.has_error()) return fail(kExitInternal, check.error().message);
-    fmt::print("{}",
+    cli::print("{}",
                arguments.has("--json") ? answer.text : check_text(*check, quarantine.value_or("")));
     if (quarantine) {
         auto const written = write_file_atomic(*quarantine, quarantine_csv(*check));

@@ -7,6 +7,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/value_column.hpp"
 #include "db/analysis/changepoint/mozilla.hpp"
@@ -127,7 +128,7 @@ int detect_csv(std::string const& file, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("detect", detect_json(detection));
     } else {
-        fmt::print("{}", detect_text(detection));
+        cli::print("{}", detect_text(detection));
     }
     switch (detection.verdict.value) {
         case SeriesState::undecided:
@@ -170,7 +171,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("detect", detect_json(*all));
     } else {
-        fmt::print("{}", wanted ? detect_text(all->series.front()) : detect_text(*all));
+        cli::print("{}", wanted ? detect_text(all->series.front()) : detect_text(*all));
     }
     auto const finding = finding_of(*all);
     if (finding == Finding::bad) return kExitBad;

@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/queries.hpp"
 
@@ -68,7 +69,7 @@ int run_diff(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("diff", diff_json(found));
     } else {
-        fmt::print("{}", diff_text(found, asked_a, asked_b));
+        cli::print("{}", diff_text(found, asked_a, asked_b));
     }
     return diff_exit_code(found);
 }

@@ -7,6 +7,7 @@
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
 #include "cli/measured_network.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/queries.hpp"
 #include "topology/doctor/collect.hpp"
@@ -161,7 +162,7 @@ int run_doctor(Context const& context, Arguments const& arguments) {
                               {"skipped", protocol::to_json(diagnosis.skipped)},
                               {"nodes", diagnosis.nodes}});
     } else {
-        fmt::print("{}", doctor_text(diagnosis));
+        cli::print("{}", doctor_text(diagnosis));
     }
     return diagnosis.count(doctor::Severity::fault) > 0 ? kExitBad : kExitOk;
 }

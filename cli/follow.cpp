@@ -2,6 +2,7 @@
 #include "cli/follow.hpp"
 
 #include "base/host_name.hpp"
+#include "base/printable.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_output.hpp"
@@ -28,20 +29,24 @@ constexpr int kTickMilliseconds = 100;
 constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: then the controller is looked for
 constexpr auto kEndingLimit = seconds(20);  // for the controller to go once the run has ended
 
+/// Moves of the cursor are ours here: text from outside has gone through printable() before.
+void write_shown(std::string_view text, std::FILE* stream) {
+    auto const shown = printable(text, "\n\t\r\x1b");
+    std::fwrite(shown.data(), 1, shown.size(), stream);
+}
+
 class Follower {
 public:
     Follower(Context const& context, RunFolder const& run, FollowOptions const& options)
         : run_(run), options_(options), tail_(run.paths.journal()), signals_(SignalSource::open()) {
         Write const write = [stream = options.stream](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), stream);
+            write_shown(text, stream);
             std::fflush(stream);
         };
         Expected const expected = expected_of(run);
         in_place_ = !options.json && !options.quiet && options.stream == stdout &&
                     context.terminal.interactive;
-        Write const to_stderr = [](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), stderr);
-        };
+        Write const to_stderr = [](std::string_view text) { write_shown(text, stderr); };
         output_ = options.quiet  ? quiet_output(to_stderr)
                   : options.json ? json_output(write)
                   : in_place_    ? terminal_output(write, expected, context.terminal, options.nodes)

@@ -1,5 +1,6 @@
 // JSON lines: an osora.event/1 for each event, an osora.progress/1 when there are new steps (at
 // most once a second), an osora.end/1 at the end.
+#include "base/printable.hpp"
 #include "cli/follow_output.hpp"
 
 #include "cli/node_table.hpp"
@@ -68,7 +69,9 @@ public:
     }
 
 private:
-    void print(object const& line) { write_(protocol::json::serialize(line) + "\n"); }
+    void print(object const& line) {
+        write_(printable_json(protocol::json::serialize(line)) + "\n");
+    }
 
     void progress(protocol::RunView const& view) {
         said_steps_ = view.steps_done;

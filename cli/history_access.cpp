@@ -1,6 +1,7 @@
 #include "cli/history_access.hpp"
 
 #include "base/file_lock.hpp"
+#include "cli/print.hpp"
 #include "cli/state_folder.hpp"
 #include "db/ingest.hpp"
 #include "protocol/run_directory.hpp"
@@ -54,7 +55,7 @@ Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
 
 Result<std::unique_ptr<db::Store>> open_history_aloud(std::filesystem::path const& state_dir) {
     OSORA_TRY(auto history, open_history(state_dir));
-    for (auto const& warning : history.warnings) fmt::print(stderr, "osora: {}\n", warning);
+    for (auto const& warning : history.warnings) cli::print(stderr, "osora: {}\n", warning);
     return std::move(history.store);
 }
 

@@ -6,6 +6,7 @@
 #include "cli/follow_text.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
@@ -54,7 +55,7 @@ Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arg
         if (surroundings_of(each.run).folder_exists) {
             runs.push_back(each.run);
         } else {
-            fmt::print(stderr, "osora: run {} is left out: its folder {} is gone\n", each.run.name,
+            cli::print(stderr, "osora: run {} is left out: its folder {} is gone\n", each.run.name,
                        printable(each.run.run_dir));
         }
     }
@@ -79,7 +80,7 @@ int run_export(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("history.export", {{"file", *file}, {"runs", runs_json(*exported)}});
     } else {
-        fmt::print("{} to {}\n", total_text(*exported), printable(*file));
+        cli::print("{} to {}\n", total_text(*exported), printable(*file));
     }
     return kExitOk;
 }
@@ -99,9 +100,9 @@ int run_import(Context const& context, Arguments const& arguments) {
                    {{"added", runs_json(imported->added)}, {"known", runs_json(imported->known)}});
         return kExitOk;
     }
-    fmt::print("{} added\n", total_text(imported->added));
+    cli::print("{} added\n", total_text(imported->added));
     if (!imported->known.empty()) {
-        fmt::print("{} here already, nothing changed there\n",
+        cli::print("{} here already, nothing changed there\n",
                    counted(static_cast<std::int64_t>(imported->known.size()), "run"));
     }
     return kExitOk;

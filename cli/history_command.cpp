@@ -3,6 +3,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/report_render.hpp"
 #include "cli/run_file_command.hpp"
 #include "db/ingest.hpp"
@@ -31,7 +32,7 @@ int list(Context const& context, Arguments const& arguments) {
     for (auto const& run : *runs) {
         rows.push_back({run, db::analysis::state_of(run.run, surroundings_of(run.run))});
     }
-    fmt::print("{}", render(rows, format_of(arguments)));
+    cli::print("{}", render(rows, format_of(arguments)));
     return kExitOk;
 }
 
@@ -44,7 +45,7 @@ int rebuild(Context const& context, Arguments const& arguments) {
         return fail(exit_code_for(rebuilt.error().code), rebuilt.error().message);
     }
     for (auto const& problem : rebuilt->ingested.problems) {
-        fmt::print(stderr, "osora: {}\n", problem);
+        cli::print(stderr, "osora: {}\n", problem);
     }
     if (arguments.has("--json")) {
         print_json("history.rebuild", {{"runs", rebuilt->ingested.changed},
@@ -52,9 +53,9 @@ int rebuild(Context const& context, Arguments const& arguments) {
                                        {"kept", rebuilt->kept.string()}});
         return kExitOk;
     }
-    fmt::print("history made again from {} of {} journals\n", rebuilt->ingested.changed,
+    cli::print("history made again from {} of {} journals\n", rebuilt->ingested.changed,
                rebuilt->ingested.runs);
-    if (!rebuilt->kept.empty()) fmt::print("the old file is {}\n", rebuilt->kept.string());
+    if (!rebuilt->kept.empty()) cli::print("the old file is {}\n", rebuilt->kept.string());
     return kExitOk;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
@@ -34,7 +35,7 @@ Result<std::unique_ptr<db::Store>> open_file(Context const& context) {
     OSORA_TRY_VOID(own_state(context, state));
     OSORA_TRY(auto store, db::Store::open(db::history_file(state)));
     OSORA_TRY(auto const read, db::ingest_all(*store, state));
-    for (auto const& problem : read.problems) fmt::print(stderr, "osora: {}\n", problem);
+    for (auto const& problem : read.problems) cli::print(stderr, "osora: {}\n", problem);
     return store;
 }
 
@@ -69,23 +70,23 @@ void say_plan(db::RetentionPlan const& plan) {
     constexpr std::size_t kNamed = 10;
     auto const total = total_of(plan);
     if (plan.runs.empty()) {
-        fmt::print("nothing is due");
+        cli::print("nothing is due");
     } else {
-        fmt::print("{}: matrices of single ranks {}, {}",
+        cli::print("{}: matrices of single ranks {}, {}",
                    counted(static_cast<std::int64_t>(plan.runs.size()), "run"),
                    format_bytes(total.matrix_bytes), counted(total.step_rows, "step"));
         if (total.journal_bytes > 0) {
-            fmt::print(", journals {}", format_bytes(total.journal_bytes));
+            cli::print(", journals {}", format_bytes(total.journal_bytes));
         }
     }
-    if (plan.live > 0) fmt::print(" ({} left alone: live)", counted(plan.live, "run"));
-    fmt::print("\n");
+    if (plan.live > 0) cli::print(" ({} left alone: live)", counted(plan.live, "run"));
+    cli::print("\n");
     for (std::size_t i = 0; i < std::min(kNamed, plan.runs.size()); ++i) {
         auto const& run = plan.runs[i];
-        fmt::print("  {}  {}, {}{}\n", printable(run.name), format_bytes(run.matrix_bytes),
+        cli::print("  {}  {}, {}{}\n", printable(run.name), format_bytes(run.matrix_bytes),
                    counted(run.step_rows, "step"), run.journal_bytes > 0 ? ", its journal" : "");
     }
-    if (plan.runs.size() > kNamed) fmt::print("  and {} more\n", plan.runs.size() - kNamed);
+    if (plan.runs.size() > kNamed) cli::print("  and {} more\n", plan.runs.size() - kNamed);
 }
 
 json::object plan_json(db::RetentionPlan const& plan) {
@@ -121,7 +122,7 @@ int run_vacuum(Context const& context, Arguments const& arguments) {
         members["freed_bytes"] = freed;
         print_json("history.vacuum", members);
     } else if (!dry) {
-        fmt::print("history.db is {} smaller\n", format_bytes(freed));
+        cli::print("history.db is {} smaller\n", format_bytes(freed));
     }
     return kExitOk;
 }
@@ -140,9 +141,9 @@ int run_check(Context const& context, Arguments const& arguments) {
                                      {"notes", std::move(notes)}});
         return check->problems.empty() ? kExitOk : kExitBad;
     }
-    for (auto const& problem : check->problems) fmt::print("{}\n", printable(problem));
-    for (auto const& note : check->notes) fmt::print("note: {}\n", printable(note));
-    fmt::print("{} and {}: {}\n", counted(check->runs, "run"), counted(check->journals, "journal"),
+    for (auto const& problem : check->problems) cli::print("{}\n", printable(problem));
+    for (auto const& note : check->notes) cli::print("note: {}\n", printable(note));
+    cli::print("{} and {}: {}\n", counted(check->runs, "run"), counted(check->journals, "journal"),
                check->problems.empty()
                    ? "sound"
                    : counted(static_cast<std::int64_t>(check->problems.size()), "problem") +

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/signals.hpp"
 #include "cli/sql_text.hpp"
@@ -75,10 +76,10 @@ int answer_query(Context const& context, Arguments const& arguments, db::Store& 
     int const columns = context.terminal.interactive ? context.terminal.columns : 80;
     bool const list = sql.empty() && format == ReportFormat::text;
     auto const text = list ? view_list(*result, columns) : render(*result, format, columns);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print_text(stdout, text);
     if (result->more && format != ReportFormat::json) {
         std::fflush(stdout);
-        fmt::print(stderr, "osora: the first {} rows; --limit N shows more\n", limits->rows);
+        cli::print(stderr, "osora: the first {} rows; --limit N shows more\n", limits->rows);
     }
     return kExitOk;
 }

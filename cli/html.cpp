@@ -2,19 +2,13 @@
 // "<!--" do, and U+2028 and U+2029 end lines for old parsers of JavaScript.
 #include "cli/html.hpp"
 
+#include "base/printable.hpp"
 #include "base/utf8.hpp"
 
 #include <fmt/format.h>
 
 namespace osora::cli {
 namespace {
-
-/// Control characters, and the marks that let text of one direction hide among another's.
-bool hides_text(char32_t code) {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
-           code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
-}
 
 bool is_shown(TextTable const& table, std::size_t column) {
     if (!table.columns[column].title.empty()) return true;

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/runs.hpp"
 #include "plan/config/config_files.hpp"
@@ -20,13 +21,13 @@ namespace {
 
 Result<plan::RunConfig> config_of_run(Context const& context, std::string const& wanted) {
     OSORA_TRY(auto const state, state_dir(context.environment));
-    OSORA_TRY(auto const folder, find_run(state, wanted));
+    OSORA_TRY(auto const folder, find_run(state, wanted, Imported::taken));
     OSORA_TRY(auto const submitted, read_submission(folder));
     OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(submitted.config));
     plan::make_paths_absolute(config, submitted.base_dir);
     auto const job = protocol::read_json_file<plan::WorkerJob>(folder.paths.job());
     if (job.has_value() && !job->stages.empty()) {
-        fmt::print(stderr, "note: [[stage]] tables are left out; they stand in {}\n",
+        cli::print(stderr, "note: [[stage]] tables are left out; they stand in {}\n",
                    folder.paths.run_file().string());
     }
     return config;
@@ -56,7 +57,7 @@ int run_init(Context const& context, Arguments const& arguments) {
         return kExitOk;
     }
     if (!file) {
-        fmt::print("{}", *text);
+        cli::print("{}", *text);
         return kExitOk;
     }
     std::error_code ignored;
@@ -66,7 +67,7 @@ int run_init(Context const& context, Arguments const& arguments) {
     if (auto const written = write_file_atomic(*file, *text); written.has_error()) {
         return fail(kExitBad, written.error().message);
     }
-    fmt::print("wrote {0}; next: osora validate {0}\n", *file);
+    cli::print("wrote {0}; next: osora validate {0}\n", *file);
     return kExitOk;
 }
 

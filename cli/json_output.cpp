@@ -1,6 +1,9 @@
 // The schema stands first, so that a reader of lines can tell them apart early.
 #include "cli/json_output.hpp"
 
+#include "base/printable.hpp"
+#include "cli/print.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -10,7 +13,7 @@ namespace osora::cli {
 void print_json(std::string_view schema, protocol::json::object const& members) {
     protocol::json::object object{{"schema", fmt::format("osora.{}/1", schema)}};
     for (auto const& [key, value] : members) object[key] = value;
-    fmt::print("{}\n", protocol::json::serialize(object));
+    cli::print("{}\n", printable_json(protocol::json::serialize(object)));
     std::fflush(stdout);
 }
 

@@ -1,10 +1,12 @@
 // osora logs: what the ranks printed, with identical lines folded.
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
 #include "cli/log_files.hpp"
+#include "cli/print.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
@@ -39,21 +41,13 @@ std::string prefix(KnownRun const& run, std::vector<int> const& ranks) {
         ranks.front());
 }
 
-/// Without what could move the cursor; tabs are welcome.
-std::string without_controls(std::string text) {
-    for (char& each : text) {
-        if (each != '\t' && (static_cast<unsigned char>(each) < 0x20 || each == 0x7f)) each = '?';
-    }
-    return text;
-}
-
 void show(LogRequest const& request, FoldedLine const& line) {
     if (request.json) {
         protocol::json::array ranks(line.ranks.begin(), line.ranks.end());
         print_json("log", {{"epoch", request.epoch}, {"ranks", ranks}, {"text", line.text}});
         return;
     }
-    fmt::print("{}: {}\n", prefix(request.run, line.ranks), without_controls(line.text));
+    cli::print("{}: {}\n", prefix(request.run, line.ranks), printable(line.text, "\t"));
 }
 
 /// The rank that failed first in the epoch: why, and the end of its log, before the logs of all.
@@ -76,11 +70,11 @@ bool show_first_failure(LogRequest const& request) {
                                      {"tail", tail}});
         return true;
     }
-    fmt::print("first to fail: {}\n", printable(end.cause));
+    cli::print("first to fail: {}\n", printable(end.cause));
     for (auto const& each : lines) {
-        fmt::print("{}: {}\n", prefix(request.run, {end.rank}), without_controls(each));
+        cli::print("{}: {}\n", prefix(request.run, {end.rank}), printable(each, "\t"));
     }
-    fmt::print("all ranks of epoch {}:\n", request.epoch);
+    cli::print("all ranks of epoch {}:\n", request.epoch);
     return true;
 }
 
@@ -112,7 +106,7 @@ void follow_logs(LogRequest& request, LogFiles files) {
         if (over) {
             auto const end = view.first_failures.find(request.epoch);
             if (end == view.first_failures.end() || request.json) return;
-            fmt::print("first to fail: {}\n", printable(end->second.cause));
+            cli::print("first to fail: {}\n", printable(end->second.cause));
             return;
         }
         std::this_thread::sleep_for(kPause);
@@ -121,7 +115,7 @@ void follow_logs(LogRequest& request, LogFiles files) {
 
 Result<LogRequest> request_of(Context const& context, Arguments const& arguments) {
     LogRequest request;
-    OSORA_TRY(request.run, run_of(context, arguments));
+    OSORA_TRY(request.run, run_of(context, arguments, Imported::taken));
     auto const& view = request.run.view;
     int const rank_count = std::max(view.nodes * view.ranks_per_node, 1);
     OSORA_TRY(auto const rank, arguments.number("--rank", 0, rank_count - 1));

@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/help.hpp"
+#include "cli/print.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -37,11 +38,11 @@ int run(Context const& context, std::vector<std::string> const& words) {
     bool const help = words.empty() || words[0] == "--help" || words[0] == "-h" ||
                       (words[0] == "help" && words.size() == 1);
     if (help) {
-        fmt::print(words.empty() ? stderr : stdout, "{}", program_help(table));
+        cli::print(words.empty() ? stderr : stdout, "{}", program_help(table));
         return words.empty() ? kExitUsage : kExitOk;
     }
     if (words[0] == "--version") {
-        fmt::print("osora {} ({})\n", kVersion, kGitCommit);
+        cli::print("osora {} ({})\n", kVersion, kGitCommit);
         return kExitOk;
     }
     bool const asked = words[0] == "help";
@@ -50,7 +51,7 @@ int run(Context const& context, std::vector<std::string> const& words) {
     if (match.command == nullptr) return unknown_command(table, rest);
     auto const arguments = parse_arguments(*match.command, std::span(rest).subspan(match.words));
     if (asked || (arguments.has_value() && arguments->has("--help"))) {
-        fmt::print("{}", command_help(*match.command));
+        cli::print("{}", command_help(*match.command));
         return kExitOk;
     }
     if (arguments.has_error()) return fail(kExitUsage, arguments.error().message);

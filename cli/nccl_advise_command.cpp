@@ -3,6 +3,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/terminal.hpp"
 
@@ -94,11 +95,11 @@ int print_as_text(plan::NcclAdvice const& advice, std::string const& title) {
     }
     for (auto const& each : advice.warnings) warnings += filled(printable(each), 1, kColumns);
     auto const set = settings_text(advice, false);
-    fmt::print("{}{}", title + "\n", set.empty() ? "nothing to set\n" : "\nset\n" + set);
-    fmt::print("{}{}{}{}", section("look at", warnings), section("inherited", inherited),
+    cli::print("{}{}", title + "\n", set.empty() ? "nothing to set\n" : "\nset\n" + set);
+    cli::print("{}{}{}{}", section("look at", warnings), section("inherited", inherited),
                section("while nodes are checked before the start", settings_text(advice, true)),
                section("to be measured: osora tune --nccl", candidates));
-    fmt::print("\nclasses: P from the probe, J by measurement, S of the site, B never left on\n");
+    cli::print("\nclasses: P from the probe, J by measurement, S of the site, B never left on\n");
     return kExitOk;
 }
 

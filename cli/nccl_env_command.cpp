@@ -6,6 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/runs.hpp"
 #include "cli/terminal.hpp"
@@ -64,13 +65,13 @@ int print_as_text(Shown const& shown) {
     auto const going = std::ranges::count_if(shown.rows, must_go);
     auto const differ =
         std::ranges::count_if(shown.rows, [](EnvRow const& each) { return !each.ordered.empty(); });
-    fmt::print("{}", filled(printable(shown.title), 0, kColumns));
-    if (shown.rows.empty()) fmt::print("nothing is set: NCCL and Gloo decide for themselves\n");
-    if (differ > 0) fmt::print("{} not as ordered, they stand first\n", differ);
-    if (going > 0) fmt::print("{} not to be left on (class B)\n", going);
-    for (EnvRow const& each : shown.rows) fmt::print("{}", row_text(each));
+    cli::print("{}", filled(printable(shown.title), 0, kColumns));
+    if (shown.rows.empty()) cli::print("nothing is set: NCCL and Gloo decide for themselves\n");
+    if (differ > 0) cli::print("{} not as ordered, they stand first\n", differ);
+    if (going > 0) cli::print("{} not to be left on (class B)\n", going);
+    for (EnvRow const& each : shown.rows) cli::print("{}", row_text(each));
     for (auto const& each : shown.warnings) {
-        fmt::print("{}", filled("look at: " + printable(each), 0, kColumns));
+        cli::print("{}", filled("look at: " + printable(each), 0, kColumns));
     }
     return kExitOk;
 }
@@ -89,7 +90,7 @@ Shown planned(AdviceSources const& sources) {
 
 Result<Shown> of_run(Context const& context, std::string const& wanted) {
     OSORA_TRY(auto const state, state_dir(context.environment));
-    OSORA_TRY(auto const run, find_run(state, wanted));
+    OSORA_TRY(auto const run, find_run(state, wanted, Imported::taken));
     OSORA_TRY(auto const text, read_file(run.paths.job()));
     OSORA_TRY(auto const job, protocol::decode<plan::WorkerJob>(text));
     std::map<int, std::string> hosts;

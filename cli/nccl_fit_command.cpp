@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/nccl_inputs.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
 
@@ -127,7 +128,7 @@ int run_nccl_fit(Context const& /*context*/, Arguments const& arguments) {
         if (arguments.has("--json")) {
             print_json("nccl_fit", members_of(each, sizes));
         } else {
-            fmt::print("{}{}", &each == fits->data() ? "" : "\n", render(each, sizes));
+            cli::print("{}{}", &each == fits->data() ? "" : "\n", render(each, sizes));
         }
     }
     return kExitOk;

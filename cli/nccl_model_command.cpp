@@ -1,9 +1,11 @@
 // osora nccl model: what NCCL's own cost model says about the graphs of its search.
 #include "base/files.hpp"
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/nccl_inputs.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"
@@ -36,7 +38,7 @@ void print_line(NcclGroup const& group, NcclCost const& cost) {
     for (std::int64_t const size : kSizes) {
         row[fmt::format("t_us_{}", size)] = topology::nccl_time_us(group, cost, size);
     }
-    fmt::print("{}\n", protocol::json::serialize(row));
+    cli::print("{}\n", printable_json(protocol::json::serialize(row)));
 }
 
 /// A collective's ways with their times at a small, a middle and a large size, and NCCL's choice.
@@ -92,7 +94,7 @@ int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstan
         print_json("nccl_tuner_file",
                    {{"file", file}, {"regions", tuner.regions.size()}, {"groups", groups.size()}});
     } else {
-        fmt::print("wrote {}: {} regions for {} groups\n", file, tuner.regions.size(),
+        cli::print("wrote {}: {} regions for {} groups\n", file, tuner.regions.size(),
                    groups.size());
     }
     return kExitOk;
@@ -117,8 +119,8 @@ int run_nccl_model(Context const& /*context*/, Arguments const& arguments) {
         }
         return kExitOk;
     }
-    for (NcclGroup const& group : *groups) fmt::print("{}\n", render(group, constants));
-    fmt::print("* NCCL {}'s choice. Its times are 1.2 to 2x too short from 1 to 256 MiB.\n",
+    for (NcclGroup const& group : *groups) cli::print("{}\n", render(group, constants));
+    cli::print("* NCCL {}'s choice. Its times are 1.2 to 2x too short from 1 to 256 MiB.\n",
                topology::describe(*version));
     return kExitOk;
 }

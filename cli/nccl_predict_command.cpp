@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/nccl_inputs.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
 #include "topology/collective_predict.hpp"
@@ -65,12 +66,12 @@ void print_answer(topology::CollectiveQuestion const& question,
                   topology::CollectiveAnswer const& answer) {
     double const gbps = static_cast<double>(question.size_bytes) / answer.time_us / 1e3;
     double const bus = gbps * topology::bus_factor(question.collective, question.shape.ranks);
-    fmt::print("{} ± {:.0f} %: {} of {} over {}\n", microseconds(answer.time_us),
+    cli::print("{} ± {:.0f} %: {} of {} over {}\n", microseconds(answer.time_us),
                answer.error * 100, topology::collective_name(question.collective),
                format_bytes(question.size_bytes), topology::describe(question.shape));
-    fmt::print(" algbw {} GB/s · busbw {} GB/s\n", three_digits(gbps), three_digits(bus));
-    fmt::print(" {}: {}\n", answer.method, answer.details);
-    if (!answer.choice.empty()) fmt::print(" NCCL's model: {}\n", answer.choice);
+    cli::print(" algbw {} GB/s · busbw {} GB/s\n", three_digits(gbps), three_digits(bus));
+    cli::print(" {}: {}\n", answer.method, answer.details);
+    if (!answer.choice.empty()) cli::print(" NCCL's model: {}\n", answer.choice);
 }
 
 int run_nccl_predict(Context const& /*context*/, Arguments const& arguments) {

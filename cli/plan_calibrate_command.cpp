@@ -1,10 +1,12 @@
 // osora plan calibrate: has the worker measure this machine and keeps the constants.
+#include "base/printable.hpp"
 #include "base/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/plan_calibration.hpp"
 #include "cli/plan_run.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/worker_output.hpp"
@@ -29,22 +31,22 @@ Result<plan::Calibration> measure(Context const& context,
 }
 
 void print_summary(plan::Calibration const& c) {
-    fmt::print("measured {} on {}, {} core{}\n", c.machine.empty() ? "this machine" : c.machine,
+    cli::print("measured {} on {}, {} core{}\n", c.machine.empty() ? "this machine" : c.machine,
                c.processor.empty() ? c.device : c.processor, c.cores, c.cores == 1 ? "" : "s");
     for (plan::MatmulRate const& row : c.matmul) {
-        fmt::print("  {:.3g} GFLOP/s at {} wide, {} thread{}\n", row.gflops, row.size, row.threads,
+        cli::print("  {:.3g} GFLOP/s at {} wide, {} thread{}\n", row.gflops, row.size, row.threads,
                    row.threads == 1 ? "" : "s");
     }
-    fmt::print("  {:.3g} us an operator · {:.3g} GB/s memory{}\n", c.launch_floor_us,
+    cli::print("  {:.3g} us an operator · {:.3g} GB/s memory{}\n", c.launch_floor_us,
                c.memory_bandwidth_gbps,
                c.decode_ms_per_megapixel > 0
                    ? fmt::format(" · {:.3g} ms a decoded megapixel", c.decode_ms_per_megapixel)
                    : "");
-    fmt::print("  all_reduce of {} ranks: {} + {:.3g} ms a MiB\n", c.all_reduce.ranks,
+    cli::print("  all_reduce of {} ranks: {} + {:.3g} ms a MiB\n", c.all_reduce.ranks,
                format_seconds(c.all_reduce.a_s),
                c.all_reduce.b_s_per_byte * static_cast<double>(kMiB) * 1e3);
     for (plan::ModelStep const& step : c.model_steps) {
-        fmt::print("  {} {} x {}, micro-batch {}, {} thread{}: {} forward and backward\n",
+        cli::print("  {} {} x {}, micro-batch {}, {} thread{}: {} forward and backward\n",
                    step.arch, step.resolution, step.num_frames, step.micro_batch_size, step.threads,
                    step.threads == 1 ? "" : "s", format_seconds(step.forward_backward_s));
     }
@@ -62,10 +64,10 @@ int run_plan_calibrate(Context const& context, Arguments const& arguments) {
         return fail(kExitBad, saved.error().message);
     }
     if (arguments.has("--json")) {
-        fmt::print("{}\n", protocol::encode(*measured));
+        cli::print("{}\n", printable_json(protocol::encode(*measured)));
     } else {
         print_summary(*measured);
-        fmt::print("kept in {}\n", path->string());
+        cli::print("kept in {}\n", path->string());
     }
     return kExitOk;
 }

@@ -1,10 +1,12 @@
 // osora plan: the plan of a run file on this machine, without running it.
 #include "base/files.hpp"
+#include "base/printable.hpp"
 #include "base/shell_word.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/plan_run.hpp"
 #include "cli/plan_text.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "topology/srun_files.hpp"
 
@@ -16,7 +18,7 @@ namespace {
 constexpr int kTop = 3;
 
 int print_problems(std::vector<plan::ConfigProblem> const& problems) {
-    fmt::print(stderr, "{}", problem_list(problems));
+    cli::print(stderr, "{}", problem_list(problems));
     return kExitUsage;
 }
 
@@ -34,7 +36,7 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
     if (auto const written = write_file_atomic(file, *text); written.has_error()) {
         return fail(exit_code_for(written.error().code), written.error().message);
     }
-    fmt::print("wrote {}: srun -N{} --ntasks-per-node={} --osora-plan={} PROGRAM\n", file, nodes,
+    cli::print("wrote {}: srun -N{} --ntasks-per-node={} --osora-plan={} PROGRAM\n", file, nodes,
                plan.tasks_per_node, shell_word(file));
     return kExitOk;
 }
@@ -58,7 +60,7 @@ int run_plan(Context const& context, Arguments const& arguments) {
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
                     error.message);
     }
-    if (!planned->warning.empty()) fmt::print(stderr, "osora: {}\n", planned->warning);
+    if (!planned->warning.empty()) cli::print(stderr, "osora: {}\n", planned->warning);
     if (auto const srun = arguments.value("--srun")) {
         return write_srun_plan(planned->decision, resolved.config.resources.nodes,
                                std::string(*srun));
@@ -68,12 +70,12 @@ int run_plan(Context const& context, Arguments const& arguments) {
         if (*top && alternatives.size() > static_cast<std::size_t>(**top)) {
             alternatives.resize(static_cast<std::size_t>(**top));
         }
-        fmt::print("{}\n", protocol::encode(planned->decision));
+        cli::print("{}\n", printable_json(protocol::encode(planned->decision)));
         return kExitOk;
     }
-    fmt::print("{}", render_plan(planned->decision, planned->header));
+    cli::print("{}", render_plan(planned->decision, planned->header));
     if (arguments.has("--explain") || *top) {
-        fmt::print("{}", render_explanation(planned->decision, top->value_or(kTop)));
+        cli::print("{}", render_explanation(planned->decision, top->value_or(kTop)));
     }
     return kExitOk;
 }

@@ -1,6 +1,7 @@
 // osora plan evaluate: rows on stdin, one answer a row on stdout, as they come.
 #include "base/files.hpp"
-#include "cli/commands.hpp"
+#include "base/printable.hpp"
+#include "cli//commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/line_reader.hpp"
 #include "plan/evaluate/evaluate.hpp"
@@ -34,7 +35,7 @@ int run(Context const& /*context*/, Arguments const& arguments) {
                                    "line {}: longer than {} bytes; nearest valid: that many",
                                    line->number, kLineBytes)));
         } else if (line->text.find_first_not_of(" \t\r") != std::string::npos) {
-            fmt::print("{}\n", plan::evaluate_line(line->text, hardware));
+            fmt::print("{}\n", printable_json(plan::evaluate_line(line->text, hardware)));
         }
     }
     return std::fflush(stdout) == 0 ? kExitOk : kExitBad;

@@ -5,11 +5,13 @@
 #include "base/env.hpp"
 #include "base/files.hpp"
 #include "base/host_name.hpp"
+#include "base/printable.hpp"
 #include "cli/code_facts.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/facts.hpp"
 #include "cli/json_output.hpp"
 #include "cli/launch.hpp"
+#include "cli/print.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/run_secrets.hpp"
@@ -28,7 +30,7 @@ int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
     if (json) {
         print_json("validate", {{"ok", false}, {"problems", problems_json(problems)}});
     } else {
-        fmt::print(stderr, "{}", problem_list(problems));
+        cli::print(stderr, "{}", problem_list(problems));
     }
     return kExitUsage;
 }
@@ -85,7 +87,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
 }
 
 void print_notes(PreparedRun const& prepared) {
-    for (auto const& note : prepared.notes) fmt::print(stderr, "note: {}\n", note);
+    for (auto const& note : prepared.notes) cli::print(stderr, "note: {}\n", note);
 }
 
 StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions const& options) {
@@ -128,9 +130,9 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     if (run.has_error()) return refused(kExitBad, run.error().message);
     prepared.planned.header.run = run->name;
     if (options.json) {
-        fmt::print("{}\n", protocol::encode(prepared.planned.decision));
+        cli::print("{}\n", printable_json(protocol::encode(prepared.planned.decision)));
     } else if (!options.quiet) {
-        fmt::print(options.stream, "{}\n",
+        cli::print(options.stream, "{}\n",
                    render_plan(prepared.planned.decision, prepared.planned.header));
         std::fflush(options.stream);
     }

@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/prepared_run.hpp"
+#include "cli/print.hpp"
 #include "cli/probe_text.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/slurm_job.hpp"
@@ -147,7 +148,7 @@ int show(Context const& context, RunFolder const& run, topology::ProbeResult con
     ProbeText how;
     how.seconds = *took_s;
     how.columns = std::clamp(context.terminal.columns, 40, 120);
-    fmt::print("{}", render_probe(result, how));
+    cli::print("{}", render_probe(result, how));
     return exit_code;
 }
 

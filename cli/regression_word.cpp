@@ -3,6 +3,7 @@
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/history_access.hpp"
+#include "cli/print.hpp"
 #include "cli/terminal.hpp"
 #include "cli/trial_run.hpp"
 #include "db/queries.hpp"
@@ -33,7 +34,7 @@ using Runs = std::vector<db::analysis::SeriesRun>;
 Result<Runs> series_runs(Context const& context, std::string const& series) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     OSORA_TRY(auto const history, open_history(state));
-    return db::load_series(*history.store, series);
+    return db::load_own_series(*history.store, series);
 }
 
 std::optional<db::analysis::Repeat> repeat_of(Runs const& runs, Runs const& repeats, int number) {
@@ -53,14 +54,14 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
                         plan::ConfigRequest request, RegressionWord const& suspected) {
     int const steps = repeat_steps(config.train.steps, suspected, config.bisect.budget_gpu_h);
     if (steps == 0) {
-        fmt::print("{}", block("repeat",
+        cli::print("{}", block("repeat",
                                fmt::format("{} steps of it cost more than "
                                            "bisect.budget_gpu_h = {:g}",
                                            kRepeatStepsMin, config.bisect.budget_gpu_h),
                                kNoticeIndent));
         return suspected;
     }
-    fmt::print("{}", block("repeat",
+    cli::print("{}", block("repeat",
                            fmt::format("run {} once more for {} steps (bisect.auto = "
                                        "\"run\")",
                                        suspected.bad, steps),
@@ -72,7 +73,7 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
     }
     auto const end = run_trial(context, request);
     if (!end.failure.empty()) {
-        fmt::print("{}", block("", "it says nothing: " + end.failure, kNoticeIndent));
+        cli::print("{}", block("", "it says nothing: " + end.failure, kNoticeIndent));
         return suspected;
     }
     auto const runs = series_runs(context, config.run.name);
@@ -80,7 +81,7 @@ RegressionWord repeated(Context const& context, plan::RunConfig const& config,
     if (runs.has_error() || repeats.has_error()) return suspected;
     auto const repeat = repeat_of(*runs, *repeats, suspected.bad);
     if (!repeat) {
-        fmt::print("{}", block("",
+        cli::print("{}", block("",
                                fmt::format("run {} cannot be held against it: another size, "
                                            "or too few steps",
                                            end.run),
@@ -163,7 +164,7 @@ void tell_regression(Context const& context, RunFolder const& run) {
     auto const config = protocol::from_json<plan::RunConfig>(submission->config);
     if (config.has_error() || config->bisect.auto_mode == "off" || !is_measured(*config)) return;
     auto const runs = series_runs(context, config->run.name);
-    if (runs.has_value()) fmt::print("{}", regression_word(*runs, run.number).text);
+    if (runs.has_value()) cli::print("{}", regression_word(*runs, run.number).text);
 }
 
 void follow_up(Context const& context, RunFolder const& run, plan::RunConfig const& config,
@@ -174,15 +175,15 @@ void follow_up(Context const& context, RunFolder const& run, plan::RunConfig con
     if (runs.has_error()) return;
     auto word = regression_word(*runs, run.number);
     if (word.text.empty()) return;
-    fmt::print("{}", word.text);
+    cli::print("{}", word.text);
     if (mode != "run") return;
     if (!word.confirmed) {
         auto const again = repeated(context, config, request, word);
-        if (again.text != word.text) fmt::print("{}", again.text);
+        if (again.text != word.text) cli::print("{}", again.text);
         word = again;
     }
     if (!word.confirmed || word.good == 0) return;
-    fmt::print("\nbisect.auto = \"run\": osora bisect {} {}\n", word.good, word.bad);
+    cli::print("\nbisect.auto = \"run\": osora bisect {} {}\n", word.good, word.bad);
     auto const command = bisect_command();
     std::vector<std::string> const words{std::to_string(word.good), std::to_string(word.bad)};
     auto const arguments = parse_arguments(command, words);

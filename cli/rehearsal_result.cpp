@@ -1,6 +1,7 @@
 // The answer first: the step time, then where it goes, then what it is to be held against.
 #include "cli/rehearsal_result.hpp"
 
+#include "base/printable.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"
@@ -133,7 +134,7 @@ std::string rehearsal_json(RehearsalResult const& result) {
         {"compute", buckets},
         {"predicted", predicted_value(report.run.plan)},
         {"trained", trained_value(result.trained, m.step_s_median)}};
-    return json::serialize(object) + "\n";
+    return printable_json(json::serialize(object)) + "\n";
 }
 
 }  // namespace osora::cli

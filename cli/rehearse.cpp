@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/prepared_run.hpp"
+#include "cli/print.hpp"
 #include "cli/rehearsal_result.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/run_measured.hpp"
@@ -59,9 +60,9 @@ int run_rehearse(Context const& context, Arguments const& arguments) {
     }
     result.report = std::move(*report);
     if (json) {
-        fmt::print("{}", rehearsal_json(result));
+        cli::print("{}", rehearsal_json(result));
     } else {
-        fmt::print("\n{}", rehearsal_text(result));
+        cli::print("\n{}", rehearsal_text(result));
     }
     return result.report.measured.steps_used > 0 ? kExitOk : kExitUndecided;
 }

@@ -5,6 +5,7 @@
 #include "cli/detect_history.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/history_access.hpp"
+#include "cli/print.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
 #include "cli/report_whatif.hpp"
@@ -24,7 +25,7 @@ struct Rendered {
 std::string as_page(ReportPage const& page) {
     auto const assets = web::page_assets();
     if (assets.script.empty()) {
-        fmt::print(stderr,
+        cli::print(stderr,
                    "osora: this build has no charts (scripts/bootstrap, then build again): the "
                    "page has words and tables\n");
     }
@@ -58,12 +59,12 @@ Result<Rendered> series_text(db::Store& store, std::string const& name, ReportFo
 
 int write(Rendered const& report, std::optional<std::string> const& file) {
     if (!file) {
-        fmt::print("{}", report.text);
+        cli::print("{}", report.text);
         return report.exit_code;
     }
     auto const written = write_file_atomic(*file, report.text);
     if (written.has_error()) return fail(kExitUsage, "--out: " + written.error().message);
-    fmt::print("wrote {} ({})\n", *file,
+    cli::print("wrote {} ({})\n", *file,
                format_bytes(static_cast<std::int64_t>(report.text.size())));
     return report.exit_code;
 }

@@ -1,4 +1,5 @@
 // Reports as JSON. Names are part of the contract with scripts: grow them, do not change them.
+#include "base/printable.hpp"
 #include "cli/report_render.hpp"
 #include "cli/trend_words.hpp"
 #include "protocol/json.hpp"
@@ -260,7 +261,7 @@ std::string report_json(RunReport const& report) {
         {"slowest_ranks", slowest_ranks(report.rank_work)},
         {"probe", probe_object(report.probe)},
         {"next", to_json(report.next)}};
-    return json::serialize(object) + "\n";
+    return printable_json(json::serialize(object)) + "\n";
 }
 
 std::string report_json(SeriesReport const& report) {
@@ -281,7 +282,7 @@ std::string report_json(SeriesReport const& report) {
                               {"left_out", left_out},
                               {"notes", to_json(report.notes)},
                               {"next", to_json(report.next)}};
-    return json::serialize(object) + "\n";
+    return printable_json(json::serialize(object)) + "\n";
 }
 
 std::string history_json(std::vector<HistoryRow> const& rows) {
@@ -292,7 +293,9 @@ std::string history_json(std::vector<HistoryRow> const& rows) {
             row.run.measured ? json::value(measured_object(*row.run.measured)) : json::value();
         runs.push_back(std::move(object));
     }
-    return json::serialize(json::object{{"schema", "osora.history/1"}, {"runs", runs}}) + "\n";
+    return printable_json(
+               json::serialize(json::object{{"schema", "osora.history/1"}, {"runs", runs}})) +
+           "\n";
 }
 
 }  // namespace osora::cli

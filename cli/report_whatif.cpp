@@ -4,6 +4,7 @@
 #include "cli/context.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/whatif_text.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/job_shape.hpp"
@@ -45,7 +46,7 @@ int report_whatif(Arguments const& arguments) {
         print_json("whatif", whatif_json(*found));
     } else {
         auto const name = std::filesystem::path(*ops_file).filename().string();
-        fmt::print("{}", whatif_text(*found, name));
+        cli::print("{}", whatif_text(*found, name));
     }
     return kExitOk;
 }

@@ -2,6 +2,7 @@
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/started.hpp"
@@ -24,7 +25,7 @@ int run_resume(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
-    auto const known = run_of(context, arguments);
+    auto const known = run_of(context, arguments, trust_of(arguments));
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     RunFolder const& folder = known->folder;
     protocol::RunView const& view = known->view;
@@ -41,7 +42,7 @@ int run_resume(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     if (!json) {
         int const step = view.status.checkpoint_step;
-        fmt::print("run {} · resume {}\n", folder.name,
+        cli::print("run {} · resume {}\n", folder.name,
                    view.status.exec ? std::string("by starting its command again")
                    : step < 0       ? std::string("from the start: there is no checkpoint")
                                     : "from checkpoint " + format_count(step));
@@ -71,6 +72,7 @@ CommandSpec resume_command() {
             .options = {{.name = "--detach",
                          .value = "",
                          .help = "Return at once; the run goes on without this terminal."},
+                        trust_option(),
                         json_option("Print JSON lines: events, progress, end.")},
             .run = run_resume};
 }

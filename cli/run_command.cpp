@@ -38,10 +38,20 @@ PositionalSpec run_positional(bool required) {
             .required = required};
 }
 
-Result<KnownRun> run_of(Context const& context, Arguments const& arguments) {
+OptionSpec trust_option() {
+    return {.name = "--trust",
+            .value = "",
+            .help = "Take an imported run too: its command and paths are another machine's."};
+}
+
+Imported trust_of(Arguments const& arguments) {
+    return arguments.has("--trust") ? Imported::taken : Imported::refused;
+}
+
+Result<KnownRun> run_of(Context const& context, Arguments const& arguments, Imported imported) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     KnownRun known;
-    OSORA_TRY(known.folder, find_run(state, arguments.value("RUN").value_or("")));
+    OSORA_TRY(known.folder, find_run(state, arguments.value("RUN").value_or(""), imported));
     OSORA_TRY(known.view, read_view(known.folder.paths.journal()));
     forget_environment(known);
     return known;

@@ -10,12 +10,17 @@ namespace osora::cli {
 
 [[nodiscard]] PositionalSpec run_positional(bool required = true);
 
+[[nodiscard]] OptionSpec trust_option();
+/// Whether --trust was given.
+[[nodiscard]] Imported trust_of(Arguments const& arguments);
+
 /// The run that the positional RUN names, with what its journal says.
 struct KnownRun {
     RunFolder folder;
     protocol::RunView view;  // records = 0: no controller has begun
 };
-[[nodiscard]] Result<KnownRun> run_of(Context const& context, Arguments const& arguments);
+[[nodiscard]] Result<KnownRun> run_of(Context const& context, Arguments const& arguments,
+                                      Imported imported);
 
 /// What its plan.json promised; zeros when that cannot be read.
 [[nodiscard]] Expected expected_of(RunFolder const& run);

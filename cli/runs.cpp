@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 namespace osora::cli {
@@ -54,6 +55,45 @@ Error no_such_run(std::vector<RunFolder> const& runs, std::string_view wanted) {
                                            runs.front().name))};
 }
 
+/// Runs that osora history import made, by the names of their folders; numbers as they had at home.
+std::vector<RunFolder> list_imported(fs::path const& state) {
+    std::vector<RunFolder> runs;
+    std::error_code error;
+    fs::directory_iterator folder(state / "runs", error);
+    for (auto const end = fs::directory_iterator(); !error && folder != end;
+         folder.increment(error)) {
+        std::string const name = folder->path().filename();
+        auto const run = protocol::run_of_imported_folder(name);
+        if (!run.empty()) runs.push_back({number_of(run), name, {folder->path()}, true});
+    }
+    std::ranges::sort(runs, std::greater{}, &RunFolder::number);
+    return runs;
+}
+
+/// The imported run that `wanted` names: as find_run().
+std::optional<RunFolder> imported_run(fs::path const& state, std::string_view wanted) {
+    auto const is_wanted = [&](RunFolder const& each) {
+        auto const run = protocol::run_of_imported_folder(each.name);
+        auto const uuid = std::string_view(each.name).substr(run.size() + 1);
+        bool const by_uuid = wanted.size() >= kUuidPrefixMin &&
+                             (uuid.starts_with(wanted) || wanted.starts_with(uuid));
+        bool const by_number = each.number > 0 && whole_number<int>(wanted) == each.number;
+        return each.name == wanted || run == wanted || by_number || series_of(run) == wanted ||
+               by_uuid;
+    };
+    auto const runs = list_imported(state);
+    auto const found = std::ranges::find_if(runs, is_wanted);
+    return found == runs.end() ? std::optional<RunFolder>() : *found;
+}
+
+Error refused_import(RunFolder const& run) {
+    return {Errc::invalid_input,
+            fmt::format("run {0} was imported: its command, paths and job ids are another "
+                        "machine's. osora report, diff and history read it; --trust uses what it "
+                        "holds, after a look at {1}",
+                        run.name, run.paths.submission().string())};
+}
+
 Result<RunFolder> by_uuid(std::vector<RunFolder> const& runs, std::string_view wanted) {
     std::vector<RunFolder> found;
     for (RunFolder const& each : runs) {
@@ -68,6 +108,26 @@ Result<RunFolder> by_uuid(std::vector<RunFolder> const& runs, std::string_view w
     }
     if (found.empty()) return no_such_run(runs, wanted);
     return found.front();
+}
+
+Result<RunFolder> find_own_run(fs::path const& state, std::string_view wanted) {
+    OSORA_TRY(auto const runs, list_runs(state));
+    if (is_number(wanted)) {
+        int number = 0;
+        std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+        auto const found = std::ranges::find(runs, number, &RunFolder::number);
+        if (found != runs.end()) return *found;
+    }
+    for (RunFolder const& each : runs) {
+        if (each.name == wanted) return each;
+    }
+    for (RunFolder const& each : runs) {  // newest first
+        if (series_of(each.name) == wanted) return each;
+    }
+    bool const hexadecimal =
+        wanted.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+    if (wanted.size() >= kUuidPrefixMin && hexadecimal) return by_uuid(runs, wanted);
+    return no_such_run(runs, wanted);
 }
 
 Result<Descriptor> lock_numbers(fs::path const& runs) {
@@ -107,24 +167,13 @@ Result<std::vector<RunFolder>> list_runs(fs::path const& state) {
     return runs;
 }
 
-Result<RunFolder> find_run(fs::path const& state, std::string_view wanted) {
-    OSORA_TRY(auto const runs, list_runs(state));
-    if (is_number(wanted)) {
-        int number = 0;
-        std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
-        auto const found = std::ranges::find(runs, number, &RunFolder::number);
-        if (found != runs.end()) return *found;
-    }
-    for (RunFolder const& each : runs) {
-        if (each.name == wanted) return each;
-    }
-    for (RunFolder const& each : runs) {  // newest first
-        if (series_of(each.name) == wanted) return each;
-    }
-    bool const hexadecimal =
-        wanted.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
-    if (wanted.size() >= kUuidPrefixMin && hexadecimal) return by_uuid(runs, wanted);
-    return no_such_run(runs, wanted);
+Result<RunFolder> find_run(fs::path const& state, std::string_view wanted, Imported imported) {
+    auto own = find_own_run(state, wanted);
+    if (own.has_value() || own.error().code != Errc::not_found) return own;
+    auto const found = imported_run(state, wanted);
+    if (!found) return own;
+    if (imported == Imported::refused) return refused_import(*found);
+    return *found;
 }
 
 Result<protocol::RunSubmitted> read_submission(RunFolder const& run) {

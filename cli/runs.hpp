@@ -15,21 +15,28 @@ namespace osora::cli {
 
 struct RunFolder {
     int number = 0;    // 42
-    std::string name;  // "stage1-0042"
+    std::string name;  // "stage1-0042"; of an imported run "stage1-0042.abe00411"
     protocol::RunPaths paths;
+    bool imported = false;
 };
+
+/// Whether a command takes an imported run. What that holds is another machine's word: its
+/// command, paths and job ids. Commands that only read take it; those that start, stop or queue
+/// something refuse it unless the user gave --trust.
+enum class Imported { refused, taken };
 
 /// "stage1-0042" -> 42; 0 when a folder of this name is no run.
 [[nodiscard]] int number_of(std::string_view folder_name);
 
-/// Newest first; none when there is no state folder yet.
+/// Newest first, without imported ones; none when there is no state folder yet.
 [[nodiscard]] Result<std::vector<RunFolder>> list_runs(std::filesystem::path const& state);
 
 /// The run that `wanted` names: a number, a folder's name, a run's name (its newest run), or at
-/// least four characters of a uuid. not_found names the nearest; invalid_input when it is
-/// ambiguous.
+/// least four characters of a uuid. Imported ones are looked at last. not_found names the nearest;
+/// invalid_input when it is ambiguous, or imported and refused.
 [[nodiscard]] Result<RunFolder> find_run(std::filesystem::path const& state,
-                                         std::string_view wanted);
+                                         std::string_view wanted,
+                                         Imported imported = Imported::refused);
 
 /// submission.json of a run.
 [[nodiscard]] Result<protocol::RunSubmitted> read_submission(RunFolder const& run);

@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 #include "cli/run_secrets.hpp"
 #include "plan/config/template.hpp"
 
@@ -122,7 +123,7 @@ Result<std::optional<ScalingTrial>> ScalingTrials::measure(int nodes,
 
 void ScalingTrials::end(db::InvestigationEnd end) {
     auto const written = log_.end(std::move(end));
-    if (written.has_error()) fmt::print(stderr, "note: {}\n", written.error().message);
+    if (written.has_error()) cli::print(stderr, "note: {}\n", written.error().message);
 }
 
 /// By what a trial of that size has cost.

@@ -1,6 +1,7 @@
 // Numbers are never cut: a wrong digit is worse than a long line. Only text is.
 #include "cli/sql_text.hpp"
 
+#include "base/printable.hpp"
 #include "base/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
@@ -98,10 +99,10 @@ std::string json_text(db::SqlResult const& result) {
         for (auto const& value : row) cells.push_back(json_of(value));
         rows.push_back(std::move(cells));
     }
-    return json::serialize(json::object{{"schema", "osora.history.sql/1"},
-                                        {"columns", std::move(columns)},
-                                        {"rows", std::move(rows)},
-                                        {"more", result.more}}) +
+    return printable_json(json::serialize(json::object{{"schema", "osora.history.sql/1"},
+                                                       {"columns", std::move(columns)},
+                                                       {"rows", std::move(rows)},
+                                                       {"more", result.more}})) +
            "\n";
 }
 

@@ -8,6 +8,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "plan/config/run_config.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ void say_network_file_system(RunFolder const& run) {
     auto const network = is_network_file_system(run.paths.dir);
     if (network.has_error() || !*network) return;
     auto const type = file_system_type(run.paths.dir);
-    fmt::print(stderr, "note: {} is on {}: locks and speed are that file system's\n",
+    cli::print(stderr, "note: {} is on {}: locks and speed are that file system's\n",
                run.paths.dir.string(), type.has_value() ? *type : "a network file system");
 }
 
@@ -47,7 +48,7 @@ int detach(RunFolder const& run, Controller const& controller, StartOptions cons
     }
     say_network_file_system(run);
     if (!options.json) {
-        fmt::print(options.stream,
+        cli::print(options.stream,
                    "detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
     }
@@ -92,7 +93,7 @@ int serve_and_follow(Context const& context, RunFolder const& run, StartOptions 
                        .stream = options.stream});
     }
     if (!options.json) {
-        fmt::print(options.stream,
+        cli::print(options.stream,
                    "the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
     }

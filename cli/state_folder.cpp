@@ -1,6 +1,7 @@
 #include "cli/state_folder.hpp"
 
 #include "base/text.hpp"
+#include "cli/print.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,7 +50,7 @@ Parents parents_of(Environment const& environment) {
 Result<void> own_state(Context const& context, fs::path const& state) {
     std::vector<std::string> closed;
     OSORA_TRY_VOID(close_all(state, parents_of(context.environment), closed));
-    if (!closed.empty()) fmt::print(stderr, "note: {}\n", closed_text(closed));
+    if (!closed.empty()) cli::print(stderr, "note: {}\n", closed_text(closed));
     return {};
 }
 

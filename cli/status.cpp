@@ -12,6 +12,7 @@
 #include "cli/journal_tail.hpp"
 #include "cli/json_output.hpp"
 #include "cli/node_table.hpp"
+#include "cli/print.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
@@ -151,9 +152,9 @@ struct Line {
 
 void print_lines(std::vector<Line> const& lines) {
     constexpr char const* kFormat = "{:>5}  {:<20.20}  {:<11}  {:>13}  {:>8}  {:>10}\n";
-    fmt::print(kFormat, "run", "name", "state", "step", "s/step", "end");
+    cli::print(kFormat, "run", "name", "state", "step", "s/step", "end");
     for (Line const& each : lines) {
-        fmt::print(kFormat, each.number, each.name, each.state, each.step, each.time, each.end);
+        cli::print(kFormat, each.number, each.name, each.state, each.step, each.time, each.end);
     }
 }
 
@@ -187,7 +188,7 @@ std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& st
                     ? db::list_runs(*history->store, "", limit)
                     : Result<std::vector<db::analysis::RunSummary>>(history.error());
     if (runs.has_error()) {
-        fmt::print(stderr, "osora: ended runs are not listed: {}\n", runs.error().message);
+        cli::print(stderr, "osora: ended runs are not listed: {}\n", runs.error().message);
         return ended;
     }
     for (auto& each : *runs) {
@@ -257,10 +258,10 @@ int all(Context const& context, bool json, int limit) {
     std::vector<Line> lines;
     for (auto const& run : *active) lines.push_back(row(run));
     for (auto const& run : ended) lines.push_back(row(run));
-    if (active->empty()) fmt::print("no run is active; osora history lists all\n");
+    if (active->empty()) cli::print("no run is active; osora history lists all\n");
     if (!lines.empty()) print_lines(lines);
     for (auto const& run : *active) {
-        if (auto const line = remark(run); !line.empty()) fmt::print("{}\n", line);
+        if (auto const line = remark(run); !line.empty()) cli::print("{}\n", line);
     }
     return kExitOk;
 }
@@ -269,30 +270,30 @@ void print_one(ActiveRun const& active, int columns) {
     auto const& run = active.known;
     auto const& view = run.view;
     int const ranks = view.nodes * view.ranks_per_node;
-    fmt::print("run {} · {} · {} on {}\n", run.folder.name, word_of(active), counted(ranks, "rank"),
+    cli::print("run {} · {} · {} on {}\n", run.folder.name, word_of(active), counted(ranks, "rank"),
                counted(view.nodes, "node"));
-    fmt::print("{}\n", run.folder.paths.dir.string());
+    cli::print("{}\n", run.folder.paths.dir.string());
     if (view.records == 0) {
-        fmt::print("{}\n", remark(active));
+        cli::print("{}\n", remark(active));
         return;
     }
     Expected const expected = expected_of(run.folder);
     if (is_over(view)) {
-        fmt::print("{}", summary(view, expected));
+        cli::print("{}", summary(view, expected));
         return;
     }
     for (std::string const& line : progress_lines(view, expected, wall_now_us(), columns)) {
-        fmt::print("{}\n", line);
+        cli::print("{}\n", line);
     }
     for (std::string const& line : node_lines(view, {columns, kNodesShown})) {
-        fmt::print("{}\n", line);
+        cli::print("{}\n", line);
     }
-    if (auto const slow = arrival_line(view); !slow.empty()) fmt::print("{}\n", slow);
+    if (auto const slow = arrival_line(view); !slow.empty()) cli::print("{}\n", slow);
     if (view.status.restarts > 0) {
-        fmt::print("relaunched {} of {} times; last: {}\n", view.status.restarts,
+        cli::print("relaunched {} of {} times; last: {}\n", view.status.restarts,
                    view.status.restarts_max, printable(view.status.cause));
     }
-    if (auto const line = remark(active); !line.empty()) fmt::print("{}\n", line);
+    if (auto const line = remark(active); !line.empty()) cli::print("{}\n", line);
 }
 
 int run_status(Context const& context, Arguments const& arguments) {
@@ -302,7 +303,7 @@ int run_status(Context const& context, Arguments const& arguments) {
         if (limit.has_error()) return fail(kExitUsage, limit.error().message);
         return all(context, json, limit->value_or(kEndedShown));
     }
-    auto known = run_of(context, arguments);
+    auto known = run_of(context, arguments, Imported::taken);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
     JobLook look(context, known->folder.paths.dir.parent_path().parent_path());
     bool const here = has_controller(known->folder.paths);

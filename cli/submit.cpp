@@ -1,9 +1,11 @@
 // osora submit: validate, plan, make the run directory, start its controller, follow it.
 #include "base/host_name.hpp"
+#include "base/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/launch.hpp"
 #include "cli/prepared_run.hpp"
+#include "cli/print.hpp"
 #include "cli/regression_word.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
@@ -30,12 +32,12 @@ Result<plan::ConfigRequest> submit_request(Context const& context, Arguments con
     }
     if (!from) return request;
     OSORA_TRY(auto const state, state_dir(context.environment));
-    OSORA_TRY(auto const run, find_run(state, *from));
+    OSORA_TRY(auto const run, find_run(state, *from, trust_of(arguments)));
     OSORA_TRY(auto const submitted, read_submission(run));
     request.run_file = run.paths.run_file();
     request.base_dir = submitted.base_dir;
     if (auto const sets = sets_of(submitted); !sets.empty()) {
-        fmt::print(stderr, "note: run {} was also given --set {}\n", run.number,
+        cli::print(stderr, "note: run {} was also given --set {}\n", run.number,
                    fmt::join(sets, " --set "));
     }
     return request;
@@ -61,20 +63,20 @@ void print_dry_run(Context const& context, PreparedRun const& prepared, Predeces
     if (is_queued(context, config)) return print_job_dry_run(context, config, after);
     int const ranks = config.resources.gpus_per_node;
     int const threads = prepared.planned.decision.chosen.threads_per_rank;
-    fmt::print("ranks    {} on {}{}\n", ranks == 1 ? "0" : fmt::format("0-{}", ranks - 1),
+    cli::print("ranks    {} on {}{}\n", ranks == 1 ? "0" : fmt::format("0-{}", ranks - 1),
                host_name(),
                config.run.job == "exec"
                    ? std::string()
                    : fmt::format(", {} thread{} each", threads, threads == 1 ? "" : "s"));
-    fmt::print("start    {} --one-run RUN_DIR\n", (context.program_dir / "osorad").string());
+    cli::print("start    {} --one-run RUN_DIR\n", (context.program_dir / "osorad").string());
     if (config.run.job == "exec") {
-        fmt::print("         {} (RANK=0..{})\n", fmt::join(config.worker.command, " "), ranks - 1);
+        cli::print("         {} (RANK=0..{})\n", fmt::join(config.worker.command, " "), ranks - 1);
     } else {
         auto const worker = worker_program(context);
-        fmt::print("         {} --job RUN_DIR/job.json (RANK=0..{})\n",
+        cli::print("         {} --job RUN_DIR/job.json (RANK=0..{})\n",
                    worker.has_value() ? worker->string() : worker.error().message, ranks - 1);
     }
-    fmt::print("dry run: nothing was started\n");
+    cli::print("dry run: nothing was started\n");
 }
 
 int run_submit(Context const& context, Arguments const& arguments) {
@@ -100,10 +102,10 @@ int run_submit(Context const& context, Arguments const& arguments) {
         return started.exit_code;
     }
     if (json) {
-        fmt::print("{}\n", protocol::encode(prepared->planned.decision));
+        cli::print("{}\n", printable_json(protocol::encode(prepared->planned.decision)));
         return kExitOk;
     }
-    fmt::print("{}", render_plan(prepared->planned.decision, prepared->planned.header));
+    cli::print("{}", render_plan(prepared->planned.decision, prepared->planned.header));
     print_dry_run(context, *prepared, *after);
     return kExitOk;
 }
@@ -143,6 +145,7 @@ CommandSpec submit_command() {
                          .value = "RUN",
                          .help = "Submit the run file of an earlier run again.",
                          .complete = Complete::run},
+                        trust_option(),
                         {.name = "--after",
                          .value = "RUN",
                          .help = "Slurm: start when that run has ended well; if it fails, do not.",

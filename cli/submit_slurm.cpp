@@ -6,6 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/queued_run.hpp"
 #include "cli/slurm_job.hpp"
 #include "slurm/job_script.hpp"
@@ -22,7 +23,7 @@ namespace {
 void say_shared_folder(std::filesystem::path const& dir) {
     auto const network = is_network_file_system(dir);
     if (network.has_error() || *network) return;
-    fmt::print(stderr,
+    cli::print(stderr,
                "note: {} must be seen by every node; if it is this machine's own, set "
                "OSORA_STATE_DIR to a shared folder\n",
                dir.string());
@@ -31,7 +32,7 @@ void say_shared_folder(std::filesystem::path const& dir) {
 void print_estimate(Context const& context, std::string const& script) {
     auto const estimate = estimate_start(context, script);
     if (estimate.has_error()) {
-        fmt::print("start    not known: {}\n", estimate.error().message);
+        cli::print("start    not known: {}\n", estimate.error().message);
         return;
     }
     std::time_t const at = estimate->start_time;
@@ -39,7 +40,7 @@ void print_estimate(Context const& context, std::string const& script) {
     ::localtime_r(&at, &parts);
     std::string const partition =
         estimate->partition.empty() ? "" : ", partition " + estimate->partition;
-    fmt::print("start    estimated {:04}-{:02}-{:02} {:02}:{:02} on {}{}\n", parts.tm_year + 1900,
+    cli::print("start    estimated {:04}-{:02}-{:02} {:02}:{:02} on {}{}\n", parts.tm_year + 1900,
                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min,
                estimate->node_list.empty() ? "nodes not chosen yet" : estimate->node_list,
                partition);
@@ -73,14 +74,14 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                            {"run_dir", run.paths.dir.string()},
                            {"slurm_job", record->job.job_id}});
     } else if (!options.quiet) {
-        fmt::print(options.stream, "{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
+        cli::print(options.stream, "{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
                    record->after.empty() ? "" : ", starts after " + record->after);
         std::fflush(options.stream);
     }
     say_shared_folder(run.paths.dir);
     if (!options.attached) {
         if (options.json) return kExitOk;
-        fmt::print(options.stream,
+        cli::print(options.stream,
                    "detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
                    run.number);
         return kExitOk;
@@ -99,21 +100,21 @@ void print_job_dry_run(Context const& context, plan::RunConfig const& config,
                        Predecessor const& after) {
     auto const& resources = config.resources;
     int const ranks = resources.nodes * resources.gpus_per_node;
-    fmt::print("ranks    0-{}: {} nodes x {}, node i has ranks {}i to {}i+{}\n", ranks - 1,
+    cli::print("ranks    0-{}: {} nodes x {}, node i has ranks {}i to {}i+{}\n", ranks - 1,
                resources.nodes, resources.gpus_per_node, resources.gpus_per_node,
                resources.gpus_per_node, resources.gpus_per_node - 1);
     if (after.job > 0) {
-        fmt::print("after    {}: {}\n", after.run,
+        cli::print("after    {}: {}\n", after.run,
                    fmt::join(slurm::stage_arguments(after.job), " "));
     }
-    if (resources.spares > 0) fmt::print("spares   {}\n", resources.spares);
+    if (resources.spares > 0) cli::print("spares   {}\n", resources.spares);
     double const hours = slurm::gpu_hours(resources);
     if (hours > 0) {
-        fmt::print("cost     at most {:.1f} GPU-h: {} nodes x {} for {}\n", hours,
+        cli::print("cost     at most {:.1f} GPU-h: {} nodes x {} for {}\n", hours,
                    resources.nodes + resources.spares, resources.gpus_per_node,
                    resources.time_limit);
     } else {
-        fmt::print("cost     not known without resources.time_limit\n");
+        cli::print("cost     not known without resources.time_limit\n");
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return;
@@ -121,12 +122,12 @@ void print_job_dry_run(Context const& context, plan::RunConfig const& config,
     if (run.has_error()) return;
     auto const script = job_script_for(context, config, run->paths.dir);
     if (script.has_error()) {
-        fmt::print("script   {}\n", script.error().message);
+        cli::print("script   {}\n", script.error().message);
         return;
     }
     print_estimate(context, *script);
-    fmt::print("script   {}, given to sbatch:\n\n{}\n", run->paths.job_script().string(), *script);
-    fmt::print("dry run: nothing was submitted\n");
+    cli::print("script   {}, given to sbatch:\n\n{}\n", run->paths.job_script().string(), *script);
+    cli::print("dry run: nothing was submitted\n");
 }
 
 }  // namespace osora::cli

@@ -84,14 +84,6 @@ std::string clipped(std::string_view text, int columns) {
     return std::string(text);
 }
 
-std::string printable(std::string_view text) {
-    std::string result(text);
-    for (char& each : result) {
-        if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) each = '?';
-    }
-    return result;
-}
-
 std::string filled(std::string_view text, int indent, int columns) {
     std::string const margin(static_cast<std::size_t>(indent), ' ');
     std::string result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/environment.hpp"
+#include "base/printable.hpp"
 
 #include <string>
 #include <string_view>
@@ -38,9 +39,6 @@ struct Terminal {
 
 /// At most `columns` of plain text (no sequences), cut at a code point.
 [[nodiscard]] std::string clipped(std::string_view text, int columns);
-
-/// Text from outside for one line of a terminal: control characters become '?'.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// `text` filled to `columns` with `indent` spaces before each line, one '\n' after each.
 [[nodiscard]] std::string filled(std::string_view text, int indent, int columns);

@@ -4,6 +4,7 @@
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/topology_source.hpp"
 #include "cli/topology_text.hpp"
@@ -34,9 +35,9 @@ int run_show(Context const& context, Arguments const& arguments) {
     auto const cluster = load_topology(context, arguments.value("SOURCE").value_or(""));
     if (cluster.has_error()) return refuse(cluster.error());
     if (arguments.has("--json")) {
-        fmt::print("{}\n", topology_json(*cluster));
+        cli::print("{}\n", topology_json(*cluster));
     } else {
-        fmt::print("{}", render_topology(*cluster));
+        cli::print("{}", render_topology(*cluster));
     }
     return kExitOk;
 }
@@ -47,7 +48,7 @@ int run_topology_import(Context const& context, Arguments const& arguments) {
     std::string const text = topology_json(*cluster) + "\n";
     auto const file = arguments.value("--output");
     if (!file) {
-        fmt::print("{}", text);
+        cli::print("{}", text);
         return kExitOk;
     }
     if (auto const written = write_file_atomic(*file, text); written.has_error()) {
@@ -59,7 +60,7 @@ int run_topology_import(Context const& context, Arguments const& arguments) {
         print_json("topology_import",
                    {{"file", *file}, {"machines", machines}, {"switches", switches}});
     } else {
-        fmt::print("wrote {}: {} nodes in detail, {} switches\n", *file, machines, switches);
+        cli::print("wrote {}: {} nodes in detail, {} switches\n", *file, machines, switches);
     }
     return kExitOk;
 }
@@ -177,7 +178,7 @@ int run_topology_diff(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_comparison_json(comparison);
     } else {
-        fmt::print("{}", comparison_text(comparison, head));
+        cli::print("{}", comparison_text(comparison, head));
     }
     return comparison.equal() ? kExitOk : kExitBad;
 }

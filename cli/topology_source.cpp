@@ -3,6 +3,7 @@
 #include "base/capture.hpp"
 #include "base/files.hpp"
 #include "base/nearest.hpp"
+#include "base/printable.hpp"
 #include "protocol/json.hpp"
 #include "topology/sources/nccl_xml.hpp"
 #include "topology/sources/read_machine.hpp"
@@ -199,7 +200,7 @@ Result<ClusterTopology> load_topology(Context const& context, std::string const&
 std::string topology_json(ClusterTopology const& cluster) {
     protocol::json::object object{{"schema", kTopologySchema}};
     for (auto const& [key, value] : protocol::object_to_json(cluster)) object[key] = value;
-    return protocol::json::serialize(object);
+    return printable_json(protocol::json::serialize(object));
 }
 
 }  // namespace osora::cli

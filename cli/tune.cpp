@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/prepared_run.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/trial_log.hpp"
 #include "cli/trial_run.hpp"
@@ -68,7 +69,7 @@ Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
     list = own_candidates(config, base.submission.plan);
     if (!arguments.has("--nccl")) return list;
     if (!base.planned.header.gpu) {
-        fmt::print(stderr,
+        cli::print(stderr,
                    "note: --nccl: no GPU is seen here, so none of NCCL's settings is tried; start "
                    "osora tune where the ranks run, or name them: --try worker.env.NCCL_...\n");
         return list;
@@ -114,7 +115,7 @@ TrialEnd run_tune_trial(Context const& context, Tuning const& tuning, plan::Tune
     auto end = run_trial(context, request);
     if (!log || end.exit_code == kExitInterrupted) return end;
     if (auto const kept = log->add(investigated(end, sets)); kept.has_error()) {
-        fmt::print(stderr, "note: not kept for history: {}\n", kept.error().message);
+        cli::print(stderr, "note: not kept for history: {}\n", kept.error().message);
         log.reset();
     }
     return end;
@@ -129,7 +130,7 @@ std::optional<TrialLog> log_of(Context const& context, Tuning const& tuning) {
     if (state.has_error()) return {};
     auto log = TrialLog::open(*state / "tunes", std::move(what), LogMode::own);
     if (log.has_value()) return std::move(*log);
-    fmt::print(stderr, "note: not kept for history: {}\n", log.error().message);
+    cli::print(stderr, "note: not kept for history: {}\n", log.error().message);
     return {};
 }
 
@@ -166,13 +167,13 @@ protocol::json::object json_of(Tuning const& tuning, plan::TuneSearch const& sea
 }
 
 void print_answer(plan::TuneSearch const& search, bool stopped) {
-    fmt::print("\n");
-    for (auto const& each : search.verdicts()) fmt::print("{}\n", verdict_text(each));
-    if (stopped) fmt::print("stopped: what was not judged is open, and nothing is remembered\n");
+    cli::print("\n");
+    for (auto const& each : search.verdicts()) cli::print("{}\n", verdict_text(each));
+    if (stopped) cli::print("stopped: what was not judged is open, and nothing is remembered\n");
     if (search.kept().empty()) {
-        if (!stopped) fmt::print("nothing helps beyond noise: the run file is fine as it is\n");
+        if (!stopped) cli::print("nothing helps beyond noise: the run file is fine as it is\n");
     } else {
-        fmt::print("\n{}", run_file_lines(search.kept()));
+        cli::print("\n{}", run_file_lines(search.kept()));
     }
 }
 
@@ -183,7 +184,7 @@ void end_log(std::optional<TrialLog>& log, plan::TuneSearch const& search) {
                                                           : "helps";
     auto const kept =
         log->end({.verdict = verdict, .culprits = judged_settings(search.verdicts())});
-    if (kept.has_error()) fmt::print(stderr, "note: {}\n", kept.error().message);
+    if (kept.has_error()) cli::print(stderr, "note: {}\n", kept.error().message);
 }
 
 int run_tune(Context const& context, Arguments const& arguments) {
@@ -192,12 +193,12 @@ int run_tune(Context const& context, Arguments const& arguments) {
     plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
     auto log = log_of(context, *tuning);
     std::FILE* const progress = tuning->json ? stderr : stdout;
-    fmt::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
+    cli::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
                tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
                tuning->trials, "#", "trial", "a step");
     while (auto const trial = search.next()) {
         auto const end = run_tune_trial(context, *tuning, *trial, log);
-        fmt::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
+        cli::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
         if (end.exit_code == kExitInterrupted) {
@@ -220,7 +221,7 @@ int run_tune(Context const& context, Arguments const& arguments) {
         return fail(kExitBad, "the run as it is does not run: " + search.failure());
     }
     auto const remembered = remember_tuning(context, tuning->shape, search.kept());
-    if (remembered.has_error()) fmt::print(stderr, "note: {}\n", remembered.error().message);
+    if (remembered.has_error()) cli::print(stderr, "note: {}\n", remembered.error().message);
     if (tuning->json) {
         print_json("tune", json_of(*tuning, search));
     } else {

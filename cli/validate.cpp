@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"
 #include "cli/plan_run.hpp"
+#include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 
 #include <fmt/format.h>
@@ -43,9 +44,9 @@ int run_validate(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("validate", {{"ok", ok}, {"problems", problems_json(resolved.problems)}});
     } else if (ok) {
-        fmt::print("{}: ok\n", request.run_file.string());
+        cli::print("{}: ok\n", request.run_file.string());
     } else {
-        fmt::print("{}", problem_list(resolved.problems));
+        cli::print("{}", problem_list(resolved.problems));
     }
     return ok ? kExitOk : kExitUsage;
 }

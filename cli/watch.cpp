@@ -3,6 +3,7 @@
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
+#include "cli/print.hpp"
 #include "cli/regression_word.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
@@ -30,7 +31,7 @@ int run_watch(Context const& context, Arguments const& arguments) {
     }
     bool const json = arguments.has("--json");
     if (!json) {
-        fmt::print("run {} · {}\n", folder->name, folder->paths.dir.string());
+        cli::print("run {} · {}\n", folder->name, folder->paths.dir.string());
         std::fflush(stdout);
     }
     int const code = follow_to_end(context, *folder, json);

@@ -1,6 +1,7 @@
 #include "cli/worker_output.hpp"
 
 #include "cli/exit_code.hpp"
+#include "cli/print.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -89,12 +90,12 @@ int tell_worker_output(Context const& context, std::vector<std::string> argument
     auto const answer = answer_of_helper(context, std::move(arguments), program);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     if (as_json) {
-        fmt::print("{}", answer.text);
+        cli::print("{}", answer.text);
         return kExitOk;
     }
     auto const told = summary(answer.text);
     if (told.has_error()) return fail(kExitInternal, told.error().message);
-    fmt::print("{}", *told);
+    cli::print("{}", *told);
     return kExitOk;
 }
 

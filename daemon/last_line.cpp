@@ -2,10 +2,10 @@
 // last lines are searched for a word first.
 #include "daemon/last_line.hpp"
 
+#include "base/printable.hpp"
 #include "base/text.hpp"
 #include "daemon/line_splitter.hpp"
 #include "daemon/step_text.hpp"
-#include "protocol/json.hpp"
 
 #include <algorithm>
 #include <array>
@@ -36,17 +36,6 @@ bool names_error(std::string_view line) {
         kWords, [&](std::string_view word) { return line.find(word) != std::string_view::npos; });
 }
 
-/// For a message: what is no UTF-8 could not be sent as text.
-std::string readable(std::string line) {
-    bool const utf8 = protocol::bytes_to_json(line).is_string();
-    for (char& each : line) {
-        auto const byte = static_cast<unsigned char>(each);
-        if (byte == '\n' || byte == '\t') continue;
-        if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8)) each = '?';
-    }
-    return line;
-}
-
 }  // namespace
 
 std::string last_line_of(std::string_view tail) {
@@ -64,7 +53,7 @@ std::string last_line_of(std::string_view tail) {
     auto const found = std::find_if(begin, begin + static_cast<std::ptrdiff_t>(searched),
                                     [](std::string const& line) { return names_error(line); });
     bool const named = found != begin + static_cast<std::ptrdiff_t>(searched);
-    return readable(named ? *found : lines.back());
+    return printable(named ? *found : lines.back(), "\n\t");
 }
 
 std::string last_part(std::string_view tail, std::size_t bytes) {
@@ -73,7 +62,7 @@ std::string last_part(std::string_view tail, std::size_t bytes) {
         auto const line = tail.find('\n');
         if (line != std::string_view::npos) tail.remove_prefix(line + 1);
     }
-    return readable(std::string(tail));
+    return printable(tail, "\n\t");
 }
 
 }  // namespace osora::daemon

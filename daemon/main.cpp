@@ -1,5 +1,6 @@
 // osorad: wiring. Reads the environment and the command line once, hands everything on.
 #include "base/log_sinks.hpp"
+#include "base/printable.hpp"
 #include "base/version.hpp"
 #include "daemon/agent.hpp"
 #include "daemon/agent_post.hpp"
@@ -45,7 +46,7 @@ int one_run(OneRunOptions options) {
     std::error_code error;
     protocol::RunPaths const paths{fs::canonical(options.paths.dir, error)};
     if (error || !fs::is_directory(paths.dir)) {
-        fmt::print(stderr, "osorad: {}: no run directory\n", options.paths.dir.string());
+        fmt::print(stderr, "osorad: {}: no run directory\n", printable(options.paths.dir.string()));
         return kExitUsage;
     }
     options.paths = paths;

@@ -11,6 +11,7 @@
 #include "db/run_archive.hpp"
 #include "db/run_store.hpp"
 #include "protocol/journal.hpp"
+#include "protocol/run_directory.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -30,6 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kRunsMax = 1'000'000;
+constexpr int kNumberMax = 999'999'999;
 
 Error strange(std::string const& what) {
     return {Errc::invalid_input, what + ": no osora wrote this"};
@@ -38,9 +41,13 @@ Error damaged(std::string const& what) {
     return {Errc::corrupt, what + ": cut off or damaged; export the runs again"};
 }
 
+/// RFC 9562: 8-4-4-4-12 hexadecimal digits, in lower case as osora writes them.
 bool is_uuid(std::string_view text) {
-    return text.size() == 36 &&
-           text.find_first_not_of("0123456789abcdef-") == std::string_view::npos;
+    constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    return std::ranges::equal(text, kForm, [](char each, char form) {
+        bool const digit = (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
+        return form == '-' ? each == '-' : digit;
+    });
 }
 
 bool is_run_name(std::string_view text) {
@@ -86,7 +93,7 @@ public:
                                      version, kArchiveVersion)};
         }
         SQLite::Statement row(database_,
-                              "SELECT coalesce(sql,'') FROM sqlite_master WHERE name NOT LIKE "
+                              "SELECT coalesce(sql,'') FROM sqlite_master WHERE name!="
                               "'sqlite_autoindex_piece_1'");
         std::size_t found = 0;
         for (; row.executeStep(); ++found) {
@@ -103,11 +110,15 @@ public:
         SQLite::Statement row(database_, "SELECT uuid,name,number,sha256 FROM run");
         while (row.executeStep()) {
             Entry entry;
+            auto const number = row.getColumn(2).getInt64();
             entry.run = {row.getColumn(0).getString(), row.getColumn(1).getString(),
-                         row.getColumn(2).getInt(), 0};
+                         static_cast<int>(number), 0};
             entry.sha256 = row.getColumn(3).getString();
             if (!is_uuid(entry.run.uuid)) return strange("the uuid of a run");
             if (!is_run_name(entry.run.name)) return strange("the name of " + entry.run.uuid);
+            if (number < 0 || number > kNumberMax) {
+                return strange("the number of " + entry.run.uuid);
+            }
             OSORA_TRY_VOID(load_files(entry));
             entries.push_back(std::move(entry));
             if (entries.size() > kRunsMax) return strange("over a million runs");
@@ -237,16 +248,15 @@ Result<void> check_space(std::vector<Entry> const& wanted, fs::path const& folde
 Result<void> bring_in(Archive& archive, std::vector<Entry> const& wanted, fs::path const& runs) {
     if (wanted.empty()) return {};
     OSORA_TRY_VOID(check_space(wanted, runs));
-    Workplace const workplace{runs / fmt::format(".import-{}", ::getpid())};
-    if (::mkdir(workplace.path.c_str(), 0700) != 0) {
-        return file_error(errno, "make", workplace.path);
-    }
+    auto name = (runs / ".import-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return file_error(errno, "make", name);
+    Workplace const workplace{name};
     for (auto const& entry : wanted) {
         OSORA_TRY_VOID(archive.unpack(entry, workplace.path / entry.run.uuid));
         OSORA_TRY_VOID(check_journal(entry, workplace.path / entry.run.uuid));
     }
     for (auto const& entry : wanted) {
-        auto const folder = runs / (entry.run.name + "." + entry.run.uuid.substr(0, 8));
+        auto const folder = runs / protocol::imported_folder_name(entry.run.name, entry.run.uuid);
         // A folder that is in use is no empty one: rename refuses it.
         if (::rename((workplace.path / entry.run.uuid).c_str(), folder.c_str()) != 0) {
             return file_error(errno, "name", folder);

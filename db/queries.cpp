@@ -96,15 +96,24 @@ std::string did_you_mean(Connection& connection, std::string_view wanted, char c
     return "; osora history lists what there is";
 }
 
+/// Without the imported ones where a run of this state folder has the name too: an archive takes
+/// no name away from it.
+std::vector<RunRecord> own_first(std::vector<RunRecord> found) {
+    if (!std::ranges::all_of(found, is_imported)) std::erase_if(found, is_imported);
+    return found;
+}
+
 std::vector<RunRecord> candidates(Connection& connection, std::string const& wanted) {
     bool const digits = wanted.find_first_not_of("0123456789") == std::string::npos;
     std::vector<RunRecord> found;
     if (digits) {
-        found = select_runs(connection, "WHERE r.number=CAST(?1 AS INT)", wanted);
+        found = own_first(select_runs(connection, "WHERE r.number=CAST(?1 AS INT)", wanted));
     }
-    if (found.empty()) found = select_runs(connection, "WHERE r.name=?1", wanted);
+    if (found.empty()) found = own_first(select_runs(connection, "WHERE r.name=?1", wanted));
     if (found.empty()) {
-        found = select_runs(connection, "WHERE s.name=?1 ORDER BY r.number DESC LIMIT 1", wanted);
+        found =
+            own_first(select_runs(connection, "WHERE s.name=?1 ORDER BY r.number DESC", wanted));
+        if (found.size() > 1) found.resize(1);
     }
     bool const hexadecimal = wanted.find_first_not_of("0123456789abcdef-") == std::string::npos;
     if (found.empty() && hexadecimal && wanted.size() >= kUuidPrefixMin) {
@@ -221,6 +230,12 @@ Result<std::vector<std::string>> series_names(Store& store) {
     return guarded(connection, "read history", [&]() -> Result<std::vector<std::string>> {
         return column_of(connection, "SELECT DISTINCT name FROM series ORDER BY name");
     });
+}
+
+Result<std::vector<SeriesRun>> load_own_series(Store& store, std::string_view name) {
+    OSORA_TRY(auto runs, load_series(store, name));
+    std::erase_if(runs, [](SeriesRun const& each) { return is_imported(each.summary.run); });
+    return runs;
 }
 
 Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name) {

@@ -21,7 +21,8 @@ using analysis::SeriesRun;
                                                         int limit);
 
 /// The run that `wanted` names: a number, a run's name, the newest run of a series, or the first
-/// characters (4 or more) of a uuid. not_found names the nearest; invalid_input: ambiguous.
+/// characters (4 or more) of a uuid; an imported one only where no other has the number or name.
+/// not_found names the nearest; invalid_input: ambiguous.
 [[nodiscard]] Result<RunRecord> find_run(Store& store, std::string_view wanted);
 
 [[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
@@ -31,5 +32,8 @@ using analysis::SeriesRun;
 
 /// All runs with this config.run.name, oldest first; not_found names the nearest.
 [[nodiscard]] Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name);
+
+/// The same without imported runs: for what starts a run or takes one as good.
+[[nodiscard]] Result<std::vector<SeriesRun>> load_own_series(Store& store, std::string_view name);
 
 }  // namespace osora::db

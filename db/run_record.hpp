@@ -43,6 +43,10 @@ struct RunRecord {
     std::array<std::optional<std::int64_t>, 4> fingerprint;  // by FactKind
 };
 
+/// Whether osora history import made its folder: what it holds is another machine's word, and none
+/// of its commands, paths and jobs is used here unless the user says so.
+[[nodiscard]] bool is_imported(RunRecord const& run);
+
 struct PlannedBucket {
     std::string resolution;
     int num_frames = 1, height = 0, width = 0;

@@ -9,6 +9,7 @@
 //     tuned/HASH.json           what osora tune kept for runs of a shape
 //     bisects/ID.json ID.toml   trials of an osora bisect so far; the run file of its newest trial
 //     runs/.lock                flock: numbers are given out under it
+//     runs/NAME.UUID8/          an imported run: what osora history export kept of another one
 //     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
 //       run.toml                as the user wrote it
 //       submission.json         RunSubmitted, written by the CLI before the controller starts
@@ -39,6 +40,13 @@ namespace osora::protocol {
 
 /// Whether a folder of this name in STATE/runs is a run: NAME-NNNN, where NAME is fit for run.name.
 [[nodiscard]] bool is_run_folder(std::string_view name);
+
+/// Of the folder that an imported run gets: its name and the first eight digits of its uuid. Runs
+/// of this state folder end in -NNNN instead, so that the name alone tells the two apart.
+[[nodiscard]] std::string imported_folder_name(std::string_view run, std::string_view uuid);
+
+/// "stage1-0042.abe00411" -> "stage1-0042"; empty when the folder is no imported run.
+[[nodiscard]] std::string_view run_of_imported_folder(std::string_view folder_name);
 
 struct RunPaths {
     std::filesystem::path dir;

@@ -2,6 +2,7 @@
 #include "topology/nccl_value.hpp"
 
 #include "base/nearest.hpp"
+#include "base/printable.hpp"
 #include "base/text.hpp"
 
 #include <fmt/format.h>
@@ -225,9 +226,7 @@ Problem check_text(std::string_view value) {
 
 std::string shown_value(std::string_view value) {
     constexpr std::size_t kShown = 60;
-    std::string text(value.substr(0, kShown));
-    std::ranges::replace_if(
-        text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+    std::string const text = printable(value.substr(0, kShown));
     return value.size() > kShown ? text + "..." : text;
 }
 

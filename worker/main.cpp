@@ -2,6 +2,7 @@
 // file; who it is comes from the environment. Exit codes: CONTRACT section 4.
 #include "base/files.hpp"
 #include "base/parent_signal.hpp"
+#include "base/printable.hpp"
 #include "base/stack_signal.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
@@ -68,7 +69,7 @@ std::map<std::string, std::string> read_environment() {
 int fail(AgentLink& agent, Error const& error) {
     int const code = exit_code_of(error);
     agent.send(protocol::WorkerFailed{.exit_code = code, .message = error.message});
-    fmt::print(stderr, "osora-worker: {}\n", error.message);
+    fmt::print(stderr, "osora-worker: {}\n", printable(error.message, "\n\t"));
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/parent_signal.hpp"
+#include "base/printable.hpp"
 #include "base/version.hpp"
 #include "daemon/prober/leader_loop.hpp"
 #include "plan/worker_job.hpp"
@@ -257,7 +258,7 @@ int run_prober(std::filesystem::path const& run_dir, Environment const& environm
     bool const input =
         done.error().code == Errc::invalid_input || done.error().code == Errc::not_found;
     int const code = input ? kExitConfiguration : kExitComm;
-    fmt::print(stderr, "osorad prober: {}\n", done.error().message);
+    fmt::print(stderr, "osorad prober: {}\n", printable(done.error().message, "\n\t"));
     (void)agent.send(protocol::WorkerFailed{.exit_code = code, .message = done.error().message});
     return code;
 }

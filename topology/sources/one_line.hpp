@@ -1,6 +1,7 @@
 // Private to the parsers: messages that quote what a file holds.
 #pragma once
 
+#include "base/printable.hpp"
 #include "base/result.hpp"
 
 #include <fmt/format.h>
@@ -11,10 +12,7 @@ namespace osora::topology {
 
 /// `error` on one line, without control characters.
 [[nodiscard]] inline Error one_line(Error error) {
-    for (char& each : error.message) {
-        bool const control = (each >= 0 && each < ' ') || each == '\x7f';
-        if (control) each = '?';
-    }
+    error.message = printable(error.message);
     return error;
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/backends/slurm/commands.hpp"
 
 #include "base/log_sinks.hpp"
+#include "base/printable.hpp"
 #include "daemon/backends/slurm/batch_step.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
 #include "protocol/exit_codes.hpp"
@@ -42,7 +43,7 @@ std::optional<int> SlurmCommands::run(std::filesystem::path const& osorad) const
     if (enter_->parsed()) {
         protocol::RunPaths const paths{run_dir_};
         auto const why = enter_environment(paths, command_, current_environment());
-        fmt::print(stderr, "osorad: {}\n", why.message);
+        fmt::print(stderr, "osorad: {}\n", printable(why.message, "\n\t"));
         return kExitUsage;
     }
     if (!sweep_->parsed()) return {};

@@ -2,6 +2,8 @@
 // open by a child of it.
 #include "daemon/backends/ssh/ssh_command.hpp"
 
+#include "base/printable.hpp"
+
 #include <fmt/format.h>
 #include <libssh/callbacks.h>
 #include <libssh/libssh.h>
@@ -185,10 +187,7 @@ std::string SshCommand::complaint() const {
         text.remove_suffix(1);
     }
     if (std::size_t const last = text.rfind('\n'); last != text.npos) text.remove_prefix(last + 1);
-    std::string line(text.substr(0, 300));
-    std::ranges::replace_if(
-        line, [](char each) { return each >= 0 && each < ' '; }, '?');
-    return line;
+    return printable(text.substr(0, 300));
 }
 
 }  // namespace osora::daemon

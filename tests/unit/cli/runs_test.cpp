@@ -54,6 +54,25 @@ TEST_F(Runs, NumbersEnd) {
     EXPECT_THAT(run.error().message, testing::HasSubstr("x-2147483647: run numbers end at "));
 }
 
+TEST_F(Runs, ImportedOnesAreLookedAtLastAndRefused) {
+    make("demo", "aaaa1111-0000");
+    fs::create_directories(state_ / "runs" / "evil-0041.abe00411");
+    fs::create_directories(state_ / "runs" / "demo-0001.cccc0000");
+    EXPECT_EQ(list_runs(state_)->size(), 1u);
+    EXPECT_EQ(found("1"), "demo-0001");
+    EXPECT_EQ(found("demo"), "demo-0001");
+    for (char const* wanted : {"41", "evil", "evil-0041", "evil-0041.abe00411", "abe0", "abe00411",
+                               "abe00411-1111-4111-8111-111111111111"}) {
+        EXPECT_THAT(found(wanted), testing::HasSubstr("evil-0041.abe00411 was imported")) << wanted;
+        auto const taken = find_run(state_, wanted, Imported::taken);
+        ASSERT_TRUE(taken.has_value()) << wanted;
+        EXPECT_TRUE(taken->imported);
+        EXPECT_EQ(taken->number, 41);
+    }
+    EXPECT_THAT(found("ab"), testing::HasSubstr("no such run"));
+    EXPECT_EQ(next_run_folder(state_, "demo")->number, 2);
+}
+
 TEST_F(Runs, NoneYet) {
     EXPECT_TRUE(list_runs(state_)->empty());
     EXPECT_EQ(found("1"), "run 1: there are no runs yet; osora submit starts one");

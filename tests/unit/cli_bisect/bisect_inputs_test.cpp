@@ -17,6 +17,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
@@ -64,6 +65,18 @@ TEST(TrialStart, WithNothingChosenItIsTheGoodRunInAnyShell) {
                                                          "NCCL_DEBUG=INFO", "GLOO_X=mine"))
         << "NCCL_IB_TC was not set in the good run; what differs between ranks stays";
     EXPECT_THAT(start->config.faults.exclude_nodes, ElementsAre("n3", "n4"));
+}
+
+TEST(TrialStart, AHistoryCannotSetVariablesThatLoadCode) {
+    auto given = good();
+    for (char const* name : {"LD_PRELOAD", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV"}) {
+        given.run.env[name] = "/evil";
+        EXPECT_FALSE(is_trial_variable(name));
+    }
+    auto const start = trial_start(given, bad(), {}, kShell, kAllocation);
+    ASSERT_TRUE(start.has_value()) << start.error().message;
+    EXPECT_THAT(start->environment, Contains("PATH=/bin"));
+    EXPECT_THAT(start->environment, Not(Contains(HasSubstr("/evil"))));
 }
 
 TEST(TrialStart, TakesWhatWasChosenFromTheBadRun) {

@@ -212,14 +212,39 @@ TEST_F(ArchiveTest, RefusesWhatNoOsoraWrites) {
          {"UPDATE run SET name='../../../tmp/x'", "UPDATE run SET name='a/b'",
           "UPDATE run SET name='.ssh'", "UPDATE run SET name=''",
           "UPDATE run SET uuid='../x' WHERE number=1",
+          "UPDATE run SET uuid='abc-9999-0000-0000-0000-000000000000' WHERE number=1",
+          "UPDATE run SET uuid='A'||substr(uuid,2)", "UPDATE run SET uuid=replace(uuid,'-','0')",
+          "UPDATE run SET number=-1", "UPDATE run SET number=1<<40",
           "UPDATE file SET name='../../x' WHERE name='run.toml'",
           "UPDATE file SET name='controller.json' WHERE name='run.toml'",
           "UPDATE file SET bytes=-1", "UPDATE file SET bytes=1<<50",
           "CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END", "CREATE VIEW v AS SELECT 1",
-          "CREATE TABLE other(a)",
+          "CREATE VIEW sqlitexautoindexxpiecex1 AS SELECT 1", "CREATE TABLE other(a)",
           "ALTER TABLE run RENAME TO run2; CREATE VIEW run AS SELECT * FROM run2"}) {
         expect_refused(changed(sql), "no osora wrote this");
     }
+}
+
+TEST_F(ArchiveTest, AnImportedRunTakesNoNameFromOneOfThisFolder) {
+    // The same run may be here twice: as run 1 of this folder and as run 1 of another one.
+    RunMaker maker(7);
+    auto const dir =
+        write_run(to_.state.path(), "tiny-0001", journal_bytes(maker.make({.number = 1})));
+    ASSERT_TRUE(to_.import(file()).has_value());
+    for (char const* wanted : {"1", "tiny-0001"}) {
+        auto const found = find_run(*to_.store, wanted);
+        ASSERT_TRUE(found.has_value()) << found.error().message;
+        EXPECT_EQ(found->run_dir, dir.string()) << wanted;
+        EXPECT_FALSE(is_imported(*found));
+    }
+    auto const other = find_run(*to_.store, "2");
+    ASSERT_TRUE(other.has_value()) << other.error().message;
+    EXPECT_TRUE(is_imported(*other));
+    auto const series = load_series(*to_.store, other->series);
+    auto const own = load_own_series(*to_.store, other->series);
+    ASSERT_TRUE(series.has_value() && own.has_value());
+    EXPECT_GT(series->size(), own->size());
+    EXPECT_EQ(own->size(), 1u);
 }
 
 TEST_F(ArchiveTest, FindsEveryChange) {

@@ -1,0 +1,12 @@
+#include "cli/print.hpp"
+
+#include "base/printable.hpp"
+
+namespace osora::cli {
+
+void print_text(std::FILE* stream, std::string_view text) {
+    auto const screened = screen_text(text);
+    std::fwrite(screened.data(), 1, screened.size(), stream);
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,24 @@
+// All that the commands print for people: names, reasons and lines of logs come from outside.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+namespace osora::cli {
+
+/// Writes screen_text(text) (base/printable.hpp).
+void print_text(std::FILE* stream, std::string_view text);
+
+template <class... Values>
+void print(std::FILE* stream, fmt::format_string<Values...> format, Values&&... values) {
+    print_text(stream, fmt::format(format, std::forward<Values>(values)...));
+}
+template <class... Values>
+void print(fmt::format_string<Values...> format, Values&&... values) {
+    print_text(stdout, fmt::format(format, std::forward<Values>(values)...));
+}
+
+}  // namespace osora::cli
