@@ -196,7 +196,7 @@ _osora() {
     if [[ $current == -* ]]; then
         case "$command" in
         "init") _osora_words "--from --force --json --help" ;;
-        "submit") _osora_words "--set --dry-run --detach --from --after --backend --json --help" ;;
+        "submit") _osora_words "--set --dry-run --detach --from --trust --after --backend --json --help" ;;
         "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
         "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
         "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
@@ -207,8 +207,8 @@ _osora() {
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
         "logs") _osora_words "--rank --epoch --follow --json --help" ;;
-        "cancel") _osora_words "--now --json --help" ;;
-        "resume") _osora_words "--detach --json --help" ;;
+        "cancel") _osora_words "--now --trust --json --help" ;;
+        "resume") _osora_words "--detach --trust --json --help" ;;
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
@@ -227,7 +227,7 @@ _osora() {
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
         "diff") _osora_words "--json --help" ;;
         "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
-        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --json --help" ;;
+        "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --trust --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
         "history export") _osora_words "--to --all --json --help" ;;
