@@ -79,8 +79,8 @@ std::string format_logfmt(LogEntry const& entry) {
 std::string format_json(LogEntry const& entry) {
     boost::json::object line{{"time", format_time(entry.wall_us)},
                              {"level", to_string(entry.level)},
-                             {"message", printable(entry.message)}};
-    for (LogField const& field : entry.fields) line[field.key] = printable(field.value);
+                             {"message", with_escapes(entry.message)}};
+    for (LogField const& field : entry.fields) line[field.key] = with_escapes(field.value);
     return boost::json::serialize(line);
 }
 

@@ -41,7 +41,9 @@ TEST_F(Data, BenchTellsTheSameHashWithAnyWorkers) {
         EXPECT_EQ(bench->schema, "osora.data_bench/1");
         EXPECT_EQ(bench->clips, 2);
         EXPECT_EQ(bench->sha256.size(), 64u);
-        if (!hash.empty()) EXPECT_EQ(bench->sha256, hash);
+        if (!hash.empty()) {
+            EXPECT_EQ(bench->sha256, hash);
+        }
         hash = bench->sha256;
     }
     auto const text = osora(words);

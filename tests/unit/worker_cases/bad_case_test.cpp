@@ -161,7 +161,7 @@ TEST_F(BadCase, Bytes) {
     EXPECT_THAT(run_bytes("\xff\xff\xff\xff\xff\xff\xff\x7f" + bytes.substr(8)),
                 HasSubstr("is above 100000000"));
     EXPECT_THAT(run_bytes(bytes + "x"), HasSubstr("bytes of data"));
-    EXPECT_THAT(run_file(folder_), HasSubstr("not a regular file"));
+    EXPECT_THAT(run_file(folder_), HasSubstr("Is a directory"));
 }
 
 TEST_F(BadCase, WhereTheResultsGo) {
