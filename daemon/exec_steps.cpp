@@ -17,7 +17,8 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
     std::chrono::duration<double> const since = now - last_at_;
     last_step_ = step;
     last_at_ = now;
-    said->metrics.step = step + offset_;
+    if (step + offset_ > kStepsMax) return std::nullopt;
+    said->metrics.step = static_cast<int>(step + offset_);
     if (said->said.contains("step_time_s")) return said;
     if (first) return std::nullopt;
     said->metrics.step_time_s = since.count() / passed;

@@ -5,6 +5,7 @@
 #include "daemon/clock.hpp"
 #include "daemon/step_text.hpp"
 
+#include <cstdint>
 #include <optional>
 
 namespace osora::daemon {
@@ -13,14 +14,19 @@ enum class StepSource { output, descriptor };
 
 class ExecSteps {
 public:
-    /// nullopt: nothing new. The first step without a time of its own only starts the clock. Once
-    /// the descriptor has been used, output is not looked at any more.
+    static constexpr int kStepsMax = 1'000'000'000;
+
+    /// nullopt: nothing new, or a step beyond kStepsMax. The first step without a time of its own
+    /// only starts the clock. Once the descriptor has been used, output is not looked at any more.
     [[nodiscard]] std::optional<SaidStep> take(plan::StepFigures const& figures, StepSource source,
                                                MonotonicTime now);
 
+    /// Output tells nothing more.
+    [[nodiscard]] bool has_descriptor() const { return descriptor_; }
+
 private:
-    int last_step_ = -1;  // as the program counts; -1 = none
-    int offset_ = 0;      // added to it
+    int last_step_ = -1;       // as the program counts; -1 = none
+    std::int64_t offset_ = 0;  // added to it
     MonotonicTime last_at_{};
     bool descriptor_ = false;
 };

@@ -4,6 +4,7 @@
 #include "base/files.hpp"
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
+#include "base/seconds.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
@@ -89,7 +90,7 @@ ControllerOptions controller_options(protocol::RunSubmitted submission,
 }
 
 MonotonicTime time_of(double seconds) {
-    return std::chrono::duration_cast<MonotonicTime>(std::chrono::duration<double>(seconds));
+    return duration_of<MonotonicTime>(seconds);
 }
 
 void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults) {

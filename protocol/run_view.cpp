@@ -2,6 +2,7 @@
 // a chunk is trusted: columns may be missing or short.
 #include "protocol/run_view.hpp"
 
+#include "protocol/step_figures.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <algorithm>
@@ -62,7 +63,7 @@ void merge(StepView& into, StepView const& other) {
     merge_mean(into.exposed_comm_s, into.ranks, other.exposed_comm_s, other.ranks);
     into.least_comm_s = std::fmin(into.least_comm_s, other.least_comm_s);
     merge(into.arrivals, other.arrivals);
-    into.samples += other.samples;
+    into.samples = sum_of_counts(into.samples, other.samples);
     into.ranks += other.ranks;
 }
 

@@ -6,10 +6,19 @@
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace osora::protocol {
+
+/// The sum of counts that others told, held to what fits.
+[[nodiscard]] inline int sum_of_counts(int a, int b) {
+    std::int64_t const sum = static_cast<std::int64_t>(a) + b;
+    return static_cast<int>(std::clamp<std::int64_t>(sum, std::numeric_limits<int>::min(),
+                                                     std::numeric_limits<int>::max()));
+}
 
 /// Calls f(name, value) for each figure of a step; `step` and `samples` are none.
 template <class F>
