@@ -15,6 +15,7 @@
 namespace osora::cli {
 namespace {
 
+constexpr std::string_view kLinesGone = "[osora: lines are gone from here: faults.log_mib]";
 constexpr std::size_t kPartialMax = 1 << 16;  // a "line" without an end is cut here
 
 /// Progress bars rewrite their line: what counts is the last version.
@@ -95,6 +96,27 @@ void LogFiles::take_lines(std::size_t index, Source& source) {
     }
 }
 
+/// The middle of a log that was held to faults.log_mib is a hole.
+void LogFiles::pass_hole(std::size_t index, Source& source) {
+    off_t const at = ::lseek(source.open.get(), 0, SEEK_CUR);
+    off_t const data = ::lseek(source.open.get(), at, SEEK_DATA);
+    if (data < 0) ::lseek(source.open.get(), at, SEEK_SET);
+    if (data <= at) return;
+    source.partial.clear();
+    source.cut = true;
+    folder_.add(static_cast<int>(index), kLinesGone);
+}
+
+void LogFiles::append(Source& source, std::string_view bytes) {
+    if (source.cut) {
+        auto const end = bytes.find('\n');
+        if (end == std::string_view::npos) return;
+        bytes.remove_prefix(end + 1);
+        source.cut = false;
+    }
+    source.partial.append(bytes);
+}
+
 void LogFiles::fill(std::size_t index, bool last) {
     Source& source = sources_[index];
     int const slot = static_cast<int>(index);
@@ -105,13 +127,14 @@ void LogFiles::fill(std::size_t index, bool last) {
     std::array<char, 1 << 14> buffer{};
     take_lines(index, source);
     while (!source.dry && !folder_.is_full(slot)) {
+        pass_hole(index, source);
         ssize_t const got = ::read(source.open.get(), buffer.data(), buffer.size());
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
             source.dry = true;
             break;
         }
-        source.partial.append(buffer.data(), static_cast<std::size_t>(got));
+        append(source, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
         take_lines(index, source);
     }
     if (last && source.dry && !source.partial.empty() && !folder_.is_full(slot)) {

@@ -40,8 +40,11 @@ private:
         Descriptor open;
         std::string partial;  // of a line whose end has not come
         bool dry = false;     // nothing more to read for now
+        bool cut = false;     // what comes next is the rest of a line that is gone
     };
     void fill(std::size_t index, bool last);
+    void pass_hole(std::size_t index, Source& source);
+    static void append(Source& source, std::string_view bytes);
     void take_lines(std::size_t index, Source& source);
 
     std::vector<Source> sources_;

@@ -3,6 +3,7 @@
 
 #include "base/descendants.hpp"
 #include "base/host_name.hpp"
+#include "base/seconds.hpp"
 #include "daemon/controller_link.hpp"
 #include "daemon/file_spill.hpp"
 #include "daemon/health_sampler.hpp"
@@ -45,8 +46,7 @@ AgentOptions agent_options(AgentSetup const& setup, std::int64_t wall_us) {
     looked.node = start.node;
     looked.wall_us = wall_us;
     options.facts["preflight"] = preflight_fact(start.run_dir, std::move(looked));
-    auto const lease = std::chrono::duration<double>(start.lease_s);
-    options.lease = std::chrono::duration_cast<MonotonicTime>(lease);
+    options.lease = duration_of<MonotonicTime>(start.lease_s);
     return options;
 }
 

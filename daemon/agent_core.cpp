@@ -2,6 +2,7 @@
 // lease. Its workers are in agent_workers.cpp.
 #include "base/check.hpp"
 #include "base/env.hpp"
+#include "base/units.hpp"
 #include "daemon/agent_impl.hpp"
 
 #include <fmt/format.h>
@@ -18,6 +19,8 @@ namespace {
 constexpr MonotonicTime kBlindAfter = 60s;
 constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
 constexpr std::size_t kChunksInFlight = 8;
+constexpr int kMatricesAtOnce = 16;
+constexpr std::size_t kPiecesKept = 512;  // of steps with gaps, each a chunk of its own
 constexpr MonotonicTime kCollectivesEveryMost = 300s;
 constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
 
@@ -72,6 +75,7 @@ void AgentCore::Impl::on(ControllerSaid const& input) {
 }
 
 void AgentCore::Impl::hear(Welcome const& message) {
+    count_dropped();
     welcomed_ = ever_welcomed_ = true;
     answer_due_ = {};
     bool const sampled = next_sample_ != kNever;
@@ -152,33 +156,65 @@ void AgentCore::Impl::take_metrics(bool partial) {
         return static_cast<std::size_t>(in_flight) < kChunksInFlight;
     };
     auto const was_not_said = [this](auto const& each) { return !said_.contains(each.first); };
+    if (options_.exec && (welcomed_ || partial)) reducer_->keep_newest(kPiecesKept);
     while (partial || wanted()) {
         auto chunk = reducer_->take(partial);
         if (!chunk) break;
         if (options_.exec) std::erase_if(chunk->columns, was_not_said);
         report(std::move(*chunk));
     }
-    while (matrices_ && (partial || wanted())) {
+    for (int i = 0; matrices_ && (partial || (i < kMatricesAtOnce && wanted())); ++i) {
         auto matrix = matrices_->take(partial);
         if (!matrix) break;
         if (options_.exec) std::erase_if(matrix->figures, was_not_said);
         report(std::move(*matrix));
     }
+    tell_dropped(partial);
+}
+
+void AgentCore::Impl::count_dropped() {
+    Dropped& where = welcomed_ ? too_fast_ : unheard_;
+    if (reducer_) where.steps += reducer_->take_dropped();
+    if (matrices_) where.steps_of_ranks += matrices_->take_dropped();
+}
+
+void AgentCore::Impl::warn_of_steps(char const* kind, char const* severity, std::string detail) {
+    RunNotice notice;
+    notice.epoch = epoch_;
+    notice.node = options_.node;
+    notice.kind = kind;
+    notice.severity = severity;
+    notice.detail = std::move(detail);
+    report(std::move(notice));
+}
+
+/// What a program tells too fast is told as a sum: at the end of its epoch, and seldom before.
+void AgentCore::Impl::tell_dropped(bool partial) {
+    count_dropped();
+    std::uint64_t const sum = too_fast_.steps + static_cast<std::uint64_t>(too_fast_.log_bytes) +
+                              (options_.exec ? 0 : too_fast_.steps_of_ranks);
+    if (sum > told_too_fast_ && (partial || now_.monotonic >= next_too_fast_)) {
+        told_too_fast_ = sum;
+        too_fast_wait_ = 2 * too_fast_wait_;
+        next_too_fast_ = now_.monotonic + too_fast_wait_;
+        warn_of_steps("steps_left_out", "info",
+                      fmt::format("{} steps and {} of the logs were left out since the launch, "
+                                  "because they came faster than steps are read and kept; the logs "
+                                  "themselves are whole",
+                                  format_count(static_cast<std::int64_t>(too_fast_.steps)),
+                                  format_bytes(too_fast_.log_bytes)));
+    }
     if (!welcomed_ && !partial) return;
-    auto tell_dropped = [this](std::uint64_t count, char const* what) {
-        RunNotice notice;
-        notice.epoch = epoch_;
-        notice.node = options_.node;
-        notice.kind = "reports_dropped";
-        notice.severity = "warning";
-        notice.detail = fmt::format("{} {} were dropped while no controller listened", count, what);
-        report(std::move(notice));
+    auto const unheard = [this](std::uint64_t count, char const* what) {
+        if (count == 0) return;
+        warn_of_steps("reports_dropped", "warning",
+                      fmt::format("{} {} were dropped while no controller listened", count, what));
     };
-    if (auto const rows = reducer_->take_dropped(); rows > 0) tell_dropped(rows, "steps");
-    auto const unseen = matrices_ ? matrices_->take_dropped() : 0;
-    if (unseen > 0) tell_dropped(unseen, "steps of single ranks");
+    Dropped const dropped = std::exchange(unheard_, {});
+    unheard(dropped.steps, "steps");
+    unheard(dropped.steps_of_ranks, "steps of single ranks");
     if (reports_.in_memory().size() >= ReportQueue::kInMemory) return;
-    if (auto const count = reports_.take_dropped(); count > 0) tell_dropped(count, "reports");
+    unheard(reports_.take_dropped(), "reports");
 }
 
 /// Soon for whoever watches, then seldom: what is told are sums, and the journal of a large run

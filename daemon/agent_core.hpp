@@ -91,7 +91,7 @@ struct HealthSampled {
 struct AgentTick {};  // next_deadline() has come
 using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
                                 StoreBound, WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped,
-                                WorkerExited, StacksReady, HealthSampled, AgentTick>;
+                                StepsLeftOut, WorkerExited, StacksReady, HealthSampled, AgentTick>;
 
 /// Exit codes of an agent: it was not let in; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;

@@ -59,6 +59,9 @@ private:
     void beat();
     void take_metrics(bool partial);
     void take_collectives(bool partial);
+    void count_dropped();
+    void tell_dropped(bool partial);
+    void warn_of_steps(char const* kind, char const* severity, std::string detail);
     void check_deadlines();
     void sample_health();
     void warn_of_health(std::string const& what);
@@ -71,6 +74,7 @@ private:
     void on(RanksNotBound const& input);
     void on(WorkerSaid const& input);
     void on(WorkerStepped const& input);
+    void on(StepsLeftOut const& input);
     void on(WorkerExited const& input);
     void hear(int rank, protocol::WorkerHello const& message);
     void hear(int rank, protocol::PhaseChanged const& message);
@@ -120,6 +124,15 @@ private:
     MonotonicTime next_collectives_ = kNever;                  // when they are told, in epoch_
     MonotonicTime collectives_wait_{};                         // until they are told again
     bool wants_matrices_ = false, wants_collectives_ = false;  // the controller
+    struct Dropped {
+        std::uint64_t steps = 0, steps_of_ranks = 0;
+        std::int64_t log_bytes = 0;
+    };
+    Dropped unheard_;                  // while no controller listened
+    Dropped too_fast_;                 // they came faster than they are read, or taken; in epoch_
+    std::uint64_t told_too_fast_ = 0;  // steps and bytes, when it was told last
+    MonotonicTime next_too_fast_ = kNever;            // when it is told again
+    MonotonicTime too_fast_wait_{};                   // then until the next time
     std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 

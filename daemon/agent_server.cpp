@@ -80,23 +80,31 @@ asio::awaitable<void> AgentServer::accept_loop() {
 void AgentServer::welcome(tcp::socket socket, std::string peer) {
     prepare_socket(socket.native_handle());
     if (!tls_) return adopt(std::make_unique<Stream>(std::move(socket)), peer);
-    if (handshakes_ >= kHandshakesMax) {
-        log_.warning("agent connection refused", {{"peer", peer}, {"why", "too many handshakes"}});
-        return;
-    }
     auto stream = TlsStream::make(std::move(socket), tls_);
     if (stream.has_error()) {
         log_.error("agent connection refused", {{"peer", peer}, {"why", stream.error().message}});
         return;
     }
-    ++handshakes_;
+    make_room();
     tasks_.spawn("handshake", shake_hands(std::move(*stream), std::move(peer)));
+}
+
+/// The oldest handshake makes room: an agent's is over at once, one that lasts is a stranger's.
+void AgentServer::make_room() {
+    if (handshakes_.size() < kHandshakesMax) return;
+    log_.warning("oldest handshake ended", {{"why", "too many handshakes"}});
+    auto const oldest = handshakes_.begin();
+    boost::system::error_code ignored;
+    oldest->second->socket().shutdown(asio::socket_base::shutdown_both, ignored);
+    handshakes_.erase(oldest);
 }
 
 asio::awaitable<void> AgentServer::shake_hands(std::unique_ptr<TlsStream> stream,
                                                std::string peer) {
+    int const number = next_handshake_++;
+    handshakes_[number] = stream.get();
     auto const shaken = co_await stream->handshake(kAgentHandshakeLimit);
-    --handshakes_;
+    handshakes_.erase(number);
     if (shaken.has_value()) {
         adopt(std::move(stream), peer);
     } else if (shaken.error().code == Errc::unreachable) {
@@ -122,7 +130,7 @@ void AgentServer::adopt(std::unique_ptr<Stream> stream, std::string const& peer)
         on_input_(AgentDisconnected{number});
     };
     connection->start({.on_frame = std::move(on_frame), .on_closed = std::move(on_closed)});
-    on_input_(AgentConnected{number});
+    on_input_(AgentConnected{number, peer});
 }
 
 void AgentServer::hear(int connection, std::string const& frame) {

@@ -30,7 +30,7 @@ public:
 
     AgentServer(TaskGroup& tasks, Logger& log, OnInput on_input);
 
-    static constexpr int kHandshakesMax = 256;  // at a time; who comes then is turned away
+    static constexpr std::size_t kHandshakesMax = 256;  // at a time; then the oldest one ends
 
     [[nodiscard]] Result<void> listen(AgentListening how);
     [[nodiscard]] int port() const { return port_; }
@@ -44,6 +44,7 @@ private:
     asio::awaitable<void> accept_loop();
     void welcome(asio::ip::tcp::socket socket, std::string peer);
     asio::awaitable<void> shake_hands(std::unique_ptr<TlsStream> stream, std::string peer);
+    void make_room();
     void adopt(std::unique_ptr<Stream> stream, std::string const& peer);
     void hear(int connection, std::string const& frame);
 
@@ -53,7 +54,8 @@ private:
     asio::ip::tcp::acceptor acceptor_;
     TlsContext tls_;
     int port_ = 0;
-    int handshakes_ = 0;
+    std::map<int, TlsStream*> handshakes_;  // in progress, by number
+    int next_handshake_ = 0;
     int next_connection_ = 0;
     std::map<int, std::shared_ptr<FrameConnection>> connections_;
 };

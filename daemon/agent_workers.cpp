@@ -1,5 +1,6 @@
 // The agent's workers: starting one epoch after the other, stopping, and telling a failure from a
 // consequence of having been stopped.
+#include "base/seconds.hpp"
 #include "daemon/agent_impl.hpp"
 #include "protocol/verdicts.hpp"
 
@@ -17,7 +18,10 @@ namespace {
 
 constexpr MonotonicTime kTimeToObey = std::chrono::seconds(5);
 constexpr int kStepsToObey = 4;
+constexpr double kStacksLeast_s = 0.001, kStacksMost_s = 3600;
+constexpr double kSilenceMost_s = 1e9;  // as faults.step_timeout
 constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
+constexpr MonotonicTime kTooFastFirst = std::chrono::minutes(10);
 
 }  // namespace
 
@@ -72,6 +76,10 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
         next_collectives_ = now_.monotonic + kCollectivesFirst;
     }
     said_.clear();
+    unheard_ = too_fast_ = {};
+    told_too_fast_ = 0;
+    too_fast_wait_ = kTooFastFirst;
+    next_too_fast_ = now_.monotonic + kTooFastFirst;
     act(SpawnWorkers{order});
 }
 
@@ -125,6 +133,12 @@ void AgentCore::Impl::on(WorkerStepped const& input) {
     hear(input.rank, input.step.metrics);
 }
 
+void AgentCore::Impl::on(StepsLeftOut const& input) {
+    if (worker_at(input.epoch, input.rank) == nullptr) return;
+    too_fast_.log_bytes += input.bytes;
+    too_fast_.steps += static_cast<std::uint64_t>(input.steps);
+}
+
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
     WorkerState& worker = *worker_at(epoch_, rank);
     if (message.protocol != kWorkerProtocol) {
@@ -139,7 +153,7 @@ void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
 
 void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {
     worker_at(epoch_, rank)->pulse.phase = message.phase;
-    worker_at(epoch_, rank)->pulse.limit_s = message.limit_s;
+    worker_at(epoch_, rank)->pulse.limit_s = seconds_within(message.limit_s, 0, kSilenceMost_s);
 }
 
 void AgentCore::Impl::hear(int rank, Arrived const& message) {
@@ -244,7 +258,7 @@ void AgentCore::Impl::when_none_is_left() {
 
 void AgentCore::Impl::hear(TakeStacks const& message) {
     if (message.epoch == epoch_ && workers_alive() > 0) {
-        act(TakeStacksOf{epoch_, message.limit_s});
+        act(TakeStacksOf{epoch_, seconds_within(message.limit_s, kStacksLeast_s, kStacksMost_s)});
     } else {
         act(SendToController{StacksTaken{message.epoch, {}}});
     }

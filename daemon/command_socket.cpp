@@ -56,8 +56,13 @@ void forget_last(std::filesystem::path const& pointer) {
 
 }  // namespace
 
-CommandSocket::CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer)
-    : tasks_(tasks), log_(log), on_peer_(std::move(on_peer)), acceptor_(tasks.executor()) {}
+CommandSocket::CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer,
+                             std::chrono::milliseconds idle_limit)
+    : tasks_(tasks),
+      log_(log),
+      on_peer_(std::move(on_peer)),
+      acceptor_(tasks.executor()),
+      idle_limit_(idle_limit) {}
 
 CommandSocket::~CommandSocket() {
     if (!path_.empty()) ::unlink(path_.c_str());
@@ -85,6 +90,7 @@ Result<void> CommandSocket::listen(CommandPlace const& place) {
     if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
     if (error) return Error{Errc::io, path.string() + ": listen: " + error.message()};
     tasks_.spawn("accept commands", accept_loop());
+    tasks_.spawn("idle commands", close_idle());
     return {};
 }
 
@@ -102,20 +108,41 @@ asio::awaitable<void> CommandSocket::accept_loop() {
     }
 }
 
+asio::awaitable<void> CommandSocket::close_idle() {
+    asio::steady_timer pause(acceptor_.get_executor());
+    while (true) {
+        pause.expires_after(idle_limit_ / 4 + std::chrono::milliseconds(1));
+        co_await pause.async_wait(kToken);
+        auto const since = std::chrono::steady_clock::now() - idle_limit_;
+        while (!peers_.empty() && peers_.front().heard < since) {
+            peers_.front().connection->abandon();
+            peers_.pop_front();
+        }
+    }
+}
+
+/// So that a command gets in however many others are connected and say nothing.
 void CommandSocket::adopt(asio::local::stream_protocol::socket socket) {
-    if (peers_.size() >= kPeersMax || !is_own_peer(socket.native_handle())) {
-        log_.warning("command connection refused", {{"peers", peers_.size()}});
+    if (!is_own_peer(socket.native_handle())) {
+        log_.warning("command connection refused", {{"why", "another user"}});
         return;
     }
+    if (peers_.size() >= kPeersMax) {
+        log_.warning("command connection closed", {{"why", "too many, and silent longest"}});
+        peers_.front().connection->abandon();
+        peers_.pop_front();
+    }
     auto const peer = std::make_shared<FrameConnection>(std::move(socket), tasks_, "command");
-    peers_.insert(peer);
+    auto const at = peers_.insert(peers_.end(), {peer, std::chrono::steady_clock::now()});
     std::weak_ptr<FrameConnection> const weak = peer;
-    auto on_frame = [session = on_peer_(), weak](std::string frame) {
+    auto on_frame = [this, at, session = on_peer_(), weak](std::string frame) {
+        at->heard = std::chrono::steady_clock::now();
+        peers_.splice(peers_.end(), peers_, at);
         auto const self = weak.lock();
         std::string const reply = session(std::move(frame));
         if (self) self->send(reply);
     };
-    auto on_closed = [this, weak](Error const&) { peers_.erase(weak.lock()); };
+    auto on_closed = [this, at](Error const&) { peers_.erase(at); };
     peer->start({.on_frame = std::move(on_frame), .on_closed = std::move(on_closed)});
 }
 

@@ -8,10 +8,11 @@
 
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <list>
 #include <memory>
-#include <set>
 #include <string>
 
 namespace osora::daemon {
@@ -28,9 +29,11 @@ public:
     /// Answers one frame.
     using Session = std::function<std::string(std::string frame)>;
     using OnPeer = std::function<Session()>;
-    static constexpr std::size_t kPeersMax = 16;
+    static constexpr std::size_t kPeersMax = 16;  // then the one that was silent longest is closed
+    static constexpr std::chrono::seconds kIdleLimit{60};
 
-    CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer);
+    CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer,
+                  std::chrono::milliseconds idle_limit = kIdleLimit);
     /// Removes the socket.
     ~CommandSocket();
     CommandSocket(CommandSocket const&) = delete;
@@ -42,6 +45,7 @@ public:
 
 private:
     asio::awaitable<void> accept_loop();
+    asio::awaitable<void> close_idle();
     void adopt(asio::local::stream_protocol::socket socket);
 
     TaskGroup& tasks_;
@@ -51,7 +55,12 @@ private:
     std::filesystem::path path_;
     std::filesystem::path pointer_;  // when it was written
     std::filesystem::path folder_;   // made for the socket alone
-    std::set<std::shared_ptr<FrameConnection>> peers_;
+    struct Peer {
+        std::shared_ptr<FrameConnection> connection;
+        std::chrono::steady_clock::time_point heard;
+    };
+    std::chrono::milliseconds idle_limit_;
+    std::list<Peer> peers_;  // the one that was silent longest first
 };
 
 }  // namespace osora::daemon

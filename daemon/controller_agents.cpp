@@ -1,6 +1,9 @@
 // What agents say: who is let in, which reports become records, and when silence of a rank is a
 // hang. An agent has shown the token, yet nothing it says is used as an index or size unchecked.
 #include "base/ids.hpp"
+#include "base/seconds.hpp"
+#include "base/text.hpp"
+#include "base/units.hpp"
 #include "daemon/controller_impl.hpp"
 #include "protocol/measurement.hpp"
 
@@ -14,6 +17,10 @@ namespace osora::daemon {
 using namespace protocol;
 
 namespace {
+
+constexpr double kSecondsMost = 1e9;  // of what an agent says
+constexpr char const* kOtherNotices = "others";
+constexpr std::size_t kKindMax = 64, kDetailMax = 4096;  // bytes of a notice
 
 bool holds(NodeStatus const& node, AgentIdentity const& agent) {
     return node.boot_id == agent.boot_id && node.agent_pid == agent.pid &&
@@ -61,6 +68,29 @@ bool in_measure(NodeLink& node, MonotonicTime now) {
     if (node.health_paid > now + kAtOnce * kEach) return false;
     node.health_paid = std::max(node.health_paid, now) + kEach;
     return true;
+}
+
+/// Notices are for people: a rank that has many of a kind is heard now and then.
+bool in_measure(NodeLink& node, RunNotice const& notice, MonotonicTime now) {
+    constexpr auto kEach = std::chrono::minutes(1);
+    constexpr int kAtOnce = 20;
+    constexpr std::size_t kKinds = 256;  // a node's; further ones share an allowance
+    NodeLink::NoticesOf key{notice.rank, notice.kind};
+    if (node.notices.size() >= kKinds && !node.notices.contains(key)) key = {-1, kOtherNotices};
+    NoticeAllowance& allowance = node.notices[key];
+    if (allowance.paid > now + (kAtOnce - 1) * kEach) {
+        ++allowance.left_out;
+        return false;
+    }
+    allowance.paid = std::max(allowance.paid, now) + kEach;
+    return true;
+}
+
+/// At most `most` bytes of it, whole characters.
+void shorten(std::string& text, std::size_t most) {
+    if (text.size() <= most) return;
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+    text.resize(most);
 }
 
 }  // namespace
@@ -133,7 +163,11 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
     int const node = connections_[connection].node;
-    link(node).pulse = message;
+    Heartbeat& pulse = link(node).pulse = message;
+    for (RankPulse& each : pulse.ranks) {
+        each.silent_s = seconds_within(each.silent_s, 0, kSecondsMost);
+        each.limit_s = seconds_within(each.limit_s, 0, kSecondsMost);
+    }
     send(node, Beat{}, false);
     if (std::ranges::any_of(message.ranks, &RankPulse::ignores_stop)) {
         give_up_orderly_stop("the ranks go on after the request to stop");
@@ -200,6 +234,29 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
         report);
 }
 
+/// Once for each kind, when the ranks of a node have ended.
+void ControllerCore::Impl::tell_left_out(int node) {
+    std::map<std::string, std::pair<std::int64_t, std::set<int>>> kinds;
+    for (auto const& [of, allowance] : link(node).notices) {
+        if (allowance.left_out == 0) continue;
+        kinds[of.second].first += allowance.left_out;
+        kinds[of.second].second.insert(of.first);
+    }
+    link(node).notices.clear();
+    for (auto const& [kind, left_out] : kinds) {
+        RunNotice notice;
+        notice.epoch = status_.epoch;
+        notice.node = node;
+        notice.kind = "notices_left_out";
+        notice.severity = "info";
+        notice.detail = fmt::format(
+            "{} notices \"{}\" of {} were left out: at most 20 of a rank are kept at once, then "
+            "one a minute",
+            format_count(left_out.first), kind, counted(std::ssize(left_out.second), "rank"));
+        record(std::move(notice), false);
+    }
+}
+
 template <class Report>
 void ControllerCore::Impl::hear(int connection, Report const& report) {
     static_assert(is_report<Report>);
@@ -209,10 +266,19 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
     if (number >= each.taken) {
         Report mine = report;
         if constexpr (requires { mine.node; }) mine.node = node;
-        constexpr bool kIsHealth = std::is_same_v<Report, NodeHealth>;
-        constexpr bool kDecides = !is_measurement<Report> && !std::is_same_v<Report, RunNotice>;
-        bool const wanted =
-            is_wanted(mine, node) && (!kIsHealth || in_measure(each, now_.monotonic));
+        constexpr bool kIsNotice = std::is_same_v<Report, RunNotice>;
+        constexpr bool kIsEnd =
+            std::is_same_v<Report, NodeFinished> || std::is_same_v<Report, NodeStopped>;
+        constexpr bool kDecides = !is_measurement<Report> && !kIsNotice;
+        bool wanted = is_wanted(mine, node);
+        if constexpr (std::is_same_v<Report, NodeHealth>) {
+            wanted = wanted && in_measure(each, now_.monotonic);
+        } else if constexpr (kIsNotice) {
+            shorten(mine.kind, kKindMax);
+            shorten(mine.detail, kDetailMax);
+            wanted = wanted && in_measure(each, mine, now_.monotonic);
+        }
+        if (kIsEnd && wanted) tell_left_out(node);
         if constexpr (std::is_same_v<Report, MetricChunk>) {
             if (wanted) take_chunk(node, number, mine);
         } else if (wanted) {

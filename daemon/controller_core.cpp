@@ -115,12 +115,27 @@ void ControllerCore::Impl::forgive_own_pause() {
     if (late > kOwnPause) liveness_.forgive(now_.monotonic - last_call_);
 }
 
+/// Who is waited for longest, of the address that has most strangers: an agent says hello at once,
+/// so others that say nothing never keep it out.
+int ControllerCore::Impl::stranger_to_close() const {
+    std::map<std::string_view, int> counts;
+    for (auto const& [number, each] : connections_) {
+        if (each.node < 0) ++counts[each.peer];
+    }
+    auto const most =
+        std::ranges::max_element(counts, {}, [](auto const& each) { return each.second; });
+    auto const oldest = std::ranges::find_if(connections_, [&](auto const& each) {
+        return each.second.node < 0 && each.second.peer == most->first;
+    });
+    return oldest->first;
+}
+
 void ControllerCore::Impl::on(AgentConnected const& input) {
+    connections_[input.connection] = {now_.monotonic + kHelloLimit, -1, input.peer};
     auto const strangers =
         std::ranges::count_if(connections_, [](auto const& each) { return each.second.node < 0; });
-    connections_[input.connection] = {now_.monotonic + kHelloLimit};
-    if (static_cast<std::size_t>(strangers) >= kStrangersMax + links_.size()) {
-        close(input.connection, "too many connections");
+    if (static_cast<std::size_t>(strangers) > kStrangersMax + links_.size()) {
+        close(stranger_to_close(), "too many connections");
     }
 }
 

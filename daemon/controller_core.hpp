@@ -48,7 +48,8 @@ struct ControllerOptions {
 
 // Inputs.
 struct AgentConnected {
-    int connection = 0;  // never reused in the life of a controller
+    int connection = 0;     // never reused in the life of a controller
+    std::string peer = {};  // its address
 };
 struct AgentSaid {
     int connection = 0;

@@ -207,6 +207,7 @@ void ControllerCore::Impl::check_process(int node) {
 
 void ControllerCore::Impl::lose(int node, std::string_view why, MonotonicTime silent) {
     if (status_.state != RunState::done) {
+        tell_left_out(node);
         record(NodeLost{node, in_seconds(silent), std::string(why)});
     }
     stop_agent(node);

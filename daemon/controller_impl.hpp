@@ -34,6 +34,7 @@ private:
     struct Connection {
         MonotonicTime hello_deadline{};
         int node = -1;
+        std::string peer = {};
     };
 
     // controller_core.cpp
@@ -51,6 +52,7 @@ private:
     void act(ControllerAction action);
     void send(int node, protocol::ToAgent message, bool waits = true);
     void close(int connection, std::string why);
+    [[nodiscard]] int stranger_to_close() const;
     void forgive_own_pause();
     [[nodiscard]] MonotonicTime earliest_deadline() const;
     [[nodiscard]] bool ending() const;
@@ -66,6 +68,7 @@ private:
     void accept(int connection, protocol::AgentHello const& hello);
     [[nodiscard]] std::string reason_to_refuse(protocol::AgentHello const& hello) const;
     [[nodiscard]] bool is_wanted(protocol::RunEvent const& report, int node) const;
+    void tell_left_out(int node);
     // controller_steps.cpp
     void take_chunk(int node, std::uint64_t number, protocol::MetricChunk const& chunk);
     void write_steps(bool partial);

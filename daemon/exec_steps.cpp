@@ -1,11 +1,6 @@
 #include "daemon/exec_steps.hpp"
 
 namespace osora::daemon {
-namespace {
-
-constexpr std::int64_t kStepsMax = 1'000'000'000;  // as said_step() and the journal have it
-
-}  // namespace
 
 std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSource source,
                                         MonotonicTime now) {

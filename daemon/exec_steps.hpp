@@ -14,10 +14,16 @@ enum class StepSource { output, descriptor };
 
 class ExecSteps {
 public:
-    /// nullopt: nothing new. The first step without a time of its own only starts the clock. Once
-    /// the descriptor has been used, output is not looked at any more.
+    static constexpr std::int64_t kStepsMax = 1'000'000'000;  // as the journal has it
+
+    /// nullopt: nothing new, or a step of kStepsMax and more. The first step without a time of its
+    /// own only starts the clock. Once the descriptor has been used, output is not looked at any
+    /// more.
     [[nodiscard]] std::optional<SaidStep> take(plan::StepFigures const& figures, StepSource source,
                                                MonotonicTime now);
+
+    /// Output tells nothing more.
+    [[nodiscard]] bool has_descriptor() const { return descriptor_; }
 
 private:
     int last_step_ = -1;       // as the program counts; -1 = none

@@ -40,7 +40,8 @@ asio::awaitable<void> FrameConnection::read_loop(std::shared_ptr<FrameConnection
 }
 
 void FrameConnection::drain() {
-    while (open_ && read_once()) {}
+    constexpr int kMost = 64;  // more than a socket holds: somebody goes on writing
+    for (int i = 0; i < kMost && open_ && read_once();) ++i;
 }
 
 bool FrameConnection::read_once() {

@@ -5,6 +5,7 @@
 #include "base/environment.hpp"
 #include "base/marked_processes.hpp"
 #include "base/process.hpp"
+#include "base/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 
 #include <unistd.h>
@@ -39,9 +40,8 @@ int kill_once(LeftoverScope const& scope) {
 
 boost::asio::awaitable<int> end_leftovers(LeftoverScope scope, double limit_s) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    auto const limit = std::chrono::duration<double>(limit_s);
-    auto const end = asio::steady_timer::clock_type::now() +
-                     std::chrono::duration_cast<asio::steady_timer::duration>(limit);
+    auto const end =
+        asio::steady_timer::clock_type::now() + duration_of<asio::steady_timer::duration>(limit_s);
     auto pause = std::chrono::milliseconds(1);
     while (true) {
         int const alive = kill_once(scope);

@@ -13,19 +13,39 @@ public:
     /// Calls f(line) for each line that is complete now; empty ones are left out.
     template <class F>
     void feed(std::string_view bytes, F f) {
-        while (!bytes.empty()) {
-            auto const end = bytes.find_first_of("\r\n");
-            auto const part = bytes.substr(0, end);
-            rest_.append(part.substr(0, kLineMax - rest_.size()));
-            if (end == std::string_view::npos) return;
-            if (!rest_.empty()) f(std::string_view(rest_));
+        feed_while(bytes, [&](std::string_view line) {
+            f(line);
+            return true;
+        });
+    }
+
+    /// The same until f(line) is false; how many of the bytes were taken.
+    template <class F>
+    std::size_t feed_while(std::string_view bytes, F f) {
+        std::size_t taken = 0;
+        bool go_on = true;
+        while (go_on && taken < bytes.size()) {
+            auto const rest = bytes.substr(taken);
+            auto const end = rest.find_first_of("\r\n");
+            if (!cut_) rest_.append(rest.substr(0, end).substr(0, kLineMax - rest_.size()));
+            if (end == std::string_view::npos) return bytes.size();
+            taken += end + 1;
+            if (!cut_ && !rest_.empty()) go_on = f(std::string_view(rest_));
+            cut_ = false;
             rest_.clear();
-            bytes.remove_prefix(end + 1);
         }
+        return taken;
+    }
+
+    /// Bytes are missing in front of those that come next: what is left of that line is no line.
+    void cut() {
+        rest_.clear();
+        cut_ = true;
     }
 
 private:
     std::string rest_;
+    bool cut_ = false;
 };
 
 }  // namespace osora::daemon

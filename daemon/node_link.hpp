@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace osora::daemon {
@@ -26,6 +28,12 @@ enum class AgentProcess {
     starting,  // StartAgent, no hello yet
     up,        // joined; connected or expected back
     stopping   // StopAgent, not confirmed yet
+};
+
+/// How many notices of one kind a rank may still have recorded.
+struct NoticeAllowance {
+    MonotonicTime paid{};  // used up to here
+    std::int64_t left_out = 0;
 };
 
 struct NodeLink {
@@ -54,6 +62,8 @@ struct NodeLink {
     int next_collectives = 0;         // number of the first CollectiveSums that is not in it
     std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
     MonotonicTime health_paid{};      // allowance for them is used up to here
+    using NoticesOf = std::pair<int, std::string>;  // rank and kind
+    std::map<NoticesOf, NoticeAllowance> notices;
 };
 
 }  // namespace osora::daemon

@@ -5,6 +5,7 @@
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "base/own_folder.hpp"
+#include "base/seconds.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"
@@ -104,7 +105,7 @@ std::function<std::string(int)> flight_reader(protocol::RunPaths const& paths,
 }
 
 MonotonicTime time_of(double seconds) {
-    return std::chrono::duration_cast<MonotonicTime>(std::chrono::duration<double>(seconds));
+    return duration_of<MonotonicTime>(seconds);
 }
 
 void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults) {

@@ -4,6 +4,7 @@
 #include "base/descendants.hpp"
 #include "base/files.hpp"
 #include "base/process.hpp"
+#include "base/seconds.hpp"
 #include "base/stack_signal.hpp"
 #include "daemon/frame_connection.hpp"
 
@@ -40,7 +41,7 @@ std::string content_of(fs::path const& path) {
 }
 
 Clock::duration seconds(double count) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(count));
+    return duration_of<Clock::duration>(count);
 }
 
 std::vector<int> threads_of(int pid) {

@@ -1,6 +1,7 @@
 #include "daemon/step_merger.hpp"
 
 #include "protocol/bucket_label.hpp"
+#include "protocol/step_figures.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -24,7 +25,7 @@ void StepMerger::add(MetricChunk const& chunk, int first, MonotonicTime now) {
         Row& row = rows_[chunk.step0 + static_cast<int>(i)];
         if (row.ranks == 0) row.since = now;
         row.ranks += chunk.ranks;
-        row.samples += chunk.samples[i];
+        row.samples = sum_of_counts(row.samples, chunk.samples[i]);
         merge_bucket(row.bucket, chunk.bucket[i]);
     }
     for (auto const& [name, column] : chunk.columns) {

@@ -6,6 +6,7 @@
 #include "plan/config/step_pattern.hpp"
 #include "protocol/worker_messages.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,9 +24,18 @@ namespace osora::daemon {
 /// bar ("12/100 [00:03<00:25, 3.4it/s, loss=0.2]") counts when it shows a loss.
 [[nodiscard]] std::optional<plan::StepFigures> find_step(std::string_view line);
 
+/// Whether find_step() would look at the line closely: a word, a digit and a figure's name are in
+/// it. Costs a fraction of find_step().
+[[nodiscard]] bool may_be_step(std::string_view line);
+
 struct SaidStep {
     protocol::StepMetrics metrics;
     std::set<std::string> said;  // members of `metrics` that the program gave
+};
+/// Of a rank of an exec job: it told more than is read (step_intake.hpp). Since the last one.
+struct StepsLeftOut {
+    int epoch = 0, rank = 0;
+    std::int64_t bytes = 0, steps = 0;
 };
 /// The figures as metrics; nullopt when the step is out of range or a time is negative.
 [[nodiscard]] std::optional<SaidStep> said_step(plan::StepFigures const& figures);

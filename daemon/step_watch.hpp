@@ -7,6 +7,9 @@
 #include "base/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
+#include "daemon/step_intake.hpp"
+
+#include <boost/asio/steady_timer.hpp>
 
 #include <filesystem>
 #include <functional>
@@ -17,11 +20,11 @@ namespace osora::daemon {
 
 class StepWatch {
 public:
-    using FindStep = std::function<std::optional<plan::StepFigures>(std::string_view line)>;
-    using OnStep = std::function<void(WorkerStepped)>;
+    /// WorkerStepped, StepsLeftOut.
+    using OnInput = std::function<void(AgentInput)>;
 
-    /// `on_step` is never called from inside add().
-    StepWatch(TaskGroup& tasks, Logger& log, OnStep on_step);
+    /// `on_input` is never called from inside add().
+    StepWatch(TaskGroup& tasks, Logger& log, OnInput on_input);
     ~StepWatch();
     StepWatch(StepWatch const&) = delete;
     StepWatch& operator=(StepWatch const&) = delete;
@@ -31,27 +34,34 @@ public:
         Descriptor records;            // read end of its pipe
         std::filesystem::path output;  // its log, from the start
     };
-    /// `find` reads lines of the output; empty: they are not looked at.
-    void add(Rank rank, FindStep find);
+    void add(Rank rank, StepIntake::Finder finder);
 
-    /// The rank has ended: reads what is left of it, then forgets it.
-    void finish(int pid);
+    /// The rank has ended: reads what is left of it, as far as it would have been read, a little in
+    /// each turn of the loop; then forgets it. `pid` may be somebody else's by now.
+    [[nodiscard]] boost::asio::awaitable<void> finish(int pid);
 
 private:
     struct Followed;
-    boost::asio::awaitable<void> follow_outputs();
-    static boost::asio::awaitable<void> follow_records(std::shared_ptr<Followed> rank);
+    boost::asio::awaitable<void> follow();
+    boost::asio::awaitable<void> await_changes();
+    boost::asio::awaitable<void> await_records(std::shared_ptr<Followed> rank);
     void start_following();
+    bool look_once();
+    void wake();
+    void tell_left_out(Followed& rank);
 
     TaskGroup& tasks_;
     Logger& log_;
-    OnStep on_step_;
+    OnInput on_input_;
     Descriptor changes_;                              // inotify; not open: the logs are polled
     std::map<int, std::shared_ptr<Followed>> ranks_;  // by pid
-    bool following_ = false;
+    boost::asio::steady_timer waiting_;
+    std::size_t looks_ = 0;
+    int finishing_ = 0;
+    bool following_ = false, woken_ = false;
 };
 
 /// How lines of output are read for `[worker] step_pattern`; an empty function for "none".
-[[nodiscard]] Result<StepWatch::FindStep> step_finder(std::string const& pattern);
+[[nodiscard]] Result<StepIntake::Finder> step_finder(std::string const& pattern);
 
 }  // namespace osora::daemon

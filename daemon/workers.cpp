@@ -81,7 +81,7 @@ Workers::Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput 
       tasks_(tasks),
       log_(log),
       on_input_(std::move(on_input)),
-      steps_(tasks, log, [this](WorkerStepped stepped) { on_input_(std::move(stepped)); }) {}
+      steps_(tasks, log, [this](AgentInput input) { on_input_(std::move(input)); }) {}
 
 void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store) {
     oom_kills_ = oom_kills("/").value_or(0);
@@ -94,7 +94,11 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
     if (options_.exec && job.has_value()) {
         auto finder = step_finder(job->config.worker.step_pattern);
         if (finder.has_error()) log_.error("no steps", {{"why", finder.error().message}});
-        if (finder.has_value()) find_step_ = std::move(*finder);
+        if (finder.has_value()) finder_ = std::move(*finder);
+    }
+    if (job.has_value()) log_bytes_ = job->config.faults.log_mib * kMiB;
+    if (log_bytes_ > 0 && !std::exchange(holding_, true)) {
+        tasks_.spawn("size of logs", hold_logs());
     }
     Descriptor store_socket;
     // A program of the user's own binds the port itself.
@@ -183,6 +187,7 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     log_.info("worker started", {{"epoch", epoch}, {"rank", rank}, {"pid", child.id.pid}});
 
     auto const worker = std::make_shared<Worker>(Worker{epoch, rank, child.id, nullptr});
+    worker->cap.emplace(protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank), log_bytes_);
     living_[child.id.pid] = worker;
     WorkerSpawned spawned;
     spawned.epoch = epoch;
@@ -199,7 +204,7 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
                     .pid = child.id.pid,
                     .records = std::move(records),
                     .output = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank)},
-                   find_step_);
+                   finder_);
     }
     tasks_.spawn(fmt::format("rank {}", rank), watch(worker, std::move(child)));
     return {};
@@ -256,13 +261,14 @@ void Workers::signal(int signal) {
 
 asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child) {
     int const pid = child.id.pid;
-    std::function<void()> const last_words = [this, worker, pid] {
-        steps_.finish(pid);
+    std::function<void()> const last_words = [worker] {
         if (worker->link) worker->link->drain();
         if (worker->link) worker->link->abandon();
     };
     ExitStatus const status = co_await wait_and_reap(std::move(child), last_words);
     living_.erase(pid);
+    co_await steps_.finish(pid);
+    hold_log(*worker);
     log_.info("worker ended", {{"epoch", worker->epoch},
                                {"rank", worker->rank},
                                {"how", describe(status)},
@@ -283,6 +289,26 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     if (!killed) exited.last_line = last_line_of(exited.tail);
     exited.tail = last_part(exited.tail, kTailKept);
     on_input_(std::move(exited));
+}
+
+/// Where it cannot be held the rank goes on all the same.
+void Workers::hold_log(Worker& worker) {
+    if (!worker.cap) return;
+    auto const held = worker.cap->hold();
+    if (held.has_error()) {
+        log_.warning("faults.log_mib is not kept",
+                     {{"rank", worker.rank}, {"why", held.error().message}});
+    }
+}
+
+asio::awaitable<void> Workers::hold_logs() {
+    constexpr auto kEvery = std::chrono::milliseconds(250);
+    asio::steady_timer pause(tasks_.executor());
+    while (true) {
+        for (auto const& [pid, worker] : living_) hold_log(*worker);
+        pause.expires_after(kEvery);
+        co_await pause.async_wait(kToken);
+    }
 }
 
 /// The end of its log.

@@ -9,6 +9,7 @@
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/frame_connection.hpp"
+#include "daemon/log_cap.hpp"
 #include "daemon/rank_binding.hpp"
 #include "daemon/step_watch.hpp"
 #include "daemon/store_port.hpp"
@@ -37,8 +38,9 @@ class Workers {
 public:
     using OnInput = std::function<void(AgentInput)>;
 
-    /// `on_input` takes WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped and WorkerExited;
-    /// never called from inside a call of this class, except start().
+    /// `on_input` takes WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped,
+    /// StepsLeftOut and WorkerExited; never called from inside a call of this class, except
+    /// start().
     Workers(WorkersOptions options, TaskGroup& tasks, Logger& log, OnInput on_input);
 
     /// Reads job.json and starts the ranks of `launch`; answers WorkerSpawned for each. `store`:
@@ -54,6 +56,7 @@ private:
         int epoch = 0, rank = 0;
         ProcessId id;
         std::shared_ptr<FrameConnection> link;  // none for `exec`
+        std::optional<LogCap> cap = {};         // of its log
     };
     [[nodiscard]] std::vector<std::vector<int>> bind(plan::WorkerJob const& job,
                                                      protocol::LaunchWorkers const& launch);
@@ -61,6 +64,8 @@ private:
                                          Descriptor const& store);
     [[nodiscard]] Descriptor open_log(int epoch, int rank);
     [[nodiscard]] std::string tail(Worker const& worker) const;
+    void hold_log(Worker& worker);
+    boost::asio::awaitable<void> hold_logs();
     void watch_link(std::shared_ptr<Worker> const& worker, int fd);
     void hear(Worker const& worker, std::string const& frame);
     void link_broke(Worker const& worker, Error const& why);
@@ -73,8 +78,10 @@ private:
     OnInput on_input_;
     std::map<int, std::shared_ptr<Worker>> living_;  // by pid
     StepWatch steps_;                                // exec
-    StepWatch::FindStep find_step_;                  // exec: of the run's step_pattern
     Redactor redactor_;                              // secrets of the run, in words about its end
+    StepIntake::Finder finder_{.find = {}};          // exec: of the run's step_pattern
+    std::int64_t log_bytes_ = 0;                     // faults.log_mib; 0: no cap
+    bool holding_ = false;
     long oom_kills_ = 0;
     std::optional<NodeCores> cores_;  // read when first needed
 };

@@ -2,6 +2,7 @@
 #include "protocol/agent_link.hpp"
 
 #include "base/files.hpp"
+#include "base/seconds.hpp"
 #include "protocol/message.hpp"
 
 #include <poll.h>
@@ -33,10 +34,10 @@ Result<void> AgentLink::send_bytes(std::string_view bytes) {
 }
 
 Result<void> AgentLink::pass_time(std::chrono::duration<double> limit) {
-    auto const end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+    auto const end = Clock::now() + duration_of<Clock::duration>(limit.count());
     while (true) {
         auto const left = std::chrono::duration<double, std::milli>(end - Clock::now()).count();
-        int const timeout_ms = static_cast<int>(std::ceil(std::max(left, 0.0)));
+        int const timeout_ms = static_cast<int>(std::ceil(seconds_within(left, 0, 1e9)));
         pollfd waited{.fd = socket_.get(), .events = POLLIN, .revents = 0};  // fd -1 is ignored
         int const ready = ::poll(&waited, 1, timeout_ms);
         if (ready < 0 && errno != EINTR) return file_error(errno, "poll", "agent");

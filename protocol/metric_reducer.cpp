@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -42,7 +43,7 @@ void MetricReducer::add(int rank, StepMetrics const& metrics) {
     if (row.reported[static_cast<std::size_t>(local_rank)]) return;
     row.reported[static_cast<std::size_t>(local_rank)] = true;
     bool const first = row.ranks++ == 0;
-    row.samples += metrics.samples;
+    row.samples = sum_of_counts(row.samples, metrics.samples);
     if (first) row.bucket = metrics.bucket;
     merge_bucket(row.bucket, metrics.bucket);
     std::size_t column = 0;
@@ -56,11 +57,7 @@ void MetricReducer::add(int rank, StepMetrics const& metrics) {
         if (less(value, cell.min)) cell.min = value;
         if (less(cell.max, value)) std::tie(cell.max, cell.argmax) = std::pair(value, rank);
     });
-    if (rows_.size() > kRowsMax) {
-        next_step_ = rows_.begin()->first + 1;
-        rows_.erase(rows_.begin());
-        ++dropped_;
-    }
+    if (rows_.size() > kRowsMax) drop_until(std::next(rows_.begin()));
 }
 
 std::optional<MetricChunk> MetricReducer::take(bool partial) {
@@ -84,6 +81,29 @@ std::optional<MetricChunk> MetricReducer::take(bool partial) {
         ++next_step_;
     }
     return chunk;
+}
+
+void MetricReducer::keep_newest(std::size_t pieces) {
+    if (rows_.size() <= pieces) return;
+    std::size_t count = 0;
+    auto from = rows_.end();
+    for (auto above = from; from != rows_.begin(); above = from) {
+        auto const row = std::prev(from);
+        bool const goes_on = above != rows_.end() && above->first == row->first + 1 &&
+                             above->second.ranks == row->second.ranks;
+        if (!goes_on && ++count > pieces) break;
+        from = row;
+    }
+    if (from == rows_.begin() || from == rows_.end()) return;
+    drop_until(from);
+}
+
+void MetricReducer::drop_until(std::map<int, Row>::iterator first_kept) {
+    dropped_ += static_cast<std::uint64_t>(std::distance(rows_.begin(), first_kept));
+    next_step_ = first_kept->first;
+    rows_.erase(rows_.begin(), first_kept);
+    // A rank that is behind is not waited for until it is there.
+    for (int& last : last_steps_) last = last < next_step_ ? -1 : last;
 }
 
 void MetricReducer::append(MetricChunk& chunk, Row const& row) {

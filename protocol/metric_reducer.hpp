@@ -35,6 +35,10 @@ public:
     /// MetricChunk::ranks says how many did.
     [[nodiscard]] std::optional<MetricChunk> take(bool partial = false);
 
+    /// Drops the oldest rows until take(true) would give at most `pieces` chunks: steps with gaps
+    /// between them go one by one.
+    void keep_newest(std::size_t pieces);
+
     /// Steps that wait to be taken.
     [[nodiscard]] std::size_t rows() const { return rows_.size(); }
 
@@ -53,6 +57,7 @@ private:
         std::vector<Cell> cells;  // one for each column
     };
     static void append(MetricChunk& chunk, Row const& row);
+    void drop_until(std::map<int, Row>::iterator first_kept);
     [[nodiscard]] bool is_complete(int step, Row const& row) const;
 
     int epoch_, node_, first_rank_, ranks_;

@@ -3,6 +3,7 @@
 #include "protocol/run_view.hpp"
 
 #include "protocol/event_limits.hpp"
+#include "protocol/step_figures.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <algorithm>
@@ -57,12 +58,6 @@ StepView step_of(MergedSteps const& steps, std::size_t i) {
     return step;
 }
 
-/// Of records that tell a step again and again.
-int sum_of(int a, int b) {
-    auto const sum = std::int64_t{a} + b;
-    return static_cast<int>(std::clamp<std::int64_t>(sum, 0, std::numeric_limits<int>::max()));
-}
-
 void merge(StepView& into, StepView const& other) {
     into.step_time_s = std::fmax(into.step_time_s, other.step_time_s);
     merge_mean(into.loss, into.ranks, other.loss, other.ranks);
@@ -71,8 +66,8 @@ void merge(StepView& into, StepView const& other) {
     merge_mean(into.exposed_comm_s, into.ranks, other.exposed_comm_s, other.ranks);
     into.least_comm_s = std::fmin(into.least_comm_s, other.least_comm_s);
     merge(into.arrivals, other.arrivals);
-    into.samples = sum_of(into.samples, other.samples);
-    into.ranks = sum_of(into.ranks, other.ranks);
+    into.samples = sum_of_counts(into.samples, other.samples);
+    into.ranks = sum_of_counts(into.ranks, other.ranks);
 }
 
 double median_step_time(std::deque<StepView> const& steps) {

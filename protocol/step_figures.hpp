@@ -6,10 +6,18 @@
 #include <boost/describe.hpp>
 #include <boost/mp11.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace osora::protocol {
+
+/// The sum of two counts that came from outside, limited to 0 and the largest int.
+[[nodiscard]] inline int sum_of_counts(int a, int b) {
+    auto const sum = std::int64_t{a} + b;
+    return static_cast<int>(std::clamp<std::int64_t>(sum, 0, std::numeric_limits<int>::max()));
+}
 
 /// Calls f(name, value) for each figure of a step; `step` and `samples` are none.
 template <class F>

@@ -4,6 +4,7 @@
 #include "daemon/backends/local.hpp"
 
 #include "base/files.hpp"
+#include "base/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/process_end.hpp"
@@ -126,9 +127,9 @@ asio::awaitable<void> LocalBackend::watch(int node, int attempt, Child child) {
 asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
     ProcessId const stranger{.pid = order.pid, .start_ticks = order.start_ticks};
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    auto const limit = std::chrono::duration<double>(options_.outlive ? 0 : options_.lease_end_s);
-    auto const end = asio::steady_timer::clock_type::now() +
-                     std::chrono::duration_cast<asio::steady_timer::duration>(limit);
+    double const limit_s = options_.outlive ? 0 : options_.lease_end_s;
+    auto const end =
+        asio::steady_timer::clock_type::now() + duration_of<asio::steady_timer::duration>(limit_s);
     // One that lost its controller for good is saving a checkpoint and will end by itself.
     while (order.boot_id == boot_id() && is_alive(stranger)) {
         if (asio::steady_timer::clock_type::now() >= end) signal_process(stranger, SIGKILL);

@@ -19,7 +19,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMs = 50;
 constexpr double kGoodbye_s = 2;
-constexpr std::size_t kStrangersMax = 4096;
+constexpr int kStrangersMax = 64;  // and as many as there are probers; then the oldest is closed
+constexpr double kHelloLimit_s = 5;
+constexpr std::size_t kHelloBytesMax = 64 << 10;  // a hello has its prober's addresses
 
 double now_s() {
     return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
@@ -28,7 +30,9 @@ double now_s() {
 struct Connection {
     Descriptor socket;
     protocol::FrameReader frames;
-    int rank = -1;  // -1: has not said hello
+    double since_s = 0;
+    std::size_t bytes = 0;  // received before its hello
+    int rank = -1;          // -1: has not said hello
     bool gone = false;
 };
 
@@ -43,6 +47,7 @@ public:
             wait();
             if (loop_.stop && !leader_.is_done()) carry_out(leader_.finish());
             carry_out(leader_.tick(now_s()));
+            close_silent();
             std::erase_if(connections_, [](Connection const& each) { return each.gone; });
             if (leader_.is_done() && goodbye_s == 0) goodbye_s = now_s() + kGoodbye_s;
         }
@@ -62,8 +67,25 @@ private:
     void accept() {
         Descriptor socket(
             ::accept4(loop_.listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!socket.is_open() || connections_.size() >= kStrangersMax) return;
-        connections_.push_back({.socket = std::move(socket), .frames = {}});
+        if (!socket.is_open()) return;
+        make_room();
+        connections_.push_back({.socket = std::move(socket), .frames = {}, .since_s = now_s()});
+    }
+
+    static bool is_stranger(Connection const& each) { return each.rank < 0 && !each.gone; }
+
+    /// A prober says hello at once: who is waited for longest is none.
+    void make_room() {
+        auto const most = kStrangersMax + std::max(0, loop_.options.world_size);
+        if (std::ranges::count_if(connections_, is_stranger) < most) return;
+        std::ranges::find_if(connections_, is_stranger)->gone = true;
+    }
+
+    void close_silent() {
+        double const since_s = now_s() - kHelloLimit_s;
+        for (auto& each : connections_) {
+            if (is_stranger(each) && each.since_s < since_s) close(each, "no hello in time");
+        }
     }
 
     void read(Connection& from) {
@@ -71,6 +93,8 @@ private:
         ssize_t const got = ::recv(from.socket.get(), buffer.data(), buffer.size(), 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
         if (got <= 0) return close(from, "its prober is gone");
+        from.bytes += from.rank < 0 ? static_cast<std::size_t>(got) : 0;
+        if (from.rank < 0 && from.bytes > kHelloBytesMax) return close(from, "no hello");
         auto frames = from.frames.feed(std::span(buffer).first(static_cast<std::size_t>(got)));
         if (frames.has_error()) return close(from, frames.error().message);
         for (std::string const& frame : *frames) {

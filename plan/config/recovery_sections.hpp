@@ -17,6 +17,7 @@ struct FaultsSection {
     double lost_after = 4;            // seconds
     AutoOr<double> lease;             // seconds
     double stacks_limit = 4;          // seconds
+    int log_mib = 1024;               // 0: no cap
     std::vector<std::string> exclude_nodes;
 };
 struct BisectSection {
@@ -32,7 +33,7 @@ struct NotifySection {
 
 BOOST_DESCRIBE_STRUCT(FaultsSection, (),
                       (max_restarts, step_timeout, collective_timeout, lost_after, lease,
-                       stacks_limit, exclude_nodes))
+                       stacks_limit, log_mib, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
 

@@ -318,6 +318,9 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "faults", .key = "stacks_limit",
               .doc = "How long a hang is looked at before its ranks are killed.", .unit = "s",
               .min = 1, .max = 3600},
+    SchemaRow{.section = "faults", .key = "log_mib",
+              .doc = "Size to which the log of a rank is held, without its middle; 0: no limit.",
+              .unit = "MiB", .min = 0, .max = 1e9},
     SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
               .example = "[\"n11\"]", .support = Support::none_harmless},
 

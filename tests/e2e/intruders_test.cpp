@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <vector>
 
 namespace osora::e2e {
 namespace {
@@ -109,6 +110,28 @@ TEST_F(E2eIntruders, OnlyWeMayReadWhatIsSecret) {
             EXPECT_THAT(*text, Not(ContainsRegex("[0-9a-f]{64}")));
         }
     }
+}
+
+TEST_F(E2eIntruders, AnAgentGetsInBesideNinetyIdleStrangers) {
+    std::vector<Peer> strangers;
+    for (int i = 0; i < 90; ++i) strangers.push_back(Peer::connect_tcp(agents_port()));
+    AgentHello hello;
+    hello.token = std::string(64, '0');
+    Peer const late = Peer::connect_tcp(agents_port());
+    late.send_frame(encode_message(FromAgent(hello)));
+    auto const answer = late.receive_frame();
+    ASSERT_TRUE(answer.has_value()) << "closed instead of the strangers";
+    EXPECT_TRUE(strangers.front().is_dropped());
+    expect_unaffected();
+}
+
+TEST_F(E2eIntruders, ACommandGetsInBesideIdleOnes) {
+    std::vector<Peer> idle;
+    for (int i = 0; i < 40; ++i) {
+        idle.push_back(Peer::connect_unix(paths().control_socket().string()));
+    }
+    EXPECT_EQ(command(ControlPing{}).message, "running");
+    expect_unaffected();
 }
 
 }  // namespace

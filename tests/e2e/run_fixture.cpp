@@ -32,6 +32,7 @@ plan::RunConfig config_of(RunSpec const& spec) {
     config.faults.lost_after = spec.lost_after_s;
     config.faults.stacks_limit = kPatience_s;
     if (spec.lease_s > 0) config.faults.lease = spec.lease_s;
+    config.faults.log_mib = spec.log_mib;
     config.worker.command = spec.command;
     config.worker.env = spec.env;
     if (spec.hold_at >= 0) config.worker.env["OSORA_MOCK_HOLD"] = std::to_string(spec.hold_at);

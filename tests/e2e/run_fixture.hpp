@@ -35,6 +35,7 @@ struct RunSpec {
     double lease_s = tests::kPatience_s;       // without a controller; 0: the backend's
     int hold_at = -1;                          // mock ranks wait before this step for release()
     std::string bind_cpus = "auto";
+    int log_mib = 1024;
     std::map<std::string, std::string> env = {};  // of the workers: OSORA_MOCK_*...
 };
 

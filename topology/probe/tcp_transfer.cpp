@@ -2,6 +2,7 @@
 #include "topology/probe/tcp_transfer.hpp"
 
 #include "base/robust.hpp"
+#include "base/seconds.hpp"
 #include "topology/probe/socket_address.hpp"
 
 #include <fcntl.h>
@@ -29,7 +30,7 @@ constexpr int kPings = 11;
 constexpr double kTail_s = 0.05;
 
 Clock::duration seconds(double value) {
-    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(value));
+    return duration_of<Clock::duration>(value);
 }
 
 int milliseconds_until(Clock::time_point when) {
@@ -133,6 +134,26 @@ Result<double> round_trip_us(int socket, bool pings, Clock::time_point until) {
     return pings ? median(std::move(times)) : 0.0;
 }
 
+constexpr std::size_t kNewcomersMax = 64;
+
+/// Has connected, and not shown its whole token yet: strangers show nothing for as long as they
+/// like.
+struct Newcomer {
+    Descriptor socket;
+    std::string shown;
+
+    /// Reads on; true when the token is there, or the other side is gone.
+    bool has_shown_all() {
+        std::array<char, kTokenBytes> buffer{};
+        ssize_t const got = ::recv(socket.get(), buffer.data(), kTokenBytes - shown.size(), 0);
+        if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+        if (got <= 0) return true;
+        shown.append(buffer.data(), static_cast<std::size_t>(got));
+        return shown.size() == kTokenBytes;
+    }
+    Descriptor give() { return std::move(socket); }
+};
+
 struct Window {
     Clock::time_point begin, end, stop;
 };
@@ -210,17 +231,30 @@ Result<StreamListener> StreamListener::open() {
 Result<std::vector<Descriptor>> StreamListener::accept(StreamToken const& token,
                                                        TransferOptions const& options) {
     auto const until = Clock::now() + seconds(options.connect_limit_s);
+    auto const wanted = static_cast<std::size_t>(std::max(0, options.streams));
     std::vector<Descriptor> streams;
-    while (static_cast<int>(streams.size()) < options.streams) {
-        if (!wait_for(socket_.get(), POLLIN, until)) {
-            return Error{Errc::timed_out, fmt::format("accept: {} of {} streams came",
-                                                      streams.size(), options.streams)};
+    std::vector<Newcomer> newcomers;  // oldest first
+    while (streams.size() < wanted) {
+        std::vector<pollfd> waited{{.fd = socket_.get(), .events = POLLIN, .revents = 0}};
+        for (auto const& each : newcomers) waited.push_back({each.socket.get(), POLLIN, 0});
+        int const ready = ::poll(waited.data(), waited.size(), milliseconds_until(until));
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) {
+            return Error{Errc::timed_out,
+                         fmt::format("accept: {} of {} streams came", streams.size(), wanted)};
         }
+        for (std::size_t i = 0; i < newcomers.size() && streams.size() < wanted; ++i) {
+            if (waited[i + 1].revents == 0 || !newcomers[i].has_shown_all()) continue;
+            if (newcomers[i].shown == padded(token)) streams.push_back(newcomers[i].give());
+            newcomers[i].socket.reset();
+        }
+        std::erase_if(newcomers, [](Newcomer const& each) { return !each.socket.is_open(); });
+        if (waited[0].revents == 0) continue;
         Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket.is_open()) continue;
         prepare(socket.get());
-        auto const shown = receive_all(socket.get(), kTokenBytes, until);
-        if (shown.has_value() && *shown == padded(token)) streams.push_back(std::move(socket));
+        if (newcomers.size() >= kNewcomersMax) newcomers.erase(newcomers.begin());
+        newcomers.push_back({std::move(socket), {}});
     }
     return streams;
 }

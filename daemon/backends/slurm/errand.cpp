@@ -2,6 +2,7 @@
 
 #include "base/files.hpp"
 #include "base/process.hpp"
+#include "base/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 #include "slurm/step_output.hpp"
 
@@ -65,8 +66,7 @@ asio::awaitable<Result<std::string>> run_errand(Errand errand) {
     auto const child = spawn(spawning);
     if (child.has_error()) co_return child.error();
     asio::steady_timer timer(co_await asio::this_coro::executor);
-    auto const limit = std::chrono::duration<double>(errand.limit_s);
-    auto const end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
+    auto const end = Clock::now() + duration_of<Clock::duration>(errand.limit_s);
     bool late = false;
     while (!has_ended(*child)) {
         late = Clock::now() >= end;

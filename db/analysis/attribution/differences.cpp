@@ -14,12 +14,12 @@ namespace osora::db::analysis {
 namespace {
 
 /// What a launch is called, where it was typed, how it meets its peers and where it logs.
-constexpr std::array<std::string_view, 18> kOfLaunch{
+constexpr std::array<std::string_view, 19> kOfLaunch{
     "run.name",          "train.steps",         "resources.time_limit", "checkpoint.keep",
     "checkpoint.resume", "faults.max_restarts", "faults.step_timeout",  "faults.collective_timeout",
-    "faults.lost_after", "faults.lease",        "faults.stacks_limit",  "host.name",
-    "preflight",         "MASTER_ADDR",         "MASTER_PORT",          "NCCL_COMM_ID",
-    "NCCL_DEBUG_FILE",   "TORCHELASTIC_RUN_ID"};
+    "faults.lost_after", "faults.lease",        "faults.stacks_limit",  "faults.log_mib",
+    "host.name",         "preflight",           "MASTER_ADDR",          "MASTER_PORT",
+    "NCCL_COMM_ID",      "NCCL_DEBUG_FILE",     "TORCHELASTIC_RUN_ID"};
 /// Who is told, what may be tried, when links are measured, debug dumps.
 constexpr std::array<std::string_view, 4> kOfLaunchPrefixes{"notify.", "bisect.", "probe.",
                                                             "TORCH_NCCL_DEBUG_INFO_"};

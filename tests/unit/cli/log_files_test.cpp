@@ -1,10 +1,14 @@
 #include "cli/log_files.hpp"
 
+#include "base/descriptor.hpp"
+
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace osora::cli {
@@ -89,6 +93,26 @@ TEST_F(LogFilesTest, Epochs) {
     fs::create_directories(paths_.dir / "logs" / "2");
     fs::create_directories(paths_.dir / "logs" / "junk");
     EXPECT_THAT(logged_epochs(paths_), ElementsAre(0, 2, 10));
+}
+
+TEST_F(LogFilesTest, TheMiddleThatIsGoneIsSaidAndTheNewestLinesAreThere) {
+    std::string text = "first\n";
+    while (text.size() < (1 << 20)) text += "a line that is in the way\n";
+    append(0, text + "second last\nlast\n");
+    std::int64_t const size = static_cast<std::int64_t>(text.size());
+    Descriptor const file(::open(paths_.rank_log(0, 0).c_str(), O_WRONLY | O_CLOEXEC));
+    if (::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096,
+                    size / 65536 * 65536 - 4096) != 0) {
+        GTEST_SKIP() << "this file system has no holes";
+    }
+    LogFiles files(paths_, 0, {0});
+    auto const shown = drained(files, true);
+    ASSERT_GT(shown.size(), 4u);
+    EXPECT_EQ(shown.front(), "0: first");
+    EXPECT_EQ(shown[shown.size() - 2], "0: second last");
+    EXPECT_EQ(shown.back(), "0: last");
+    EXPECT_EQ(std::ranges::count(shown, "0: [osora: lines are gone from here: faults.log_mib]"), 1);
+    for (std::string const& each : shown) EXPECT_EQ(each.find('\0'), std::string::npos);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace osora::daemon {
 namespace {
 
@@ -290,6 +292,103 @@ TEST(ControllerCore, APortThatCannotBeHadIsNamed) {
     controller.say(0, StoreReserved{0, "", 0, "Address already in use"});
     EXPECT_EQ(controller.core.status().cause,
               "node 0 was lost: no port for the store: Address already in use");
+}
+
+TEST(ControllerCore, StrangersThatSayNothingDoNotKeepAnAgentOut) {
+    Controller controller;
+    for (int i = 0; i < 90; ++i) controller.feed(AgentConnected{100 + i, "127.0.0.1"});
+    EXPECT_EQ(controller.asked<CloseConnection>().at(0).connection, 100 + 89 - 66)
+        << "the oldest one";
+    controller.feed(AgentConnected{500, "127.0.0.1"});
+    for (CloseConnection const& each : controller.asked<CloseConnection>()) {
+        EXPECT_NE(each.connection, 500);
+    }
+    controller.say(500, Controller::hello(0));
+    EXPECT_EQ(controller.sent<Welcome>().size(), 1u);
+}
+
+TEST(ControllerCore, AnAddressThatFillsThePlacesLosesThem) {
+    Controller controller;
+    controller.feed(AgentConnected{7, "10.0.0.7"});
+    for (int i = 0; i < 300; ++i) {
+        controller.feed(AgentConnected{100 + i, "10.0.0.66"});
+        for (CloseConnection const& each : controller.asked<CloseConnection>()) {
+            EXPECT_NE(each.connection, 7);
+        }
+    }
+    controller.say(7, Controller::hello(0));
+    EXPECT_EQ(controller.sent<Welcome>().size(), 1u);
+}
+
+TEST(ControllerCore, NoticesOfOneKindAreRationedAndCounted) {
+    Controller controller;
+    controller.run();
+    RunNotice notice;
+    notice.epoch = 0;
+    notice.rank = 1;
+    notice.kind = "clip_skipped";
+    auto const kept = [&](std::string const& kind) {
+        return std::ranges::count_if(controller.records, [&](JournalRecord const& each) {
+            auto const* found = std::get_if<RunNotice>(&each.event);
+            return found != nullptr && found->kind == kind;
+        });
+    };
+    for (notice.step = 0; notice.step < 5000; ++notice.step) controller.say(1, notice);
+    EXPECT_EQ(kept("clip_skipped"), 20);
+    notice.kind = "nan";
+    controller.say(1, notice);
+    EXPECT_EQ(kept("nan"), 1) << "another kind has an allowance of its own";
+    notice.kind = "clip_skipped";
+    notice.rank = 0;
+    controller.say(0, notice);
+    EXPECT_EQ(kept("clip_skipped"), 21) << "another rank as well";
+    controller.wait(61s);
+    notice.rank = 1;
+    controller.say(1, notice);
+    EXPECT_EQ(kept("clip_skipped"), 22) << "one a minute";
+    EXPECT_EQ(kept("notices_left_out"), 0);
+    NodeFinished finished;
+    finished.epoch = 0;
+    controller.say(1, finished);
+    ASSERT_EQ(kept("notices_left_out"), 1);
+    for (JournalRecord const& each : controller.records) {
+        auto const* found = std::get_if<RunNotice>(&each.event);
+        if (found == nullptr || found->kind != "notices_left_out") continue;
+        EXPECT_EQ(
+            found->detail,
+            "4,980 notices \"clip_skipped\" of 1 rank were left out: at most 20 of a rank are "
+            "kept at once, then one a minute");
+    }
+}
+
+TEST(ControllerCore, ManyKindsOfNoticesShareAnAllowance) {
+    Controller controller;
+    controller.run();
+    std::size_t const before = controller.records.size();
+    RunNotice notice;
+    notice.epoch = 0;
+    notice.detail = std::string(100'000, 'x');
+    for (int i = 0; i < 5000; ++i) {
+        notice.kind = std::to_string(i) + std::string(1000, 'k');
+        controller.say(1, notice);
+    }
+    EXPECT_LE(controller.records.size() - before, 256u + 20);
+    auto const& last = std::get<RunNotice>(controller.records.back().event);
+    EXPECT_LE(last.kind.size(), 64u);
+    EXPECT_LE(last.detail.size(), 4096u);
+}
+
+TEST(ControllerCore, SecondsThatAnAgentSaysAreNumbers) {
+    Controller controller;
+    controller.run();
+    for (double const odd : {std::nan(""), -HUGE_VAL, HUGE_VAL, 1e300}) {
+        Heartbeat beat;
+        beat.epoch = 0;
+        beat.ranks.resize(1);
+        beat.ranks[0].rank = 1;
+        beat.ranks[0].limit_s = beat.ranks[0].silent_s = odd;
+        controller.say(1, beat);
+    }
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST(RunFile, SetsAreTypedByTheSchema) {
                    "parallel.tp_size=auto", "parallel.overlap=false", "memory.recompute=full",
                    "faults.exclude_nodes=[\"n1\", \"n2\"]", "nccl.NCCL_IB_TC=106",
                    "faults.lost_after=30", "faults.lease=90.5", "faults.stacks_limit=20",
-                   "worker.env.PATH_LIKE=/a b:/c=d", "bucket[0].num_frames=16",
+                   "faults.log_mib=64", "worker.env.PATH_LIKE=/a b:/c=d", "bucket[0].num_frames=16",
                    "batch={ min = 2, max = 8 }", "model.init=4", "optim.precision='fp32'"});
     EXPECT_THAT(texts(resolved.problems), IsEmpty());
     RunConfig const& config = resolved.config;
@@ -116,6 +116,7 @@ TEST(RunFile, SetsAreTypedByTheSchema) {
     EXPECT_THAT(config.faults.exclude_nodes, ElementsAre("n1", "n2"));
     EXPECT_EQ(config.faults.lost_after, 30);
     EXPECT_EQ(config.faults.stacks_limit, 20);
+    EXPECT_EQ(config.faults.log_mib, 64);
     EXPECT_EQ(config.faults.lease, AutoOr<double>(90.5));
     EXPECT_EQ(config.nccl.at("NCCL_IB_TC"), "106");
     EXPECT_EQ(config.worker.env.at("PATH_LIKE"), "/a b:/c=d");

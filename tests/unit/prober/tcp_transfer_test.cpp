@@ -100,5 +100,23 @@ TEST(SocketAddress, parses_numbers_and_nothing_else) {
     }
 }
 
+TEST(TcpTransfer, strangers_that_show_nothing_hold_nobody_up) {
+    auto listener = StreamListener::open();
+    ASSERT_TRUE(listener.has_value());
+    auto const to = parse_address("127.0.0.1", listener->port());
+    ASSERT_TRUE(to.has_value());
+    std::vector<Descriptor> strangers;
+    for (int i = 0; i < 20; ++i) {
+        strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(::connect(strangers.back().get(), to->get(), to->size()), 0);
+    }
+    auto other = std::async(std::launch::async, [&] { return listener->accept("token", kQuick); });
+    auto const streams = connect_streams("127.0.0.1", listener->port(), "", "token", kQuick);
+    ASSERT_TRUE(streams.has_value());
+    auto const accepted = other.get();
+    ASSERT_TRUE(accepted.has_value()) << accepted.error().message;
+    EXPECT_EQ(accepted->size(), 2u);
+}
+
 }  // namespace
 }  // namespace osora::topology

@@ -169,5 +169,38 @@ TEST(MetricReducer, AgreesWithASecondWayOfCounting) {
     }
 }
 
+TEST(MetricReducer, KeepsTheNewestPiecesOfStepsWithGaps) {
+    MetricReducer reducer(0, 0, 0, 1, MetricReducer::Wait::speakers);
+    for (int i = 0; i < 100; ++i) reducer.add(0, metric_step(10 * i, 1));
+    for (int i = 0; i < 50; ++i) reducer.add(0, metric_step(2000 + i, 1));  // one piece
+    reducer.keep_newest(3);
+    EXPECT_EQ(reducer.take_dropped(), 98u);
+    EXPECT_EQ(reducer.take(true)->step0, 980);
+    EXPECT_EQ(reducer.take(true)->step0, 990);
+    EXPECT_EQ(reducer.take(true)->bucket.size(), 50u);
+    EXPECT_FALSE(reducer.take(true).has_value());
+    reducer.keep_newest(3);
+    EXPECT_EQ(reducer.take_dropped(), 0u);
+}
+
+TEST(MetricReducer, ARankThatIsFarBehindIsNotWaitedForOnceItsStepsAreDropped) {
+    MetricReducer reducer(0, 0, 0, 2, MetricReducer::Wait::speakers);
+    reducer.add(1, metric_step(0, 1));
+    for (int i = 0; i < 100; ++i) reducer.add(0, metric_step(10 * i, 1));
+    EXPECT_EQ(reducer.take()->step0, 0);
+    EXPECT_FALSE(reducer.take().has_value()) << "rank 1 has not told step 10";
+    reducer.keep_newest(3);
+    EXPECT_EQ(reducer.take()->step0, 970);
+    reducer.add(1, metric_step(985, 1));
+    reducer.add(1, metric_step(20, 1));
+    EXPECT_EQ(reducer.take()->step0, 980);
+}
+
+TEST(MetricReducer, SumsOfSamplesStayNumbers) {
+    MetricReducer reducer(0, 0, 0, 2);
+    for (int rank : {0, 1}) reducer.add(rank, metric_step(0, 1, 1, 2'000'000'000));
+    EXPECT_EQ(reducer.take()->samples.at(0), 2'147'483'647);
+}
+
 }  // namespace
 }  // namespace osora::protocol
