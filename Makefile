@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-clips osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure \
+.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure fuzz \
 	estimate-demo estimate-test
 
 help:  ## this list
@@ -29,8 +29,12 @@ regression-demo: estimate-demo configure  ## a run that became slow on such a cl
 test: estimate-test build  ## the gate tier of the tests; the last line counts them
 	@scripts/run_tests gate $(BUILD)
 
-soak: build  ## the long tier of the tests, then the numeric tests with other instruction sets
-	@scripts/run_tests soak $(BUILD); soak=$$?; scripts/run_tests --isa $(BUILD) && exit $$soak
+soak: build  ## the long tier of the tests, the numeric tests with other instruction sets, then fuzzing
+	@scripts/run_tests soak $(BUILD); soak=$$?; scripts/run_tests --isa $(BUILD) || soak=1; \
+	    scripts/fuzz $(BUILD)-asan && exit $$soak
+
+fuzz: bootstrap  ## damaged files at every parser of theirs, under the address sanitizer; FUZZ_SECONDS=600 each
+	@scripts/fuzz $(BUILD)-asan
 
 build: configure  ## everything
 	@scripts/build $(BUILD)

@@ -14,7 +14,7 @@
 #include "protocol/message.hpp"
 #include "protocol/run_view.hpp"
 #include "tests/fuzz/mutate.hpp"
-#include "tests/kit/size.hpp"
+#include "tests/fuzz/rounds.hpp"
 
 #include <gtest/gtest.h>
 
@@ -154,7 +154,7 @@ TEST(Fuzz, Frames) {
 TEST(Fuzz, Journals) {
     std::vector<std::string> const corpus{golden("journal"), golden("journal2")};
     Mutator mutator(3);
-    for (int round = 0; round < kRounds; ++round) {
+    for (Rounds rounds(3000); rounds.next();) {
         std::string const bytes = mutator.mutate(corpus);
         JournalReader reader;
         auto const records = reader.feed(bytes);
@@ -181,16 +181,16 @@ TEST(Fuzz, RecordsWithARightChecksum) {
     }
     Mutator mutator(4);
     RunView view;
-    for (int round = 0; round < kRounds; ++round) {
+    for (Rounds rounds(3000); rounds.next();) {
         auto event = decode_message<RunEvent>(mutator.mutate(corpus));
         if (event.has_error()) continue;
-        JournalRecord record{0, round, std::move(*event)};
+        JournalRecord record{0, rounds.done(), std::move(*event)};
         fold(view, record);
         JournalReader reader;
         auto const bytes = *encode_record(record);
         auto const read = reader.feed(std::string(kJournalHeader) + bytes);
         ASSERT_TRUE(read.has_value()) << read.error().message << ": " << bytes;
-        if (round % 50 == 0) view = {};
+        if (rounds.done() % 50 == 0) view = {};
     }
 }
 
