@@ -235,6 +235,18 @@ TEST_F(Spank, AProfileThatCannotBeTrustedIsPassedOver) {
     }
 }
 
+TEST_F(Spank, AProfileThatIsRefusedGivesWayToTheNext) {
+    fs::create_directory(home_ / "others");
+    fs::copy_file(home_ / "profiles/n0", home_ / "others/n0");
+    ASSERT_EQ(::chmod((home_ / "others/n0").c_str(), 0666), 0);
+    write(bed().folder() / "plugstack.conf",
+          fmt::format("optional {}/osora_spank.so profile={}/others/%n profile={}/profiles/%n\n",
+                      bed().folder().string(), home_.string(), home_.string()));
+    auto const ended = srun_shell({"-w", "n0"}, "echo $NCCL_SOCKET_IFNAME");
+    EXPECT_EQ(ended.out, "eth-n0\n");
+    EXPECT_THAT(ended.err, AllOf(HasSubstr("writable by others"), HasSubstr("the next is tried")));
+}
+
 TEST_F(Spank, AProfileIsForOneBoot) {
     bed().control({"power", "n1", "crash"});
     bed().control({"power", "n1", "on"});

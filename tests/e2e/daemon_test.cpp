@@ -175,6 +175,23 @@ TEST_F(E2eDaemon, ThereIsOneForAStateFolder) {
     EXPECT_EQ(ask(DaemonStatus{}).pid, daemon_.id.pid);
 }
 
+TEST_F(E2eDaemon, AListThatNamesOtherFoldersStartsNothingThere) {
+    kill_daemon();
+    make_run({.steps = 5, .lease_s = 0}, "elsewhere/runs/e2e-0001");
+    std::string const outside = paths().dir.string();
+    auto const in_state = state() / "runs/e2e-0002";
+    std::filesystem::copy(outside, in_state, std::filesystem::copy_options::recursive);
+    std::filesystem::permissions(in_state, std::filesystem::perms::all);
+    auto const list = fmt::format(R"({{"runs": ["{}", "{}", "/etc", "", "{}/runs/$(id)-0003"]}})",
+                                  outside, in_state.string(), state().string());
+    ASSERT_TRUE(write_file_atomic(state() / "daemon.json", list, 0600).has_value());
+    start_daemon();
+    EXPECT_TRUE(ask(DaemonStatus{}).runs.empty());
+    EXPECT_THAT(daemon_log(), HasSubstr("elsewhere/runs/e2e-0001 is no run of"));
+    EXPECT_THAT(daemon_log(), HasSubstr("/etc is no run of"));
+    EXPECT_THAT(daemon_log(), HasSubstr("e2e-0002"));
+}
+
 TEST_F(E2eDaemon, AnUnknownPeerIsRefusedWithASentence) {
     DaemonHello other;
     other.protocol = 7;

@@ -35,6 +35,25 @@ TEST(SshErrands, AnyPathSurvivesAShell) {
     std::filesystem::remove_all(folder);
 }
 
+TEST(SshErrands, OnlyWeMayWriteWhereTheProgramIsCopiedTo) {
+    namespace fs = std::filesystem;
+    auto const home = fs::path(testing::TempDir()) / ("home" + std::to_string(::getpid()));
+    auto const folder = home / ".cache/osora/bin";
+    fs::create_directories(folder);
+    fs::permissions(folder, fs::perms::all);  // of an earlier version, or with umask 0
+    SpawnOptions options;
+    options.program = "/bin/sh";
+    options.arguments = {"-c", "umask 0; " + copy_text("abc", 0) + " </dev/null"};
+    options.environment = {"PATH=/usr/bin:/bin", "HOME=" + home.string()};
+    auto const ended = run_captured(options, std::chrono::minutes(1));
+    ASSERT_TRUE(ended.has_value()) << ended.error().message;
+    for (auto const& each :
+         {home / ".cache/osora", folder, folder / "abc", folder / "abc/osorad"}) {
+        EXPECT_EQ(fs::status(each).permissions(), fs::perms::owner_all) << each << ended->err;
+    }
+    fs::remove_all(home);
+}
+
 TEST(SshErrands, TheHashIsThatOfTheContent) {
     // printf abc | sha256sum
     EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea");
