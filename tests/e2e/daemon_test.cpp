@@ -177,7 +177,7 @@ TEST_F(E2eDaemon, ThereIsOneForAStateFolder) {
 
 TEST_F(E2eDaemon, AListThatNamesOtherFoldersStartsNothingThere) {
     kill_daemon();
-    make_run({.steps = 5, .lease_s = 0}, "elsewhere/runs/e2e-0001");
+    make_run({.steps = 10000, .lease_s = 0}, "elsewhere/runs/e2e-0001");
     std::string const outside = paths().dir.string();
     auto const in_state = state() / "runs/e2e-0002";
     std::filesystem::copy(outside, in_state, std::filesystem::copy_options::recursive);
