@@ -140,8 +140,8 @@ CommandSpec model_merge_command() {
                          .complete = Complete::file},
                         {.name = "--adapter",
                          .value = "DIR",
-                         .help = "A folder with adapter_model.safetensors and adapter_config.json; "
-                                 "or a file beside the latter, as ema.safetensors.",
+                         .help = "A folder with adapter_model.safetensors and adapter_config.json, "
+                                 "or a file of peft, diffusers, kohya or ComfyUI.",
                          .complete = Complete::file},
                         {.name = "--out",
                          .value = "FILE",

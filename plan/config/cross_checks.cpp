@@ -1,6 +1,7 @@
 // Each rule names the key that is to be changed; its place in the file comes from the origins.
 #include "plan/config/cross_checks.hpp"
 
+#include "base/part_of_file.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/frame_masks.hpp"
 #include "plan/config/slurm_checks.hpp"
@@ -205,7 +206,7 @@ void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir
         bool const resume = field.row->section == "checkpoint";
         if (resume && (**value == "auto" || **value == "none")) continue;
         std::string const key = fmt::format("{}.{}", field.row->section, field.row->key);
-        int const error = file_state(base_dir / **value);
+        int const error = file_state(part_of_file(base_dir / **value).file);
         bool const folder = resume || is_one_of(key, kFolders);
         if (error == 0 && !folder) continue;
         if (error == EISDIR && (folder || is_one_of(key, kFilesOrFolders))) continue;

@@ -68,7 +68,8 @@ TEST_F(CachedTraining, EqualsTrainingOnLatentsComputedDirectly) {
     auto const data = worker::open_train_data(job);
     ASSERT_TRUE(data.has_value()) << data.error().message;
     auto const manifest = worker::read_manifest(folder_ / "clips.csv");
-    auto const vae = worker::make_vae(encode_job(1), {});
+    worker::Notices changed;
+    auto const vae = worker::make_vae(encode_job(1), {}, changed);
     auto const index = index_of();
     worker::LatentCache cache(folder_ / "cache", index);
     worker::TextCache texts(folder_ / "cache", index);

@@ -36,7 +36,8 @@ TEST_F(Encode, GivesWhatTheAutoencoderGives) {
     EXPECT_EQ(index.latents.channels, 4);
     EXPECT_EQ(index.latents.spatial, 8);
     EXPECT_EQ(index.latents.temporal, 4);
-    auto const vae = worker::make_vae(encode_job(1), {});
+    worker::Notices changed;
+    auto const vae = worker::make_vae(encode_job(1), {}, changed);
     ASSERT_TRUE(vae.has_value()) << vae.error().message;
     auto const manifest = worker::read_manifest(folder_ / "clips.csv");
     ASSERT_TRUE(manifest.has_value());

@@ -37,7 +37,7 @@ protected:
             EXPECT_NE(loaded.error().message.find("w.pt"), std::string::npos);
             return false;
         }
-        for (NamedTensor const& each : *loaded) {
+        for (NamedTensor const& each : loaded->tensors) {
             if (each.tensor.numel() > 1 << 20) continue;
             EXPECT_EQ(each.tensor.contiguous().numel(), each.tensor.numel());
         }

@@ -57,7 +57,7 @@ TEST(Fuzz, TorchPickles) {
             continue;
         }
         ++accepted;
-        for (auto const& each : *tensors) {
+        for (auto const& each : tensors->tensors) {
             check_tensor(each, std::int64_t{1} << mutator.pick(40));
         }
         if (testing::Test::HasFailure()) FAIL() << "round " << rounds.done();

@@ -16,10 +16,21 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
+/// That of all layers; null where they differ.
+json::value scale_of(LoadedAdapter const& adapter) {
+    if (adapter.scales.empty()) return adapter.scale;
+    double const first = adapter.scales.begin()->second;
+    bool const same = adapter.scales.size() == adapter.tensors.size() / 2 &&
+                      std::ranges::all_of(adapter.scales, [first](auto const& each) {
+                          return each.second == first;
+                      });
+    return same ? json::value(first) : json::value(nullptr);
+}
+
 Result<std::string> merge(MergeCommand const& command) {
     OSORA_TRY(auto const adapter, load_adapter(command.adapter));
-    OSORA_TRY(auto weights, load_weight_files(command.weights));
-    auto merged = merge_adapter(std::move(weights), adapter);
+    OSORA_TRY(auto loaded, load_weight_files(command.weights));
+    auto merged = merge_adapter(std::move(loaded.tensors), adapter);
     if (merged.has_error()) {
         return Error(merged.error())
             .in(command.adapter.string() + " into " + command.weights.string());
@@ -31,7 +42,8 @@ Result<std::string> merge(MergeCommand const& command) {
                                         {"out", command.out.string()},
                                         {"tensors", merged->size()},
                                         {"changed", adapter.tensors.size() / 2},
-                                        {"scale", adapter.scale}});
+                                        {"scale", scale_of(adapter)},
+                                        {"notices", json::value_from(adapter.notices)}});
 }
 
 }  // namespace

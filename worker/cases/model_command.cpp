@@ -155,7 +155,8 @@ Result<CaseFile> open_case(fs::path const& path) {
 Result<CaseFile> open_arch(ModelCommand const& command) {
     CaseFile file;
     OSORA_TRY_VOID(name_arch(command.arch, file));
-    OSORA_TRY(auto weights, load_weight_files(command.weights));
+    OSORA_TRY(auto loaded, load_network_weights(command.weights));
+    auto& weights = loaded.tensors;
     if (auto const stdit3 = stdit3_config(command.arch); stdit3.has_value())
         weights = as_stdit3_weights(std::move(weights), *stdit3).weights;
     if (auto const stdit2 = stdit2_config(command.arch); stdit2.has_value())

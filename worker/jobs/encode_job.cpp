@@ -46,7 +46,7 @@ Result<Encoders> open_encoders(plan::WorkerJob const& job, Device const& device)
         encoders.pooled.emplace(std::move(*pooled));
     }
     if (config.encode.latents) {
-        OSORA_TRY(auto vae, make_vae(job, device));
+        OSORA_TRY(auto vae, make_vae(job, device, encoders.notices));
         encoders.vae.emplace(std::move(vae));
     }
     return encoders;
@@ -171,6 +171,9 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     OSORA_TRY(int const first, first_step(group, done));
     steps.skip(first);
     if (self.rank == 0) report_start(plan, job, steps);
+    if (self.rank == 0) {
+        for (auto const& each : encoders.notices) steps.notice("weights_converted", each);
+    }
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = steps.next_step(),

@@ -7,6 +7,7 @@
 #include "worker/cache/encode_work.hpp"
 #include "worker/cache/latent_shard.hpp"
 #include "worker/data/manifest.hpp"
+#include "worker/model/loaded_weights.hpp"
 #include "worker/text/caption_encoder.hpp"
 #include "worker/text/pooled_encoder.hpp"
 #include "worker/vae/vae_pipeline.hpp"
@@ -43,6 +44,7 @@ struct Encoders {
     std::optional<VaePipeline> vae;
     std::optional<CaptionEncoder> text;
     std::optional<PooledEncoder> pooled;  // with text only
+    Notices notices;                      // of their weights
 };
 
 /// Errors: those of the manifest; invalid_input when no clip fits a bucket.

@@ -56,15 +56,16 @@ at::TensorOptions options_of(plan::WorkerJob const& job, Device const& device) {
 }
 
 /// model.init, as tensors; none when it is empty.
-Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job) {
+Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job, Notices& notices) {
     if (job.config.model.init.empty()) return std::vector<NamedTensor>();
-    auto weights = load_weight_files(resolve(job, job.config.model.init));
+    auto weights = load_network_weights(resolve(job, job.config.model.init));
     if (weights.has_error()) return Error(weights.error()).in("model.init");
-    auto const finite = check_finite(*weights);
+    for (std::string& each : weights->notices) notices.push_back("model.init: " + each);
+    auto const finite = check_finite(weights->tensors);
     if (finite.has_error()) {
         return Error(finite.error()).in("model.init: " + resolve(job, job.config.model.init));
     }
-    return std::move(*weights);
+    return std::move(weights->tensors);
 }
 
 Result<void> load_network(Parameters& parameters, std::vector<NamedTensor> const& weights,
@@ -107,7 +108,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
     Stdit3 model(config, options_of(job, parts.device), parts.groups.layers());
     model.initialise(training.seed);
-    OSORA_TRY(auto weights, first_weights(job));
+    OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
         auto converted = as_stdit3_weights(std::move(weights), config);
         OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
@@ -123,7 +124,7 @@ Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
     Stdit2 model(config, options_of(job, parts.device), parts.groups.layers());
     model.initialise(training.seed);
-    OSORA_TRY(auto weights, first_weights(job));
+    OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
         auto converted = as_stdit2_weights(std::move(weights), config);
         OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
@@ -145,7 +146,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     OSORA_TRY(training.null, cached_null(job, parts.shape));
     Mmdit model(config, options_of(job, parts.device), parts.groups.layers());
     model.initialise(training.seed);
-    OSORA_TRY(auto const weights, first_weights(job));
+    OSORA_TRY(auto const weights, first_weights(job, parts.notices));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
     model.share_tokens(parts.groups.tokens);
     model.set_recompute(parts.recompute);
@@ -197,8 +198,12 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
 
 Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
                                                   RankGroups const& groups, Notices& notices) {
-    if (job.config.run.job == "train_vae") return make_vae_objective(job, device, groups.all);
-    if (job.config.run.job == "train_vqvae") return make_vqvae_objective(job, device, groups.all);
+    if (job.config.run.job == "train_vae") {
+        return make_vae_objective(job, device, groups.all, notices);
+    }
+    if (job.config.run.job == "train_vqvae") {
+        return make_vqvae_objective(job, device, groups.all, notices);
+    }
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
     OSORA_TRY(auto const choice, plan::recompute_choice(job.plan.chosen.recompute));
     auto const recompute = std::make_shared<plan::RecomputeChoice>(choice);

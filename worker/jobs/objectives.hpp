@@ -4,6 +4,7 @@
 #include "base/result.hpp"
 #include "plan/model_description.hpp"
 #include "plan/worker_job.hpp"
+#include "worker/model/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/rank_groups.hpp"
 #include "worker/train/mmdit_objective.hpp"
@@ -15,12 +16,9 @@
 
 namespace osora::worker {
 
-/// One line each, for people.
-using Notices = std::vector<std::string>;
-
 /// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
 /// and what is wrong in it. `groups`: with whom an objective sums, and its network shares tokens
-/// and linear layers. `notices` gets what older weights had to be changed in, or lack.
+/// and linear layers. `notices` gets what was left out of weights, renamed or changed.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device,
                                                                 RankGroups const& groups,

@@ -2,6 +2,7 @@
 #include "worker/jobs/sample_command.hpp"
 
 #include "base/files.hpp"
+#include "base/printable.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "worker/data/contact_sheet.hpp"
@@ -107,7 +108,9 @@ Result<at::Tensor> decoded(at::Tensor const& latent, SamplePlan const& plan,
         return Error{Errc::invalid_input,
                      "a sample of latents needs the autoencoder's weights: --vae-weights FILE"};
     }
-    OSORA_TRY(auto const vae, make_vae(job, device));
+    Notices notices;
+    OSORA_TRY(auto const vae, make_vae(job, device, notices));
+    for (auto const& each : notices) fmt::print(stderr, "osora-worker: {}\n", printable(each));
     auto const& config = vae.config();
     auto const& shape = plan.shape;
     if (config.temporal.embed_dim != shape.in_channels ||

@@ -23,6 +23,11 @@ Result<std::vector<NamedTensor>> job_weights(plan::WorkerJob job, SampleRequest 
     return objective->parameters().all();
 }
 
+Result<std::vector<NamedTensor>> weights_of(SampleRequest const& request) {
+    OSORA_TRY(auto weights, load_network_weights(request.weights));
+    return std::move(weights.tensors);
+}
+
 }  // namespace
 
 Result<CheckpointWeights> sample_weights(fs::path const& checkpoint, fs::path const& run,
@@ -42,8 +47,7 @@ Result<CheckpointWeights> sample_weights(fs::path const& checkpoint, fs::path co
     }
     OSORA_TRY(auto const adapter,
               load_adapter(request.ema ? checkpoint / "ema.safetensors" : checkpoint));
-    OSORA_TRY(auto weights,
-              run.empty() ? load_weight_files(request.weights) : job_weights(job, request));
+    OSORA_TRY(auto weights, run.empty() ? weights_of(request) : job_weights(job, request));
     auto merged = merge_adapter(std::move(weights), adapter);
     if (merged.has_error()) return Error(merged.error()).in(checkpoint.string());
     return CheckpointWeights{state, std::move(*merged)};

@@ -36,16 +36,17 @@ Result<VaePipelineConfig> vae_config_of(plan::WorkerJob const& job) {
     return config;
 }
 
-Result<VaePipeline> make_vae(plan::WorkerJob const& job, Device const& device) {
+Result<VaePipeline> make_vae(plan::WorkerJob const& job, Device const& device, Notices& notices) {
     OSORA_TRY(auto const config, vae_config_of(job));
     VaePipeline vae(config, at::TensorOptions().device(device.torch()));
     vae.initialise(static_cast<std::uint64_t>(job.config.train.seed));
     if (job.config.vae.weights.empty()) return vae;
     std::string const path = resolve(job, job.config.vae.weights);
-    auto const weights = load_weight_files(path);
+    auto const weights = load_network_weights(path);
     if (weights.has_error()) return Error(weights.error()).in("vae.weights");
-    auto const loaded = vae.parameters().load(*weights);
+    auto const loaded = vae.parameters().load(weights->tensors);
     if (loaded.has_error()) return Error(loaded.error()).in("vae.weights: " + path);
+    for (auto const& each : weights->notices) notices.push_back("vae.weights: " + each);
     return vae;
 }
 

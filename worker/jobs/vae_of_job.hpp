@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
+#include "worker/model/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 
@@ -12,8 +13,10 @@ namespace osora::worker {
 /// is frozen where train_vae is asked to by vae_loss.freeze_2d. Errors name what cannot work.
 [[nodiscard]] Result<VaePipelineConfig> vae_config_of(plan::WorkerJob const& job);
 
-/// With the weights of vae.weights, whose errors name the file and the tensors; without the key
+/// With the weights of vae.weights, whose errors name the file and the tensors, and of which
+/// `notices` gets what was left out or renamed; without the key
 /// random ones from the seed, the same on every rank.
-[[nodiscard]] Result<VaePipeline> make_vae(plan::WorkerJob const& job, Device const& device);
+[[nodiscard]] Result<VaePipeline> make_vae(plan::WorkerJob const& job, Device const& device,
+                                           Notices& notices);
 
 }  // namespace osora::worker

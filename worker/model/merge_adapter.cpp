@@ -2,14 +2,18 @@
 
 #include "base/files.hpp"
 #include "base/nearest.hpp"
+#include "worker/model/adapter_names.hpp"
 #include "worker/model/safetensors.hpp"
+#include "worker/model/weight_names.hpp"
 
 #include <ATen/ops/addmm.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 namespace osora::worker {
 namespace {
@@ -21,18 +25,17 @@ constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 
-/// lora_alpha / r of a config, or what of it is not plain LoRA.
-Result<double> scale_of(std::string_view text) {
-    boost::system::error_code failed;
-    auto const value = json::parse(text, failed);
-    if (failed || !value.is_object()) return invalid("no JSON object");
-    auto const& config = value.get_object();
+/// Of a peft config, or what of it is not plain LoRA.
+struct PeftConfig {
+    double rank = 0, alpha = 0;
+};
+Result<PeftConfig> config_of(json::object const& config) {
     auto const number = [&](char const* key) {
         auto const* found = config.if_contains(key);
         return found != nullptr && found->is_number() ? found->to_number<double>() : 0.0;
     };
-    double const rank = number("r"), alpha = number("lora_alpha");
-    if (rank < 1 || alpha <= 0) return invalid("r and lora_alpha must be above 0");
+    PeftConfig const read{number("r"), number("lora_alpha")};
+    if (read.rank < 1 || read.alpha <= 0) return invalid("r and lora_alpha must be above 0");
     for (char const* key : {"use_rslora", "use_dora", "fan_in_fan_out"}) {
         auto const* found = config.if_contains(key);
         if (found != nullptr && found->is_bool() && found->get_bool()) {
@@ -45,8 +48,131 @@ Result<double> scale_of(std::string_view text) {
             return invalid(fmt::format("{}: one rank and one alpha for all layers, please", key));
         }
     }
-    return alpha / rank;
+    return read;
 }
+
+/// diffusers keeps the config of peft in the metadata, its keys behind the part of the pipeline.
+json::object config_in(std::string_view metadata) {
+    boost::system::error_code failed;
+    auto const value = json::parse(metadata, failed);
+    json::object config;
+    if (failed || !value.is_object()) return config;
+    for (auto const& [key, each] : value.get_object()) {
+        std::string_view const name(key);
+        config[name.substr(name.rfind('.') + 1)] = each;
+    }
+    return config;
+}
+
+/// Where alpha is said for the whole adapter.
+Result<std::optional<PeftConfig>> config_for(fs::path const& file,
+                                             std::map<std::string, std::string> const& metadata) {
+    fs::path const beside = file.parent_path() / kAdapterConfigFile;
+    std::error_code failed;
+    json::object config;
+    std::string where = beside.string();
+    auto const inside = metadata.find("lora_adapter_metadata");
+    if (fs::exists(beside, failed)) {
+        OSORA_TRY(auto const text, read_file(beside, std::int64_t{16} << 20));
+        boost::system::error_code wrong;
+        auto const value = json::parse(text, wrong);
+        if (wrong || !value.is_object()) return invalid(where + ": no JSON object");
+        config = value.get_object();
+    } else if (inside != metadata.end()) {
+        config = config_in(inside->second);
+        where = file.string() + ": lora_adapter_metadata";
+    } else {
+        return std::optional<PeftConfig>();
+    }
+    auto read = config_of(config);
+    if (read.has_error()) return Error(read.error()).in(where);
+    return std::optional(*read);
+}
+
+/// What the tensors of a file say, by the layer's name.
+struct AdapterTensors {
+    std::map<std::string, double> alphas;
+    std::map<std::string, std::int64_t> ranks;
+    bool needs_alpha = false;
+};
+Result<void> take(NamedTensor const& tensor, LoadedAdapter& adapter, AdapterTensors& said) {
+    OSORA_TRY(auto const name, adapter_name(tensor.name));
+    adapter.underscored = adapter.underscored || name.underscored;
+    said.needs_alpha = said.needs_alpha || name.needs_alpha;
+    if (name.part == AdapterPart::alpha) {
+        if (tensor.tensor.numel() != 1) return invalid(tensor.name + " is not one number");
+        said.alphas[name.layer] = tensor.tensor.to(at::kDouble).item<double>();
+        return {};
+    }
+    bool const is_a = name.part == AdapterPart::a;
+    if (is_a && tensor.tensor.dim() > 0) said.ranks[name.layer] = tensor.tensor.size(0);
+    adapter.tensors.push_back(
+        {fmt::format("{}{}", name.layer, is_a ? kA : kB), tensor.tensor, tensor.kind});
+    return {};
+}
+
+/// The scale of each layer, from its alpha or the adapter's; the ranks that both name must agree.
+Result<void> take_scales(LoadedAdapter& adapter, AdapterTensors const& said,
+                         std::optional<PeftConfig> const& config) {
+    if (config) adapter.scale = config->alpha / config->rank;
+    for (auto const& [layer, rank] : said.ranks) {
+        auto const alpha = said.alphas.find(layer);
+        if (alpha != said.alphas.end()) {
+            if (rank < 1 || !(alpha->second > 0)) {
+                return invalid(layer + ": alpha and rank must be above 0");
+            }
+            adapter.scales[layer] = alpha->second / static_cast<double>(rank);
+        } else if (config && static_cast<double>(rank) != config->rank) {
+            return invalid(
+                fmt::format("{} has rank {}, the config says r = {}", layer, rank, config->rank));
+        }
+    }
+    if (config || said.alphas.size() >= said.ranks.size()) return {};
+    if (said.needs_alpha && said.alphas.empty()) {
+        return invalid(
+            fmt::format("{} is not beside it, so lora_alpha is unknown", kAdapterConfigFile));
+    }
+    adapter.notices.emplace_back(
+        "alpha is not said where it is the rank: scale 1, as diffusers and "
+        "ComfyUI take it");
+    return {};
+}
+
+/// The one of a folder.
+fs::path adapter_file_in(fs::path const& folder) {
+    std::error_code failed;
+    fs::path const diffusers = folder / "pytorch_lora_weights.safetensors";
+    bool const is_diffusers =
+        !fs::exists(folder / kAdapterFile, failed) && fs::exists(diffusers, failed);
+    return is_diffusers ? diffusers : folder / kAdapterFile;
+}
+
+/// Tensors by name, also by names without what a wrapper left, or with underscores for dots.
+class WeightFinder {
+public:
+    WeightFinder(std::vector<NamedTensor>& weights, bool underscored) : underscored_(underscored) {
+        std::vector<std::string_view> names;
+        for (NamedTensor const& each : weights) names.push_back(each.name);
+        std::string const prefix = wrapper_prefix(names);
+        for (NamedTensor& each : weights) {
+            by_name_.emplace(key_of(each.name), &each);
+            if (!prefix.empty()) by_name_.emplace(key_of(each.name.substr(prefix.size())), &each);
+        }
+    }
+    /// The weight of a layer; nullptr: there is none.
+    [[nodiscard]] NamedTensor* find(std::string const& layer) const {
+        auto const found = by_name_.find(key_of(layer + ".weight"));
+        return found == by_name_.end() ? nullptr : found->second;
+    }
+
+private:
+    [[nodiscard]] std::string key_of(std::string name) const {
+        if (underscored_) std::ranges::replace(name, '.', '_');
+        return name;
+    }
+    bool underscored_;
+    std::map<std::string, NamedTensor*> by_name_;
+};
 
 std::string nearest_note(std::string_view wanted, std::vector<NamedTensor> const& weights) {
     std::vector<std::string_view> names;
@@ -90,20 +216,17 @@ std::string adapter_config(std::vector<NamedTensor> const& adapter, double alpha
 
 Result<LoadedAdapter> load_adapter(fs::path const& path) {
     std::error_code failed;
-    bool const folder = fs::is_directory(path, failed);
-    fs::path const file = folder ? path / kAdapterFile : path;
-    fs::path const config_file = file.parent_path() / kAdapterConfigFile;
-    OSORA_TRY(auto const text, read_file(config_file, std::int64_t{16} << 20));
-    auto const scale = scale_of(text);
-    if (scale.has_error()) return Error(scale.error()).in(config_file.string());
-    OSORA_TRY(auto content, load_safetensors(file));
-    LoadedAdapter adapter{std::move(content.tensors), *scale};
-    for (NamedTensor& each : adapter.tensors) {
-        each.name = plain_name(each.name);
-        if (each.name.ends_with(kA) || each.name.ends_with(kB)) continue;
-        return invalid(
-            fmt::format("{}: {} is not part of a LoRA adapter", file.string(), each.name));
+    fs::path const file = fs::is_directory(path, failed) ? adapter_file_in(path) : path;
+    OSORA_TRY(auto const content, load_safetensors(file));
+    OSORA_TRY(auto const config, config_for(file, content.metadata));
+    LoadedAdapter adapter;
+    AdapterTensors said;
+    for (NamedTensor const& each : content.tensors) {
+        auto const taken = take(each, adapter, said);
+        if (taken.has_error()) return Error(taken.error()).in(file.string());
     }
+    auto const scaled = take_scales(adapter, said, config);
+    if (scaled.has_error()) return Error(scaled.error()).in(file.string());
     return adapter;
 }
 
@@ -112,8 +235,7 @@ Result<std::vector<NamedTensor>> merge_adapter(std::vector<NamedTensor> weights,
     at::NoGradGuard const no_grad;
     std::map<std::string, at::Tensor> parts;
     for (NamedTensor const& each : adapter.tensors) parts.emplace(each.name, each.tensor);
-    std::map<std::string, NamedTensor*> by_name;
-    for (NamedTensor& each : weights) by_name.emplace(each.name, &each);
+    WeightFinder const finder(weights, adapter.underscored);
     for (auto const& [name, a] : parts) {
         bool const is_a = name.ends_with(kA);
         std::string const layer = name.substr(0, name.size() - kA.size());  // kA, kB: one length
@@ -121,19 +243,20 @@ Result<std::vector<NamedTensor>> merge_adapter(std::vector<NamedTensor> weights,
         if (other == parts.end()) return invalid(fmt::format("adapter: {} has no pair", name));
         if (!is_a) continue;
         at::Tensor const& b = other->second;
-        auto const found = by_name.find(layer + ".weight");
-        if (found == by_name.end()) {
+        NamedTensor* const found = finder.find(layer);
+        if (found == nullptr) {
             return invalid(fmt::format("weights: {}.weight is missing, which the adapter changes{}",
                                        layer, nearest_note(layer + ".weight", weights)));
         }
-        at::Tensor& weight = found->second->tensor;
+        at::Tensor& weight = found->tensor;
         bool const fits = weight.dim() == 2 && a.dim() == 2 && b.dim() == 2 &&
                           a.size(0) == b.size(1) && a.size(1) == weight.size(1) &&
                           b.size(0) == weight.size(0);
         if (!fits) return invalid(fmt::format("adapter: {} does not fit {}.weight", name, layer));
-        weight =
-            at::addmm(weight.to(at::kFloat), b.to(at::kFloat), a.to(at::kFloat), 1, adapter.scale)
-                .to(weight.scalar_type());
+        auto const own = adapter.scales.find(layer);
+        double const scale = own == adapter.scales.end() ? adapter.scale : own->second;
+        weight = at::addmm(weight.to(at::kFloat), b.to(at::kFloat), a.to(at::kFloat), 1, scale)
+                     .to(weight.scalar_type());
     }
     return weights;
 }

@@ -1,6 +1,7 @@
 #include "worker/model/parameters.hpp"
 
 #include "base/check.hpp"
+#include "worker/model/weight_names.hpp"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>
@@ -25,6 +26,12 @@ void add_problem(std::vector<std::string>& problems, std::string text) {
         problems.push_back(std::move(text));
     else if (problems.size() == kShown)
         problems.emplace_back("...");
+}
+
+std::vector<std::string_view> names_of(std::vector<NamedTensor> const& tensors) {
+    std::vector<std::string_view> names;
+    for (auto const& each : tensors) names.push_back(each.name);
+    return names;
 }
 
 }  // namespace
@@ -117,9 +124,35 @@ std::int64_t Parameters::trainable_count() const {
     return count;
 }
 
+/// Weights of another network, or under other names: what they are called says more than a list of
+/// all that is missing.
+Result<void> Parameters::check_any_known(std::vector<NamedTensor> const& values) const {
+    std::vector<std::string_view> names, parts;
+    for (std::string_view const name : names_of(values)) {
+        if (find(name) != nullptr) return {};
+        auto const dot = name.find('.');
+        bool const fits = dot != name.npos && find(name.substr(dot + 1)) != nullptr;
+        if (fits) parts.push_back(name.substr(0, dot + 1));
+        names.push_back(name);
+    }
+    if (entries_.empty() || names.empty()) return {};
+    std::string const choice =
+        parts.empty() ? ""
+                      : fmt::format(
+                            "; behind these it has names of the network: {}; choose one as "
+                            "FILE#{}",
+                            first_parts(parts), parts.front().substr(0, parts.front().size() - 1));
+    return Error{
+        Errc::invalid_input,
+        fmt::format("weights: none of its {} names is one of the network; they begin with "
+                    "{}; the network's with {}{}",
+                    names.size(), first_parts(names), first_parts(names_of(entries_)), choice)};
+}
+
 Result<void> Parameters::check(std::vector<NamedTensor> const& values) const {
     std::map<std::string_view, at::Tensor const*> by_name;
     for (auto const& value : values) by_name[value.name] = &value.tensor;
+    OSORA_TRY_VOID(check_any_known(values));
     std::vector<std::string> problems;
     for (auto const& entry : entries_) {
         auto const found = by_name.find(entry.name);

@@ -117,6 +117,8 @@ public:
     void clear_gradients();
 
 private:
+    [[nodiscard]] Result<void> check_any_known(std::vector<NamedTensor> const& values) const;
+
     at::TensorOptions options_;
     TensorShare share_;
     std::vector<NamedTensor> entries_;

@@ -29,6 +29,7 @@ public:
                                 kPickleValuesMax));
             }
         }
+        pickle_.bytes = at_;
         return std::move(pickle_);
     }
 
@@ -120,6 +121,15 @@ private:
         return push({PickleKind::global, 0, text, {}});
     }
 
+    /// A global of protocol 4: its module and its name are texts on the stack.
+    Result<void> stack_global() {
+        auto const name = pop(), module = pop();
+        if (!name || !module) return damaged("the stack holds too little");
+        auto const text_of = [&](PickleId id) { return pickle_.values[id].text; };
+        pickle_.names.push_back(fmt::format("{}\n{}", text_of(*module), text_of(*name)));
+        return push({PickleKind::global, 0, pickle_.names.back(), {}});
+    }
+
     Result<void> call() {
         auto const arguments = pop(), function = pop();
         if (!arguments || !function) return damaged("the stack holds too little");
@@ -146,8 +156,8 @@ private:
         return {};
     }
 
-    Result<void> long_integer() {
-        auto const size = number(1);
+    Result<void> long_integer(std::size_t size_bytes) {
+        auto const size = number(size_bytes);
         auto const digits = piece(size);
         if (!digits) return damaged("it is cut off");
         if (digits->size() > 8) return push({PickleKind::other, 0, {}, {}});
@@ -192,14 +202,22 @@ private:
             case 'M':  // BININT2
                 return push_number(PickleKind::integer, number(2));
             case 0x8a:  // LONG1
-                return long_integer();
+                return long_integer(1);
+            case 0x8b:  // LONG4
+                return long_integer(4);
             case 'G':  // BINFLOAT
                 return push_number(PickleKind::real, number(8));
-            case 'X':  // BINUNICODE
-            case 'T':  // BINSTRING
+            case 'X':  // BINUNICODE, BINSTRING, BINBYTES
+            case 'T':
+            case 'B':
                 return push_text(piece(number(4)));
-            case 'U':  // SHORT_BINSTRING
+            case 'U':  // SHORT_BINSTRING, SHORT_BINBYTES, SHORT_BINUNICODE
+            case 'C':
+            case 0x8c:
                 return push_text(piece(number(1)));
+            case 0x8d:  // BINUNICODE8, BINBYTES8
+            case 0x8e:
+                return push_text(piece(number(8)));
             default:
                 return step_of_items(opcode);
         }
@@ -213,6 +231,10 @@ private:
                 return push({PickleKind::tuple, 0, {}, {}});
             case '}':
                 return push({PickleKind::dict, 0, {}, {}});
+            case 0x8f:  // EMPTY_SET
+                return push({PickleKind::list, 0, {}, {}});
+            case 0x91:  // FROZENSET
+                return push_items(PickleKind::list, pop_mark());
             case 't':  // TUPLE
                 return push_items(PickleKind::tuple, pop_mark());
             case 0x85:  // TUPLE1, TUPLE2, TUPLE3
@@ -221,7 +243,8 @@ private:
                 return push_items(PickleKind::tuple, pop_count(opcode - 0x84u));
             case 'a':  // APPEND
                 return put(PickleKind::list, pop_count(1));
-            case 'e':  // APPENDS
+            case 'e':  // APPENDS, ADDITEMS
+            case 0x90:
                 return put(PickleKind::list, pop_mark());
             case 's':  // SETITEM
                 return put(PickleKind::dict, pop_count(2));
@@ -236,6 +259,12 @@ private:
         switch (opcode) {
             case 'c':
                 return global();
+            case 0x93:
+                return stack_global();
+            case 0x94:  // MEMOIZE
+                return remember(memo_.size());
+            case 0x95:  // FRAME
+                return number(8) ? Result<void>() : damaged("it is cut off");
             case 'R':   // REDUCE
             case 0x81:  // NEWOBJ
                 return call();
@@ -260,7 +289,7 @@ private:
             default:
                 return invalid(
                     fmt::format("pickle, byte {}: opcode 0x{:02x}, which weights of "
-                                "torch.save (pickle_protocol = 2) do not need",
+                                "torch.save (pickle_protocol 2 to 5) do not need",
                                 opcode_at_, opcode));
         }
     }

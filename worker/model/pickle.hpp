@@ -1,11 +1,13 @@
-// Pickles of protocol 2 as values, from bytes nobody has checked. Nothing is called or made: a call
-// stays a value that names its function. Values refer to each other by number, so that no depth and
-// no cycle of them matters to who reads or frees them. Pure: no files, no LibTorch.
+// Pickles of protocols 2 to 5 as values, from bytes nobody has checked. Nothing is called or made:
+// a call stays a value that names its function. Values refer to each other by number, so that no
+// depth and no cycle of them matters to who reads or frees them. Pure: no files, no LibTorch.
 #pragma once
 
 #include "base/result.hpp"
 
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,20 +34,22 @@ enum class PickleKind {
 struct PickleValue {
     PickleKind kind = PickleKind::none;
     std::int64_t number = 0;
-    std::string_view text;  // lies in the pickle's bytes
+    std::string_view text;  // lies in the pickle's bytes, or in Pickle::names
     std::vector<PickleId> items;
 };
 
 struct Pickle {
     std::vector<PickleValue> values;
+    std::deque<std::string> names;  // of globals that the pickle holds in two parts
     PickleId root = 0;
+    std::size_t bytes = 0;  // where it ends; more may follow
 
     [[nodiscard]] PickleValue const& at(PickleId id) const { return values[id]; }
 };
 
-/// `bytes` must outlive the result. corrupt: cut off, or no stack machine runs it; invalid_input:
-/// an opcode that protocol 2 has not, or more values than any file of weights has. The byte is
-/// named.
+/// The pickle that `bytes` begin with; they must outlive the result. corrupt: cut off, or no stack
+/// machine runs it; invalid_input: an opcode that pickles of torch.save do not need, or more values
+/// than any file of weights has. The byte is named.
 [[nodiscard]] Result<Pickle> read_pickle(std::string_view bytes);
 
 }  // namespace osora::worker

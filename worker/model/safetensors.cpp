@@ -24,12 +24,18 @@ struct TypePair {
     DType ours;
     at::ScalarType torch;
 };
-constexpr std::array kTypePairs{
-    TypePair{DType::boolean, at::kBool}, TypePair{DType::u8, at::kByte},
-    TypePair{DType::i8, at::kChar},      TypePair{DType::i16, at::kShort},
-    TypePair{DType::i32, at::kInt},      TypePair{DType::i64, at::kLong},
-    TypePair{DType::f16, at::kHalf},     TypePair{DType::bf16, at::kBFloat16},
-    TypePair{DType::f32, at::kFloat},    TypePair{DType::f64, at::kDouble}};
+constexpr std::array kTypePairs{TypePair{DType::boolean, at::kBool},
+                                TypePair{DType::u8, at::kByte},
+                                TypePair{DType::i8, at::kChar},
+                                TypePair{DType::i16, at::kShort},
+                                TypePair{DType::i32, at::kInt},
+                                TypePair{DType::i64, at::kLong},
+                                TypePair{DType::f8_e4m3, at::kFloat8_e4m3fn},
+                                TypePair{DType::f8_e5m2, at::kFloat8_e5m2},
+                                TypePair{DType::f16, at::kHalf},
+                                TypePair{DType::bf16, at::kBFloat16},
+                                TypePair{DType::f32, at::kFloat},
+                                TypePair{DType::f64, at::kDouble}};
 
 /// A file mapped copy-on-write; unmapped when the last tensor that lies in it goes.
 class Mapping {

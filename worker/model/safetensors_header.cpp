@@ -26,11 +26,12 @@ struct Type {
     std::string_view name;
     std::int64_t bytes;
 };
-constexpr std::array kTypes{Type{DType::boolean, "BOOL", 1}, Type{DType::u8, "U8", 1},
-                            Type{DType::i8, "I8", 1},        Type{DType::i16, "I16", 2},
-                            Type{DType::i32, "I32", 4},      Type{DType::i64, "I64", 8},
-                            Type{DType::f16, "F16", 2},      Type{DType::bf16, "BF16", 2},
-                            Type{DType::f32, "F32", 4},      Type{DType::f64, "F64", 8}};
+constexpr std::array kTypes{Type{DType::boolean, "BOOL", 1},    Type{DType::u8, "U8", 1},
+                            Type{DType::i8, "I8", 1},           Type{DType::i16, "I16", 2},
+                            Type{DType::i32, "I32", 4},         Type{DType::i64, "I64", 8},
+                            Type{DType::f8_e4m3, "F8_E4M3", 1}, Type{DType::f8_e5m2, "F8_E5M2", 1},
+                            Type{DType::f16, "F16", 2},         Type{DType::bf16, "BF16", 2},
+                            Type{DType::f32, "F32", 4},         Type{DType::f64, "F64", 8}};
 
 Type const& type_of(DType type) {
     return *std::ranges::find(kTypes, type, &Type::type);

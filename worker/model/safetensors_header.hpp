@@ -12,9 +12,9 @@
 
 namespace osora::worker {
 
-enum class DType { boolean, u8, i8, i16, i32, i64, f16, bf16, f32, f64 };
+enum class DType { boolean, u8, i8, i16, i32, i64, f8_e4m3, f8_e5m2, f16, bf16, f32, f64 };
 [[nodiscard]] std::int64_t bytes_of(DType type);
-[[nodiscard]] std::string_view name_of(DType type);  // "BOOL", "U8" ... "F64"
+[[nodiscard]] std::string_view name_of(DType type);  // "BOOL", "F8_E4M3" ... "F64"
 
 struct TensorInfo {
     std::string name;

@@ -2,71 +2,59 @@
 // (persistent_id).
 #include "worker/model/torch_pickle.hpp"
 
-#include "worker/model/pickle.hpp"
+#include "worker/model/torch_sets.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <optional>
+#include <span>
 
 namespace osora::worker {
 namespace {
 
 constexpr std::size_t kSizesMax = 64;  // what LibTorch can hold
 constexpr std::size_t kNameBytesMax = 4096;
-constexpr std::string_view kOrderedDict = "collections\nOrderedDict";
 
-struct StorageType {
-    std::string_view name;
+struct ElementType {
+    std::string_view
+        name;  // of "torch.FloatStorage" or, of tensors in bytes, "torch.float8_e4m3fn"
     std::int64_t width_bytes;
 };
 constexpr std::array kStorageTypes{
-    StorageType{"BoolStorage", 1},         StorageType{"ByteStorage", 1},
-    StorageType{"CharStorage", 1},         StorageType{"ShortStorage", 2},
-    StorageType{"IntStorage", 4},          StorageType{"LongStorage", 8},
-    StorageType{"HalfStorage", 2},         StorageType{"BFloat16Storage", 2},
-    StorageType{"FloatStorage", 4},        StorageType{"DoubleStorage", 8},
-    StorageType{"ComplexFloatStorage", 8}, StorageType{"ComplexDoubleStorage", 16}};
-
-/// A name of the file in a message.
-std::string shown(std::string_view name) {
-    constexpr std::size_t kShownMax = 120;
-    if (name.size() <= kShownMax) return std::string(name);
-    return fmt::format("{}...", name.substr(0, kShownMax));
-}
-
-/// "torch._utils._rebuild_tensor_v2" of a global's two lines.
-std::string dotted(std::string_view global) {
-    std::string name = shown(global);
-    std::ranges::replace(name, '\n', '.');
-    return name;
-}
+    ElementType{"Bool", 1},   ElementType{"Byte", 1},         ElementType{"Char", 1},
+    ElementType{"Short", 2},  ElementType{"Int", 4},          ElementType{"Long", 8},
+    ElementType{"Half", 2},   ElementType{"BFloat16", 2},     ElementType{"Float", 4},
+    ElementType{"Double", 8}, ElementType{"ComplexFloat", 8}, ElementType{"ComplexDouble", 16}};
+constexpr std::array kNewerTypes{ElementType{"float8_e4m3fn", 1}, ElementType{"float8_e5m2", 1},
+                                 ElementType{"uint16", 2}, ElementType{"uint32", 4},
+                                 ElementType{"uint64", 8}};
 
 class TensorReader {
 public:
     explicit TensorReader(Pickle const& pickle) : pickle_(pickle) {}
 
-    Result<std::vector<TorchTensor>> read() const {
-        OSORA_TRY(auto const* dict, find_dict());
-        std::vector<TorchTensor> tensors;
-        for (std::size_t i = 0; i + 1 < dict->items.size(); i += 2) {
-            OSORA_TRY(auto tensor, tensor_of(value(dict->items[i]).text, dict->items[i + 1]));
-            tensors.push_back(std::move(tensor));
+    Result<TorchWeights> read(std::string_view wanted) const {
+        OSORA_TRY(auto set, find_torch_set(pickle_, wanted));
+        TorchWeights weights{{}, std::move(set.notices)};
+        for (auto const& [name, id] : set.tensors) {
+            OSORA_TRY(auto tensor, tensor_of(name, id));
+            weights.tensors.push_back(std::move(tensor));
         }
+        auto& tensors = weights.tensors;
         std::ranges::sort(tensors, {}, &TorchTensor::name);
         auto const twice = std::ranges::adjacent_find(tensors, {}, &TorchTensor::name);
-        if (twice == tensors.end()) return tensors;
+        if (twice == tensors.end()) return weights;
         return wrong(twice->name, "it is there twice");
     }
 
 private:
     static Error wrong(std::string_view name, std::string_view why) {
-        return {Errc::corrupt, fmt::format("tensor '{}': {}", shown(name), why)};
+        return {Errc::corrupt, fmt::format("tensor '{}': {}", shown_name(name), why)};
     }
     static Error not_read(std::string_view name, std::string_view why) {
-        return invalid(fmt::format("tensor '{}': {}", shown(name), why));
+        return invalid(fmt::format("tensor '{}': {}", shown_name(name), why));
     }
 
     PickleValue const& value(PickleId id) const { return pickle_.at(id); }
@@ -75,76 +63,6 @@ private:
     std::vector<PickleId> const* arguments_of(PickleValue const& call) const {
         PickleValue const& arguments = value(call.items.front());
         return arguments.kind == PickleKind::tuple ? &arguments.items : nullptr;
-    }
-
-    static bool is_ordered_dict(PickleValue const& value) {
-        return value.kind == PickleKind::call && value.text == kOrderedDict;
-    }
-    static bool is_tensor(PickleValue const& value) {
-        return value.kind == PickleKind::call &&
-               (value.text.starts_with("torch._utils\n_rebuild") ||
-                value.text.starts_with("torch._tensor\n_rebuild"));
-    }
-    bool holds_tensors(PickleValue const& dict) const {
-        if (dict.kind != PickleKind::dict || dict.items.empty()) return false;
-        for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-            bool const named = value(dict.items[i]).kind == PickleKind::text;
-            if (!named || !is_tensor(value(dict.items[i + 1]))) return false;
-        }
-        return true;
-    }
-
-    std::string kind_of(PickleValue const& value) const {
-        constexpr std::array kNames{"None",  "Bool", "Int",  "Double", "String", "List",
-                                    "Tuple", "Dict", "Name", "Object", "Object", "Object"};
-        if (is_tensor(value)) return "Tensor";
-        if (value.kind == PickleKind::call) return dotted(value.text);
-        return kNames[static_cast<std::size_t>(value.kind)];
-    }
-
-    std::string described(PickleValue const& dict) const {
-        constexpr std::size_t kShown = 6;
-        std::vector<std::string> entries;
-        for (std::size_t i = 0; i + 1 < dict.items.size(); i += 2) {
-            if (entries.size() == kShown) {
-                entries.emplace_back("...");
-                break;
-            }
-            PickleValue const& key = value(dict.items[i]);
-            entries.push_back(fmt::format("{} ({})",
-                                          key.kind == PickleKind::text ? shown(key.text) : "?",
-                                          kind_of(value(dict.items[i + 1]))));
-        }
-        return fmt::format("{}", fmt::join(entries, ", "));
-    }
-
-    static Error ordered() {
-        return invalid("holds an OrderedDict (a module's state_dict()), not a plain dict");
-    }
-
-    Result<PickleValue const*> find_dict() const {
-        PickleValue const& root = value(pickle_.root);
-        if (is_ordered_dict(root)) return ordered();
-        if (root.kind == PickleKind::call && !is_tensor(root)) {
-            return invalid(
-                fmt::format("holds an object, not a dict of tensors ({})", dotted(root.text)));
-        }
-        if (root.kind != PickleKind::dict) {
-            return invalid(fmt::format("holds a {}, not a dict of tensors", kind_of(root)));
-        }
-        return holds_tensors(root) ? Result<PickleValue const*>(&root) : find_inner(root);
-    }
-
-    Result<PickleValue const*> find_inner(PickleValue const& root) const {
-        std::vector<PickleValue const*> inner;
-        for (std::size_t i = 0; i + 1 < root.items.size(); i += 2) {
-            PickleValue const& each = value(root.items[i + 1]);
-            if (is_ordered_dict(each) && each.items.size() > 1) return ordered();
-            if (holds_tensors(each)) inner.push_back(&each);
-        }
-        if (inner.size() == 1) return inner.front();
-        return invalid(fmt::format("{} dicts of tensors in it, expected one; it holds {}",
-                                   inner.size(), described(root)));
     }
 
     Result<std::vector<std::int64_t>> numbers(std::string_view name, PickleId id) const {
@@ -159,7 +77,7 @@ private:
     }
 
     Result<void> take_storage(TorchTensor& tensor, PickleId id) const {
-        auto const bad = [&] { return wrong(tensor.name, "its storage is not told"); };
+        auto const bad = [&] { return wrong(tensor.name, "its storage is not described"); };
         PickleValue const& storage = value(id);
         if (storage.kind != PickleKind::persistent) return bad();
         PickleValue const& parts = value(storage.items.front());
@@ -171,41 +89,91 @@ private:
             numel.kind != PickleKind::integer) {
             return bad();
         }
-        auto const* known = std::ranges::find_if(kStorageTypes, [&](StorageType const& each) {
-            return type.text == fmt::format("torch\n{}", each.name);
-        });
-        if (known == kStorageTypes.end()) {
-            return not_read(tensor.name,
-                            fmt::format("its elements are of {}, which is not read; booleans, "
-                                        "integers, floats and complex numbers are",
-                                        dotted(type.text)));
-        }
-        tensor.storage = known->name;
-        tensor.width_bytes = known->width_bytes;
+        auto const view = parts.items.size() > 5 ? value(parts.items[5]).kind : PickleKind::none;
+        if (view != PickleKind::none) return not_read(tensor.name, "its storage is a view");
+        tensor.type = dotted_name(type.text);
         tensor.record = fmt::format("data/{}", key.text);
         tensor.numel = numel.number;
         return {};
     }
 
+    /// `type`: "torch.FloatStorage"; the prefix and the ending are left out.
+    static Result<void> take_type(TorchTensor& tensor, std::span<ElementType const> types,
+                                  std::string_view ending) {
+        auto const known = std::ranges::find_if(types, [&](ElementType const& each) {
+            return tensor.type == fmt::format("torch.{}{}", each.name, ending);
+        });
+        if (known == types.end()) {
+            return not_read(tensor.name,
+                            fmt::format("its elements are of {}, which is not read; booleans, "
+                                        "integers, floats and complex numbers are",
+                                        tensor.type));
+        }
+        tensor.type = known->name;
+        tensor.width_bytes = known->width_bytes;
+        return {};
+    }
+
+    /// What makes the tensor inside of parameters, buffers and subclasses of theirs.
+    struct Call {
+        std::string_view function;
+        std::vector<PickleId> const* arguments;
+    };
+    Call made_by(Call call) const {
+        constexpr int kNested = 4;
+        for (int i = 0; i < kNested && call.arguments != nullptr && !call.arguments->empty(); ++i) {
+            PickleValue const& first = value(call.arguments->front());
+            if (call.function.starts_with("torch._utils\n_rebuild_parameter")) {
+                if (!makes_tensor(first)) break;
+                call = {first.text, arguments_of(first)};
+            } else if (call.function == "torch._tensor\n_rebuild_from_type_v2") {
+                auto const inner = of_own_type(*call.arguments);
+                if (inner.arguments == nullptr) break;
+                call = inner;
+            } else {
+                break;
+            }
+        }
+        return call;
+    }
+    /// _rebuild_from_type_v2(function, type, arguments, state) of a type that adds nothing.
+    Call of_own_type(std::vector<PickleId> const& arguments) const {
+        if (arguments.size() < 3) return {{}, nullptr};
+        std::string_view const type = value(arguments[1]).text;
+        bool const plain = type == "torch.nn.parameter\nParameter" ||
+                           type == "torch.nn.parameter\nBuffer" || type == "torch\nTensor" ||
+                           type == "torch._tensor\nTensor";
+        PickleValue const& inner = value(arguments[2]);
+        if (!plain || inner.kind != PickleKind::tuple) return {{}, nullptr};
+        return {value(arguments[0]).text, &inner.items};
+    }
+
     Result<TorchTensor> tensor_of(std::string_view name, PickleId id) const {
         if (name.size() > kNameBytesMax) return wrong(name, "its name has no end");
-        PickleValue const* call = &value(id);
-        auto const* arguments = arguments_of(*call);
-        if (call->text == "torch._utils\n_rebuild_parameter" && arguments != nullptr &&
-            !arguments->empty() && is_tensor(value(arguments->front()))) {
-            call = &value(arguments->front());
-            arguments = arguments_of(*call);
-        }
-        if (call->text != "torch._utils\n_rebuild_tensor_v2") {
+        auto const [function, arguments] = made_by({value(id).text, arguments_of(value(id))});
+        bool const newer = function == "torch._utils\n_rebuild_tensor_v3";
+        bool const known = newer || function == "torch._utils\n_rebuild_tensor_v2" ||
+                           function == "torch._utils\n_rebuild_tensor";
+        if (!known) {
             return not_read(name, fmt::format("made by {}, so quantized, sparse or otherwise not a "
                                               "plain tensor, which alone is read",
-                                              dotted(call->text)));
+                                              dotted_name(function)));
         }
-        if (arguments == nullptr || arguments->size() < 4) return wrong(name, "parts are missing");
-        if (arguments->size() > 6 && value((*arguments)[6]).kind != PickleKind::none) {
+        std::size_t const least = newer ? 7 : 4, metadata = newer ? 7 : 6;
+        if (arguments == nullptr || arguments->size() < least) {
+            return wrong(name, "parts are missing");
+        }
+        if (arguments->size() > metadata &&
+            value((*arguments)[metadata]).kind != PickleKind::none) {
             return not_read(name, "it has metadata (conjugated or negated), which is not read");
         }
-        return plain_tensor(name, *arguments);
+        OSORA_TRY(auto tensor, plain_tensor(name, *arguments));
+        if (newer) tensor.type = dotted_name(value((*arguments)[6]).text);
+        OSORA_TRY_VOID(newer ? take_type(tensor, kNewerTypes, "")
+                             : take_type(tensor, kStorageTypes, "Storage"));
+        // Storages without a type are counted in bytes.
+        if (newer) tensor.numel /= tensor.width_bytes;
+        return tensor;
     }
 
     Result<TorchTensor> plain_tensor(std::string_view name,
@@ -277,17 +245,28 @@ std::string problem_in(TorchTensor const& tensor, std::int64_t record_bytes) {
 
 }  // namespace
 
-Result<std::vector<TorchTensor>> parse_torch_pickle(std::string_view bytes) {
+Result<TorchWeights> torch_weights(Pickle const& pickle, std::string_view wanted) {
+    return TensorReader(pickle).read(wanted);
+}
+
+Result<TorchWeights> parse_torch_pickle(std::string_view bytes, std::string_view wanted) {
     OSORA_TRY(auto const pickle, read_pickle(bytes));
-    return TensorReader(pickle).read();
+    return torch_weights(pickle, wanted);
+}
+
+std::int64_t width_of_storage(std::string_view global) {
+    auto const* found = std::ranges::find_if(kStorageTypes, [&](ElementType const& each) {
+        return global == fmt::format("torch\n{}Storage", each.name);
+    });
+    return found == kStorageTypes.end() ? 0 : found->width_bytes;
 }
 
 Result<void> check_in_record(TorchTensor const& tensor, std::int64_t record_bytes) {
     std::string const problem = problem_in(tensor, record_bytes);
     if (problem.empty()) return {};
-    return Error{Errc::corrupt,
-                 fmt::format("tensor '{}': {}; its record {} holds {} bytes", shown(tensor.name),
-                             problem, shown(tensor.record), record_bytes)};
+    return Error{Errc::corrupt, fmt::format("tensor '{}': {}; its record {} holds {} bytes",
+                                            shown_name(tensor.name), problem,
+                                            shown_name(tensor.record), record_bytes)};
 }
 
 std::int64_t bytes_of(TorchTensor const& tensor) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/model/pickle.hpp"
 
 #include <cstdint>
 #include <string>
@@ -15,17 +16,26 @@ namespace osora::worker {
 struct TorchTensor {
     std::string name;
     std::string record;            // "data/KEY", its bytes in the archive
-    std::string storage;           // "FloatStorage"
+    std::string type;              // of the elements: "Float", "float8_e4m3fn"
     std::int64_t width_bytes = 0;  // of an element
     std::int64_t numel = 0;        // of the record
     std::int64_t offset = 0;
     std::vector<std::int64_t> sizes, strides;
 };
 
-/// The tensors of a dict {name: tensor}, by name, or of the one such dict that the outer one holds.
-/// corrupt: no pickle, a tensor without its parts, a name twice; invalid_input: not such a dict, or
-/// a tensor that is quantized, sparse or else not a plain one, by its name.
-[[nodiscard]] Result<std::vector<TorchTensor>> parse_torch_pickle(std::string_view bytes);
+struct TorchWeights {
+    std::vector<TorchTensor> tensors;  // by name
+    std::vector<std::string> notices;  // what is left out, for people
+};
+/// The tensors of the set `wanted` (torch_sets.hpp; "": the only one) of the pickle that `bytes`
+/// begin with. corrupt: no pickle, a tensor without its parts, a name twice; invalid_input: no such
+/// set, or a tensor that is quantized, sparse or else not a plain one, by its name.
+[[nodiscard]] Result<TorchWeights> parse_torch_pickle(std::string_view bytes,
+                                                      std::string_view wanted = {});
+[[nodiscard]] Result<TorchWeights> torch_weights(Pickle const& pickle, std::string_view wanted);
+
+/// Bytes of an element of "torch\nFloatStorage"; 0: an unknown type.
+[[nodiscard]] std::int64_t width_of_storage(std::string_view global);
 
 /// Whether all elements lie within a record of `record_bytes`; corrupt: what is claimed and what
 /// the record holds.

@@ -123,9 +123,9 @@ Result<ClipTextEncoder> load_clip_text(std::filesystem::path const& folder,
     OSORA_TRY(auto const text, read_model_config(folder));
     auto config = parse_clip_text_config(text);
     if (config.has_error()) return std::move(config).error().in((folder / "config.json").string());
-    OSORA_TRY(auto const tensors, load_weight_files(folder));
+    OSORA_TRY(auto const weights, load_network_weights(folder));
     ClipTextEncoder encoder(*config, options);
-    auto loaded = encoder.parameters().load(clip_text_tensors(tensors));
+    auto loaded = encoder.parameters().load(clip_text_tensors(weights.tensors));
     if (loaded.has_error()) return std::move(loaded).error().in(folder.string());
     return encoder;
 }

@@ -29,9 +29,9 @@ Result<T5Encoder> load_t5(std::filesystem::path const& folder, at::TensorOptions
     OSORA_TRY(auto const text, read_model_config(folder));
     auto config = parse_t5_config(text);
     if (config.has_error()) return std::move(config).error().in((folder / "config.json").string());
-    OSORA_TRY(auto const tensors, load_weight_files(folder));
+    OSORA_TRY(auto const weights, load_network_weights(folder));
     T5Encoder encoder(*config, options);
-    auto loaded = encoder.parameters().load(t5_encoder_tensors(tensors));
+    auto loaded = encoder.parameters().load(t5_encoder_tensors(weights.tensors));
     if (loaded.has_error()) return std::move(loaded).error().in(folder.string());
     return encoder;
 }

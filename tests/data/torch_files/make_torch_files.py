@@ -2,6 +2,7 @@
 
 Run with an interpreter that has PyTorch 2.11: `python make_torch_files.py`.
 """
+import argparse
 import collections
 import os
 
@@ -26,3 +27,19 @@ save("list", [grid])
 save("ordered", collections.OrderedDict(weights))
 save("module", torch.nn.Linear(2, 2))
 save("before_1_6", weights, _use_new_zipfile_serialization=False)
+
+ordered = collections.OrderedDict(weights)
+module = torch.nn.Linear(3, 2)
+optimizer = torch.optim.AdamW(module.parameters())
+module(grid[:, :3]).sum().backward()
+optimizer.step()
+save("lightning", {"epoch": 3, "pytorch-lightning_version": "2.5.0", "loops": {"fit_loop": {}},
+                   "state_dict": collections.OrderedDict(("model." + k, v) for k, v in weights.items()),
+                   "optimizer_states": [optimizer.state_dict()], "lr_schedulers": []})
+save("training", {"model": ordered, "optimizer": optimizer.state_dict(), "args": argparse.Namespace(lr=1e-4),
+                  "torch_rng_state": torch.get_rng_state(), "best": None})
+save("with_step", {**weights, "step": 1000})
+save("protocol_4", ordered, pickle_protocol=4)
+save("eight_bits", {"w": grid.to(torch.float8_e4m3fn), "v": grid.to(torch.float8_e5m2)})
+save("buffer", {"w": torch.nn.Buffer(grid.clone())})
+save("before_1_6_ordered", {"module": ordered, "epoch": 3}, _use_new_zipfile_serialization=False)

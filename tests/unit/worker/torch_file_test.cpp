@@ -21,7 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::AnyOf;
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 fs::path recorded(std::string const& name) {
     return fs::path(OSORA_SOURCE_DIR) / "tests/data/torch_files" / (name + ".pt");
@@ -52,35 +55,89 @@ protected:
     fs::path folder_;
 };
 
-TEST_F(TorchFile, GivesTheTensorsOfADict) {
+std::map<std::string, at::Tensor> by_name(LoadedWeights const& loaded) {
+    std::map<std::string, at::Tensor> tensors;
+    for (auto const& each : loaded.tensors) tensors[each.name] = each.tensor;
+    return tensors;
+}
+
+/// The five tensors of make_torch_files.py.
+void expect_weights(LoadedWeights const& loaded, std::string const& front = "") {
     at::Tensor const grid = at::arange(12, at::kFloat).view({3, 4});
-    for (char const* name : {"plain", "nested"}) {
+    auto tensors = by_name(loaded);
+    ASSERT_EQ(tensors.size(), 5u);
+    EXPECT_TRUE(tensors[front + "a.weight"].equal(grid.slice(0, 0, 2).slice(1, 0, 3)));
+    EXPECT_TRUE(tensors[front + "a.bias"].equal(at::ones({4}, at::kBFloat16)));
+    EXPECT_EQ(tensors[front + "count"].item<int>(), 3);
+    EXPECT_TRUE(tensors[front + "turned"].equal(grid.t()));
+    EXPECT_TRUE(tensors[front + "part"].equal(grid.slice(0, 1)));
+}
+
+TEST_F(TorchFile, GivesTheTensorsOfEveryFormThatTrainersSave) {
+    for (char const* name : {"plain", "nested", "ordered", "before_1_6", "before_1_6_ordered",
+                             "training", "with_step", "protocol_4"}) {
+        SCOPED_TRACE(name);
         auto const loaded = load_weight_files(recorded(name));
         ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-        std::map<std::string, at::Tensor> by_name;
-        for (auto const& each : *loaded) by_name[each.name] = each.tensor;
-        ASSERT_EQ(by_name.size(), 5u);
-        EXPECT_TRUE(by_name["a.weight"].equal(grid.slice(0, 0, 2).slice(1, 0, 3)));
-        EXPECT_TRUE(by_name["a.bias"].equal(at::ones({4}, at::kBFloat16)));
-        EXPECT_EQ(by_name["count"].item<int>(), 3);
-        EXPECT_TRUE(by_name["turned"].equal(grid.t()));
-        EXPECT_TRUE(by_name["part"].equal(grid.slice(0, 1)));
+        expect_weights(*loaded);
     }
-    auto const parameters = load_torch_file(recorded("parameters"));
-    ASSERT_TRUE(parameters.has_value()) << parameters.error().message;
-    EXPECT_FALSE(parameters->front().tensor.requires_grad());
+    auto const lightning = load_weight_files(recorded("lightning"));
+    ASSERT_TRUE(lightning.has_value()) << lightning.error().message;
+    expect_weights(*lightning, "model.");
+    auto const network = load_network_weights(recorded("lightning"));
+    ASSERT_TRUE(network.has_value()) << network.error().message;
+    expect_weights(*network);
+    EXPECT_THAT(network->notices, Contains(HasSubstr("begin with 'model.', which is left out")));
+    for (char const* name : {"parameters", "buffer"}) {
+        auto const loaded = load_torch_file(recorded(name));
+        ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+        EXPECT_TRUE(loaded->tensors.front().tensor.equal(at::arange(12, at::kFloat).view({3, 4})));
+        EXPECT_FALSE(loaded->tensors.front().tensor.requires_grad());
+    }
+}
+
+TEST_F(TorchFile, SaysWhatItLeavesOut) {
+    auto const step = load_torch_file(recorded("with_step"));
+    ASSERT_TRUE(step.has_value());
+    EXPECT_THAT(step->notices, ElementsAre(HasSubstr("step (Int)")));
+    auto const training = load_torch_file(recorded("training"));
+    ASSERT_TRUE(training.has_value()) << training.error().message;
+    EXPECT_THAT(training->notices, ElementsAre(AllOf(HasSubstr("'model'"), HasSubstr("the top"))));
+}
+
+TEST_F(TorchFile, OneOfSeveralSetsIsChosenByName) {
+    EXPECT_THAT(refusal(recorded("two_dicts"), Errc::invalid_input),
+                AllOf(HasSubstr("model (5 tensors), ema (5 tensors)"),
+                      HasSubstr("two_dicts.pt#model"), Not(HasSubstr("save_file"))));
+    for (char const* set : {"model", "ema"}) {
+        auto const loaded = load_weight_files(recorded("two_dicts").string() + "#" + set);
+        ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+        expect_weights(*loaded);
+        EXPECT_THAT(loaded->notices, ElementsAre(HasSubstr("the set '" + std::string(set))));
+    }
+    auto const wrong = load_weight_files(recorded("two_dicts").string() + "#emma");
+    ASSERT_TRUE(wrong.has_error());
+    EXPECT_THAT(wrong.error().message, AllOf(HasSubstr("no set 'emma'"), HasSubstr("ema (5")));
+    auto const part = load_weight_files(recorded("lightning").string() + "#model");
+    ASSERT_TRUE(part.has_value()) << part.error().message;
+    expect_weights(*part);
+}
+
+TEST_F(TorchFile, EightBitsAreWidenedExactly) {
+    auto const loaded = load_network_weights(recorded("eight_bits"));
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    at::Tensor const grid = at::arange(12, at::kFloat).view({3, 4});
+    auto tensors = by_name(*loaded);
+    EXPECT_EQ(tensors["w"].scalar_type(), at::kBFloat16);
+    EXPECT_TRUE(tensors["w"].to(at::kFloat).equal(grid));
+    EXPECT_EQ(tensors["v"].select(0, 0).select(0, 3).item<float>(), 3);
+    EXPECT_THAT(loaded->notices, ElementsAre(HasSubstr("2 tensors of fp8 are read as bf16")));
 }
 
 TEST_F(TorchFile, NamesWhatItCannotReadAndTheWayOut) {
     auto const way_out = HasSubstr("save_file");
-    EXPECT_THAT(refusal(recorded("ordered"), Errc::invalid_input),
-                AllOf(HasSubstr("OrderedDict"), way_out));
     EXPECT_THAT(refusal(recorded("module"), Errc::invalid_input),
                 AllOf(HasSubstr("torch.nn.modules.linear.Linear"), way_out));
-    EXPECT_THAT(refusal(recorded("before_1_6"), Errc::invalid_input),
-                AllOf(HasSubstr("before 1.6"), way_out));
-    EXPECT_THAT(refusal(recorded("two_dicts"), Errc::invalid_input),
-                AllOf(HasSubstr("2 dicts of tensors"), HasSubstr("ema"), way_out));
     EXPECT_THAT(refusal(recorded("no_tensor"), Errc::invalid_input), HasSubstr("epoch (Int)"));
     EXPECT_THAT(refusal(recorded("list"), Errc::invalid_input), HasSubstr("not a dict"));
 }
@@ -151,15 +208,14 @@ TEST_F(TorchFile, TakesWhatLiesInItsRecord) {
     auto const path = written(test::archive_of(test::pickle_of(claims), {{"0", record}}));
     auto const loaded = load_torch_file(path);
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
-    std::map<std::string, at::Tensor> by_name;
-    for (auto const& each : *loaded) by_name[each.name] = each.tensor;
+    auto tensors = by_name(*loaded);
     at::Tensor const all = at::arange(1, 5, at::kFloat);
-    EXPECT_TRUE(by_name["all"].equal(all));
-    EXPECT_EQ(by_name["corner"].item<float>(), 4);
-    EXPECT_EQ(by_name["none"].numel(), 0);
-    EXPECT_EQ(by_name["number"].item<float>(), 1);
-    EXPECT_TRUE(by_name["spread"].equal(all.expand({3, 4})));
-    EXPECT_TRUE(by_name["square"].equal(all.view({2, 2}).t()));
+    EXPECT_TRUE(tensors["all"].equal(all));
+    EXPECT_EQ(tensors["corner"].item<float>(), 4);
+    EXPECT_EQ(tensors["none"].numel(), 0);
+    EXPECT_EQ(tensors["number"].item<float>(), 1);
+    EXPECT_TRUE(tensors["spread"].equal(all.expand({3, 4})));
+    EXPECT_TRUE(tensors["square"].equal(all.view({2, 2}).t()));
 }
 
 TEST_F(TorchFile, NamesTensorsThatAreNotPlain) {
@@ -170,9 +226,8 @@ TEST_F(TorchFile, NamesTensorsThatAreNotPlain) {
     };
     EXPECT_THAT(refused({.storage = "QInt8Storage"}), HasSubstr("torch.QInt8Storage"));
     EXPECT_THAT(refused({.storage = "UntypedStorage"}), HasSubstr("torch.UntypedStorage"));
-    for (char const* function :
-         {"_rebuild_qtensor", "_rebuild_sparse_tensor", "_rebuild_nested_tensor",
-          "_rebuild_tensor_v3", "_rebuild_device_tensor_from_numpy"}) {
+    for (char const* function : {"_rebuild_qtensor", "_rebuild_sparse_tensor",
+                                 "_rebuild_nested_tensor", "_rebuild_device_tensor_from_numpy"}) {
         EXPECT_THAT(refused({.function = function}),
                     AllOf(HasSubstr("tensor 'w'"), HasSubstr(function)));
     }
@@ -190,23 +245,24 @@ TEST_F(TorchFile, RefusesPicklesThatAreNoPicklesOfWeights) {
         return refusal(written(test::archive_of(pickle, {{"0", std::string(16, 'x')}})), code);
     };
     EXPECT_THAT(answer(nested + ".", Errc::invalid_input), HasSubstr("holds a List"));
-    EXPECT_THAT(answer(itself.bytes(), Errc::invalid_input), HasSubstr("w (Dict)"));
+    EXPECT_THAT(answer(itself.bytes(), Errc::invalid_input), HasSubstr("holds no dict of tensors"));
     EXPECT_THAT(answer(test::pickle_of({{}, {}}), Errc::corrupt), HasSubstr("there twice"));
     for (char const* broken : {"", "R.", "t.", "(((.", "Q.", "h\x07.", "}a.", "X\xff\xff\xff\xff",
                                "s.", "b.", "q", "]s.", "}(Nu."}) {
         EXPECT_THAT(answer(broken, Errc::corrupt), HasSubstr("pickle, byte ")) << broken;
     }
-    EXPECT_THAT(answer("\x80\x04\x95", Errc::invalid_input), HasSubstr("opcode 0x95"));
+    EXPECT_THAT(answer("\x80\x04\x97", Errc::invalid_input), HasSubstr("opcode 0x97"));
+    EXPECT_THAT(answer("\x80\x04\x95", Errc::corrupt), HasSubstr("cut off"));
 }
 
 TEST_F(TorchFile, TheAdviceRunsNothingThatAFileIsCalled) {
     auto const odd = folder_ / "a');import os;$(id)`id`.pt";
-    fs::copy_file(recorded("ordered"), odd);
+    fs::copy_file(recorded("module"), odd);
     auto const said = refusal(odd, Errc::invalid_input);
     EXPECT_THAT(said, HasSubstr("sys.argv[1]"));
     EXPECT_TRUE(said.ends_with(R"( 'a'\'');import os;$(id)`id`.pt')")) << said;
     auto const option = folder_ / "-x.pt";
-    fs::copy_file(recorded("ordered"), option);
+    fs::copy_file(recorded("module"), option);
     EXPECT_TRUE(refusal(option, Errc::invalid_input).ends_with(" ./-x.pt"));
 }
 
@@ -225,18 +281,20 @@ TEST_F(TorchFile, RefusesAtOnceWhatIsNoFile) {
 
 // Cut at any length and with any byte changed: an answer, never a crash.
 TEST_F(TorchFile, SurvivesEveryCutAndManyFlips) {
-    auto const whole = read_file(recorded("plain"), 1 << 20);
-    ASSERT_TRUE(whole.has_value());
-    for (std::size_t length = 0; length + 1 < whole->size(); length += 41) {
-        EXPECT_TRUE(load_torch_file(written(whole->substr(0, length))).has_error()) << length;
-    }
-    for (std::size_t at = 0; at < whole->size(); at += 5) {
-        std::string changed = *whole;
-        changed[at] = static_cast<char>(changed[at] ^ (1 << (at / 5 % 8)));
-        auto const loaded = load_torch_file(written(changed));
-        if (loaded.has_error()) {
-            EXPECT_THAT(loaded.error().code,
-                        AnyOf(Errc::corrupt, Errc::invalid_input, Errc::not_found));
+    for (char const* name : {"plain", "before_1_6", "protocol_4"}) {
+        auto const whole = read_file(recorded(name), 1 << 20);
+        ASSERT_TRUE(whole.has_value());
+        for (std::size_t length = 0; length + 1 < whole->size(); length += 41) {
+            EXPECT_TRUE(load_torch_file(written(whole->substr(0, length))).has_error()) << length;
+        }
+        for (std::size_t at = 0; at < whole->size(); at += 5) {
+            std::string changed = *whole;
+            changed[at] = static_cast<char>(changed[at] ^ (1 << (at / 5 % 8)));
+            auto const loaded = load_torch_file(written(changed));
+            if (loaded.has_error()) {
+                EXPECT_THAT(loaded.error().code,
+                            AnyOf(Errc::corrupt, Errc::invalid_input, Errc::not_found));
+            }
         }
     }
 }

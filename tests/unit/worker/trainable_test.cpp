@@ -49,7 +49,8 @@ protected:
         forward().square().sum().backward();
     }
     [[nodiscard]] LoadedAdapter adapter(double scale) const {
-        LoadedAdapter found{{}, scale};
+        LoadedAdapter found;
+        found.scale = scale;
         for (NamedTensor const& each : model_.parameters().all())
             if (each.kind == TensorKind::trainable) found.tensors.push_back(each);
         return found;
@@ -192,7 +193,7 @@ TEST_F(Trainable, AdapterFilesAreThoseOfPeft) {
 TEST_F(Trainable, MergeNamesWhatDoesNotFit) {
     std::vector<NamedTensor> const weights{{"blocks.0.fc1.weight", at::ones({4, 3})}};
     auto const message = [&](std::vector<NamedTensor> parts) {
-        return merge_adapter(weights, {std::move(parts), 1.0}).error().message;
+        return merge_adapter(weights, {.tensors = std::move(parts)}).error().message;
     };
     NamedTensor const a{"blocks.0.fc1.lora_A.weight", at::ones({2, 3})};
     EXPECT_THAT(message({a}), HasSubstr("has no pair"));

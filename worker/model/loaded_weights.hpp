@@ -1,0 +1,18 @@
+// What a file of weights gave.
+#pragma once
+
+#include "worker/model/parameters.hpp"
+
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+using Notices = std::vector<std::string>;  // what was left out or changed, for people
+
+struct LoadedWeights {
+    std::vector<NamedTensor> tensors;
+    Notices notices;
+};
+
+}  // namespace osora::worker
