@@ -84,8 +84,24 @@ def by_labels(rows, seconds, keys):
               f"MAPE {100 * np.mean(np.abs(values)):.1f} %")
 
 
+def with_one_measured(osora, rows):
+    """Errors of each row when osora is told of one other row of its set, for every such pair."""
+    pairs = [(told, row) for told in rows for row in rows if told is not row]
+    asked = []
+    for told, row in pairs:
+        run = {key: told["row"][key] for key in ("model", "layout")}
+        run.update({key: told["row"]["cluster"][key] for key in ("nodes", "gpus_per_node")})
+        run["step_time_s"] = told["seconds"]
+        calibration = {"measured": [run]}
+        asked.append({"row": dict(row["row"], cluster=dict(row["row"]["cluster"],
+                                                           calibration=calibration)),
+                      "labels": row["labels"]})
+    return [row for _, row in pairs], predicted(osora, asked)
+
+
 def sets(data):
     found = {"vTrain single node": tables.vtrain(data), "MPT FSDP": tables.mpt(data),
+             "FLUX.1, 16 GPUs": tables.flux(data), "Llama 3.1 8B": tables.llama_8b(data),
              "Open-Sora buckets": tables.open_sora(data)}
     found.update({name: make() for name, make in published.SETS.items()})
     return found
@@ -97,12 +113,16 @@ def main():
     options.add_argument("data", help="folder of the *_fit.csv tables")
     options.add_argument("--rows", action="store_true", help="every row but vTrain's")
     options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    options.add_argument("--measured", action="store_true",
+                         help="published sets once more, with one other row of the set measured")
     options.add_argument("--by", action="append", default=[], metavar="KEY,KEY")
     given = options.parse_args()
     constants = {key: float(value) for key, value in (each.split("=") for each in given.set)}
     for name, rows in sets(given.data).items():
         seconds = predicted(given.osora, rows, constants)
         print(line(name, rows, seconds, name.startswith("vTrain")))
+        if given.measured and name in published.SETS:
+            print(line("  one measured", *with_one_measured(given.osora, rows), False))
         for keys in given.by:
             by_labels(rows, seconds, keys.split(","))
         if given.rows and not name.startswith("vTrain"):

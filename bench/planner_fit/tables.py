@@ -70,6 +70,37 @@ def mpt(folder):
     return rows
 
 
+MLPERF = {"B200": "b200-180g-sxm", "B300": "b300-270g-sxm", "GB200": "gb200-186g-nvl72",
+          "GB300": "gb300-279g-nvl72"}
+
+
+def mlperf(folder, name, model):
+    """MLPerf Training v5.1, closed division: times of logs; NICs of 400 Gbit/s where not stated."""
+    for x in table(folder, name):
+        n = {key: int(x[key]) for key in ("nodes", "gpus_per_node", "tp", "pp", "cp", "dp",
+                                          "micro_batch", "grad_accum")}
+        machine = {"gpu": MLPERF[x["gpu"]], "nodes": n["nodes"],
+                   "gpus_per_node": n["gpus_per_node"],
+                   "nic_gbit_per_gpu": float(x["nic_gbit_per_gpu"] or 400)}
+        yield x, measured(model, machine,
+                          layout(n["tp"], n["pp"], n["cp"], n["dp"], 1, n["micro_batch"],
+                                 n["grad_accum"], "none", precision="fp8"),
+                          float(x["step_time_s"]), x["gpu"], gpu=x["gpu"], recipe=x["recipe"])
+
+
+def flux(folder):
+    model = {"kind": "arch", "name": "mmdit-11b", "resolution": "256px", "num_frames": 1,
+             "text_tokens": 256, "encoders": False}
+    return [row for _, row in mlperf(folder, "flux1_mlperf_v51_fit.csv", model)]
+
+
+def llama_8b(folder):
+    """Those in FP8; a row cannot say NVFP4, which is about 1.2 times as fast."""
+    model = gpt(32, 4096, 32, 8192, 128256, kv_heads=8, ffn_hidden=14336)
+    rows = mlperf(folder, "llama_mlperf_v51_fit.csv", model)
+    return [row for x, row in rows if x["recipe"] not in ("nvfp4", "")]
+
+
 def open_sora(folder):
     """hpcaitech/Open-Sora, comments of official configurations. Training steps alone."""
     rows = []

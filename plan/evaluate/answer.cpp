@@ -2,6 +2,7 @@
 #include "base/utf8.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/layout_rules.hpp"
+#include "plan/evaluate/measured_runs.hpp"
 
 #include <fmt/format.h>
 
@@ -57,17 +58,27 @@ std::string refusal(std::string_view id, std::string_view message) {
                        json::serialize(json::value(json::string(text))));
 }
 
-std::string answer(std::string_view id, Evaluation const& found) {
+/// What measured runs did to the answer, where there are any.
+std::string correction(EvaluateRow const& row) {
+    if (row.measured.empty() && row.left_out.empty()) return "";
+    MeasuredCorrection const by = correction_of(row);
+    return fmt::format(
+        ",\"calibration\":{{\"runs\":{},\"compute\":{:.4g},\"memory\":{:.4g},\"left_out\":{}}}",
+        row.measured.size(), by.compute, by.memory,
+        json::serialize(json::value_from(row.left_out)));
+}
+
+std::string answer(std::string_view id, Evaluation const& found, std::string_view corrected) {
     StepParts const& p = found.parts;
     return fmt::format(
         "{{\"id\":{},\"step_time_s\":{:.9g},\"parts\":{{\"compute_s\":{:.9g},\"encoder_s\":{:.9g},"
         "\"tp_comm_s\":{:.9g},\"sp_comm_s\":{:.9g},\"pp_comm_s\":{:.9g},\"dp_comm_s\":{:.9g},"
         "\"exposed_comm_s\":{:.9g},\"bubble_s\":{:.9g},\"optimizer_s\":{:.9g},\"launch_s\":{:.9g}}}"
         ","
-        "\"peak_memory_gib\":{:.6g},\"fits\":{}}}",
+        "\"peak_memory_gib\":{:.6g},\"fits\":{}{}}}",
         id, found.step_time_s(), p.compute_s, p.encoder_s, p.tp_comm_s, p.sp_comm_s, p.pp_comm_s,
         p.dp_comm_s, p.exposed_comm_s, p.bubble_s, p.optimizer_s, p.launch_s, found.peak_memory_gib,
-        found.fits);
+        found.fits, corrected);
 }
 
 }  // namespace
@@ -93,7 +104,7 @@ std::string evaluate_line(std::string_view line, HardwareTable const& hardware) 
     if (!std::isfinite(found.step_time_s()) || !std::isfinite(found.peak_memory_gib)) {
         return refusal(id, "the sizes are beyond what can be counted; take smaller ones");
     }
-    return answer(id, found);
+    return answer(id, found, correction(*row));
 }
 
 }  // namespace osora::plan

@@ -82,8 +82,8 @@ ModelWork arch_work(EvaluateRow const& row) {
     block.attention_s =
         fused_attention_s(row, padded * attention * share, attention * share / 4 / head_width);
     block.attention_backward = kArchFusedBackward;
-    block.element_s =
-        c.dit_element_bytes * layout.value_bytes() / 2 * tokens * width / rates.memory_bytes;
+    block.element_s = row.hardware.element_share * c.dit_element_bytes * layout.value_bytes() / 2 *
+                      tokens * width / rates.memory_bytes;
     // operators_per_pass() counts forward and a backward of twice as many.
     block.operators = static_cast<double>(operators_per_pass(shape)) / 3 / blocks;
     block.tp_reduces = layout.tp_size > 1 ? tp_reduces(shape) / blocks : 0;

@@ -22,13 +22,15 @@ Links::Links(EvaluateRow const& row)
     : constants_(row.constants),
       link_(row.hardware.link_gbps * 1e9),
       nic_(row.nic_gbit_per_gpu * 1e9 / 8),
-      gpus_per_node_(row.gpus_per_node) {}
+      gpus_per_node_(row.linked_gpus()),
+      hosts_(static_cast<double>(row.linked_gpus()) / static_cast<double>(row.gpus_per_node)) {}
 
 double Links::bytes_per_s(RankGroup const& group) const {
     double const link = link_ * constants_.link_efficiency;
     if (group.nodes() <= 1) return link;
     // A ring through a node has as many NICs as it has ranks there.
-    double const share = constants_.nic_efficiency / std::pow(group.rings, constants_.nic_sharing);
+    double const rings = std::max(1.0, group.rings / hosts_);
+    double const share = constants_.nic_efficiency / std::pow(rings, constants_.nic_sharing);
     return std::min(link, nic_ * group.in_node * share);
 }
 
@@ -42,6 +44,15 @@ double Links::gather_s(RankGroup const& group, double bytes) const {
     if (group.ranks <= 1) return 0;
     double const share = (group.ranks - 1) / group.ranks;
     return 1e-6 * constants_.link_latency_us + hops_s(group) + share * bytes / bytes_per_s(group);
+}
+
+double Links::stepped_gather_s(RankGroup const& group, double bytes) const {
+    double const whole = gather_s(group, bytes);
+    if (group.nodes() <= 1 || group.in_node <= 1) return whole;
+    RankGroup const inside{.ranks = group.in_node, .in_node = group.in_node, .rings = 1};
+    RankGroup const across{
+        .ranks = std::ceil(group.nodes()), .in_node = 1, .rings = group.in_node * group.rings};
+    return std::min(whole, gather_s(inside, bytes) + gather_s(across, bytes / group.in_node));
 }
 
 double Links::all_reduce_s(RankGroup const& group, double bytes) const {

@@ -26,6 +26,9 @@ public:
     [[nodiscard]] double all_reduce_s(RankGroup const& group, double bytes) const;
     /// all_gather or reduce_scatter: half of a ring all_reduce. NCCL has no tree for them.
     [[nodiscard]] double gather_s(RankGroup const& group, double bytes) const;
+    /// The same in two steps, inside each node and then over nodes, each rank on its own NIC; or
+    /// in one where that is faster. Megatron's optimizer instances.
+    [[nodiscard]] double stepped_gather_s(RankGroup const& group, double bytes) const;
     /// `bytes` that a rank sends to all others together.
     [[nodiscard]] double all_to_all_s(RankGroup const& group, double bytes) const;
     /// A message to the rank `stride` further, of one rank of each GPU.
@@ -36,9 +39,10 @@ private:
     [[nodiscard]] double hops_s(RankGroup const& group) const;
 
     CostConstants const& constants_;
-    double link_ = 1;  // bytes/s
-    double nic_ = 1;   // bytes/s of a GPU
-    std::int64_t gpus_per_node_ = 1;
+    double link_ = 1;                 // bytes/s
+    double nic_ = 1;                  // bytes/s of a GPU
+    std::int64_t gpus_per_node_ = 1;  // that NVLink joins
+    double hosts_ = 1;                // that these GPUs are in
 };
 
 }  // namespace osora::plan

@@ -11,6 +11,7 @@ constexpr std::array kRows{
     ConstantRow{"matmul_efficiency", &C::matmul_efficiency, 0.01, 1},
     ConstantRow{"matmul_edge", &C::matmul_edge, 0, 1e5},
     ConstantRow{"matmul_depth", &C::matmul_depth, 0, 1e5},
+    ConstantRow{"fsdp_share", &C::fsdp_share, 0.01, 2},
     ConstantRow{"attention_efficiency", &C::attention_efficiency, 0.01, 2},
     ConstantRow{"fused_score_bytes", &C::fused_score_bytes, 0, 1e3},
     ConstantRow{"score_bytes", &C::score_bytes, 0, 1e3},

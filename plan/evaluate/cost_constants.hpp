@@ -9,9 +9,10 @@ namespace osora::plan {
 
 struct CostConstants {
     // Matrix products of M x K by K x N: efficiency / (1 + edge (1/M + 1/N) + depth / K).
-    double matmul_efficiency = 0.8365;    // of the sustained peak, large products
-    double matmul_edge = 88.9;            // rows and columns
-    double matmul_depth = 20.2;           // inner dimension
+    double matmul_efficiency = 0.8365;  // of the sustained peak, large products
+    double matmul_edge = 88.9;          // rows and columns
+    double matmul_depth = 20.2;         // inner dimension
+    double fsdp_share = 0.835;          // of sustained_share with ZeRO 2 and 3 on Hopper and later
     double attention_efficiency = 0.804;  // of fused attention, all s^2 scores counted
     double fused_score_bytes = 0.186;     // of it too, for what is not products: a score and head
     double score_bytes = 8.88;    // unfused attention: bytes moved forward a score beside products

@@ -3,7 +3,7 @@
 #include "plan/evaluate/evaluate.hpp"
 
 #include "plan/evaluate/collective_cost.hpp"
-#include "plan/evaluate/layout_rules.hpp"
+#include "plan/evaluate/measured_runs.hpp"
 #include "plan/evaluate/work_time.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct StageTime {
 
 /// One tensor parallel sum.
 double tp_reduce_s(EvaluateRow const& row, Links const& links, double bytes) {
-    RankGroup const group = rank_group(row.layout.tp_size, 1, row.gpus_per_node);
+    RankGroup const group = rank_group(row.layout.tp_size, 1, row.linked_gpus());
     if (row.layout.sequence_parallel) return 2 * links.gather_s(group, bytes);
     return links.all_reduce_s(group, bytes);
 }
@@ -56,16 +56,16 @@ StageTime stage_time(EvaluateRow const& row, ModelWork const& work, Links const&
     // Ranks whose processors are behind keep the others waiting in each sum.
     auto const peers = static_cast<double>(layout.tp_size - 1);
     double const waits = reduces * row.constants.sync_us * peers * peers;
-    double const processor =
-        1e-6 *
-        (row.constants.launch_us * block.operators * (1 + kBackwardOperators + again) + waits);
+    double const processor = 1e-6 * (row.hardware.launch_share * row.constants.launch_us *
+                                         block.operators * (1 + kBackwardOperators + again) +
+                                     waits);
     StageTime stage;
     stage.forward_s = blocks * block.forward_s();
     stage.backward_s = blocks * (block.backward_s() + again_s);
     stage.tp_s = blocks * tp;
     stage.launch_s = blocks * launch_s(row, gpu + tp, processor);
     if (block.sp_trades > 0) {
-        RankGroup const group = rank_group(layout.sp_size, layout.tp_size, row.gpus_per_node);
+        RankGroup const group = rank_group(layout.sp_size, layout.tp_size, row.linked_gpus());
         double const reached = row.arch ? row.constants.dit_sp_efficiency : 1;
         stage.sp_s =
             blocks * passes * block.sp_trades * links.all_to_all_s(group, block.sp_bytes) / reached;
@@ -73,7 +73,7 @@ StageTime stage_time(EvaluateRow const& row, ModelWork const& work, Links const&
     if (layout.pp_size > 1) {
         std::int64_t const stride = row.world_size() / layout.pp_size;
         // Each tensor parallel rank sends its slice over a NIC of its own (arXiv 2104.04473, 4.1).
-        bool const across = stride >= row.gpus_per_node;
+        bool const across = stride >= row.linked_gpus();
         double const slices = across ? static_cast<double>(layout.tp_size) : 1;
         stage.pp_s = 2 * static_cast<double>(layout.virtual_stages) *
                      links.message_s(stride, work.boundary_bytes / slices);
@@ -102,7 +102,7 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
     RowLayout const& layout = row.layout;
     if (layout.replicas() == 1) return {};
     Links const links(row);
-    RankGroup const group = rank_group(layout.replicas(), layout.tp_size, row.gpus_per_node);
+    RankGroup const group = rank_group(layout.replicas(), layout.tp_size, row.linked_gpus());
     double const parameters = own_parameters(row, work);
     auto const micro_batches = static_cast<double>(layout.grad_accum_steps);
     double const gradient =
@@ -113,9 +113,12 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
         return found;
     }
     double const pieces = std::max(1.0, work.blocks / static_cast<double>(layout.pp_size));
-    double const scatter = pieces * links.gather_s(group, gradient / pieces);
-    double const gather =
-        pieces * links.gather_s(group, parameters * layout.value_bytes() / pieces);
+    auto const gather_s = [&](double bytes) {
+        return layout.zero_stage == 1 ? links.stepped_gather_s(group, bytes)
+                                      : links.gather_s(group, bytes);
+    };
+    double const scatter = pieces * gather_s(gradient / pieces);
+    double const gather = pieces * gather_s(parameters * layout.value_bytes() / pieces);
     // A pipeline keeps its gradients until the last micro-batch (arXiv 2407.21783, 3.3.2).
     bool const each_time = layout.zero_stage >= 2 && layout.pp_size == 1;
     double const scatters = each_time ? micro_batches : 1;
@@ -149,7 +152,7 @@ void scale(StepParts& parts, double by) {
 
 }  // namespace
 
-Evaluation evaluate(EvaluateRow const& row) {
+Evaluation predict(EvaluateRow const& row) {
     RowLayout const& layout = row.layout;
     ModelWork const work = row.gpt ? gpt_work(row) : arch_work(row);
     Links const links(row);
@@ -185,6 +188,20 @@ Evaluation evaluate(EvaluateRow const& row) {
     scale(parts, row.constants.time_scale);
     double const memory = peak_memory_gib(row);
     return {.parts = parts, .peak_memory_gib = memory, .fits = memory <= row.hardware.memory_gib};
+}
+
+Evaluation evaluate(EvaluateRow const& row) {
+    Evaluation found = predict(row);
+    if (row.measured.empty()) return found;
+    MeasuredCorrection const by = correction_of(row);
+    StepParts& parts = found.parts;
+    for (double* each : {&parts.compute_s, &parts.encoder_s, &parts.bubble_s, &parts.optimizer_s,
+                         &parts.launch_s}) {
+        *each *= by.compute;
+    }
+    found.peak_memory_gib *= by.memory;
+    found.fits = found.peak_memory_gib <= row.hardware.memory_gib;
+    return found;
 }
 
 }  // namespace osora::plan

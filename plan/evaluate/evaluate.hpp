@@ -31,8 +31,10 @@ struct Evaluation {
     [[nodiscard]] double step_time_s() const { return parts.total_s(); }
 };
 
-/// Of a layout that breaks no rule of row_violations().
+/// Of a layout that breaks no rule of row_violations(); corrected by row.measured.
 [[nodiscard]] Evaluation evaluate(EvaluateRow const& row);
+/// The same by the equations alone.
+[[nodiscard]] Evaluation predict(EvaluateRow const& row);
 
 /// Of the fullest rank, GiB.
 [[nodiscard]] double peak_memory_gib(EvaluateRow const& row);

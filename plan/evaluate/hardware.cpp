@@ -29,7 +29,34 @@ constexpr std::array kFigures{
     FigureRow{"memory_gbps", &Hardware::memory_gbps, 0.1, 1e6, true},
     FigureRow{"memory_gib", &Hardware::memory_gib, 0.1, 1e6, true},
     FigureRow{"link_gbps", &Hardware::link_gbps, 1e-3, 1e6, true},
+    FigureRow{"domain_gpus", &Hardware::domain_gpus, 0, 1e6, false},
+    FigureRow{"element_share", &Hardware::element_share, 0.01, 10, false},
+    FigureRow{"launch_share", &Hardware::launch_share, 0, 1, false},
 };
+
+/// Names that people write.
+struct Alias {
+    std::string_view name, means;
+};
+constexpr std::array kAliases{Alias{"v100", "v100-32g-sxm"},
+                              Alias{"a100", "a100-80g-sxm"},
+                              Alias{"a100-40g", "a100-40g-sxm"},
+                              Alias{"a100-80g", "a100-80g-sxm"},
+                              Alias{"a800", "a800-80g-sxm"},
+                              Alias{"h100", "h100-80g-sxm"},
+                              Alias{"h100-80g", "h100-80g-sxm"},
+                              Alias{"h800", "h800-80g-sxm"},
+                              Alias{"h20-96g-sxm", "h20"},
+                              Alias{"h100-96g-sxm", "h100-96g"},
+                              Alias{"h200", "h200-141g-sxm"},
+                              Alias{"b200", "b200-180g-sxm"},
+                              Alias{"b200-192g-sxm", "b200-180g-sxm"},
+                              Alias{"b300", "b300-270g-sxm"},
+                              Alias{"b300-288g-sxm", "b300-270g-sxm"},
+                              Alias{"gb200", "gb200-186g-nvl72"},
+                              Alias{"gb200-nvl72", "gb200-186g-nvl72"},
+                              Alias{"gb300", "gb300-279g-nvl72"},
+                              Alias{"gb300-nvl72", "gb300-279g-nvl72"}};
 
 Error at_line(std::string_view file, toml::source_region const& region, std::string const& what) {
     return {Errc::invalid_input, fmt::format("{}:{}: {}", file, region.begin.line, what)};
@@ -106,7 +133,9 @@ Result<void> HardwareTable::add(std::string_view toml, std::string_view file) {
 }
 
 Result<Hardware> HardwareTable::find(std::string_view name) const {
-    auto const found = std::ranges::find(all_, name, &Hardware::name);
+    auto const* alias = std::ranges::find(kAliases, name, &Alias::name);
+    auto const found =
+        std::ranges::find(all_, alias == kAliases.end() ? name : alias->means, &Hardware::name);
     if (found != all_.end()) return *found;
     std::vector<std::string_view> names;
     for (Hardware const& each : all_) names.push_back(each.name);

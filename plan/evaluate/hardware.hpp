@@ -19,6 +19,9 @@ struct Hardware {
     double memory_gbps = 0;      // GB/s
     double memory_gib = 0;       // GiB
     double link_gbps = 0;        // GB/s in one direction to the node's other GPUs
+    double domain_gpus = 0;      // that one NVLink domain joins over nodes; 0: those of a node
+    double element_share = 1;    // of the bytes that norms, activations and modulation move
+    double launch_share = 1;     // of launch_us: less where frameworks replay CUDA graphs
 };
 
 /// The text of gpus.toml.

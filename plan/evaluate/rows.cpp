@@ -2,6 +2,7 @@
 #include "plan/evaluate/rows.hpp"
 
 #include "base/nearest.hpp"
+#include "plan/evaluate/layout_rules.hpp"
 #include "plan/evaluate/row_reader.hpp"
 
 #include <fmt/format.h>
@@ -137,6 +138,13 @@ Result<void> read_layout(json::object const& from, RowLayout& into) {
 
 }  // namespace
 
+std::int64_t EvaluateRow::linked_gpus() const {
+    auto const domain = static_cast<std::int64_t>(hardware.domain_gpus);
+    if (domain <= gpus_per_node) return gpus_per_node;
+    std::int64_t const domains = (world_size() + domain - 1) / domain;
+    return std::max(gpus_per_node, (world_size() + domains - 1) / domains);
+}
+
 Result<BucketKey> bucket_of(std::string_view resolution, int num_frames, int multiple) {
     std::string_view name = resolution.substr(0, 32);
     if (name.ends_with("px")) name.remove_suffix(2);
@@ -158,6 +166,63 @@ Result<BucketKey> bucket_of(std::string_view resolution, int num_frames, int mul
     return nominal_key({.resolution = std::string(name), .num_frames = num_frames}, multiple);
 }
 
+namespace {
+
+Result<MeasuredRun> read_run(json::object const& from, EvaluateRow const& row) {
+    RowReader reader(from, "");
+    auto const model = reader.object("model", true);
+    auto const layout = reader.object("layout", true);
+    MeasuredRun run;
+    run.row.hardware = row.hardware;
+    run.row.constants = row.constants;
+    run.row.nic_gbit_per_gpu = row.nic_gbit_per_gpu;
+    run.row.nodes = reader.whole("nodes", 1, kRanksMax);
+    run.row.gpus_per_node = reader.whole("gpus_per_node", 1, 1024);
+    run.step_time_s = reader.real("step_time_s", 1e-6, 1e9);
+    if (reader.has("peak_memory_gib")) {
+        run.peak_memory_gib = reader.real("peak_memory_gib", 1e-3, 1e6);
+    }
+    OSORA_TRY_VOID(reader.result());
+    OSORA_TRY_VOID(read_model(model, run.row));
+    OSORA_TRY_VOID(read_layout(layout, run.row.layout));
+    return run;
+}
+
+/// A run that no layout of ours could be corrects nothing; the answer says so.
+void take_run(MeasuredRun run, std::string const& where, EvaluateRow& row) {
+    auto const broken = row_violations(run.row);
+    bool const offline = run.row.nodes > 1 && run.row.nic_gbit_per_gpu <= 0;
+    if (broken.empty() && !offline) {
+        row.measured.push_back(std::move(run));
+        return;
+    }
+    row.left_out.push_back(
+        offline ? fmt::format("{}: nodes is above 1 and cluster.nic_gbit_per_gpu is missing", where)
+                : fmt::format("{}: {}: {}", where, broken.front().key, broken.front().message()));
+}
+
+Result<void> read_measured(json::object const& calibration, EvaluateRow& row) {
+    constexpr std::size_t kRunsMax = 256;
+    auto const* const value = calibration.if_contains("measured");
+    if (value == nullptr || value->is_null()) return {};
+    auto const* const runs = value->if_array();
+    if (runs == nullptr || runs->size() > kRunsMax) {
+        return invalid(fmt::format(
+            "cluster.calibration.measured: must be a list of at most {} runs", kRunsMax));
+    }
+    for (std::size_t i = 0; i < runs->size(); ++i) {
+        std::string const where = fmt::format("cluster.calibration.measured[{}]", i);
+        auto const* const object = (*runs)[i].if_object();
+        if (object == nullptr) return invalid(where + ": must be an object");
+        auto run = read_run(*object, row);
+        if (run.has_error()) return invalid(fmt::format("{}.{}", where, run.error().message));
+        take_run(std::move(*run), where, row);
+    }
+    return {};
+}
+
+}  // namespace
+
 Result<EvaluateRow> read_row(json::object const& from, HardwareTable const& hardware) {
     RowReader reader(from, "");
     auto const model = reader.object("model", true);
@@ -168,6 +233,11 @@ Result<EvaluateRow> read_row(json::object const& from, HardwareTable const& hard
     OSORA_TRY_VOID(read_model(model, row));
     OSORA_TRY_VOID(read_cluster(cluster, hardware, row));
     OSORA_TRY_VOID(read_layout(layout, row.layout));
+    if (auto const* calibration = cluster.if_contains("calibration")) {
+        if (calibration->is_object()) {
+            OSORA_TRY_VOID(read_measured(calibration->get_object(), row));
+        }
+    }
     return row;
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace osora::plan {
 
@@ -51,6 +52,8 @@ struct RowLayout {
     [[nodiscard]] double value_bytes() const { return precision == "fp32" ? 4 : 2; }
 };
 
+struct MeasuredRun;
+
 struct EvaluateRow {
     std::optional<GptModel> gpt;  // one of the two
     std::optional<ArchModel> arch;
@@ -60,7 +63,18 @@ struct EvaluateRow {
     double nic_gbit_per_gpu = 0;
     RowLayout layout;
     CostConstants constants;
+    std::vector<MeasuredRun> measured;  // on the same cluster, legal ones
+    std::vector<std::string> left_out;  // why others are not used
     [[nodiscard]] std::int64_t world_size() const { return nodes * gpus_per_node; }
+    /// GPUs that NVLink joins: those of a node, or of a domain of several, evenly filled.
+    [[nodiscard]] std::int64_t linked_gpus() const;
+};
+
+/// A run whose times correct the answer (measured_runs.hpp).
+struct MeasuredRun {
+    EvaluateRow row;
+    double step_time_s = 0;
+    std::optional<double> peak_memory_gib;  // GiB
 };
 
 /// Fields as CONTRACT section 5; unknown keys are skipped. Errors name the field, what is wrong and

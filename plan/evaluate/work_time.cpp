@@ -5,16 +5,23 @@ namespace osora::plan {
 namespace {
 /// What FP8 products keep of their peak beside BF16's: operands are scaled and cast first.
 constexpr double kFp8Share = 0.7;
+
+/// FSDP on Hopper and later ran PyTorch's kernels, Megatron-LM TransformerEngine's.
+bool sharded_kernels(EvaluateRow const& row) {
+    return row.hardware.fp8_tflops > 0 && row.layout.zero_stage >= 2;
+}
 }  // namespace
 
 Rates rates_of(EvaluateRow const& row) {
     Hardware const& gpu = row.hardware;
     std::string const& precision = row.layout.precision;
-    double const sustained = 1e12 * gpu.sustained_share * row.constants.matmul_efficiency;
+    double const share =
+        gpu.sustained_share * (sharded_kernels(row) ? row.constants.fsdp_share : 1);
+    double const sustained = 1e12 * share * row.constants.matmul_efficiency;
     double const wide = precision == "fp32" ? gpu.fp32_tflops : gpu.bf16_tflops;
     double const peak = precision == "fp8" ? kFp8Share * gpu.fp8_tflops : wide;
     return {.matmul_flops = sustained * peak,
-            .bf16_flops = 1e12 * gpu.sustained_share * wide,
+            .bf16_flops = 1e12 * share * wide,
             .memory_bytes = 1e9 * gpu.memory_gbps * row.constants.memory_efficiency};
 }
 

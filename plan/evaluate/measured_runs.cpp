@@ -1,0 +1,95 @@
+// Empirical Bayes on the logarithm of measured over predicted. A run's own share of it has a
+// variance that grows with its distance to the row; what all runs share is their mean, weighted by
+// 1 / variance, and is taken to the part mean^2 / (mean^2 + variance of the mean).
+#include "plan/evaluate/measured_runs.hpp"
+
+#include "plan/evaluate/evaluate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace osora::plan {
+namespace {
+
+// Chosen by leaving single runs of published tables out (bench/planner_fit/score.py --measured).
+constexpr double kNoise = 0.02;     // of runs that differ in their number of ranks alone
+constexpr double kDistance = 0.04;  // for each doubling of a size of the layout or the model
+constexpr double kSame = 1e-3;      // of the very run
+
+double doublings(std::int64_t a, std::int64_t b) {
+    return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
+}
+
+double model_distance(EvaluateRow const& a, EvaluateRow const& b) {
+    constexpr double kOther = 4;  // another kind of model
+    if (a.gpt.has_value() != b.gpt.has_value()) return kOther;
+    if (a.gpt) {
+        return doublings(a.gpt->hidden, b.gpt->hidden) +
+               0.5 * doublings(a.gpt->seq_len, b.gpt->seq_len);
+    }
+    if (a.arch->shape.family != b.arch->shape.family) return kOther;
+    BucketKey const &x = a.arch->bucket, &y = b.arch->bucket;
+    std::int64_t const frames_x = x.num_frames, frames_y = y.num_frames;
+    return doublings(a.arch->shape.hidden, b.arch->shape.hidden) +
+           0.5 * doublings(std::int64_t{x.height} * x.width, std::int64_t{y.height} * y.width) +
+           0.5 * doublings(frames_x, frames_y);
+}
+
+double layout_distance(RowLayout const& a, RowLayout const& b) {
+    return doublings(a.tp_size, b.tp_size) + doublings(a.pp_size, b.pp_size) +
+           doublings(a.sp_size, b.sp_size) + doublings(a.micro_batch_size, b.micro_batch_size) +
+           (a.recompute != b.recompute ? 1 : 0) + (a.precision != b.precision ? 1 : 0) +
+           (a.zero_stage != b.zero_stage ? 1 : 0);
+}
+
+double variance_of(EvaluateRow const& row, EvaluateRow const& run) {
+    double const distance = model_distance(row, run) + layout_distance(row.layout, run.layout);
+    bool const same = distance == 0 && row.world_size() == run.world_size() &&
+                      row.layout.grad_accum_steps == run.layout.grad_accum_steps &&
+                      row.layout.dp_size == run.layout.dp_size;
+    if (same) return kSame * kSame;
+    return kNoise * kNoise + kDistance * kDistance * distance;
+}
+
+/// Measured over predicted of what is no communication; of all where communication is most of it.
+double compute_ratio(MeasuredRun const& run) {
+    StepParts const parts = predict(run.row).parts;
+    double const predicted = parts.total_s(), comm = parts.exposed_comm_s;
+    constexpr double kMostComm = 0.5;
+    bool const most = comm > kMostComm * predicted || comm > kMostComm * run.step_time_s;
+    return most ? run.step_time_s / predicted : (run.step_time_s - comm) / (predicted - comm);
+}
+
+/// The factor that runs with these logarithms of ratios and variances make likely.
+class Likely {
+public:
+    void add(double ratio, double variance) {
+        constexpr double kMost = 3;  // e^3: beyond it the run or the row is another machine's
+        weight_ += 1 / variance;
+        sum_ += std::clamp(std::log(ratio), -kMost, kMost) / variance;
+    }
+    [[nodiscard]] double factor() const {
+        if (weight_ == 0 || sum_ == 0) return 1;
+        double const mean = sum_ / weight_;
+        return std::exp(mean * mean * mean / (mean * mean + 1 / weight_));
+    }
+
+private:
+    double weight_ = 0, sum_ = 0;
+};
+
+}  // namespace
+
+MeasuredCorrection correction_of(EvaluateRow const& row) {
+    Likely compute, memory;
+    for (MeasuredRun const& run : row.measured) {
+        double const variance = variance_of(row, run.row);
+        compute.add(compute_ratio(run), variance);
+        if (run.peak_memory_gib) {
+            memory.add(*run.peak_memory_gib / peak_memory_gib(run.row), variance);
+        }
+    }
+    return {compute.factor(), memory.factor()};
+}
+
+}  // namespace osora::plan
