@@ -23,6 +23,7 @@ Links::Links(EvaluateRow const& row)
       link_(row.hardware.link_gbps * 1e9),
       nic_(row.nic_gbit_per_gpu * 1e9 / 8),
       gpus_per_node_(row.linked_gpus()),
+      sharing_(row.constants.nic_sharing * row.hardware.nic_sharing_share),
       hosts_(static_cast<double>(row.linked_gpus()) / static_cast<double>(row.gpus_per_node)) {}
 
 double Links::bytes_per_s(RankGroup const& group) const {
@@ -30,7 +31,7 @@ double Links::bytes_per_s(RankGroup const& group) const {
     if (group.nodes() <= 1) return link;
     // A ring through a node has as many NICs as it has ranks there.
     double const rings = std::max(1.0, group.rings / hosts_);
-    double const share = constants_.nic_efficiency / std::pow(rings, constants_.nic_sharing);
+    double const share = constants_.nic_efficiency / std::pow(rings, sharing_);
     return std::min(link, nic_ * group.in_node * share);
 }
 

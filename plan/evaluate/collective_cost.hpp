@@ -42,6 +42,7 @@ private:
     double link_ = 1;                 // bytes/s
     double nic_ = 1;                  // bytes/s of a GPU
     std::int64_t gpus_per_node_ = 1;  // that NVLink joins
+    double sharing_ = 0;              // exponent of the rings that share NICs
     double hosts_ = 1;                // that these GPUs are in
 };
 

@@ -31,6 +31,7 @@ constexpr std::array kFigures{
     FigureRow{"link_gbps", &Hardware::link_gbps, 1e-3, 1e6, true},
     FigureRow{"domain_gpus", &Hardware::domain_gpus, 0, 1e6, false},
     FigureRow{"element_share", &Hardware::element_share, 0.01, 10, false},
+    FigureRow{"nic_sharing_share", &Hardware::nic_sharing_share, 0, 10, false},
     FigureRow{"launch_share", &Hardware::launch_share, 0, 1, false},
 };
 

@@ -11,17 +11,18 @@
 namespace osora::plan {
 
 struct Hardware {
-    std::string name;            // "a100-80g-sxm"
-    double bf16_tflops = 0;      // dense peak of matrix products, fp16 too
-    double fp8_tflops = 0;       // 0: it has none
-    double fp32_tflops = 0;      // TF32 where there is such
-    double sustained_share = 1;  // of the peak under the power limit, (0, 1]
-    double memory_gbps = 0;      // GB/s
-    double memory_gib = 0;       // GiB
-    double link_gbps = 0;        // GB/s in one direction to the node's other GPUs
-    double domain_gpus = 0;      // that one NVLink domain joins over nodes; 0: those of a node
-    double element_share = 1;    // of the bytes that norms, activations and modulation move
-    double launch_share = 1;     // of launch_us: less where frameworks replay CUDA graphs
+    std::string name;              // "a100-80g-sxm"
+    double bf16_tflops = 0;        // dense peak of matrix products, fp16 too
+    double fp8_tflops = 0;         // 0: it has none
+    double fp32_tflops = 0;        // TF32 where there is such
+    double sustained_share = 1;    // of the peak under the power limit, (0, 1]
+    double memory_gbps = 0;        // GB/s
+    double memory_gib = 0;         // GiB
+    double link_gbps = 0;          // GB/s in one direction to the node's other GPUs
+    double domain_gpus = 0;        // that one NVLink domain joins over nodes; 0: those of a node
+    double element_share = 1;      // of the bytes that norms, activations and modulation move
+    double nic_sharing_share = 1;  // of nic_sharing: less where each GPU has a NIC and rail
+    double launch_share = 1;       // of launch_us: less where frameworks replay CUDA graphs
 };
 
 /// The text of gpus.toml.
