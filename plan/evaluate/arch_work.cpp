@@ -103,6 +103,9 @@ ModelWork arch_work(EvaluateRow const& row) {
     BlockParameters const parameters = parameters_of_blocks(shape, {});
     work.block_parameters = static_cast<double>(parameters.all) / blocks;
     work.outer_parameters = static_cast<double>(parameter_count(shape).parameters - parameters.all);
+    if (layout.lora_rank > 0) {
+        train_adapters(work, static_cast<double>(adapter_parameters(shape, layout.lora_rank)));
+    }
     return work;
 }
 

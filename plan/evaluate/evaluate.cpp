@@ -104,9 +104,9 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
     Links const links(row);
     RankGroup const group = rank_group(layout.replicas(), layout.tp_size, row.linked_gpus());
     double const parameters = own_parameters(row, work);
+    double const trained = parameters * work.trained_share;
     auto const micro_batches = static_cast<double>(layout.grad_accum_steps);
-    double const gradient =
-        parameters * (layout.precision == "fp32" ? 4 : row.constants.grad_bytes);
+    double const gradient = trained * (layout.precision == "fp32" ? 4 : row.constants.grad_bytes);
     DataParallel found;
     if (layout.zero_stage == 0) {
         found.comm_s = found.exposed_s = links.all_reduce_s(group, gradient);
@@ -118,7 +118,8 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
                                       : links.gather_s(group, bytes);
     };
     double const scatter = pieces * gather_s(gradient / pieces);
-    double const gather = pieces * gather_s(parameters * layout.value_bytes() / pieces);
+    double const gathered = layout.zero_stage == 3 ? parameters : trained;
+    double const gather = pieces * gather_s(gathered * layout.value_bytes() / pieces);
     // A pipeline keeps its gradients until the last micro-batch (arXiv 2407.21783, 3.3.2).
     bool const each_time = layout.zero_stage >= 2 && layout.pp_size == 1;
     double const scatters = each_time ? micro_batches : 1;
@@ -137,7 +138,7 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
 double optimizer_s(EvaluateRow const& row, ModelWork const& work) {
     double const shards =
         row.layout.zero_stage >= 1 ? static_cast<double>(row.layout.replicas()) : 1;
-    return 1e-3 * row.constants.step_overhead_ms + own_parameters(row, work) *
+    return 1e-3 * row.constants.step_overhead_ms + own_parameters(row, work) * work.trained_share *
                                                        row.constants.optimizer_bytes / shards /
                                                        rates_of(row).memory_bytes;
 }

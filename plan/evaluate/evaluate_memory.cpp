@@ -80,8 +80,9 @@ double gpt_state_bytes(EvaluateRow const& row) {
     bool const low = layout.precision != "fp32";
     auto const part = [&](int stage) { return layout.zero_stage >= stage ? shards : 1.0; };
     double const weights = (low ? 2 : 4) * own / part(3);
-    double const gradients = 4 * own / part(2);
-    double const optimizer = (low ? 12 : 8) * own / part(1);
+    double const trained = own * work.trained_share;
+    double const gradients = 4 * trained / part(2);
+    double const optimizer = (low ? 12 : 8) * trained / part(1);
     // Two layers and the embedding, gathered, with what is reduced of them.
     double const block = work.block_parameters / tp;
     double const gathered = layout.zero_stage == 3
@@ -103,6 +104,7 @@ double arch_bytes(EvaluateRow const& row) {
          .pp_size = static_cast<int>(layout.pp_size),
          .gpu = true,
          .precision = layout.precision == "fp32" ? "fp32" : "bf16",
+         .lora_rank = layout.lora_rank,
          .zero_stage = layout.zero_stage,
          .activations = {.recompute = layout.recompute, .store = layout.activation_store}});
     auto const in_flight = static_cast<double>(std::min(layout.pp_size, layout.grad_accum_steps)) /

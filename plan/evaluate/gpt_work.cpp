@@ -113,6 +113,11 @@ ModelWork gpt_work(EvaluateRow const& row) {
     // Biases and norms: 13 h of 12 h^2 + 13 h (arXiv 2104.04473, equation 2); gated: norms alone.
     work.block_parameters = h * (2 * h + 2 * kv) + mlp + (model.gated ? 2 : 13) * h;
     work.outer_parameters = vocab * h + (model.gated ? vocab * h : 0);
+    if (row.layout.lora_rank > 0) {
+        // (in + out) rank of Q, K, V, the projection and the matrices of the MLP.
+        double const widths = (2 * h + 2 * kv) + 2 * h + (model.gated ? 3 : 2) * (h + sizes.ffn);
+        train_adapters(work, work.blocks * row.layout.lora_rank * widths);
+    }
     return work;
 }
 

@@ -130,6 +130,7 @@ Result<void> read_layout(json::object const& from, RowLayout& into) {
     into.recompute = read_recompute(reader);
     into.sequence_parallel = reader.flag_or("sequence_parallel", false);
     into.precision = reader.choice("precision", kPrecisions);
+    into.lora_rank = static_cast<int>(reader.whole_or("lora_rank", 0, 65'536, 0));
     if (reader.has("activation_store")) {
         into.activation_store = reader.choice("activation_store", kStores);
     }

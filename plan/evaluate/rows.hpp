@@ -47,6 +47,7 @@ struct RowLayout {
     bool sequence_parallel = false;     // Megatron's, with tp
     std::string activation_store = "none";
     std::string precision = "bf16";  // bf16 | fp16 | fp8 | fp32
+    int lora_rank = 0;               // > 0: adapters alone are trained
     /// Ranks that hold the same weights.
     [[nodiscard]] std::int64_t replicas() const { return sp_size * dp_size; }
     [[nodiscard]] double value_bytes() const { return precision == "fp32" ? 4 : 2; }

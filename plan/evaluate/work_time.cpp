@@ -25,6 +25,12 @@ Rates rates_of(EvaluateRow const& row) {
             .memory_bytes = 1e9 * gpu.memory_gbps * row.constants.memory_efficiency};
 }
 
+void train_adapters(ModelWork& work, double adapter_parameters) {
+    work.block.weight_gradients = 0;
+    work.trained_share =
+        adapter_parameters / (work.blocks * work.block_parameters + work.outer_parameters);
+}
+
 double matmul_s(EvaluateRow const& row, double m, double n, double k) {
     CostConstants const& c = row.constants;
     Rates const rates = rates_of(row);

@@ -18,9 +18,12 @@ struct BlockWork {
     double sp_trades = 0;  // all_to_alls of sp_bytes
     double sp_bytes = 0;
     [[nodiscard]] double forward_s() const { return matmul_s + attention_s + element_s; }
-    /// Twice the products; norms and activations read half as much again and write.
+    double weight_gradients = 1;  // share of the products' that are computed: 0 with LoRA
+    /// Products for the inputs and for the weights; norms and activations read half as much again
+    /// and write.
     [[nodiscard]] double backward_s() const {
-        return 2 * matmul_s + attention_backward * attention_s + 1.7 * element_s;
+        return (1 + weight_gradients) * matmul_s + attention_backward * attention_s +
+               1.7 * element_s;
     }
 };
 
@@ -35,6 +38,7 @@ struct ModelWork {
     double encoder_s = 0;
     double boundary_bytes = 0;    // of a message between stages
     double block_parameters = 0;  // of one block, on all ranks together
+    double trained_share = 1;     // of the parameters; with LoRA the adapters' over them
     double outer_parameters = 0;  // outside the blocks, the larger of the first and the last stage
 };
 
@@ -51,6 +55,9 @@ struct Rates {
 
 /// Attention as one kernel: its products, and exponentials and sums of `scores` of all heads.
 [[nodiscard]] double fused_attention_s(EvaluateRow const& row, double flops, double scores);
+
+/// What LoRA on every linear layer of the blocks changes.
+void train_adapters(ModelWork& work, double adapter_parameters);
 
 [[nodiscard]] ModelWork gpt_work(EvaluateRow const& row);
 [[nodiscard]] ModelWork arch_work(EvaluateRow const& row);

@@ -86,5 +86,19 @@ TEST(EvaluateMemory, StatesAreShardedByStage) {
     EXPECT_NEAR(one - peak_memory_gib(row), gib * 4 * 7 / 8, 1e-6);
 }
 
+TEST(EvaluateMemory, AdaptersNeedNoStateOfTheFrozenWeights) {
+    EvaluateRow row = gpt_row(32, 4096, 32, 1);
+    row.layout.dp_size = 8;
+    Evaluation const whole = evaluate(row);
+    row.layout.lora_rank = 16;
+    Evaluation const adapters = evaluate(row);
+    // 16 of 18 bytes a parameter: master, moments and gradient.
+    double const parameters = 32.0 * 12 * 4096 * 4096;
+    EXPECT_NEAR(whole.peak_memory_gib - adapters.peak_memory_gib,
+                1.05 * 16 * parameters / (1LL << 30), 0.1 * whole.peak_memory_gib);
+    EXPECT_LT(adapters.parts.compute_s, 0.85 * whole.parts.compute_s);
+    EXPECT_LT(adapters.parts.dp_comm_s, 0.05 * whole.parts.dp_comm_s);
+}
+
 }  // namespace
 }  // namespace osora::plan
