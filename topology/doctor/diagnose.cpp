@@ -58,7 +58,7 @@ public:
                 if (met.insert(each).second) once.push_back(std::move(each));
             }
             names = std::move(once);
-            bool const all = names.empty() || (nodes > 1 && names.size() == nodes);
+            bool const all = names.empty() || (nodes > 2 && names.size() == nodes);
             finding.where = all ? "all" : fold_hosts(names);
             if (alike > 0) finding.seen += fmt::format("; and the like on {} more", alike);
             if (auto const at = finding.fix.find(kExclude); at != std::string::npos) {

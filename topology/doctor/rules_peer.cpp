@@ -186,12 +186,17 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
                                     .fix = std::move(fix_and_impact.first),
                                     .impact = fix_and_impact.second});
     };
-    std::string const name = fmt::format("GPU {}", gpu.gpu);
+    std::string const name =
+        gpu.gpu < 0 ? "The GPU at " + gpu.address : fmt::format("GPU {}", gpu.gpu);
     std::string const exclude = fmt::format("exclude it {}", kExclude);
     if (std::ranges::any_of(gpu.xids, is_fatal_xid)) {
         add(Severity::fault, name + " has reported a fatal Xid",
             fmt::format("Xid {}", fmt::join(gpu.xids, ", ")), "ranks on it fail or give wrong sums",
             {exclude + ", reset or replace the GPU", 1});
+    } else if (!gpu.xids.empty()) {
+        add(Severity::info, name + " has reported an Xid",
+            fmt::format("Xid {}", fmt::join(gpu.xids, ", ")),
+            "13, 31, 43 and 45 mostly come from the program that ran", {"", 0});
     }
     if (gpu.ecc_uncorrected > 0) {
         add(Severity::fault, name + " has uncorrected memory errors",
