@@ -61,7 +61,8 @@ bool is_log(fs::path const& file) {
 /// "gpu-3" of "gpu-3.log", "nccl-gpu-3.log", "gpu-3.dmesg.txt".
 std::string name_of_log(fs::path const& file) {
     std::string name = file.stem().string();
-    for (std::string_view const word : {"dmesg", "nccl", "syslog", "kern"}) {
+    for (std::string_view const word : {"dmesg", "nccl", "syslog", "kern", "messages"}) {
+        if (name == word) return fs::absolute(file).lexically_normal().parent_path().filename();
         for (char const joint : {'-', '_', '.'}) {
             std::string const front = std::string(word) + joint, back = joint + std::string(word);
             if (name.starts_with(front)) name.erase(0, front.size());

@@ -28,6 +28,7 @@ enum class LogTrouble {
     no_interface,     // no interface that NCCL_SOCKET_IFNAME allows
     peer_access,      // P2P between GPUs failed
     connect,          // no TCP connection to a peer
+    peer_closed,      // a peer closed its connection: its rank ended first
     bad_address,      // a peer's message was not understood: "address with family 0"
     graph_file,       // NCCL_GRAPH_FILE does not fit the machine, or cannot be read
     topo_file         // NCCL_TOPO_FILE cannot be read

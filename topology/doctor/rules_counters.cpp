@@ -98,7 +98,7 @@ Outcome check_roce_loss(Evidence const& evidence) {
     if (!any_counters(evidence, true)) return skip("no RoCE counters");
     CounterFinding const what{
         kRoce, "RoCE without a lossless class: 0.x GB/s under load is typical",
-        "make the switch's PFC/ECN class and NCCL_IB_TC agree (mlnx_qos -i INTERFACE; "
+        "make the switch's PFC/ECN class and NCCL_IB_TC agree (mlnx_qos shows the port's; "
         "--set nccl.NCCL_IB_TC=106 where the lossless class is DSCP 26)",
         0.7};
     Outcome outcome;

@@ -107,12 +107,17 @@ void check_logged_interfaces(Evidence const& evidence, NodeEvidence const& node,
 }
 
 void check_connections(Evidence const& evidence, Outcome& outcome) {
-    find_trouble(outcome, evidence, LogTrouble::no_interface,
-                 {.severity = Severity::fault,
-                  .title = "NCCL finds no interface that it may use",
-                  .effect = "the run fails when it connects",
-                  .fix = "correct or unset NCCL_SOCKET_IFNAME",
-                  .impact = 1});
+    for (auto const& node : evidence.nodes) {
+        auto const found = node.log.troubles.find(LogTrouble::no_interface);
+        if (found == node.log.troubles.end()) continue;
+        outcome.findings.push_back({.severity = Severity::fault,
+                                    .nodes = {node.name},
+                                    .title = "NCCL finds no interface that it may use",
+                                    .seen = "log: " + found->second + setting_text(node),
+                                    .effect = "the run fails when it connects",
+                                    .fix = fix_text(node, logged_interface(evidence, node)),
+                                    .impact = 1});
+    }
     bool const explained = std::ranges::any_of(
         outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
     if (explained) return;

@@ -87,6 +87,17 @@ void add_lost(Evidence const& evidence, NodeEvidence const& node, Outcome& outco
          .impact = 0.9});
 }
 
+/// Who closed a connection ended first; the reason stands in its own log.
+void check_closed(Evidence const& evidence, Outcome& outcome) {
+    if (!outcome.findings.empty()) return;
+    find_trouble(outcome, evidence, LogTrouble::peer_closed,
+                 {.severity = Severity::warning,
+                  .title = "A peer's rank ended before this node's",
+                  .effect = "the run ends; this node is not the cause",
+                  .fix = "look at the end of the log of the peer that is named",
+                  .impact = 0.3});
+}
+
 }  // namespace
 
 void check_lost_peers(Evidence const& evidence, Outcome& outcome) {
@@ -111,6 +122,7 @@ void check_lost_peers(Evidence const& evidence, Outcome& outcome) {
         if (causes.empty()) add_lost(evidence, node, outcome);
         if (!causes.empty() && !stopped) add_echo(node, causes, outcome);
     }
+    check_closed(evidence, outcome);
 }
 
 }  // namespace osora::topology::doctor

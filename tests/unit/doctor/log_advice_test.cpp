@@ -63,6 +63,39 @@ TEST(LogCases, ADmesgInAFolderOfItsNode) {
         Contains(Field(&Finding::rule, "gpu-health")));
 }
 
+TEST(LogCases, OneNodeFellBackToTcp) {
+    std::string text;
+    for (int i : {1, 2, 3}) {
+        std::string const front = "n" + std::to_string(i) + ":1:2 [0] NCCL INFO ";
+        text += i == 3 ? front + "NET/IB : No device found.\n" + front + "Using network Socket\n"
+                       : front + "Using network IB\n";
+    }
+    auto const list = faults_of({{"job.log", text}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0].where, "n3");
+    EXPECT_EQ(list[0].title, "NCCL uses TCP here, IB on other nodes");
+    EXPECT_THAT(list[0].seen, HasSubstr("No device found"));
+}
+
+TEST(LogCases, AnInterfaceThatIsNotThere) {
+    auto const list = faults_of(
+        {{"job.log",
+          "n1:1:2 [0] NCCL INFO Bootstrap : Using eno1:10.0.0.1<0>\n"
+          "n2:1:2 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth1\n\n"
+          "n2:1:2 [0] bootstrap.cc:45 NCCL WARN Bootstrap : no socket interface found\n"}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0].where, "n2");
+    EXPECT_THAT(list[0].seen, HasSubstr("NCCL_SOCKET_IFNAME=eth1"));
+    EXPECT_EQ(list[0].fix, "--set nccl.NCCL_SOCKET_IFNAME=\"=eno1\"");
+}
+
+TEST(LogCases, AFailureAtTheEndOfALongLogIsSeen) {
+    std::string text(40u << 20, '.');
+    for (std::size_t at = 99; at < text.size(); at += 100) text[at] = '\n';
+    text += "\nn1:1:2 [0] NCCL WARN NET/IB : mlx5_0:1 Got async error event: port error\n";
+    EXPECT_EQ(faults_of({{"job.log", text}}).at(0).where, "n1");
+}
+
 // NVIDIA/nccl issue 1676: DGX OS replaced nv_peer_mem by nvidia_peermem.
 TEST(LogCases, NvidiaPeermemBesideAnNcclThatDoesNotKnowIt) {
     auto const tree = [](std::string const& module, std::string const& version) {
