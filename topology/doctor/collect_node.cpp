@@ -17,6 +17,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 
 namespace osora::topology::doctor {
 namespace {
@@ -249,6 +250,7 @@ void add_xids(NodeEvidence& node, std::string_view text) {
             if (std::ranges::find(known, each) == known.end()) known.push_back(each);
         }
     }
+    std::ranges::move(fatal_sxids_of_dmesg(text), std::back_inserter(node.nvswitch_faults));
 }
 
 /// What was recorded beside the tree.

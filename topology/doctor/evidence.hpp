@@ -69,8 +69,9 @@ struct NodeEvidence {
     std::map<std::string, int> traffic_class;  // forced on an RDMA device, by its name
     NcclLog log;                               // lines = 0: there is none
     std::vector<GpuState> gpus;
-    std::string fabric_state;              // of nvidia-smi -q: "Completed", "In Progress"
-    std::map<int, std::string> rank_cpus;  // that ranks are bound to, by rank
+    std::vector<std::string> nvswitch_faults;  // fatal SXids of the kernel's log
+    std::string fabric_state;                  // of nvidia-smi -q: "Completed", "In Progress"
+    std::map<int, std::string> rank_cpus;      // that ranks are bound to, by rank
 };
 
 /// What a run says of itself.

@@ -4,6 +4,8 @@
 #include "topology/doctor/nccl_log_internal.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 #include <vector>
 
 namespace osora::topology::doctor {
@@ -24,6 +26,46 @@ std::size_t colour_bytes(View text) {
     bool const coloured = text[end] == 'm' && (open == 1 || end > open + 1);
     bool const other = open == 1 && (text[end] == 'K' || text[end] == 'J');
     return coloured || other ? end + 1 : 0;
+}
+
+bool is_escaped(View text, std::size_t at) {
+    std::size_t slashes = 0;
+    while (slashes < at && text[at - 1 - slashes] == '\\') ++slashes;
+    return slashes % 2 == 1;
+}
+
+/// What a string of JSON stands for, as far as logs need it: quotes, line ends, "\u003c".
+std::string unescaped(View text) {
+    std::string plain;
+    while (!text.empty()) {
+        std::size_t const at = std::min(text.find('\\'), text.size());
+        plain.append(text.substr(0, at));
+        text.remove_prefix(at);
+        if (text.size() < 2) break;
+        unsigned code = 0;
+        char const* const digits = text.data() + 2;
+        bool const hex = text[1] == 'u' && text.size() >= 6 &&
+                         std::from_chars(digits, digits + 4, code, 16).ptr == digits + 4;
+        if (hex && code < 0x80) plain += static_cast<char>(code);
+        if (text[1] == '"' || text[1] == '\\' || text[1] == '/') plain += text[1];
+        if (text[1] == 't') plain += ' ';
+        text.remove_prefix(hex ? 6 : 2);
+    }
+    return plain;
+}
+
+/// The text of a line as Docker and log collectors keep it: {"log":"n3:1:2 [0] NCCL INFO ...\n"}.
+/// A space stands in front, so that what it is taken for is never JSON again.
+std::string unwrapped(View line) {
+    std::size_t const key = line.find("CCL ");
+    std::size_t const at = std::min(key, line.find("Xid (PCI:"));
+    if (at == View::npos) return " " + std::string(line);
+    std::size_t open = line.rfind('"', at), close = line.find('"', at);
+    while (open != View::npos && open > 0 && is_escaped(line, open))
+        open = line.rfind('"', open - 1);
+    while (close != View::npos && is_escaped(line, close)) close = line.find('"', close + 1);
+    if (open == View::npos || close == View::npos) return " " + std::string(line);
+    return " " + unescaped(line.substr(open + 1, close - open - 1));
 }
 
 /// The digits at `at`; 0 = none.
@@ -92,7 +134,7 @@ Origin origin_of_kernel(View line) {
 }
 
 bool is_of_kernel(View line) {
-    return line.find("Xid (PCI:") != View::npos;
+    return line.find("Xid (PCI:") != View::npos;  // SXid, too
 }
 
 bool is_of_nccl(View line) {
@@ -202,6 +244,7 @@ private:
 }  // namespace
 
 std::string without_colours(View line) {
+    if (line.starts_with('{')) return without_colours(unwrapped(line));
     std::string plain;
     plain.reserve(line.size());
     while (!line.empty()) {

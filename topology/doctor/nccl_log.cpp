@@ -15,7 +15,7 @@ using View = std::string_view;
 void read_channel(NcclLog& log, View via) {
     if (via.starts_with("P2P")) {
         ++log.via_p2p;
-    } else if (via.starts_with("SHM")) {
+    } else if (via.starts_with("SHM") || via.starts_with("direct shared memory")) {
         ++log.via_shm;
     } else if (via.starts_with("NET/Socket")) {
         ++log.via_socket;
@@ -104,11 +104,18 @@ void read_network(NcclLog& log, View line) {
     }
 }
 
-/// "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8": of communicators, as 2.20 on tells.
+/// "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8": of communicators; nodes as 2.20 on tells.
 void read_size(NcclLog& log, View line) {
-    auto const rest = after(line, " nNodes ");
-    auto const nodes = rest ? leading_number<int>(*rest) : std::nullopt;
-    if (nodes && *nodes > 0) log.nodes = std::max(log.nodes, *nodes);
+    auto const most = [&](int& into, View key) {
+        auto const rest = after(line, key);
+        auto const number = rest ? leading_number<int>(*rest) : std::nullopt;
+        if (number && *number > 0) into = std::max(into, *number);
+    };
+    if (line.find("comm ") == View::npos) return;
+    most(log.nodes, " nNodes ");
+    most(log.ranks, " nRanks ");
+    most(log.ranks, " nranks ");
+    log.complete = log.complete || line.find("Init COMPLETE") != View::npos;
 }
 
 void read_features(NcclLog& log, View line) {
@@ -136,7 +143,9 @@ void read_line(NcclLog& log, View line) {
     ++log.lines;
     if (auto const rest = after(line, "NCCL version ")) {
         View const version = until(*rest, " \r");
-        keep_name(log.versions, nccl_version(version));
+        auto const told = nccl_version(version);
+        // "2.18" is what some program was built for, not what runs.
+        if (std::ranges::count(told, '.') == 2) keep_name(log.versions, told);
         if (auto const cuda = after(version, "+cuda")) log.cuda = std::string(cuda->substr(0, 16));
     }
     if (auto const via = after(line, " via ")) read_channel(log, *via);

@@ -53,7 +53,8 @@ struct NcclLog {
     int nvls_available = 0, nvls_missing = 0;  // devices
     std::set<int> mnnvl_states;                // fabric states; 3 = completed
     std::map<std::string, std::string> set_by_environment;
-    int nodes = 0;                               // most that a communicator spans; 0 = not told
+    int nodes = 0, ranks = 0;                    // most that a communicator spans; 0 = not told
+    bool complete = false;                       // some communicator was set up
     std::set<std::string> lost_peers;            // that no longer answered: "10.0.0.2", "node48"
     std::map<LogTrouble, std::string> troubles;  // with the first line of each
 };
@@ -69,7 +70,8 @@ void add_nccl_log(NcclLog& log, std::string_view text);
 /// the kernel about GPUs (Xid) are taken, too; all others are left out.
 [[nodiscard]] std::map<std::string, std::string> split_by_host(std::string_view text);
 
-/// Without escape sequences that colour it, and without a carriage return at its end.
+/// Without escape sequences that colour it, without a carriage return at its end, and out of the
+/// JSON that Docker and log collectors wrap it in.
 [[nodiscard]] std::string without_colours(std::string_view line);
 
 }  // namespace osora::topology::doctor

@@ -33,7 +33,8 @@ std::string interface_text(NcclLog const& log, std::string const& name) {
 bool is_alone(Evidence const& evidence, NodeEvidence const& node) {
     auto const& log = node.log;
     if (many_nodes(evidence) || log.nodes > 1 || log.via_socket > 0 || log.via_ib > 0) return false;
-    return log.nodes == 1 || log.via_p2p + log.via_shm > 0;
+    bool const one_rank = log.complete && log.ranks == 1;
+    return log.nodes == 1 || log.via_p2p + log.via_shm > 0 || one_rank;
 }
 
 /// "NCCL_SOCKET_IFNAME=lo was set by the environment".

@@ -53,6 +53,18 @@ TEST(LogCases, XidsOfTheKernelsLogAlone) {
     EXPECT_THAT(list[0].seen, HasSubstr("Xid 79"));
 }
 
+TEST(LogCases, AnNvswitchThatFailed) {
+    auto const list = faults_of(
+        {{"kern.log",
+          "Nov 12 10:00:00 dgx-3 kernel: nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, "
+          "Link 30 LTSSM Fault Up\n"
+          "Nov 12 10:00:00 dgx-4 kernel: nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 22013, "
+          "Non-fatal, Link 30 Minion Link DLREQ interrupt\n"}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0].where, "dgx-3");
+    EXPECT_THAT(list[0].seen, HasSubstr("20034"));
+}
+
 TEST(LogCases, ADmesgInAFolderOfItsNode) {
     std::string const dmesg = "[  884.101] NVRM: Xid (PCI:0000:3b:00): 48, pid=1, DBE\n";
     EXPECT_EQ(faults_of({{"gpu-4/dmesg.txt", dmesg}}).at(0).where, "gpu-4");

@@ -120,6 +120,25 @@ INSTANTIATE_TEST_SUITE_P(
         "2024-05-01T10:00:00.123456789Z stdout F ", "worker-0 | ", "2024-05-01 10:00:00 ",
         "[36m[default0]:[0m", "pod/train-worker-1/pytorch: ", "10:00:00 [0] INFO nccl: "));
 
+TEST(LogCases, LinesThatDockerKeepsAsJson) {
+    std::string json;
+    std::string const text = veth_log("");
+    for (std::size_t at = 0; at < text.size();) {
+        std::size_t const end = text.find('\n', at);
+        std::string line = text.substr(at, end - at);
+        for (auto open = line.find('<'); open != std::string::npos; open = line.find('<')) {
+            line.replace(open, 1, "\\u003c");
+        }
+        json += "{\"log\":\"" + line + "\\n\",\"stream\":\"stdout\",\"time\":\"2024-05-01\"}\n";
+        at = end + 1;
+    }
+    auto const evidence = evidence_of({{"job.log", json}});
+    EXPECT_THAT(names(evidence), ElementsAre("ip-10-0-0-137"));
+    EXPECT_THAT(evidence.nodes.at(0).log.networks, ElementsAre("Socket"));
+    EXPECT_EQ(evidence.nodes.at(0).log.addresses.at("ens5"), "10.0.0.137");
+    EXPECT_EQ(faults(diagnose(evidence)).at(0).fix, "--set nccl.NCCL_SOCKET_IFNAME=\"=ens5\"");
+}
+
 TEST(LogCases, ARealLogOfADesktopWithContainersIsWell) {
     // One node, and NCCL says so: nothing has to leave the host.
     auto const diagnosis = diagnosis_of(
