@@ -81,9 +81,9 @@ void add_lost(Evidence const& evidence, NodeEvidence const& node, Outcome& outco
                                 : fmt::format("{} no longer answered over RDMA (status 12)", who),
          .seen = "log: " + node.log.troubles.at(LogTrouble::retry_exceeded),
          .effect = "the run ends",
-         .fix = fmt::format("look at the link counters of both ends ({} and {}) and at the peer's "
-                            "own log; NCCL_IB_TIMEOUT=22 only where the fabric is large and lossy",
-                            node.name, who),
+         .fix = fmt::format("look at {}'s own log and at the link counters of both ends; "
+                            "NCCL_IB_TIMEOUT=22 only where the fabric is large and lossy",
+                            who),
          .impact = 0.9});
 }
 

@@ -170,7 +170,7 @@ TEST(LogCases, TheLoopbackLeadsNowhere) {
     auto const list =
         faults_of({{"gpu8.log", lo_log("gpu8", "lo")}, {"gpu9.log", lo_log("gpu9", "lo")}});
     ASSERT_THAT(list, SizeIs(1));
-    EXPECT_EQ(list[0].where, "gpu[8-9]");
+    EXPECT_EQ(list[0].where, "gpu8,gpu9");
     EXPECT_THAT(list[0].title, HasSubstr("lo leads to no other node"));
     EXPECT_THAT(list[0].seen, HasSubstr("set by NCCL_SOCKET_IFNAME=lo"));
     EXPECT_THAT(list[0].fix,
@@ -247,7 +247,21 @@ TEST(LogCases, ErrorTwelveAloneNamesBothEnds) {
     ASSERT_THAT(list, SizeIs(1));
     EXPECT_EQ(list[0].where, "n2");
     EXPECT_THAT(list[0].title, HasSubstr("n1 no longer answered"));
-    EXPECT_THAT(list[0].fix, HasSubstr("n2 and n1"));
+    EXPECT_THAT(list[0].fix, HasSubstr("n1's own log and at the link counters of both ends"));
+}
+
+TEST(LogCases, AllThatLostOnePeerAreOneFinding) {
+    std::string text = "n1:1:2 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n";
+    for (int i = 2; i <= 5; ++i) {
+        text += fmt::format(
+            "n{}:1:2 [0] transport/net_ib.cc:1238 NCCL WARN NET/IB : Got completion from peer "
+            "10.0.0.1<379{}> with error 12, opcode 0, len 0, vendor err 129\n",
+            i, i);
+    }
+    auto const list = faults_of({{"a.log", text}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_EQ(list[0].where, "n[2-5]");
+    EXPECT_EQ(list[0].title, "n1 no longer answered over RDMA (status 12)");
 }
 
 TEST(LogCases, OneLogIsEnough) {
