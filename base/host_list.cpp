@@ -95,8 +95,15 @@ struct NumberedName {
     long number = 0;
 };
 
+/// "10.0.71.103": a range over its last part would no longer be an address that one can look for.
+bool is_address(std::string_view name) {
+    return std::ranges::count(name, '.') == 3 &&
+           name.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 NumberedName numbered(std::string const& name) {
     constexpr std::string_view kDigits = "0123456789";
+    if (is_address(name)) return {name, "", ""};
     auto const last = name.find_last_of(kDigits);
     if (last == std::string::npos) return {name, "", ""};
     auto const before = name.find_last_not_of(kDigits, last);

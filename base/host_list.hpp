@@ -20,7 +20,7 @@ constexpr std::size_t kHostsMax = 65536;
 [[nodiscard]] std::string join_hosts(std::vector<std::string> const& hosts);
 
 /// Short, for people and files: "n[1-32,40],gpu-a", by name and number, no name twice; ranges run
-/// over the last number of a name. expand_host_list() reads it back.
+/// over the last number of a name, but IPv4 addresses stay whole. expand_host_list() reads it back.
 [[nodiscard]] std::string fold_hosts(std::vector<std::string> const& hosts);
 
 }  // namespace osora

@@ -177,6 +177,8 @@ CommandSpec doctor_command() {
             "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
             "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
             "Without options it looks at this machine. "
+            "Logs are enough: hosts are told apart by their lines, whatever srun -l, mpirun, "
+            "torchrun, Ray or a container put in front. "
             "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
             "a fault; warnings alone give 0; 3 when there was nothing to look at.",
         .example =
@@ -190,8 +192,8 @@ CommandSpec doctor_command() {
               .complete = Complete::run},
              {.name = "--root",
               .value = "DIR",
-              .help = "Recorded machines instead of this one: a tree with proc/, sys/ "
-                      "and etc/, or a folder with one for each node.",
+              .help = "Recorded machines instead of this one: a tree with proc/, sys/ and etc/, a "
+                      "folder with one for each node, or logs alone (NCCL_DEBUG=INFO, dmesg).",
               .complete = Complete::folder},
              {.name = "--probe",
               .value = "FILE",

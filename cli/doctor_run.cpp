@@ -110,15 +110,24 @@ doctor::NodeEvidence& node_named(doctor::Evidence& evidence, std::string const& 
     return evidence.nodes.back();
 }
 
-/// NCCL says what it chose when it starts.
+/// NCCL says what it chose when it starts, and what went wrong at the end.
 void add_log(doctor::NodeEvidence& node, std::filesystem::path const& file) {
     constexpr std::size_t kBytes = 1 << 20;
     if (check_regular(file).has_error()) return;
     std::ifstream in(file, std::ios::binary);
-    std::string text(kBytes, '\0');
-    in.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
-    doctor::add_nccl_log(node.log, text);
+    auto const read = [&] {
+        std::string text(kBytes, '\0');
+        in.read(text.data(), static_cast<std::streamsize>(text.size()));
+        text.resize(static_cast<std::size_t>(std::max<std::streamsize>(in.gcount(), 0)));
+        return text;
+    };
+    doctor::add_nccl_log(node.log, read());
+    std::error_code error;
+    auto const size = std::filesystem::file_size(file, error);
+    if (error || size <= kBytes) return;
+    in.clear();
+    in.seekg(static_cast<std::streamoff>(std::max<std::uintmax_t>(kBytes, size - kBytes)));
+    doctor::add_nccl_log(node.log, read());
 }
 
 json::value const* at(json::value const& config, std::string_view section, std::string_view key) {

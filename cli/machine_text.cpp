@@ -103,6 +103,13 @@ private:
     Machine const& machine_;
 };
 
+/// "NVIDIA H100 80GB HBM3", "GPU (sm 121)" where a file tells no name.
+std::string gpu_text(MachineGpu const& gpu) {
+    if (!gpu.name.empty()) return printable(gpu.name);
+    if (gpu.compute_capability <= 0) return "GPU";
+    return fmt::format("GPU (sm {})", gpu.compute_capability);
+}
+
 std::string head(Machine const& machine) {
     std::vector<std::string> parts;
     if (machine.sockets > 0 && !machine.cpu_model.empty()) {
@@ -111,10 +118,8 @@ std::string head(Machine const& machine) {
     if (machine.cores > 0) parts.push_back(fmt::format("{} cores", machine.cores));
     if (machine.memory_bytes > 0) parts.push_back(format_bytes(machine.memory_bytes));
     std::map<std::string, int> kinds;
-    for (MachineGpu const& gpu : machine.gpus) ++kinds[gpu.name];
-    for (auto const& [name, count] : kinds) {
-        parts.push_back(fmt::format("{} x {}", count, name.empty() ? "GPU" : printable(name)));
-    }
+    for (MachineGpu const& gpu : machine.gpus) ++kinds[gpu_text(gpu)];
+    for (auto const& [name, count] : kinds) parts.push_back(fmt::format("{} x {}", count, name));
     if (machine.nvswitch) parts.push_back("NVSwitch");
     if (!machine.gpu_driver.empty()) parts.push_back("driver " + printable(machine.gpu_driver));
     if (parts.empty()) return "nothing is known of it\n";

@@ -31,8 +31,21 @@ int refuse(Error const& error) {
     return fail(input ? kExitUsage : exit_code_for(error.code), error.message);
 }
 
+Result<ClusterTopology> load_source(Context const& context, Arguments const& arguments) {
+    return load_topology(context, arguments.value("SOURCE").value_or(""),
+                         arguments.value("--topology").value_or(""));
+}
+
+OptionSpec topology_option() {
+    return {.name = "--topology",
+            .value = "NAME",
+            .help =
+                "Which of several topologies of a topology.yaml or of Slurm; without it the "
+                "default one."};
+}
+
 int run_show(Context const& context, Arguments const& arguments) {
-    auto const cluster = load_topology(context, arguments.value("SOURCE").value_or(""));
+    auto const cluster = load_source(context, arguments);
     if (cluster.has_error()) return refuse(cluster.error());
     if (arguments.has("--json")) {
         cli::print("{}\n", topology_json(*cluster));
@@ -43,7 +56,7 @@ int run_show(Context const& context, Arguments const& arguments) {
 }
 
 int run_topology_import(Context const& context, Arguments const& arguments) {
-    auto const cluster = load_topology(context, arguments.value("SOURCE").value_or(""));
+    auto const cluster = load_source(context, arguments);
     if (cluster.has_error()) return refuse(cluster.error());
     std::string const text = topology_json(*cluster) + "\n";
     auto const file = arguments.value("--output");
@@ -203,7 +216,8 @@ CommandSpec topology_show_command() {
                 "core model rate fabric up block name.",
             .example = "osora topology show \"synthetic:leaf:2 node:8 gpu:8\"",
             .positionals = {source("SOURCE", false)},
-            .options = {json_option("Print the topology as JSON (osora.topology/1).")},
+            .options = {topology_option(),
+                        json_option("Print the topology as JSON (osora.topology/1).")},
             .run = run_show};
 }
 
@@ -236,6 +250,7 @@ CommandSpec topology_import_command() {
                          .help = "Write to FILE; a cut-off write leaves it as it was.",
                          .complete = Complete::file,
                          .shorthand = "-o"},
+                        topology_option(),
                         json_option("With --output: say what was written as JSON.")},
             .run = run_topology_import};
 }

@@ -62,11 +62,11 @@ Result<ClusterTopology> from_json(std::string_view text) {
     return protocol::from_json<ClusterTopology>(value);
 }
 
-Result<ClusterTopology> from_file(fs::path const& file) {
+Result<ClusterTopology> from_file(fs::path const& file, std::string const& topology) {
     OSORA_TRY(auto const text, read_file(file, kTopologyBytesMax));
-    auto parsed = topology::source_kind(text) == topology::SourceKind::json
-                      ? from_json(text)
-                      : topology::parse_topology_text(text, file.stem().string());
+    bool const json = topology::source_kind(text) == topology::SourceKind::json && topology.empty();
+    auto parsed = json ? from_json(text)
+                       : topology::parse_topology_text(text, {file.stem().string(), topology});
     if (parsed.has_error()) return Error(parsed.error()).in(file.string());
     return parsed;
 }
@@ -103,7 +103,7 @@ std::vector<Result<ClusterTopology>> read_nodes(std::vector<fs::path> const& ent
         for (std::size_t i = next++; i < entries.size(); i = next++) {
             bool const root = is_root(entries[i]);
             all[i] = root ? from_root(entries[i], entries[i].filename().string())
-                          : from_file(entries[i]);
+                          : from_file(entries[i], "");
         }
     };
     std::size_t const threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 8);
@@ -138,13 +138,14 @@ Result<ClusterTopology> from_folder(fs::path folder) {
 }
 
 /// What scontrol says on this machine; none where it is missing, silent or has no tree.
-topology::Fabric slurm_fabric(Context const& context) {
+topology::Fabric slurm_fabric(Context const& context, std::string const& topology) {
     SpawnOptions spawning;
     std::string const path = variable_or(context.environment, "PATH", "/usr/bin:/bin");
     auto const program = find_in_path("scontrol", path);
     if (program.has_error()) return {};
     spawning.program = *program;
     spawning.arguments = {"show", "topology"};
+    if (!topology.empty()) spawning.arguments.push_back(topology);
     spawning.environment = context.environment;
     auto const captured = run_captured(std::move(spawning), kScontrolLimit);
     if (captured.has_error() || !captured->ok()) return {};
@@ -166,11 +167,17 @@ std::optional<Machine> machine_of_osorad(Context const& context) {
     return machine.has_value() ? std::optional(std::move(*machine)) : std::nullopt;
 }
 
-Result<ClusterTopology> from_here(Context const& context) {
+Result<ClusterTopology> from_here(Context const& context, std::string const& topology) {
     ClusterTopology cluster;
     auto machine = machine_of_osorad(context);
     cluster.machines.push_back(machine ? std::move(*machine) : topology::read_machine("/"));
-    cluster.fabric = slurm_fabric(context);
+    cluster.fabric = slurm_fabric(context, topology);
+    bool const none = cluster.fabric.switches.empty() && cluster.fabric.blocks.empty();
+    if (none && !topology.empty()) {
+        return Error{
+            Errc::invalid_input,
+            fmt::format("scontrol show topology {}: names no switch and no block", topology)};
+    }
     auto const& environment = context.environment;
     std::string const address = variable_or(environment, "SLURM_TOPOLOGY_ADDR", "");
     if (cluster.fabric.switches.empty() && !address.empty()) {
@@ -183,11 +190,18 @@ Result<ClusterTopology> from_here(Context const& context) {
 
 }  // namespace
 
-Result<ClusterTopology> load_topology(Context const& context, std::string const& source) {
-    if (source.empty()) return from_here(context);
+Result<ClusterTopology> load_topology(Context const& context, std::string const& source,
+                                      std::string const& topology) {
+    if (source.empty()) return from_here(context, topology);
     std::error_code error;
-    if (fs::is_directory(source, error)) return from_folder(source);
-    if (fs::exists(source, error)) return from_file(source);
+    bool const is_folder = fs::is_directory(source, error);
+    if (!is_folder && fs::exists(source, error)) return from_file(source, topology);
+    if (!topology.empty() && (is_folder || source.starts_with("synthetic:"))) {
+        return Error{Errc::invalid_input,
+                     fmt::format("{}: no topology {} to choose: only a topology.yaml names several",
+                                 source.substr(0, 200), topology)};
+    }
+    if (is_folder) return from_folder(source);
     auto const colon = source.find(':');
     if (source.starts_with("synthetic:")) return topology::parse_synthetic(source);
     std::string_view const known[] = {"synthetic"};

@@ -121,12 +121,14 @@ std::string summary(ClusterTopology const& cluster) {
     for (auto const& block : cluster.fabric.blocks) {
         nodes.insert(block.nodes.begin(), block.nodes.end());
     }
-    std::size_t gpus = 0, cards = 0;
+    std::size_t gpus = 0, cards = 0, interfaces = 0;
     for (Machine const& machine : cluster.machines) {
         nodes.insert(machine.name);
         gpus += machine.gpus.size();
-        cards += static_cast<std::size_t>(std::ranges::count_if(
-            machine.nics, [](topology::Nic const& nic) { return !nic.device.empty(); }));
+        for (topology::Nic const& nic : machine.nics) {
+            ++(nic.device.empty() ? interfaces : cards);
+            if (nic.interface == "lo") --interfaces;
+        }
     }
     std::vector<std::string> parts{counted(nodes.size(), "node")};
     for (auto const& [level, count] : levels) {
@@ -139,7 +141,8 @@ std::string summary(ClusterTopology const& cluster) {
     }
     if (!cluster.machines.empty()) {
         parts.push_back(counted(gpus, "GPU"));
-        parts.push_back(counted(cards, "RDMA card"));
+        bool const rdma = cards > 0;
+        parts.push_back(rdma ? counted(cards, "RDMA card") : counted(interfaces, "interface"));
     }
     return fmt::format("{}\n", fmt::join(parts, " · "));
 }

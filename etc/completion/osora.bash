@@ -149,7 +149,9 @@ _osora() {
     "doctor:--run") _osora_runs; return ;;
     "doctor:--root") _osora_folders; return ;;
     "doctor:--probe") _osora_files; return ;;
+    "topology show:--topology") :; return ;;
     "topology import:--output") _osora_files; return ;;
+    "topology import:--topology") :; return ;;
     "nccl env:--run") _osora_runs; return ;;
     "nccl env:--root") _osora_folders; return ;;
     "nccl env:--topology") _osora_files; return ;;
@@ -219,9 +221,9 @@ _osora() {
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "doctor") _osora_words "--run --root --probe --json --help" ;;
-        "topology show") _osora_words "--json --help" ;;
+        "topology show") _osora_words "--topology --json --help" ;;
         "topology diff") _osora_words "--json --help" ;;
-        "topology import") _osora_words "--output --json --help" ;;
+        "topology import") _osora_words "--output --topology --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;

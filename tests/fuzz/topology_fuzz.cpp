@@ -88,7 +88,7 @@ void fuzz(std::vector<std::string> const& corpus, unsigned seed, Parse parse) {
 }
 
 Result<ClusterTopology> any(std::string const& text) {
-    return topology::parse_topology_text(text, "n");
+    return topology::parse_topology_text(text, {"n", ""});
 }
 
 TEST(Fuzz, SlurmTopologies) {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace osora::topology::doctor {
@@ -18,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_tree(fs::path const& path) {
-    for (char const* each : {"proc", "sys", "etc", "environ", "lspci.txt", "versions.txt"}) {
+    for (char const* each :
+         {"proc", "sys", "etc", "environ", "lspci.txt", "versions.txt", "nvidia-smi.txt"}) {
         if (is_there(path / each)) return true;
     }
     return false;
@@ -34,9 +36,52 @@ bool natural_less(fs::path const& a, fs::path const& b) {
     return x.size() < y.size();
 }
 
-struct Found {
-    std::vector<fs::path> trees, logs;
+/// A log, and the name of what wrote it where its lines name no host.
+struct LogFile {
+    fs::path path;
+    std::string name;
 };
+
+struct Found {
+    std::vector<fs::path> trees;
+    std::vector<LogFile> logs;
+};
+
+/// Output of schedulers and launchers is called "slurm-17.out" or "rank0.err"; NCCL_DEBUG_FILE as
+/// its user likes: "nccl.n3.4711".
+bool is_log(fs::path const& file) {
+    std::string const name = file.filename().string();
+    std::string const ending = file.extension().string();
+    for (char const* each : {".log", ".out", ".err", ".stdout", ".stderr", ".txt"}) {
+        if (ending == each) return true;
+    }
+    return name.starts_with("nccl") || name == "stdout" || name == "stderr" || name == "dmesg";
+}
+
+/// "gpu-3" of "gpu-3.log", "nccl-gpu-3.log", "gpu-3.dmesg.txt".
+std::string name_of_log(fs::path const& file) {
+    std::string name = file.stem().string();
+    for (std::string_view const word : {"dmesg", "nccl", "syslog", "kern", "messages"}) {
+        if (name == word) return fs::absolute(file).lexically_normal().parent_path().filename();
+        for (char const joint : {'-', '_', '.'}) {
+            std::string const front = std::string(word) + joint, back = joint + std::string(word);
+            if (name.starts_with(front)) name.erase(0, front.size());
+            if (name.ends_with(back)) name.resize(name.size() - back.size());
+        }
+    }
+    return name;
+}
+
+/// Logs of a folder that is no tree: of one node, called as the folder.
+void add_logs_below(fs::path const& folder, std::vector<LogFile>& logs) {
+    constexpr std::size_t kLogsMax = 1 << 16;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        std::error_code ignored;
+        bool const taken = at->is_regular_file(ignored) && is_log(at->path());
+        if (taken && logs.size() < kLogsMax) logs.push_back({at->path(), folder.filename()});
+    }
+}
 
 Found look_into(fs::path const& folder) {
     constexpr std::size_t kNodesMax = 1 << 16;
@@ -47,11 +92,14 @@ Found look_into(fs::path const& folder) {
         bool const is_folder = at->is_directory(ignored);
         if (is_folder && is_tree(at->path()) && found.trees.size() < kNodesMax) {
             found.trees.push_back(at->path());
+        } else if (is_folder && at->path().filename() != "nodes") {
+            add_logs_below(at->path(), found.logs);
+        } else if (!is_folder && is_log(at->path())) {
+            found.logs.push_back({at->path(), name_of_log(at->path())});
         }
-        if (!is_folder && at->path().extension() == ".log") found.logs.push_back(at->path());
     }
     std::ranges::sort(found.trees, natural_less);
-    std::ranges::sort(found.logs);
+    std::ranges::sort(found.logs, {}, &LogFile::path);
     return found;
 }
 
@@ -72,23 +120,98 @@ std::vector<NodeEvidence> read_all(std::vector<fs::path> const& trees) {
     return nodes;
 }
 
-/// Lines of hosts that have no tree make nodes of their own.
-void add_logs(Evidence& evidence, std::vector<fs::path> const& logs) {
-    for (auto const& file : logs) {
-        std::string const text = head_of(file);
-        for (auto const& [host, lines] : split_by_host(text)) {
-            auto node = std::ranges::find(evidence.nodes, host, &NodeEvidence::name);
-            if (node == evidence.nodes.end() && evidence.nodes.size() == 1) {
-                node = evidence.nodes.begin();
-            }
-            if (node == evidence.nodes.end() && host.empty()) continue;
-            if (node == evidence.nodes.end()) {
-                evidence.nodes.emplace_back().name = host;
-                node = std::prev(evidence.nodes.end());
-            }
-            add_nccl_log(node->log, lines);
+/// "n3" of "n3.cluster.example", as NCCL cuts it; an address stays whole.
+std::string_view short_name(std::string_view name) {
+    bool const whole = name.find_first_not_of("0123456789.") == std::string_view::npos ||
+                       name.ends_with(')');  // "localhost (10.0.0.4)"
+    return whole ? name : name.substr(0, name.find('.'));
+}
+
+/// Puts lines of logs to the nodes that they come from: trees by their name, or new ones.
+class LogReader {
+public:
+    explicit LogReader(Evidence& evidence)
+        : evidence_(evidence), only_tree_(evidence.nodes.size() == 1) {}
+
+    void read(LogFile const& file) {
+        auto const parts = split_by_host(head_of(file.path));
+        for (auto const& [host, lines] : parts) {
+            std::string const name = host.empty() ? file.name : host;
+            add_log_text(node_of(name, lines, parts.size() == 1), lines);
         }
     }
+
+private:
+    NodeEvidence& node_of(std::string const& name, std::string const& lines, bool only_host) {
+        NcclLog log;
+        add_nccl_log(log, lines);
+        auto const apart = named_by_address(name, log);
+        if (auto* known = find(apart)) return *known;
+        auto& nodes = evidence_.nodes;
+        auto const same = [&](NodeEvidence const& each) {
+            return short_name(each.name) == short_name(name);
+        };
+        if (auto const at = std::ranges::find_if(nodes, same); at != nodes.end()) {
+            if (!is_other_machine(*at, log)) return *at;
+            several_.insert(name);
+            at->name = named_by_address(name, at->log);
+            return add(apart);
+        }
+        if (only_tree_ && only_host) return nodes.front();
+        return add(several_.contains(name) ? apart : name);
+    }
+
+    /// Where the ranks of the log meet; "": not told, or an address that says nothing.
+    static std::string address_in(NcclLog const& log) {
+        auto const found = log.addresses.find(log.bootstrap_interface);
+        bool const tells = found != log.addresses.end() && !found->second.starts_with("127.") &&
+                           !found->second.starts_with("fe80");
+        return tells ? found->second : "";
+    }
+
+    /// Containers and fresh machines may all be called "localhost": "localhost (10.0.0.4)".
+    static std::string named_by_address(std::string const& name, NcclLog const& log) {
+        auto const address = address_in(log);
+        return address.empty() ? name : fmt::format("{} ({})", name, address);
+    }
+
+    static bool is_other_machine(NodeEvidence const& node, NcclLog const& log) {
+        auto const has = address_in(node.log), is = address_in(log);
+        bool const comparable = log.bootstrap_interface == node.log.bootstrap_interface;
+        return !node.machine && comparable && !has.empty() && !is.empty() && has != is;
+    }
+
+    NodeEvidence* find(std::string const& name) {
+        auto const at = std::ranges::find(evidence_.nodes, name, &NodeEvidence::name);
+        return at == evidence_.nodes.end() ? nullptr : &*at;
+    }
+
+    NodeEvidence& add(std::string const& name) {
+        auto& node = evidence_.nodes.emplace_back();
+        node.name = name;
+        return node;
+    }
+
+    Evidence& evidence_;
+    bool only_tree_;
+    std::set<std::string> several_;  // names that more than one machine has
+};
+
+void add_logs(Evidence& evidence, std::vector<LogFile> const& logs) {
+    LogReader reader(evidence);
+    for (auto const& each : logs) reader.read(each);
+}
+
+Result<Evidence> read_log_file(fs::path const& file) {
+    Evidence evidence;
+    LogReader(evidence).read({file, name_of_log(file)});
+    if (evidence.nodes.empty()) {
+        return Error{Errc::invalid_input,
+                     fmt::format("{}: neither a folder of recorded files nor a log with lines of "
+                                 "NCCL (NCCL_DEBUG=INFO)",
+                                 file.string())};
+    }
+    return evidence;
 }
 
 std::optional<SlurmEvidence> slurm_of(fs::path const& folder) {
@@ -125,6 +248,7 @@ SlurmEvidence parse_slurm_config(std::string const& text) {
 
 Result<Evidence> read_evidence(fs::path const& path) {
     std::error_code error;
+    if (fs::is_regular_file(path, error)) return read_log_file(path);
     if (!fs::is_directory(path, error)) {
         return Error{
             Errc::invalid_input,
@@ -133,10 +257,10 @@ Result<Evidence> read_evidence(fs::path const& path) {
     }
     Evidence evidence;
     fs::path const folder = is_there(path / "nodes") ? path / "nodes" : path;
-    auto const found = look_into(folder);
     if (is_tree(path) && folder == path) {
         evidence.nodes.push_back(read_recorded_node(path, ""));
     } else {
+        auto const found = look_into(folder);
         evidence.nodes = read_all(found.trees);
         add_logs(evidence, found.logs);
         if (folder != path) add_logs(evidence, look_into(path).logs);
@@ -144,7 +268,8 @@ Result<Evidence> read_evidence(fs::path const& path) {
     evidence.slurm = slurm_of(path);
     if (evidence.nodes.empty() && !evidence.slurm) {
         return Error{Errc::not_found,
-                     fmt::format("{}: no proc/, sys/ or etc/ of a node in it, nor in its folders",
+                     fmt::format("{}: no proc/, sys/ or etc/ of a node in it, nor in its folders; "
+                                 "no log with lines of NCCL (NCCL_DEBUG=INFO)",
                                  path.string())};
     }
     return evidence;

@@ -20,9 +20,11 @@ namespace osora::topology::doctor {
 [[nodiscard]] NodeEvidence read_recorded_node(std::filesystem::path const& root,
                                               std::string const& name);
 
-/// `path` is such a tree, or holds one in each sub-folder, or in nodes/NAME. Beside them may lie
-/// slurm/config.txt (scontrol show config) and *.log files of several hosts. invalid_input: no such
-/// folder; not_found: nothing in it that a node leaves.
+/// `path` is such a tree, or holds one in each sub-folder, or in nodes/NAME. Beside them, or alone,
+/// may lie slurm/config.txt (scontrol show config) and logs of several hosts (*.log, *.out, *.err,
+/// *.txt, nccl*), also in a folder for each node; or `path` is one log. Hosts are told apart by
+/// their lines, a log that names none by its file. invalid_input: no such folder, a file without
+/// lines of NCCL; not_found: nothing in it that a node leaves.
 [[nodiscard]] Result<Evidence> read_evidence(std::filesystem::path const& path);
 
 /// AuthInfo and JobRequeue of `scontrol show config`, or of slurm.conf.

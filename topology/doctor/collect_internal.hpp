@@ -21,7 +21,11 @@ void read_counters(NodeEvidence& node, std::filesystem::path const& root);
 /// A small file without white space at its ends; "" when it cannot be read.
 [[nodiscard]] std::string line_of(std::filesystem::path const& file);
 
-/// The first 32 MiB of a log; "" when it cannot be read.
+/// Adds what a log says: NCCL's lines, and the kernel's about GPUs.
+void add_log_text(NodeEvidence& node, std::string_view text);
+
+/// The first and the last 16 MiB of a log: NCCL tells its choices at the start, and what went wrong
+/// at the end. "" when it cannot be read.
 [[nodiscard]] std::string head_of(std::filesystem::path const& file);
 
 }  // namespace osora::topology::doctor

@@ -5,6 +5,7 @@
 #include "topology/cpu_list.hpp"
 #include "topology/doctor/collect_internal.hpp"
 #include "topology/doctor/host_text.hpp"
+#include "topology/doctor/versions.hpp"
 #include "topology/local_machine.hpp"
 #include "topology/nccl_conf.hpp"
 #include "topology/sources/read_machine.hpp"
@@ -16,6 +17,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 
 namespace osora::topology::doctor {
 namespace {
@@ -170,6 +172,12 @@ std::string driver_of(std::string const& text) {
 
 void read_versions(NodeEvidence& node, fs::path const& root, Variables const& variables) {
     auto const set = [&](char const* name, std::string value) {
+        if (std::string_view(name) == "nccl") {
+            // "(2, 10, 3)" is what torch.cuda.nccl.version() prints.
+            std::erase_if(value, [](char each) { return each == '(' || each == ' '; });
+            std::ranges::replace(value, ',', '.');
+            value = nccl_version(value);
+        }
         if (!value.empty() && value.size() <= 64) node.versions.emplace(name, std::move(value));
     };
     std::string const text = text_of(root / "versions.txt");
@@ -218,20 +226,31 @@ void read_settings(NodeEvidence& node, NodeSource const& source) {
     }
 }
 
-/// `address` of dmesg has no function: "0000:3b:00".
-void add_xids(NodeEvidence& node, std::string const& address, std::vector<int> const& xids) {
-    if (!node.machine) return;
-    auto const& gpus = node.machine->gpus;
-    for (std::size_t i = 0; i < gpus.size(); ++i) {
-        if (!gpus[i].address.starts_with(address)) continue;
-        auto const index = static_cast<int>(i);
-        auto found = std::ranges::find(node.gpus, index, &GpuState::gpu);
-        if (found == node.gpus.end()) {
-            node.gpus.push_back({.gpu = index});
-            found = std::prev(node.gpus.end());
-        }
-        found->xids.insert(found->xids.end(), xids.begin(), xids.end());
+/// Where Xids of the GPU at `address` belong: dmesg's has no function, "0000:3b:00". A GPU that
+/// fell off the bus is in no list.
+GpuState& gpu_at(NodeEvidence& node, std::string const& address) {
+    auto const is_it = [&](MachineGpu const& each) { return each.address.starts_with(address); };
+    int index = -1;
+    if (node.machine) {
+        auto const& gpus = node.machine->gpus;
+        auto const at = std::ranges::find_if(gpus, is_it);
+        if (at != gpus.end()) index = static_cast<int>(at - gpus.begin());
     }
+    auto const found = std::ranges::find_if(node.gpus, [&](GpuState const& each) {
+        return index >= 0 ? each.gpu == index : each.address == address;
+    });
+    if (found != node.gpus.end()) return *found;
+    return node.gpus.emplace_back(GpuState{.gpu = index, .address = index < 0 ? address : ""});
+}
+
+void add_xids(NodeEvidence& node, std::string_view text) {
+    for (auto const& [address, xids] : xids_of_dmesg(text)) {
+        auto& known = gpu_at(node, address).xids;
+        for (int const each : xids) {
+            if (std::ranges::find(known, each) == known.end()) known.push_back(each);
+        }
+    }
+    std::ranges::move(fatal_sxids_of_dmesg(text), std::back_inserter(node.nvswitch_faults));
 }
 
 /// What was recorded beside the tree.
@@ -252,12 +271,10 @@ void read_extras(NodeEvidence& node, fs::path const& root) {
     auto smi = parse_nvidia_smi(text_of(root / "nvidia-smi.txt"));
     node.gpus = std::move(smi.gpus);
     node.fabric_state = std::move(smi.fabric_state);
-    for (auto const& [address, xids] : xids_of_dmesg(text_of(root / "dmesg.txt"))) {
-        add_xids(node, address, xids);
-    }
+    add_xids(node, head_of(root / "dmesg.txt"));
     for (auto const& folder : {root, root / "logs"}) {
         for (auto const& each : entries(folder)) {
-            if (each.extension() == ".log") add_nccl_log(node.log, head_of(each));
+            if (each.extension() == ".log") add_log_text(node, head_of(each));
         }
     }
 }
@@ -273,17 +290,31 @@ std::string line_of(fs::path const& file) {
     return std::string(trimmed(text_of(file)));
 }
 
+void add_log_text(NodeEvidence& node, std::string_view text) {
+    add_nccl_log(node.log, text);
+    add_xids(node, text);
+}
+
 std::string head_of(fs::path const& file) {
-    constexpr std::size_t kBytesMax = 32u << 20;  // NCCL says all this when it starts
+    constexpr std::size_t kBytesMax = 16u << 20;
     if (check_regular(file).has_error()) return "";
     std::ifstream in(file, std::ios::binary);
-    std::string text;
     std::array<char, 1 << 16> piece{};
-    while (in && text.size() < kBytesMax) {
-        in.read(piece.data(), piece.size());
-        text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
-    }
-    return text;
+    auto const read = [&](std::size_t most) {
+        std::string text;
+        while (in && text.size() < most) {
+            in.read(piece.data(), piece.size());
+            text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
+        }
+        return text;
+    };
+    std::error_code error;
+    auto const size = fs::file_size(file, error);
+    bool const fits = error || size <= 2 * kBytesMax;
+    if (fits) return read(2 * kBytesMax);
+    std::string text = read(kBytesMax);
+    in.seekg(-static_cast<std::streamoff>(kBytesMax), std::ios::end);
+    return text + "\n" + read(kBytesMax);
 }
 
 NodeEvidence read_node(NodeSource const& source) {

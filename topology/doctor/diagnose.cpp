@@ -58,8 +58,9 @@ public:
                 if (met.insert(each).second) once.push_back(std::move(each));
             }
             names = std::move(once);
-            bool const all = names.empty() || (nodes > 1 && names.size() == nodes);
-            finding.where = all ? "all" : fold_hosts(names);
+            bool const all = names.empty() || (nodes > 2 && names.size() == nodes);
+            bool const both = nodes == 2 && names.size() == 2;
+            finding.where = all ? "all" : both ? join_hosts(names) : fold_hosts(names);
             if (alike > 0) finding.seen += fmt::format("; and the like on {} more", alike);
             if (auto const at = finding.fix.find(kExclude); at != std::string::npos) {
                 finding.fix.replace(at, std::string_view(kExclude).size(), exclusion(names));

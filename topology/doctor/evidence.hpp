@@ -31,13 +31,14 @@ struct PortCounter {
 
 /// What a GPU says of itself; NaN: not told.
 struct GpuState {
-    int gpu = 0;
+    int gpu = 0;  // -1: not known which, `address` tells it
     double temperature_c = std::numeric_limits<double>::quiet_NaN();
     double sm_mhz = std::numeric_limits<double>::quiet_NaN();
     double utilisation = std::numeric_limits<double>::quiet_NaN();  // [0, 1]
     std::int64_t throttle_reasons = 0;                              // NVML's bits
     std::int64_t ecc_uncorrected = 0;
     std::vector<int> xids = {};
+    std::string address = {};  // "0000:3b:00", of a GPU that no list of the node has
 };
 
 /// How an IOMMU treats the GPUs' transfers.
@@ -68,8 +69,9 @@ struct NodeEvidence {
     std::map<std::string, int> traffic_class;  // forced on an RDMA device, by its name
     NcclLog log;                               // lines = 0: there is none
     std::vector<GpuState> gpus;
-    std::string fabric_state;              // of nvidia-smi -q: "Completed", "In Progress"
-    std::map<int, std::string> rank_cpus;  // that ranks are bound to, by rank
+    std::vector<std::string> nvswitch_faults;  // fatal SXids of the kernel's log
+    std::string fabric_state;                  // of nvidia-smi -q: "Completed", "In Progress"
+    std::map<int, std::string> rank_cpus;      // that ranks are bound to, by rank
 };
 
 /// What a run says of itself.

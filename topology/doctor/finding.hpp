@@ -15,7 +15,7 @@ struct Finding {
     Severity severity = Severity::info;
     std::string rule = {};                // filled by diagnose()
     std::vector<std::string> nodes = {};  // concerned; empty: the cluster or the run as a whole
-    std::string where = {};               // the same folded: "n[1-3]", "all"; by diagnose()
+    std::string where = {};  // the same folded: "n[1-3]", "n1,n2", "all"; by diagnose()
     std::string title = {};
     std::string seen = {}, effect = {};
     std::string fix = {};  // kExclude in it becomes the setting that leaves the nodes out

@@ -187,7 +187,8 @@ std::map<std::string, std::vector<int>> xids_of_dmesg(View text) {
     std::map<std::string, std::vector<int>> xids;
     each_line(text, [&](View line) {
         std::size_t const at = line.find("Xid (PCI:");
-        if (at == View::npos) return;
+        bool const of_switch = at != View::npos && at > 0 && line[at - 1] == 'S';
+        if (at == View::npos || of_switch) return;
         View const rest = line.substr(at + View("Xid (PCI:").size());
         std::size_t const close = rest.find("):");
         if (close == View::npos || close > 16 || xids.size() >= kKept) return;
@@ -197,6 +198,17 @@ std::map<std::string, std::vector<int>> xids_of_dmesg(View text) {
         if (xid && *xid < 10'000 && list.size() < kKept) list.push_back(static_cast<int>(*xid));
     });
     return xids;
+}
+
+std::vector<std::string> fatal_sxids_of_dmesg(View text) {
+    constexpr std::size_t kKept = 16, kBytes = 120;
+    std::vector<std::string> lines;
+    each_line(text, [&](View line) {
+        std::size_t const at = line.find("SXid (PCI:");
+        bool const fatal = at != View::npos && line.find(", Fatal", at) != View::npos;
+        if (fatal && lines.size() < kKept) lines.emplace_back(trimmed(line.substr(at, kBytes)));
+    });
+    return lines;
 }
 
 }  // namespace osora::topology::doctor

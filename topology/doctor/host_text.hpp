@@ -38,4 +38,8 @@ struct SmiReport {
 /// Xids in the kernel's log, by PCI address in lower case: "0000:3b:00".
 [[nodiscard]] std::map<std::string, std::vector<int>> xids_of_dmesg(std::string_view text);
 
+/// "SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up": what NVSwitches report that
+/// ends the work of their GPUs.
+[[nodiscard]] std::vector<std::string> fatal_sxids_of_dmesg(std::string_view text);
+
 }  // namespace osora::topology::doctor

@@ -27,9 +27,10 @@ std::optional<long> number_of(NodeEvidence const& node, std::string_view name) {
 }
 
 std::string version_of(NodeEvidence const& node, std::string const& name) {
+    // What ran says more than what is installed.
+    if (name == "nccl" && node.log.versions.size() == 1) return *node.log.versions.begin();
     auto const found = node.versions.find(name);
     if (found != node.versions.end()) return found->second;
-    if (name == "nccl" && node.log.versions.size() == 1) return *node.log.versions.begin();
     if (name == "cuda") return node.log.cuda;
     return {};
 }

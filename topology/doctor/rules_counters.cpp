@@ -1,5 +1,6 @@
 // Rules about what RDMA ports count: rows 7 and 14. Two readings tell what happens; one alone only
 // what once happened.
+#include "topology/doctor/lost_peers.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
 #include <fmt/format.h>
@@ -97,7 +98,7 @@ Outcome check_roce_loss(Evidence const& evidence) {
     if (!any_counters(evidence, true)) return skip("no RoCE counters");
     CounterFinding const what{
         kRoce, "RoCE without a lossless class: 0.x GB/s under load is typical",
-        "make the switch's PFC/ECN class and NCCL_IB_TC agree (mlnx_qos -i INTERFACE; "
+        "make the switch's PFC/ECN class and NCCL_IB_TC agree (mlnx_qos shows the port's; "
         "--set nccl.NCCL_IB_TC=106 where the lossless class is DSCP 26)",
         0.7};
     Outcome outcome;
@@ -136,21 +137,7 @@ Outcome check_link_errors(Evidence const& evidence) {
         "exclude the node " + std::string(kExclude) + ", clean or replace the cable", 0.5};
     Outcome outcome;
     for (auto const& node : evidence.nodes) check_node(node, false, what, outcome);
-    Finding const lost{.severity = Severity::fault,
-                       .title = "A peer no longer answered over RDMA (status 12)",
-                       .effect = "the run ends",
-                       .fix =
-                           "look at the link counters of both ends; NCCL_IB_TIMEOUT=22 only "
-                           "where the fabric is large and lossy",
-                       .impact = 1};
-    find_trouble(outcome, evidence, LogTrouble::retry_exceeded, lost);
-    find_trouble(
-        outcome, evidence, LogTrouble::port_event,
-        {.severity = Severity::fault,
-         .title = "A port went down while the run used it",
-         .effect = "the run ends or stalls",
-         .fix = "exclude the node " + std::string(kExclude) + ", check cable and switch port",
-         .impact = 1});
+    check_lost_peers(evidence, outcome);
     return outcome;
 }
 

@@ -4,8 +4,10 @@
 #include "base/units.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace osora::topology::doctor {
 namespace {
@@ -57,11 +59,46 @@ std::string tcp_fix(NodeEvidence const& node, std::string const& reason) {
     return "start the container with /dev/infiniband, rdma-core and the verbs provider in it";
 }
 
+bool uses_sockets(NodeEvidence const& node) {
+    return node.log.networks == std::set<std::string>{"Socket"};
+}
+
+/// What the nodes use whose log tells of another network than TCP.
+std::set<std::string> other_networks(Evidence const& evidence) {
+    std::set<std::string> networks;
+    for (auto const& node : evidence.nodes) {
+        if (!uses_sockets(node))
+            networks.insert(node.log.networks.begin(), node.log.networks.end());
+    }
+    return networks;
+}
+
+/// Logs alone: a node that fell back to TCP while the others did not.
+void check_odd_sockets(Evidence const& evidence, Outcome& outcome) {
+    auto const others = other_networks(evidence);
+    if (others.empty()) return;
+    for (auto const& node : evidence.nodes) {
+        if (!uses_sockets(node) || !rdma_up(node).empty()) continue;
+        auto const reason = tcp_reason(node);
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {node.name},
+             .title = fmt::format("NCCL uses TCP here, {} on other nodes", fmt::join(others, ", ")),
+             .seen = reason.empty() ? "log: Using network Socket" : reason,
+             .effect = "ranks of both kinds cannot connect to each other: hang",
+             .fix = tcp_fix(node, reason),
+             .impact = 1});
+    }
+}
+
 }  // namespace
 
 Outcome check_network(Evidence const& evidence) {
-    if (!any_rdma(evidence)) return skip("no RDMA NIC");
+    bool const mixed =
+        std::ranges::any_of(evidence.nodes, uses_sockets) && !other_networks(evidence).empty();
+    if (!any_rdma(evidence) && !mixed) return skip("no RDMA NIC");
     Outcome outcome;
+    check_odd_sockets(evidence, outcome);
     for (auto const& node : evidence.nodes) {
         if (rdma_up(node).empty()) continue;
         auto const reason = tcp_reason(node);

@@ -40,31 +40,92 @@ std::string gdr_fault(NodeEvidence const& node) {
     }
     if (node.log.via_gdr > 0 || !node.modules || node.open_driver || node.memory_peers) return {};
     for (char const* module : {"nvidia_peermem", "nv_peer_mem", "efa"}) {
-        if (node.modules->contains(module)) return {};
+        if (node.modules->contains(module)) return {};  // an old NCCL says so in its log
     }
     if (!node.modules->contains("nvidia")) return {};  // a container's view, or no driver
     return "nvidia_peermem is not loaded, the driver has no dma-buf";
 }
 
+/// NCCL up to 2.22 looks for nv_peer_mem alone (sys/kernel/mm/memory_peers/nv_mem), 2.23.4 for
+/// nvidia_peermem, too: nccl#1676.
+constexpr char const* kKnowsPeermem = "2.23.4";
+
+bool has_module(NodeEvidence const& node, char const* name) {
+    return node.modules && node.modules->contains(name);
+}
+
+bool knows_no_peermem(NodeEvidence const& node) {
+    auto const version = version_of(node, "nccl");
+    return has_module(node, "nvidia_peermem") && !node.memory_peers && !version.empty() &&
+           compare_versions(version, kKnowsPeermem) < 0;
+}
+
+/// What helps, by what is loaded.
+Finding gdr_finding(NodeEvidence const& node, std::string seen) {
+    Finding finding{
+        .severity = Severity::fault,
+        .nodes = {node.name},
+        .title = "No GPUDirect RDMA",
+        .seen = std::move(seen),
+        .effect = "data goes through host memory: 30 of 100 GB/s; one such node slows all",
+        .fix = "modprobe nvidia_peermem (and load it at boot), or the open driver with dma-buf",
+        .impact = 0.7};
+    if (knows_no_peermem(node)) {
+        finding.title = fmt::format(
+            "No GPUDirect RDMA: nvidia_peermem is loaded, and NCCL {} does not look for it",
+            version_of(node, "nccl"));
+        finding.fix = fmt::format(
+            "NCCL {} or later, or NVIDIA's open kernel modules (dma-buf); loading the module "
+            "again does not help",
+            kKnowsPeermem);
+        finding.threads = {"nccl#1676"};
+    } else if (has_module(node, "nvidia_peermem") || has_module(node, "nv_peer_mem")) {
+        finding.title = "No GPUDirect RDMA although its kernel module is loaded";
+        finding.fix =
+            "look at NCCL_NET_GDR_LEVEL and NCCL_IB_DISABLE; in a container /sys must show the "
+            "host's modules; load the module again after an upgrade of the RDMA driver";
+    } else if (node.open_driver) {
+        finding.title = "No GPUDirect RDMA although the driver has dma-buf";
+        finding.fix =
+            "take NCCL 2.13 or later and Linux 5.12 or later, leave NCCL_DMABUF_ENABLE at 1; or "
+            "modprobe nvidia_peermem";
+    }
+    return finding;
+}
+
+/// A log without the machine's files: GPUs that cannot do it have the same lines.
+void check_logged_gdr(NodeEvidence const& node, Outcome& outcome) {
+    auto const& log = node.log;
+    bool const says = log.gdr_disabled_for_hca && log.gdr_distance.empty();
+    if (node.machine || !says || log.via_gdr > 0 || log.via_ib == 0) return;
+    auto finding = gdr_finding(node, fmt::format("log: GPU Direct RDMA Disabled for HCA; {} "
+                                                 "channels via NET/IB, none with GDRDMA",
+                                                 log.via_ib));
+    finding.severity = Severity::warning;
+    auto const version = version_of(node, "nccl");
+    if (!version.empty() && compare_versions(version, kKnowsPeermem) < 0) {
+        finding.fix = fmt::format(
+            "lsmod: without nvidia_peermem load it; with it take NCCL {} or later, as {} looks for "
+            "nv_peer_mem alone. GeForce GPUs cannot do it",
+            kKnowsPeermem, version);
+    }
+    outcome.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 Outcome check_gdr(Evidence const& evidence) {
-    if (!any_gdr(evidence)) return skip("no GPU with an RDMA NIC");
+    bool const logged = std::ranges::any_of(
+        evidence.nodes, [](NodeEvidence const& node) { return node.log.gdr_disabled_for_hca; });
+    if (!any_gdr(evidence) && !logged) return skip("no GPU with an RDMA NIC");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
+        check_logged_gdr(node, outcome);
         if (!gpus_beside_rdma(node)) continue;
         auto const fault = gdr_fault(node);
         // Distance has a rule of its own.
         if (fault.empty() || !node.log.gdr_distance.empty()) continue;
-        outcome.findings.push_back(
-            {.severity = Severity::fault,
-             .nodes = {node.name},
-             .title = "No GPUDirect RDMA",
-             .seen = fault + bandwidth_note(evidence, node.name),
-             .effect = "data goes through host memory: 30 of 100 GB/s; one such node slows all",
-             .fix =
-                 "modprobe nvidia_peermem (and load it at boot), or the open driver with dma-buf",
-             .impact = 0.7});
+        outcome.findings.push_back(gdr_finding(node, fault + bandwidth_note(evidence, node.name)));
     }
     return outcome;
 }

@@ -1,4 +1,5 @@
 // Rules about the interfaces that TCP goes over: rows 2 and 22, and their MTU.
+#include "topology/doctor/interface_names.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
@@ -12,15 +13,6 @@
 
 namespace osora::topology::doctor {
 namespace {
-
-/// Between containers or virtual machines of one host: no way to another node.
-bool is_host_internal(std::string_view name) {
-    for (std::string_view each :
-         {"docker", "virbr", "veth", "br-", "cni", "lxc", "vmnet", "podman"}) {
-        if (name.starts_with(each)) return true;
-    }
-    return false;
-}
 
 std::vector<Nic const*> interfaces(NodeEvidence const& node) {
     std::vector<Nic const*> list;
@@ -62,13 +54,15 @@ std::string names_of(std::vector<Nic const*> const& list) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-std::string best_name(NodeEvidence const& node) {
+/// The interface to name in a fix: the fastest of the machine, or what its log or the others' use;
+/// "" = none is known.
+std::string best_name(Evidence const& evidence, NodeEvidence const& node) {
     auto const list = usable(node, nullptr);
     double const rate = fastest(list);
     for (auto const* each : list) {
         if (!is_host_internal(each->interface) && each->rate_gbit == rate) return each->interface;
     }
-    return "INTERFACE";
+    return logged_interface(evidence, node);
 }
 
 struct Choice {
@@ -77,22 +71,29 @@ struct Choice {
     std::string value, origin;
     NameFilter filter;
     bool carries_data;  // no RDMA: the gradients go over it
+    std::string best;   // the interface that it should be; "" = not known
 };
 
+/// "--set nccl.NCCL_SOCKET_IFNAME="=eth0"", or how to find the name where none is known.
+std::string fix_of(std::string const& variable, std::string const& best) {
+    bool const nccl = variable == "NCCL_SOCKET_IFNAME";
+    if (best.empty()) {
+        return fmt::format(
+            "unset {}, or name the interface that leads to the other nodes (ip -br address)",
+            variable);
+    }
+    return nccl ? fmt::format("--set nccl.{}=\"={}\"", variable, best)
+                : fmt::format("--set worker.env.{}={}", variable, best);
+}
+
 Finding wrong(Choice const& choice, std::string title, std::string seen) {
-    std::string const exact = choice.variable == "NCCL_SOCKET_IFNAME" ? "=" : "";
-    std::string const best = best_name(choice.node);
-    std::string const fix =
-        choice.variable == "NCCL_SOCKET_IFNAME"
-            ? fmt::format("--set nccl.{}=\"{}{}\"", choice.variable, exact, best)
-            : fmt::format("--set worker.env.{}={}", choice.variable, best);
     return {.severity = Severity::fault,
             .nodes = {choice.node.name},
             .title = std::move(title),
             .seen = fmt::format("{}={} from {}; {}", choice.variable, choice.value, choice.origin,
                                 seen),
             .effect = "the run hangs when it connects",
-            .fix = fix,
+            .fix = fix_of(choice.variable, choice.best),
             .impact = 1};
 }
 
@@ -145,9 +146,9 @@ void check_choice(Evidence const& evidence, Choice const& choice, Outcome& outco
     }
     double const chosen = fastest(list), best = fastest(usable(choice.node, nullptr));
     if (chosen > 0 && best >= 2 * chosen) {
-        auto finding = wrong(choice, fmt::format("{} takes a slow interface", choice.variable),
-                             fmt::format("{}, but {} has {}", names_of(list),
-                                         best_name(choice.node), format_gbit_per_s(best)));
+        auto finding = wrong(
+            choice, fmt::format("{} takes a slow interface", choice.variable),
+            fmt::format("{}, but {} has {}", names_of(list), choice.best, format_gbit_per_s(best)));
         finding.severity = choice.carries_data ? Severity::fault : Severity::warning;
         finding.effect = choice.carries_data
                              ? fmt::format("gradients at 1/{:.0f} of the speed", best / chosen)
@@ -156,22 +157,6 @@ void check_choice(Evidence const& evidence, Choice const& choice, Outcome& outco
         outcome.findings.push_back(std::move(finding));
     }
     check_prefix(choice, outcome);
-}
-
-void check_log(NodeEvidence const& node, Outcome& outcome) {
-    auto names = node.log.socket_interfaces;
-    if (!node.log.bootstrap_interface.empty()) names.insert(node.log.bootstrap_interface);
-    for (auto const& each : names) {
-        if (!is_host_internal(each)) continue;
-        outcome.findings.push_back(
-            {.severity = Severity::fault,
-             .nodes = {node.name},
-             .title = fmt::format("NCCL took {}, a bridge inside the host", each),
-             .seen = "log: NET/Socket or Bootstrap : Using " + each,
-             .effect = "other nodes cannot be reached over it: hang",
-             .fix = fmt::format("--set nccl.NCCL_SOCKET_IFNAME=\"={}\"", best_name(node)),
-             .impact = 1});
-    }
 }
 
 /// Whether it tells of one interface alone: pairs on the network that ranks meet on, too.
@@ -246,19 +231,15 @@ Outcome check_interface(Evidence const& evidence) {
                           set->value,
                           set->origin,
                           parse_filter(set->value),
-                          rdma_up(node).empty()};
+                          rdma_up(node).empty(),
+                          best_name(evidence, node)};
             if (choice.variable == "GLOO_SOCKET_IFNAME") choice.filter.exact = true;
             check_choice(evidence, choice, outcome);
         }
-        check_log(node, outcome);
+        check_logged_interfaces(evidence, node, best_name(evidence, node), outcome);
     }
     if (evidence.probe) check_probe(*evidence.probe, outcome);
-    find_trouble(outcome, evidence, LogTrouble::no_interface,
-                 {.severity = Severity::fault,
-                  .title = "NCCL finds no interface that it may use",
-                  .effect = "the run fails when it connects",
-                  .fix = "correct or unset NCCL_SOCKET_IFNAME",
-                  .impact = 1});
+    check_connections(evidence, outcome);
     return outcome;
 }
 

@@ -175,6 +175,44 @@ bool is_fatal_xid(int xid) {
     return std::ranges::find(kFatal, xid) != kFatal.end();
 }
 
+struct XidMeaning {
+    int xid;
+    std::string_view meaning;
+};
+
+/// "79 (it has fallen off the bus), 45"
+std::string xids_text(std::vector<int> const& xids) {
+    constexpr std::array kMeanings{XidMeaning{48, "double-bit memory error"},
+                                   XidMeaning{64, "a memory row could not be remapped"},
+                                   XidMeaning{74, "NVLink error"},
+                                   XidMeaning{79, "it has fallen off the bus"},
+                                   XidMeaning{94, "contained memory error"},
+                                   XidMeaning{95, "uncontained memory error"},
+                                   XidMeaning{119, "its firmware (GSP) does not answer"},
+                                   XidMeaning{120, "its firmware (GSP) failed"}};
+    std::string text = "Xid ";
+    for (int const xid : xids) {
+        auto const known = std::ranges::find(kMeanings, xid, &XidMeaning::xid);
+        text += fmt::format("{}{}", text.size() > 4 ? ", " : "", xid);
+        if (known != kMeanings.end()) text += fmt::format(" ({})", known->meaning);
+    }
+    return text;
+}
+
+void check_nvswitch(NodeEvidence const& node, Outcome& outcome) {
+    if (node.nvswitch_faults.empty()) return;
+    outcome.findings.push_back(
+        {.severity = Severity::fault,
+         .nodes = {node.name},
+         .title = "An NVSwitch has reported a fatal error",
+         .seen = node.nvswitch_faults.front(),
+         .effect = "GPUs of the node lose NVLink: ranks on them fail",
+         .fix = fmt::format("exclude it {}, restart nvidia-fabricmanager and reset all its GPUs; "
+                            "when it comes again, replace the board",
+                            kExclude),
+         .impact = 1});
+}
+
 void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) {
     auto const add = [&](Severity severity, std::string title, std::string seen, std::string effect,
                          std::pair<std::string, double> fix_and_impact) {
@@ -186,12 +224,16 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
                                     .fix = std::move(fix_and_impact.first),
                                     .impact = fix_and_impact.second});
     };
-    std::string const name = fmt::format("GPU {}", gpu.gpu);
+    std::string const name =
+        gpu.gpu < 0 ? "The GPU at " + gpu.address : fmt::format("GPU {}", gpu.gpu);
     std::string const exclude = fmt::format("exclude it {}", kExclude);
     if (std::ranges::any_of(gpu.xids, is_fatal_xid)) {
-        add(Severity::fault, name + " has reported a fatal Xid",
-            fmt::format("Xid {}", fmt::join(gpu.xids, ", ")), "ranks on it fail or give wrong sums",
-            {exclude + ", reset or replace the GPU", 1});
+        add(Severity::fault, name + " has reported a fatal Xid", xids_text(gpu.xids),
+            "ranks on it fail or give wrong sums", {exclude + ", reset or replace the GPU", 1});
+    } else if (!gpu.xids.empty()) {
+        add(Severity::info, name + " has reported an Xid",
+            fmt::format("Xid {}", fmt::join(gpu.xids, ", ")),
+            "13, 31, 43 and 45 mostly come from the program that ran", {"", 0});
     }
     if (gpu.ecc_uncorrected > 0) {
         add(Severity::fault, name + " has uncorrected memory errors",
@@ -221,6 +263,8 @@ Outcome check_gpu_health(Evidence const& evidence) {
     Outcome outcome;
     bool any = false;
     for (auto const& node : evidence.nodes) {
+        check_nvswitch(node, outcome);
+        any = any || !node.nvswitch_faults.empty();
         for (auto const& gpu : node.gpus) {
             any = true;
             check_gpu(node, gpu, outcome);

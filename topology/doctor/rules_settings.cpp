@@ -181,10 +181,77 @@ Outcome check_settings_differ(Evidence const& evidence) {
     return outcome;
 }
 
+namespace {
+
+/// Where a setting comes from: "/opt/graph.xml from /etc/nccl.conf line 2"; by the machine's files,
+/// else by the log.
+std::string file_text(NodeEvidence const& node, std::string const& name) {
+    if (auto const* set = setting(node, name)) {
+        std::string origin = origin_text(*set);
+        auto const colon = origin.rfind(':');
+        if (origin.starts_with('/') && colon != std::string::npos) {
+            origin.replace(colon, 1, " line ");
+        }
+        return fmt::format("{} from {}", set->value, origin);
+    }
+    auto const logged = node.log.set_by_environment.find(name);
+    return logged == node.log.set_by_environment.end() ? "" : logged->second;
+}
+
+std::string removal_text(NodeEvidence const& node, std::string const& name) {
+    auto const* set = setting(node, name);
+    bool const file = set != nullptr && set->origin.starts_with('/');
+    if (file) {
+        auto const colon = set->origin.rfind(':');
+        return fmt::format("delete {} in line {} of {}", name, set->origin.substr(colon + 1),
+                           set->origin.substr(0, colon));
+    }
+    if (set != nullptr) return fmt::format("unset {} ({})", name, origin_text(*set));
+    return fmt::format("delete {} where it is set: /etc/nccl.conf, ~/.nccl.conf or the environment",
+                       name);
+}
+
+struct FileTrouble {
+    LogTrouble trouble;
+    char const* name;
+    char const* advice;
+};
+
+/// Files that NCCL opened, and that its log says are none for this machine.
+void check_unfit_files(NodeEvidence const& node, Outcome& outcome) {
+    for (auto const& each : {FileTrouble{LogTrouble::graph_file, "NCCL_GRAPH_FILE",
+                                         "; NCCL searches its own graph without it"},
+                             FileTrouble{LogTrouble::topo_file, "NCCL_TOPO_FILE",
+                                         ", or name the file of this machine type"}}) {
+        auto const found = node.log.troubles.find(each.trouble);
+        if (found == node.log.troubles.end()) continue;
+        std::string const file = file_text(node, each.name);
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {node.name},
+             .title = fmt::format("{} does not fit this machine", each.name),
+             .seen = (file.empty() ? "" : file + "; ") + "log: " + found->second,
+             .effect = "NCCL fails at the start, or takes another topology than there is",
+             .fix = removal_text(node, each.name) + each.advice,
+             .threads = {"nccl#1008", "nccl#1240", "azhpc-images#327"},
+             .impact = 1});
+    }
+}
+
+bool any_file_trouble(Evidence const& evidence) {
+    return std::ranges::any_of(evidence.nodes, [](NodeEvidence const& node) {
+        return node.log.troubles.contains(LogTrouble::graph_file) ||
+               node.log.troubles.contains(LogTrouble::topo_file);
+    });
+}
+
+}  // namespace
+
 Outcome check_named_files(Evidence const& evidence) {
-    if (!any_settings(evidence)) return skip("no inherited setting");
+    if (!any_settings(evidence) && !any_file_trouble(evidence)) return skip("no inherited setting");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
+        check_unfit_files(node, outcome);
         for (auto const& name : node.missing_files) {
             auto const* set = setting(node, name);
             if (set == nullptr) continue;
@@ -192,7 +259,7 @@ Outcome check_named_files(Evidence const& evidence) {
                 {.severity = Severity::fault,
                  .nodes = {node.name},
                  .title = fmt::format("{} names a file that is not there", name),
-                 .seen = fmt::format("{} from {}", set->value, origin_text(*set)),
+                 .seen = file_text(node, name),
                  .effect = "NCCL goes on without it, and hangs when other nodes have it",
                  .fix = fmt::format("install the file on every node, or unset {}", name),
                  .impact = 0.7});

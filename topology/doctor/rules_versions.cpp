@@ -1,4 +1,5 @@
 // Rules about versions: rows 18 and 19, drivers, combinations.
+#include "base/host_list.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
 #include <fmt/format.h>
@@ -6,7 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
+#include <map>
+#include <optional>
 
 namespace osora::topology::doctor {
 namespace {
@@ -36,6 +38,25 @@ bool any_versions(Evidence const& evidence, std::string const& name) {
                                [&](auto const& node) { return !version_of(node, name).empty(); });
 }
 
+/// "2.14.3 on gpu-1; 2.19.3 on gpu-2": few nodes by name, many by number.
+std::string versions_text(Evidence const& evidence, std::string const& name) {
+    constexpr std::size_t kBytesNamed = 40;
+    std::map<std::string, std::vector<std::string>> nodes;
+    for (auto const& node : evidence.nodes) {
+        if (auto const version = version_of(node, name); !version.empty()) {
+            nodes[version].push_back(node.name);
+        }
+    }
+    std::string text;
+    for (auto const& [version, names] : nodes) {
+        auto const folded = fold_hosts(names);
+        text += fmt::format(
+            "{}{} on {}", text.empty() ? "" : "; ", version,
+            folded.size() <= kBytesNamed ? folded : fmt::format("{} nodes", names.size()));
+    }
+    return text;
+}
+
 void compare_one(Evidence const& evidence, Mixed const& mixed, Outcome& outcome) {
     std::map<std::string, std::size_t> counts;
     std::string const name(mixed.name);
@@ -51,7 +72,7 @@ void compare_one(Evidence const& evidence, Mixed const& mixed, Outcome& outcome)
         outcome.findings.push_back(
             {.severity = mixed.severity,
              .title = fmt::format("Nodes have different versions of {}", mixed.word),
-             .seen = fmt::format("{}", fmt::join(std::views::keys(counts), ", ")),
+             .seen = versions_text(evidence, name),
              .effect = std::string(mixed.effect),
              .fix = mixed.severity == Severity::info ? "" : "bring all nodes to one version",
              .impact = mixed.impact});
@@ -74,6 +95,35 @@ void compare_one(Evidence const& evidence, Mixed const& mixed, Outcome& outcome)
     }
 }
 
+/// What NCCL says that it loaded, on nodes whose log tells of networks; nullopt: it does not tell.
+std::optional<std::string> plugins_of(NodeEvidence const& node) {
+    auto const& log = node.log;
+    if (log.plugins.empty() && log.networks.empty()) return {};
+    return log.plugins.empty() ? "none" : fmt::format("{}", fmt::join(log.plugins, ", "));
+}
+
+void check_plugins(Evidence const& evidence, Outcome& outcome) {
+    std::map<std::string, std::vector<std::string>> nodes;
+    for (auto const& node : evidence.nodes) {
+        if (auto const plugins = plugins_of(node)) nodes[*plugins].push_back(node.name);
+    }
+    if (nodes.size() < 2) return;
+    auto const usual =
+        std::ranges::max_element(nodes, {}, [](auto const& each) { return each.second.size(); });
+    for (auto const& [plugins, names] : nodes) {
+        if (plugins == usual->first) continue;
+        outcome.findings.push_back(
+            {.severity = Severity::warning,
+             .nodes = names,
+             .title = fmt::format("Network plug-in {} here, {} on the other nodes", plugins,
+                                  usual->first),
+             .seen = "log: NET/Plugin: Loaded net plugin",
+             .effect = "ranks of both kinds cannot connect to each other",
+             .fix = "install the plug-in on all nodes or on none; it must fit NCCL's version",
+             .impact = 0.9});
+    }
+}
+
 }  // namespace
 
 Outcome check_mixed_versions(Evidence const& evidence) {
@@ -92,6 +142,18 @@ Outcome check_mixed_versions(Evidence const& evidence) {
              .effect = "hang or crash when they connect",
              .fix = "one libnccl for all: look at LD_LIBRARY_PATH, LD_PRELOAD and the image",
              .impact = 1});
+    }
+    check_plugins(evidence, outcome);
+    bool const differ = std::ranges::any_of(
+        outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
+    if (!differ) {
+        find_trouble(outcome, evidence, LogTrouble::bad_address,
+                     {.severity = Severity::fault,
+                      .title = "A peer's message was not understood when NCCL connected",
+                      .effect = "the run fails or hangs at the start",
+                      .fix = "compare NCCL's version in the log of every node: one of them most "
+                             "likely has another",
+                      .impact = 1});
     }
     find_trouble(outcome, evidence, LogTrouble::version,
                  {.severity = Severity::fault,

@@ -1,9 +1,12 @@
 // The tables: where each row comes from stands in it.
 #include "topology/doctor/versions.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <string>
 
 namespace osora::topology::doctor {
 namespace {
@@ -145,6 +148,36 @@ bool is_of(View version, View prefix) {
     version = head(version);
     if (!version.starts_with(prefix)) return false;
     return version.size() == prefix.size() || version[prefix.size()] == '.';
+}
+
+namespace {
+
+/// NCCL_VERSION_CODE: 2708 is 2.7.8; from 2.9 on 20903.
+std::string version_of_code(unsigned long code) {
+    auto const text = [](auto... parts) {
+        std::string joined;
+        ((joined += (joined.empty() ? "" : ".") + std::to_string(parts)), ...);
+        return joined;
+    };
+    if (code >= 10'000) return text(code / 10'000, code / 100 % 100, code % 100);
+    return text(code / 1000, code / 100 % 10, code % 100);
+}
+
+}  // namespace
+
+std::string nccl_version(View text) {
+    View const version = text.substr(0, text.find_first_not_of("0123456789."));
+    unsigned long parts[3] = {0, 0, 0};
+    int count = 0;
+    for (View rest = version; !rest.empty() && count < 3; ++count) {
+        auto const number = whole_number<unsigned long>(next_part(rest));
+        if (!number || *number > 1'000'000) return {};
+        parts[count] = *number;
+    }
+    if (count == 1 && parts[0] >= 1000) return version_of_code(parts[0]);
+    bool const misread = count == 3 && parts[0] >= 20 && parts[1] < 10 && parts[2] < 100;
+    if (misread) return version_of_code(parts[0] * 1000 + parts[1] * 100 + parts[2]);
+    return std::string(version);
 }
 
 std::span<KnownCombination const> known_combinations() {

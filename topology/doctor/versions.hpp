@@ -20,6 +20,10 @@ using Versions = std::map<std::string, std::string>;
 /// Whether `version` is `prefix` or below it: "2.21.5" is of "2.21", not of "2.2".
 [[nodiscard]] bool is_of(std::string_view version, std::string_view prefix);
 
+/// "2.10.3" of what programs write for that NCCL: "2.10.3+cuda11.3", "2.10.3-1", "21003", and
+/// "21.0.3", as PyTorch 1.10 reads 21003. "": no version.
+[[nodiscard]] std::string nccl_version(std::string_view text);
+
 /// Versions that were released, or are tested, together.
 struct KnownCombination {
     std::string_view source;                                    // who says so

@@ -1,6 +1,7 @@
 // The format is that of infiniband-diags: a section for each switch and adapter, its ports below.
 #include "topology/sources/ibnetdiscover.hpp"
 
+#include "base/text.hpp"
 #include "topology/fabric_links.hpp"
 #include "topology/sources/one_line.hpp"
 
@@ -20,6 +21,7 @@ constexpr std::size_t kEntriesMax = 1 << 20;
 struct Port {
     int number = 0;
     std::string peer;  // "H-0002c90300...", "S-..."
+    int peer_port = 0;
     double gbit = 0;
 };
 struct Entry {
@@ -66,6 +68,7 @@ Result<Port> read_port(std::string_view line, int number) {
     auto const peer = cut_quoted(rest);
     if (!peer || peer->size() < 3) return bad_line(number, "a port without its peer: cut off?");
     port.peer = *peer;
+    if (rest.starts_with('[')) port.peer_port = leading_number<int>(rest.substr(1)).value_or(0);
     port.gbit = rate_of(rest);
     return port;
 }
@@ -100,10 +103,42 @@ bool is_host(Entry const& entry) {
     return !entry.is_switch && entry.description.find("Aggregation") == std::string::npos;
 }
 
-std::string host_name(std::string const& id, Entry const& entry) {
-    auto const end = entry.description.find_first_of(" \t");
-    std::string const name = entry.description.substr(0, end);
-    return name.empty() ? id : name;
+/// What adapters are called before an administrator names the node: their model, "MT23108
+/// InfiniHost Mellanox Technologies", "ConnectX-6".
+bool is_model(std::string_view word) {
+    bool const part = word.size() >= 5 && word.starts_with("MT") &&
+                      word.find_first_not_of("0123456789", 2) == std::string_view::npos;
+    return part || word.starts_with("ConnectX") || word == "Mellanox" || word == "NVIDIA" ||
+           word == "InfiniHost" || word == "(null)";
+}
+
+/// The host's name in an adapter's description: "n7" of "n7 mlx5_0", "n7" of "'n7 HCA-1'". "": the
+/// description is the adapter's own.
+std::string described_host(Entry const& entry) {
+    std::string_view text = trimmed(entry.description);
+    while (text.starts_with('\'')) text.remove_prefix(1);
+    std::string_view const word = text.substr(0, text.find_first_of(" \t'"));
+    bool const names_device = word.starts_with("mlx") || word.starts_with("HCA-");
+    return is_model(word) || names_device ? std::string() : std::string(word);
+}
+
+/// A name for each adapter's host. Two adapters that are described alike are of two hosts, which
+/// their GUIDs tell apart ("localhost-0002c903001"); so are those without a host's name.
+std::map<std::string, std::string> host_names(Entries const& entries) {
+    std::map<std::string, int> alike;
+    for (auto const& [id, entry] : entries) {
+        if (is_host(entry)) ++alike[entry.description];
+    }
+    std::map<std::string, std::string> names;
+    for (auto const& [id, entry] : entries) {
+        if (!is_host(entry)) continue;
+        std::string const name = described_host(entry);
+        bool const one = alike[entry.description] == 1;
+        bool const has_guid = id.starts_with("H-") || id.starts_with("R-");
+        std::string const guid = has_guid ? id.substr(2) : id;
+        names[id] = name.empty() ? id : one ? name : name + "-" + guid;
+    }
+    return names;
 }
 
 /// "MF0;leaf1:MQM8700/U1" -> "leaf1", or "leaf1/U1" when `whole`.
@@ -189,7 +224,10 @@ double usual_rate(std::map<double, int> const& counts) {
 class Builder {
 public:
     explicit Builder(Entries const& entries)
-        : entries_(entries), names_(switch_names(entries)), levels_(levels_of(entries)) {}
+        : entries_(entries),
+          names_(switch_names(entries)),
+          hosts_(host_names(entries)),
+          levels_(levels_of(entries)) {}
 
     Fabric build() {
         fabric_.source = "ibnetdiscover";
@@ -215,29 +253,72 @@ private:
                 warn(fmt::format("{}[{}]: its peer {} is not described: left out", name,
                                  port.number, port.peer));
             } else if (is_host(peer->second)) {
-                made.nodes.push_back(host_name(peer->first, peer->second));
-                note(fmt::format("{}[{}] - {}", name, port.number, peer->second.description),
-                     port.gbit, true);
+                made.nodes.push_back(hosts_.at(peer->first));
+                note(fmt::format("{}[{}] - {}", name, port.number, adapter_text(*peer)), port.gbit,
+                     true);
             } else if (peer->second.is_switch && level != levels_.end()) {
-                add_link(made, port, level->second);
+                add_link({id, made}, port, level->second);
             }
         }
         if (level == levels_.end()) warn(fmt::format("switch {} has no way to a host", name));
         fabric_.switches.push_back(std::move(made));
     }
 
-    void add_link(Switch& made, Port const& port, int level) {
+    /// "n7 mlx5_0", or the GUID where the description names no host.
+    std::string adapter_text(Entries::value_type const& adapter) const {
+        std::string const& name = hosts_.at(adapter.first);
+        return name == described_host(adapter.second) ? adapter.second.description : name;
+    }
+
+    struct End {
+        std::string const& id;
+        Switch& made;
+    };
+
+    /// Each cable stands in the sections of both its ends: true for the first of them.
+    static bool is_first_end(std::string const& id, Port const& port) {
+        return std::pair(id, port.number) < std::pair(port.peer, port.peer_port);
+    }
+
+    /// The rate that the other end tells of the same cable; 0 = it does not.
+    [[nodiscard]] double rate_at_peer(std::string const& id, Port const& port) const {
+        for (Port const& each : entries_.at(port.peer).ports) {
+            bool const same =
+                each.number == port.peer_port && each.peer == id && each.peer_port == port.number;
+            if (same) return each.gbit;
+        }
+        return 0;
+    }
+
+    void compare_ends(End const& end, Port const& port) {
+        double const there = rate_at_peer(end.id, port);
+        if (!is_first_end(end.id, port) || !(there > 0) || !(port.gbit > 0)) return;
+        if (there == port.gbit) return;
+        warn(fmt::format(
+            "link {}[{}] - {}[{}] runs at {:g} Gbit/s by its first end, at {:g} by the "
+            "other",
+            end.made.name, port.number, names_.at(port.peer), port.peer_port, port.gbit, there));
+    }
+
+    void add_link(End const& end, Port const& port, int level) {
+        Switch& made = end.made;
         auto const other = levels_.find(port.peer);
         if (other == levels_.end()) return;
         std::string const& name = names_.at(port.peer);
+        compare_ends(end, port);
         if (other->second == level) {
-            warn(fmt::format("{}[{}] - {}: both are at level {}: the link is left out", made.name,
-                             port.number, name, level));
+            if (!is_first_end(end.id, port)) return;
+            warn(fmt::format("{}[{}] - {}[{}]: both are at level {}: the link is left out",
+                             made.name, port.number, name, port.peer_port, level));
+            note(fmt::format("{}[{}] - {}", made.name, port.number, name), port.gbit, false);
         } else if (other->second < level) {
             made.children.push_back(name);
         } else {
             made.up_gbit += port.gbit;
-            note(fmt::format("{}[{}] - {}", made.name, port.number, name), port.gbit, false);
+            double const there = rate_at_peer(end.id, port);
+            bool const slower = there > 0 && there < port.gbit;
+            note(fmt::format("{}[{}] - {}", made.name, port.number, name),
+                 slower ? there : port.gbit, false);
         }
     }
 
@@ -264,6 +345,7 @@ private:
     static constexpr std::size_t kWarningsMax = 40;
     Entries const& entries_;
     std::map<std::string, std::string> names_;  // by id of a switch
+    std::map<std::string, std::string> hosts_;  // by id of an adapter
     std::map<std::string, int> levels_;
     std::map<double, int> host_rates_, switch_rates_;  // links by Gbit/s
     std::vector<Link> links_;

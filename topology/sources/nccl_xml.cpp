@@ -17,7 +17,7 @@ namespace {
 constexpr int kDepthMax = 64;
 constexpr std::size_t kElementsMax = 100000, kXmlBytesMax = 64 << 20;
 constexpr double kMbitMax = 1e8;
-constexpr char const* kNvswitchClass = "0x068000";
+constexpr char const *kNvswitchClass = "0x068000", *kNvidiaVendor = "0x10de";
 
 /// Where `offset` is, for people.
 std::ptrdiff_t line_of(std::string_view text, std::ptrdiff_t offset) {
@@ -90,8 +90,11 @@ private:
         device.numa = numa_;
         device.link = link_of(element);
         machine_.pci.push_back(device);
-        if (auto const gpu = element.child("gpu")) add_gpu(gpu, device);
-        if (auto const nic = element.child("nic")) OSORA_TRY_VOID(read_nets(nic, device));
+        auto const gpu = element.child("gpu");
+        auto const nic = element.child("nic");
+        if (gpu) add_gpu(gpu, device);
+        if (nic) OSORA_TRY_VOID(read_nets(nic, device));
+        if (!gpu && !nic.child("net") && !element.child("pci")) add_by_class(element, device);
         return read_children_below(element, *address, depth);
     }
 
@@ -135,6 +138,58 @@ private:
         machine_.gpus.push_back(std::move(gpu));
     }
 
+    /// Files that clouds hand out name no <gpu> and no <net>: what a device is, its PCI class
+    /// tells.
+    void add_by_class(pugi::xml_node element, PciDevice const& device) {
+        bool const no_vendor = device.vendor.empty() || device.vendor == "0xffff";
+        bool const display =
+            device.pci_class.starts_with("0x0302") || device.pci_class.starts_with("0x0300");
+        if (display && (no_vendor || device.vendor == kNvidiaVendor)) {
+            add_gpu(element, device);
+        } else if (device.pci_class.starts_with("0x0207") || is_efa(device)) {
+            add_card(device, is_efa(device) ? NicKind::efa : NicKind::infiniband);
+        } else if (device.pci_class.starts_with("0x0200")) {
+            add_card(device, NicKind::ethernet);
+        } else if (device.pci_class.starts_with("0x0680") && device.vendor == kNvidiaVendor) {
+            machine_.nvswitch = true;
+        }
+    }
+
+    /// A card that has no name but its address.
+    void add_card(PciDevice const& device, NicKind kind) {
+        Nic nic;
+        (kind == NicKind::ethernet ? nic.interface : nic.device) = device.address;
+        nic.kind = kind;
+        nic.address = device.address;
+        nic.numa = device.numa;
+        nic.link = device.link;
+        nic.up = true;
+        machine_.nics.push_back(std::move(nic));
+    }
+
+    static bool is_efa(PciDevice const& device) {
+        return device.vendor == "0x1d0f" && device.device.starts_with("0xefa");
+    }
+
+    /// NCCL writes guid and gdr for plain sockets, too, with port 0; InfiniBand counts from 1.
+    static bool is_rdma_net(pugi::xml_node net, PciDevice const& device) {
+        if (is_efa(device)) return true;
+        auto const port = net.attribute("port");
+        bool const socket = port && port.as_int(1) == 0;
+        return !socket && (net.attribute("guid") || net.attribute("gdr"));
+    }
+
+    static NicKind kind_of(bool rdma, std::string_view name, PciDevice const& device) {
+        if (is_efa(device)) return NicKind::efa;
+        if (device.pci_class.starts_with("0x0207")) return NicKind::infiniband;
+        if (rdma) return NicKind::roce;
+        bool other = device.pci_class.starts_with("0x0280");  // Wi-Fi
+        for (std::string_view const tunnel : {"tailscale", "tun", "tap", "wg", "lo", "zt"}) {
+            other = other || (device.address.empty() && name.starts_with(tunnel));
+        }
+        return other ? NicKind::other : NicKind::ethernet;
+    }
+
     static void add_links(MachineGpu& gpu, std::string const& peer, int count) {
         if (peer.empty()) return;
         auto const known = std::ranges::find(gpu.nvlinks, peer, &NvlinkPeer::address);
@@ -156,11 +211,9 @@ private:
                            fmt::format("speed of {} must be in 0..{:g} Mbit/s", name, kMbitMax));
             }
             Nic nic;
-            bool const rdma = net.attribute("guid") || net.attribute("gdr");
+            bool const rdma = is_rdma_net(net, device);
             (rdma ? nic.device : nic.interface) = name;
-            nic.kind = device.pci_class.starts_with("0x0207") ? NicKind::infiniband
-                       : rdma                                 ? NicKind::roce
-                                                              : NicKind::ethernet;
+            nic.kind = kind_of(rdma, name, device);
             nic.port = std::clamp(net.attribute("port").as_int(1), 1, 254);
             nic.address = device.address;
             nic.numa = device.address.empty() ? numa_ : device.numa;

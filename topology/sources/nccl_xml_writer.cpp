@@ -101,6 +101,7 @@ private:
 
     void add_nic(pugi::xml_node system, Nic const& nic) {
         auto element = element_of(system, nic.address, nic.numa);
+        if (nic.device == nic.address) return;  // known by its class alone: NCCL finds its name
         auto holder = element.child("nic");
         if (!holder) holder = element.append_child("nic");
         auto net = holder.append_child("net");

@@ -47,11 +47,17 @@ SourceKind source_kind(std::string_view text) {
 
 namespace {
 
-Result<ClusterTopology> parse_kind(std::string_view text, std::string const& name) {
+Result<ClusterTopology> parse_kind(std::string_view text, ParseChoice const& choice) {
     ClusterTopology cluster;
-    switch (source_kind(text)) {
+    auto const kind = source_kind(text);
+    if (kind != SourceKind::yaml && kind != SourceKind::unknown && !choice.topology.empty()) {
+        return Error{Errc::invalid_input,
+                     fmt::format("no topology {} to choose: only a topology.yaml names several",
+                                 choice.topology)};
+    }
+    switch (kind) {
         case SourceKind::nccl_xml: {
-            OSORA_TRY(auto machine, parse_nccl_xml(text, name));
+            OSORA_TRY(auto machine, parse_nccl_xml(text, choice.machine));
             cluster.machines.push_back(std::move(machine));
             return cluster;
         }
@@ -64,7 +70,7 @@ Result<ClusterTopology> parse_kind(std::string_view text, std::string const& nam
             return cluster;
         }
         case SourceKind::yaml: {
-            OSORA_TRY(cluster.fabric, parse_topology_yaml(text));
+            OSORA_TRY(cluster.fabric, parse_topology_yaml(text, choice.topology));
             return cluster;
         }
         default:
@@ -77,8 +83,8 @@ Result<ClusterTopology> parse_kind(std::string_view text, std::string const& nam
 
 }  // namespace
 
-Result<ClusterTopology> parse_topology_text(std::string_view text, std::string const& name) {
-    auto parsed = parse_kind(text, name);
+Result<ClusterTopology> parse_topology_text(std::string_view text, ParseChoice const& choice) {
+    auto parsed = parse_kind(text, choice);
     if (parsed.has_error()) return one_line(parsed.error());
     return parsed;
 }

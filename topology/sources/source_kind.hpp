@@ -4,6 +4,7 @@
 #include "base/result.hpp"
 #include "topology/fabric.hpp"
 
+#include <string>
 #include <string_view>
 
 namespace osora::topology {
@@ -12,9 +13,15 @@ enum class SourceKind { nccl_xml, json, ibnetdiscover, slurm, yaml, unknown };
 
 [[nodiscard]] SourceKind source_kind(std::string_view text);
 
-/// A text of any kind but JSON (that is protocol/'s). `name`: of the machine, if it is one.
-/// invalid_input says why, or which kinds there are.
+/// What to read of a text.
+struct ParseChoice {
+    std::string machine;   // its name, if it is one
+    std::string topology;  // which of a topology.yaml's; "" = its default
+};
+
+/// A text of any kind but JSON (that is protocol/'s). invalid_input says why, or which kinds there
+/// are; a topology is chosen of a text that names none.
 [[nodiscard]] Result<ClusterTopology> parse_topology_text(std::string_view text,
-                                                          std::string const& name);
+                                                          ParseChoice const& choice);
 
 }  // namespace osora::topology

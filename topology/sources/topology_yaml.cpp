@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <array>
+#include <vector>
 
 namespace osora::topology {
 namespace {
@@ -41,8 +43,10 @@ Result<std::vector<std::string>> hosts_in(YAML::Node const& map, char const* key
     return names;
 }
 
+/// Absent or without a value: an empty one, as tools write before they know of switches.
 Result<std::vector<YAML::Node>> list_in(YAML::Node const& map, char const* key) {
-    if (!map.IsMap() || !map[key] || !map[key].IsSequence()) {
+    if (map.IsMap() && (!map[key] || map[key].IsNull())) return std::vector<YAML::Node>();
+    if (!map.IsMap() || !map[key].IsSequence()) {
         return bad(map.Mark(), fmt::format("expected a list '{}'", key));
     }
     std::vector<YAML::Node> entries;
@@ -95,7 +99,7 @@ Result<void> read_block_sizes(YAML::Node const& block, Fabric& fabric) {
 }
 
 Result<void> read_kind(std::string_view kind, YAML::Node const& value, Fabric& fabric) {
-    if (kind == "flat") return {};
+    if (kind == "flat" || value.IsNull()) return {};
     if (!value.IsMap()) return bad(value.Mark(), fmt::format("'{}' is a map", kind));
     if (kind == "tree") return read_tree(value, fabric);
     if (kind == "block") {
@@ -111,27 +115,78 @@ Result<void> read_kind(std::string_view kind, YAML::Node const& value, Fabric& f
     return {};
 }
 
-Result<Fabric> read_document(YAML::Node const& document) {
+using Entries = std::vector<YAML::Node>;
+
+/// All topologies of the file; each is a map with a name.
+Result<Entries> entries_of(YAML::Node const& document) {
     if (!document.IsSequence() || document.size() == 0) {
         return bad(document.Mark(), "expected a list of topologies ('- topology: NAME')");
     }
-    YAML::Node chosen = document[0];
+    Entries entries;
     for (YAML::Node const& entry : document) {
         if (!entry.IsMap()) return bad(entry.Mark(), "expected a topology ('- topology: NAME')");
-        bool is_default = false;
-        YAML::Node const value = entry["cluster_default"];
-        if (value && YAML::convert<bool>::decode(value, is_default) && is_default) chosen = entry;
+        OSORA_TRY_VOID(name_in(entry, "topology"));
+        entries.push_back(entry);
     }
+    return entries;
+}
+
+std::string name_of(YAML::Node const& entry) {
+    return entry["topology"].Scalar();
+}
+
+bool is_default(YAML::Node const& entry) {
+    bool value = false;
+    YAML::Node const told = entry["cluster_default"];
+    return told && YAML::convert<bool>::decode(told, value) && value;
+}
+
+std::string names_of(Entries const& entries, std::size_t without) {
+    std::string names;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (i != without) names += (names.empty() ? "" : ", ") + name_of(entries[i]);
+    }
+    return names;
+}
+
+/// The topology of that name; without a name the first default, else the first, as Slurm takes it.
+Result<std::size_t> chosen_of(Entries const& entries, std::string_view name) {
+    auto const found = std::ranges::find_if(entries, [&](YAML::Node const& each) {
+        return name.empty() ? is_default(each) : name_of(each) == name;
+    });
+    if (found != entries.end()) return static_cast<std::size_t>(found - entries.begin());
+    if (name.empty()) return std::size_t{0};
+    return Error{Errc::invalid_input, fmt::format("no topology {}; there are {}", name,
+                                                  names_of(entries, entries.size()))};
+}
+
+void warn_of_choice(Entries const& entries, std::size_t chosen, Fabric& fabric) {
+    std::string const name = name_of(entries[chosen]);
+    auto const defaults = std::ranges::count_if(entries, is_default);
+    fabric.warnings.push_back(fmt::format(
+        "of {} topologies, {} is read{}; --topology takes another: {}", entries.size(), name,
+        defaults > 1 ? " (the first of several defaults)" : "", names_of(entries, chosen)));
+}
+
+void warn_of_nothing(std::string_view kind, std::string const& name, Fabric& fabric) {
+    bool const names = kind == "tree" || kind == "block";
+    if (!names || !fabric.switches.empty() || !fabric.blocks.empty()) return;
+    fabric.warnings.push_back(
+        fmt::format("topology {} names no {} yet", name, kind == "tree" ? "switches" : "blocks"));
+}
+
+Result<Fabric> read_document(YAML::Node const& document, std::string_view wanted) {
+    OSORA_TRY(auto const entries, entries_of(document));
+    OSORA_TRY(auto const index, chosen_of(entries, wanted));
+    YAML::Node const chosen = entries[index];
+    std::string const name = name_of(chosen);
     Fabric fabric;
-    OSORA_TRY(auto const name, name_in(chosen, "topology"));
     fabric.source = "topology.yaml: " + name;
-    if (document.size() > 1) {
-        fabric.warnings.push_back(
-            fmt::format("of {} topologies, {} is read", document.size(), name));
-    }
+    if (entries.size() > 1 && wanted.empty()) warn_of_choice(entries, index, fabric);
     for (char const* kind : kKinds) {
         if (!chosen[kind]) continue;
         OSORA_TRY_VOID(read_kind(kind, chosen[kind], fabric));
+        warn_of_nothing(kind, name, fabric);
         return linked_fabric(std::move(fabric));
     }
     return bad(chosen.Mark(),
@@ -140,12 +195,12 @@ Result<Fabric> read_document(YAML::Node const& document) {
 
 }  // namespace
 
-Result<Fabric> parse_topology_yaml(std::string_view text) {
+Result<Fabric> parse_topology_yaml(std::string_view text, std::string_view name) {
     if (text.size() > kYamlBytesMax) {
         return Error{Errc::invalid_input, "more than 16 MiB of topology.yaml"};
     }
     try {
-        return read_document(YAML::Load(std::string(text)));
+        return read_document(YAML::Load(std::string(text)), name);
     } catch (YAML::Exception const& exception) {
         return bad(exception.mark, exception.msg);
     }

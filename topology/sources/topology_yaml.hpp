@@ -8,9 +8,10 @@
 
 namespace osora::topology {
 
-/// Of a list of topologies, the one with cluster_default, else the first: tree, block or flat. A
-/// ring becomes a block and a torus the list of its nodes, with a warning. invalid_input names the
-/// line.
-[[nodiscard]] Result<Fabric> parse_topology_yaml(std::string_view text);
+/// Of a list of topologies, the one called `name`; with "" the first with cluster_default, else the
+/// first: tree, block or flat. That there are others is a warning then. A tree or block without
+/// entries is an empty fabric. A ring becomes a block and a torus the list of its nodes, with a
+/// warning. invalid_input names the line, or the topologies that there are.
+[[nodiscard]] Result<Fabric> parse_topology_yaml(std::string_view text, std::string_view name = "");
 
 }  // namespace osora::topology

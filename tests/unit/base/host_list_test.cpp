@@ -48,6 +48,8 @@ TEST(HostList, FoldsWhatItExpands) {
     EXPECT_EQ(fold_hosts({"n08", "n09", "n10"}), "n[08-10]");
     EXPECT_EQ(fold_hosts({"n8", "n09", "n"}), "n,n[8,09]");
     EXPECT_EQ(fold_hosts({"r1n1-ib", "r1n2-ib", "r2n1-ib"}), "r1n[1-2]-ib,r2n1-ib");
+    EXPECT_EQ(fold_hosts({"10.0.71.104", "10.0.71.103", "n2", "n1"}),
+              "10.0.71.103,10.0.71.104,n[1-2]");
     EXPECT_EQ(fold_hosts({"n99999999999999999999"}), "n99999999999999999999");
     for (char const* list : {"a[000-120],b[1-9,11]c,d", "x1,x01,x001", "n[0-4000]"}) {
         auto names = hosts(list);

@@ -119,6 +119,42 @@ TEST_F(Fleet, SourcesOfEveryKind) {
     EXPECT_EQ(load_topology({}, path("n9.xml"))->machines.at(0).name, "n9");
 }
 
+TEST_F(Fleet, OneOfSeveralTopologiesIsChosen) {
+    folder_.write("topology.yaml",
+                  "- topology: eth\n  cluster_default: true\n  tree:\n    switches:\n"
+                  "      - {switch: s1, nodes: \"n[1-2]\"}\n"
+                  "- topology: nvl\n  block:\n    blocks:\n"
+                  "      - {block: b1, nodes: \"n[1-2]\"}\n");
+    auto const named = [&](std::string const& source, std::string const& name) {
+        return run(topology_show_command(), {source, "--topology", name});
+    };
+    EXPECT_THAT(named(path("topology.yaml"), "nvl").out, HasSubstr("1 block"));
+    EXPECT_THAT(run(topology_show_command(), {path("topology.yaml")}).out,
+                HasSubstr("--topology takes another: nvl"));
+    auto const none = named(path("topology.yaml"), "ib");
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, HasSubstr("no topology ib; there are eth, nvl"));
+    for (std::string const& source : {path("nodes"), std::string("synthetic:leaf:2 node:2")}) {
+        EXPECT_EQ(named(source, "nvl").code, 2) << source;
+        EXPECT_THAT(named(source, "nvl").err, HasSubstr("only a topology.yaml")) << source;
+    }
+}
+
+TEST_F(Fleet, SocketsAreNotCalledRdma) {
+    folder_.write(
+        "gb10.xml",
+        "<system><cpu numaid=\"-1\"><pci busid=\"000f:01:00.0\" class=\"0x030000\" "
+        "vendor=\"0x10de\" device=\"0x2e12\"><gpu dev=\"0\" sm=\"121\"/></pci><nic><net "
+        "name=\"tailscale0\" speed=\"10000\" port=\"0\" guid=\"0x1\" gdr=\"0\"/></nic></cpu>"
+        "</system>");
+    auto const shown = run(topology_show_command(), {path("gb10.xml")});
+    EXPECT_EQ(shown.code, 0) << shown.err;
+    EXPECT_THAT(shown.out, HasSubstr("1 GPU · 1 interface"));
+    EXPECT_THAT(shown.out, HasSubstr("GPU (sm 121)"));
+    EXPECT_THAT(shown.out, testing::Not(HasSubstr("RDMA")));
+    EXPECT_THAT(shown.out, testing::Not(HasSubstr("roce")));
+}
+
 TEST_F(Fleet, NvlinksComeFromWhatNcclDumped) {
     auto machine = topology::read_machine(path("nodes/n1"));
     for (auto& gpu : machine.gpus) gpu.nvlinks = {{"switch", 4}};

@@ -76,7 +76,7 @@ TEST(DoctorRun, JournalHealthAndLogs) {
     EXPECT_EQ(said["forced-choice"], "n1");
     EXPECT_EQ(said["open-files"], "n2");
     EXPECT_EQ(said["gpu-health"], "n2");
-    EXPECT_EQ(said["rank-cpus"], "all");
+    EXPECT_EQ(said["rank-cpus"], "n1,n2");
     EXPECT_EQ(said["mixed-versions"], "all");
 }
 

@@ -168,13 +168,57 @@ TEST(TopologyYaml, TheDefaultIsRead) {
     EXPECT_EQ(fabric.source, "topology.yaml: nvl");
     EXPECT_THAT(fabric.blocks, SizeIs(2));
     EXPECT_THAT(fabric.block_sizes, ElementsAre(2, 4));
-    EXPECT_THAT(fabric.warnings, ElementsAre("of 2 topologies, nvl is read"));
+    EXPECT_THAT(fabric.warnings,
+                ElementsAre("of 2 topologies, nvl is read; --topology takes another: tree1"));
     std::string text = kYaml;
     text.replace(text.find("true"), 4, "false");
     Fabric const first = value(parse_topology_yaml(text));
     EXPECT_THAT(switches_above(first, "n3"), ElementsAre("leaf2", "root"));
     EXPECT_THAT(value(parse_topology_yaml("- topology: f\n  flat: true\n")).switches, IsEmpty());
     EXPECT_THAT(value(parse_topology_yaml("- topology: t\n  torus3d: {}\n")).warnings, SizeIs(1));
+}
+
+// Nebius's soperator: "several set it - the first one wins".
+TEST(TopologyYaml, OfSeveralDefaultsTheFirst) {
+    std::string text = kYaml;
+    text.replace(text.find("false"), 5, "true");
+    Fabric const fabric = value(parse_topology_yaml(text));
+    EXPECT_EQ(fabric.source, "topology.yaml: tree1");
+    EXPECT_THAT(fabric.blocks, IsEmpty());
+    EXPECT_THAT(fabric.warnings, ElementsAre(HasSubstr("the first of several defaults")));
+}
+
+TEST(TopologyYaml, OneIsChosenByName) {
+    Fabric const fabric = value(parse_topology_yaml(kYaml, "tree1"));
+    EXPECT_EQ(fabric.source, "topology.yaml: tree1");
+    EXPECT_THAT(fabric.switches, SizeIs(3));
+    EXPECT_THAT(fabric.warnings, IsEmpty());
+    EXPECT_EQ(error(parse_topology_yaml(kYaml, "tree2")),
+              "no topology tree2; there are tree1, nvl");
+}
+
+// Google's cluster-toolkit writes the first before it knows of switches.
+TEST(TopologyYaml, AnEmptyTreeIsNoError) {
+    for (char const* tree : {"tree:\n    switches: []\n", "tree:\n    switches:\n", "tree:\n",
+                             "tree: {}\n", "block: {block_sizes: [4]}\n"}) {
+        Fabric const fabric =
+            value(parse_topology_yaml(std::string("---\n- topology: topology/tree\n"
+                                                  "  cluster_default: true\n  ") +
+                                      tree));
+        EXPECT_THAT(fabric.switches, IsEmpty()) << tree;
+        EXPECT_THAT(fabric.warnings, ElementsAre(HasSubstr("topology/tree names no "))) << tree;
+    }
+}
+
+// SlinkyProject/slurm-operator: a GB300 whose nodes are named by address.
+TEST(SlurmTopology, NodesNamedByAddress) {
+    Fabric const fabric = value(
+        parse_slurm_topology("BlockName=b1 BlockIndex=0 Nodes=10.0.71.[103-104] BlockSize=2\n"
+                             "BlockName=b2 BlockIndex=1 Nodes=10.0.72.103,10.0.72.104\n"
+                             "AggregatedBlock=b[1-2] Nodes=10.0.71.[103-104],10.0.72.[103-104]\n",
+                             "scontrol show topology"));
+    EXPECT_THAT(fabric.blocks, ElementsAre(Block{"b1", {"10.0.71.103", "10.0.71.104"}},
+                                           Block{"b2", {"10.0.72.103", "10.0.72.104"}}));
 }
 
 TEST(TopologyYaml, ErrorsNameTheLine) {
@@ -244,6 +288,79 @@ TEST(Ibnetdiscover, LeavesSpinesRatesAndASlowLink) {
     EXPECT_THAT(switches_above(fabric, "n7"), ElementsAre("leaf2", "spine1"));
     EXPECT_THAT(fabric.warnings,
                 ElementsAre("link leaf2[2] - n6 mlx5_0 runs at 100 Gbit/s, others at 200"));
+}
+
+// The example of ibnetdiscover(8): nobody named the nodes, two switches without hosts in common.
+std::string manual_fabric() {
+    constexpr char const* kHost = "\"MT23108 InfiniHost Mellanox Technologies\"";
+    std::string text =
+        "Switch  24 \"S-005442ba00003080\"  # \"ISR9024 Voltaire\" base port 0 lid 6 lmc 0\n"
+        "[10]    \"S-0008f10400410015\"[1]  # \"SW-6IB4 Voltaire\" lid 3 4xSDR\n"
+        "[6]     \"S-0008f10400410015\"[3]  # \"SW-6IB4 Voltaire\" lid 3 4xSDR\n";
+    auto const host = [&](char const* port, char const* id) {
+        text += std::string(port) + " \"H-" + id + "\"[1](0) # " + kHost + " lid 4 4xSDR\n";
+    };
+    host("[22]", "0008f10403961354");
+    host("[8]", "0008f10403960558");
+    host("[12]", "0008f10403960558");
+    text +=
+        "\nSwitch  8 \"S-0008f10400410015\"  # \"SW-6IB4 Voltaire\" base port 0 lid 3 lmc 0\n"
+        "[1]     \"S-005442ba00003080\"[10]  # \"ISR9024 Voltaire\" lid 6 1xSDR\n"
+        "[3]     \"S-005442ba00003080\"[6]  # \"ISR9024 Voltaire\" lid 6 4xSDR\n";
+    host("[6]", "0008f10403960984");
+    host("[4]", "005442b100004900");
+    for (char const* id :
+         {"0008f10403960984", "005442b100004900", "0008f10403961354", "0008f10403960558"}) {
+        text += std::string("\nCa 2 \"H-") + id + "\" # " + kHost + "\n";
+    }
+    return text;
+}
+
+TEST(Ibnetdiscover, HostsWithoutANameAreToldApartByGuid) {
+    Fabric const fabric = value(parse_ibnetdiscover(manual_fabric()));
+    ASSERT_THAT(fabric.switches, SizeIs(2));
+    EXPECT_THAT(switch_at(fabric, "ISR9024 Voltaire").nodes,
+                testing::UnorderedElementsAre("H-0008f10403961354", "H-0008f10403960558"));
+    EXPECT_THAT(switch_at(fabric, "SW-6IB4 Voltaire").nodes,
+                testing::UnorderedElementsAre("H-0008f10403960984", "H-005442b100004900"));
+    EXPECT_THAT(fabric.warnings, testing::Contains(testing::AllOf(
+                                     HasSubstr("SW-6IB4 Voltaire[1] - ISR9024 Voltaire[10]"),
+                                     HasSubstr("2.5 Gbit/s"), HasSubstr("10 by the other"))));
+}
+
+TEST(Ibnetdiscover, AdaptersThatAreDescribedAlikeAreOfTwoHosts) {
+    std::string text = "Switch 36 \"S-1\" # \"MF0;leaf1:MSB7800/U1\" enhanced port 0 lid 1 lmc 0\n";
+    std::string adapters;
+    int port = 0;
+    for (auto const& [id, name] : {std::pair{"0001", "localhost mlx5_0"},
+                                   {"0002", "localhost mlx5_0"},
+                                   {"0003", "n7 mlx5_0"},
+                                   {"0004", "n7 mlx5_1"},
+                                   {"0005", "MT4123 ConnectX6   Mellanox Technologies"},
+                                   {"0006", "gpu-8 HCA-1"}}) {
+        text += "[" + std::to_string(++port) + "] \"H-" + id + "\"[1](0) # \"" + name +
+                "\" lid 5 4xEDR\n";
+        adapters += std::string("\nCa 1 \"H-") + id + "\" # \"" + name + "\"\n";
+    }
+    Fabric const fabric = value(parse_ibnetdiscover(text + adapters));
+    EXPECT_THAT(switch_at(fabric, "leaf1").nodes,
+                ElementsAre("localhost-0001", "localhost-0002", "n7", "H-0005", "gpu-8"));
+    EXPECT_THAT(fabric.warnings, IsEmpty());
+}
+
+TEST(Ibnetdiscover, OneSlowUplinkIsOneWarning) {
+    std::string text = ib_fabric();
+    // Both ends of a cable tell its rate.
+    auto const slower = [&](std::string const& section, std::string const& port) {
+        auto const at = text.find("]", text.find(port, text.find(section)));
+        text.replace(text.find("4xHDR", at), 5, "4xDDR");
+    };
+    slower("Switch\t40 \"S-leaf0001", "\n[40]");
+    slower("Switch\t40 \"S-spine001", "\n[3]");
+    Fabric const fabric = value(parse_ibnetdiscover(text));
+    EXPECT_THAT(fabric.warnings,
+                testing::Contains("link leaf1[40] - spine1 runs at 20 Gbit/s, others at 200"));
+    EXPECT_THAT(fabric.warnings, SizeIs(2));  // and n6's
 }
 
 TEST(Ibnetdiscover, RatesByName) {

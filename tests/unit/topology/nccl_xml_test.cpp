@@ -83,6 +83,72 @@ TEST(NcclXml, ANegativeNumaNodeIsNotKnown) {
     EXPECT_THAT(machine->numa, SizeIs(0));
 }
 
+// NVIDIA/nccl pull request 2202: what NCCL dumped on a GB10 desktop.
+TEST(NcclXml, SocketsAreNoRdmaCards) {
+    auto const machine = parse_nccl_xml(R"(<system version="1">
+  <cpu host_hash="0x1" numaid="-1" arch="arm64">
+    <pci busid="0009:01:00.0" class="0x028000" vendor="0x14c3" device="0x7925">
+      <nic><net name="wlP9s9" dev="0" speed="10000" port="0" guid="0x0" gdr="0"/></nic>
+    </pci>
+    <pci busid="0000:00:05.0" class="0x020000" vendor="0x1d0f" device="0xec20">
+      <nic><net name="ens5" dev="2" speed="25000" port="0" guid="0x2" gdr="0"/></nic>
+    </pci>
+    <nic><net name="tailscale0" dev="1" speed="10000" port="0" guid="0x1" gdr="0"/></nic>
+  </cpu>
+</system>)");
+    ASSERT_TRUE(machine.has_value()) << machine.error().message;
+    ASSERT_THAT(machine->nics, SizeIs(3));
+    for (auto const& nic : machine->nics) {
+        EXPECT_EQ(nic.device, "") << nic.interface;
+        bool const plain = nic.kind == NicKind::other || nic.kind == NicKind::ethernet;
+        EXPECT_TRUE(plain) << nic.interface;
+        EXPECT_EQ(nic.rate_gbit, nic.interface == "ens5" ? 25 : 10) << nic.interface;
+        EXPECT_EQ(nic.kind == NicKind::ethernet, nic.interface == "ens5") << nic.interface;
+    }
+}
+
+TEST(NcclXml, EfaIsEfa) {
+    auto const machine = parse_nccl_xml(R"(<system version="1"><cpu numaid="0">
+    <pci busid="0000:10:1b.0" class="0x020000" vendor="0x1d0f" device="0xefa1">
+      <nic><net name="rdmap16s27" dev="0" speed="100000" port="1" guid="0x1b10" gdr="1"/></nic>
+    </pci></cpu></system>)");
+    ASSERT_THAT(machine->nics, SizeIs(1));
+    EXPECT_EQ(machine->nics[0].device, "rdmap16s27");
+    EXPECT_EQ(machine->nics[0].kind, NicKind::efa);
+}
+
+// In the form of the files that Azure (ND A100 v4) and AWS (p4d) hand out: no <gpu>, no <net>.
+TEST(NcclXml, DevicesByTheirClassAlone) {
+    auto const azure = parse_nccl_xml(R"(<system version="1">
+  <cpu numaid="0" affinity="00000000,00ffffff" arch="x86_64" vendor="AuthenticAMD">
+    <pci busid="ffff:ff:01.0" class="0x060400" link_speed="16 GT/s" link_width="16">
+      <pci busid="0001:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+      <pci busid="0101:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="16"/>
+      <pci busid="0002:00:00.0" class="0x030200" link_speed="16 GT/s" link_width="16"/>
+      <pci busid="0102:00:00.0" class="0x020700" link_speed="16 GT/s" link_width="16"/>
+    </pci>
+  </cpu>
+</system>)");
+    ASSERT_TRUE(azure.has_value()) << azure.error().message;
+    EXPECT_THAT(azure->gpus, SizeIs(2));
+    ASSERT_THAT(azure->nics, SizeIs(2));
+    EXPECT_EQ(azure->nics[0].kind, NicKind::infiniband);
+    EXPECT_EQ(azure->nics[0].device, "0101:00:00.0");
+    EXPECT_EQ(path_word(pci_path(*azure, "0001:00:00.0", "0101:00:00.0")), "PIX");
+    EXPECT_THAT(write_nccl_xml(*azure), testing::Not(HasSubstr("<net")));
+    auto const aws = parse_nccl_xml(R"(<system version="1"><cpu numaid="0">
+    <pci busid="ffff:ff:01.0" class="0x060400" vendor="0xffff" device="0xffff" link_width="16">
+      <pci busid="0000:10:1c.0" class="0x030200" vendor="0x10de" device="0x20b0"/>
+      <pci busid="0000:10:1b.0" class="0x020000" vendor="0x1d0f" device="0xefa0"/>
+      <pci busid="0000:00:05.0" class="0x020000" vendor="0x1d0f" device="0xec20"/>
+      <pci busid="0000:00:02.0" class="0x030000" vendor="0x1a03" device="0x2000"/>
+    </pci></cpu></system>)");
+    EXPECT_THAT(aws->gpus, SizeIs(1));  // the console's display is none
+    ASSERT_THAT(aws->nics, SizeIs(2));
+    EXPECT_EQ(std::ranges::count(aws->nics, NicKind::efa, &Nic::kind), 1);
+    EXPECT_EQ(std::ranges::count(aws->nics, NicKind::ethernet, &Nic::kind), 1);
+}
+
 TEST(NcclXml, ErrorsNameTheLine) {
     std::string const dgx = dgx_text();
     EXPECT_THAT(xml_error(dgx.substr(0, dgx.size() / 2)), testing::ContainsRegex("^line [0-9]+: "));

@@ -1,0 +1,92 @@
+// What goes wrong, by NCCL's words: src/transport/net_ib.cc, src/misc, src/graph/*.cc of 2.4
+// to 2.30.
+#include "topology/doctor/nccl_log_internal.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace osora::topology::doctor {
+namespace {
+
+using View = std::string_view;
+
+struct TroubleWords {
+    LogTrouble trouble;
+    View first, second;  // both stand in the line; second may be empty
+};
+
+constexpr std::array kTroubleWords{
+    TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "No data available"},
+    TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "Invalid argument"},
+    TroubleWords{LogTrouble::modify_qp, "ibv_modify_qp failed", ""},
+    TroubleWords{LogTrouble::retry_exceeded, "Got completion", "status=12 "},
+    TroubleWords{LogTrouble::retry_exceeded, "Got completion", "RETRY_EXC_ERR"},
+    TroubleWords{LogTrouble::retry_exceeded, "Got completion", "error 12,"},
+    TroubleWords{LogTrouble::port_event, "NET/IB", "port error"},
+    TroubleWords{LogTrouble::device_fatal, "NET/IB", "async fatal event"},
+    TroubleWords{LogTrouble::device_fatal, "NET/IB", "local catastrophic error"},
+    TroubleWords{LogTrouble::graph_file, "XML Import Channel", "not found"},
+    TroubleWords{LogTrouble::graph_file, "XML graph has wrong version", ""},
+    TroubleWords{LogTrouble::graph_file, "Could not open XML graph file", ""},
+    TroubleWords{LogTrouble::topo_file, "XML Topology has wrong version", ""},
+    TroubleWords{LogTrouble::topo_file, "Could not open XML topology file", ""},
+    TroubleWords{LogTrouble::topo_file, "NCCL WARN XML Parse", ""},
+    TroubleWords{LogTrouble::bad_address, "address with family", "neither AF_INET"},
+    TroubleWords{LogTrouble::shm, "shared memory segment", "rror"},
+    TroubleWords{LogTrouble::shm, "/dev/shm/nccl-", "failed"},
+    TroubleWords{LogTrouble::shm, "/dev/shm/nccl-", "No space"},
+    TroubleWords{LogTrouble::shm, "posix_fallocate failed", ""},
+    TroubleWords{LogTrouble::memory_register, "ibv_reg_mr", "Cannot allocate memory"},
+    TroubleWords{LogTrouble::memory_register, "ibv_create", "Cannot allocate memory"},
+    TroubleWords{LogTrouble::open_files, "Too many open files", ""},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "No eligible providers"},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "timed out"},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "Unreachable"},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "completed with error"},
+    TroubleWords{LogTrouble::plugin, "Error: network", "not found"},
+    TroubleWords{LogTrouble::version, "Mismatched NCCL version", ""},
+    TroubleWords{LogTrouble::version, "driver version is insufficient", ""},
+    TroubleWords{LogTrouble::nvls, "nvls.cc", "WARN"},
+    TroubleWords{LogTrouble::nvls, "NVLS", "Failed to"},
+    TroubleWords{LogTrouble::no_interface, "o socket interface found", ""},
+    TroubleWords{LogTrouble::peer_access, "P2P is disabled between", ""},
+    TroubleWords{LogTrouble::peer_access, "peer access is not supported", ""},
+    TroubleWords{LogTrouble::peer_closed, "onnection closed by remote peer", ""},
+    TroubleWords{LogTrouble::connect, "NCCL WARN", " Connect to "},
+    TroubleWords{LogTrouble::connect, "NCCL WARN", "exceeded error retry count"},
+    TroubleWords{LogTrouble::connect, "NCCL WARN Call to connect", "failed"},
+};
+
+bool says(View line, TroubleWords const& words) {
+    return line.find(words.first) != View::npos && line.find(words.second) != View::npos;
+}
+
+/// "from peer node48<37948>": who it was.
+void note_peer(NcclLog& log, View line) {
+    if (auto const peer = after(line, "from peer ")) keep_name(log.lost_peers, until(*peer, "< "));
+}
+
+/// NCCL looks for plug-ins of these names by itself: not to find them is as it should be.
+bool is_default_plugin(View name) {
+    constexpr std::array<View, 4> kDefaults{"libnccl-net.so", "libnccl-tuner.so",
+                                            "libnccl-profiler.so", "libnccl-env.so"};
+    return std::ranges::any_of(kDefaults, [&](View each) {
+        return name.starts_with(each) || each.starts_with(until(name, " ."));
+    });
+}
+
+}  // namespace
+
+void read_trouble(NcclLog& log, View line) {
+    for (auto const& each : kTroubleWords) {
+        if (!says(line, each)) continue;
+        if (each.trouble == LogTrouble::retry_exceeded) note_peer(log, line);
+        log.troubles.emplace(each.trouble, line.substr(0, kLogLineBytesMax));
+        return;
+    }
+    auto const plugin = after(line, "Could not find: ");
+    if (!plugin || until(*plugin, " .").empty() || is_default_plugin(*plugin)) return;
+    log.troubles.emplace(LogTrouble::plugin, line.substr(0, kLogLineBytesMax));
+}
+
+}  // namespace osora::topology::doctor

@@ -1,0 +1,33 @@
+// Private to the readers of NCCL's log.
+#pragma once
+
+#include "topology/doctor/nccl_log.hpp"
+
+#include <optional>
+
+namespace osora::topology::doctor {
+
+constexpr std::size_t kLogNamesMax = 64;  // of each kind: a log may be hostile
+constexpr std::size_t kLogLineBytesMax = 240;
+
+/// What follows `key` in the line; nullopt when it is not there.
+[[nodiscard]] inline std::optional<std::string_view> after(std::string_view line,
+                                                           std::string_view key) {
+    std::size_t const at = line.find(key);
+    if (at == std::string_view::npos) return {};
+    return line.substr(at + key.size());
+}
+
+[[nodiscard]] inline std::string_view until(std::string_view text, std::string_view stops) {
+    return text.substr(0, text.find_first_of(stops));
+}
+
+inline void keep_name(std::set<std::string>& into, std::string_view value) {
+    bool const fits = !value.empty() && value.size() <= 64 && into.size() < kLogNamesMax;
+    if (fits) into.emplace(value);
+}
+
+/// Notes in `log` what went wrong, if the line says so.
+void read_trouble(NcclLog& log, std::string_view line);
+
+}  // namespace osora::topology::doctor

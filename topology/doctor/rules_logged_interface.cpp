@@ -1,0 +1,135 @@
+// What NCCL's log says of interfaces and connections: part of row 2.
+#include "topology/doctor/interface_names.hpp"
+#include "topology/doctor/rules_internal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace osora::topology::doctor {
+namespace {
+
+/// Why other nodes are not reached over it; "" = they may be.
+std::string why_nowhere(NcclLog const& log, std::string const& name) {
+    if (name == "lo") return "lo leads to no other node";
+    if (is_host_internal(name)) return "it is a bridge or pair inside the host";
+    auto const address = log.addresses.find(name);
+    bool const local = address != log.addresses.end() && address->second.starts_with("169.254.");
+    return local ? "its address holds on its own link alone" : "";
+}
+
+bool leads_nowhere(NcclLog const& log, std::string const& name) {
+    return !why_nowhere(log, name).empty();
+}
+
+std::string interface_text(NcclLog const& log, std::string const& name) {
+    auto const address = log.addresses.find(name);
+    return address == log.addresses.end() ? name : name + ":" + address->second;
+}
+
+/// The log itself says that nobody else takes part: what leads to no other node will do.
+bool is_alone(Evidence const& evidence, NodeEvidence const& node) {
+    auto const& log = node.log;
+    if (many_nodes(evidence) || log.nodes > 1 || log.via_socket > 0 || log.via_ib > 0) return false;
+    bool const one_rank = log.complete && log.ranks == 1;
+    return log.nodes == 1 || log.via_p2p + log.via_shm > 0 || one_rank;
+}
+
+/// "NCCL_SOCKET_IFNAME=lo was set by the environment".
+std::string setting_text(NodeEvidence const& node) {
+    if (auto const* set = setting(node, "NCCL_SOCKET_IFNAME")) {
+        return fmt::format("; NCCL_SOCKET_IFNAME={} from {}", set->value, set->origin);
+    }
+    auto const found = node.log.set_by_environment.find("NCCL_SOCKET_IFNAME");
+    if (found == node.log.set_by_environment.end()) return {};
+    return fmt::format("; set by NCCL_SOCKET_IFNAME={}", found->second);
+}
+
+std::string fix_text(NodeEvidence const& node, std::string const& best) {
+    if (!best.empty()) return fmt::format("--set nccl.NCCL_SOCKET_IFNAME=\"={}\"", best);
+    char const* const find = "the interface that leads to the other nodes (ip -br address)";
+    return setting_text(node).empty()
+               ? fmt::format("set nccl.NCCL_SOCKET_IFNAME to {}", find)
+               : fmt::format("unset NCCL_SOCKET_IFNAME, or set it to {}", find);
+}
+
+}  // namespace
+
+bool is_host_internal(std::string_view interface) {
+    for (std::string_view each :
+         {"docker", "virbr", "veth", "br-", "cni", "lxc", "lxdbr", "vmnet", "podman", "cali",
+          "flannel", "cilium", "kube-", "vnet", "weave"}) {
+        if (interface.starts_with(each)) return true;
+    }
+    return false;
+}
+
+std::string logged_interface(Evidence const& evidence, NodeEvidence const& node) {
+    auto const& own = node.log;
+    std::string const& first = own.bootstrap_interface;
+    if (!first.empty() && !leads_nowhere(own, first)) return first;
+    for (auto const& each : own.socket_interfaces) {
+        if (!leads_nowhere(own, each)) return each;
+    }
+    std::map<std::string, int> others;
+    for (auto const& each : evidence.nodes) {
+        auto const& name = each.log.bootstrap_interface;
+        if (!name.empty() && !leads_nowhere(each.log, name)) ++others[name];
+    }
+    auto const most =
+        std::ranges::max_element(others, {}, [](auto const& each) { return each.second; });
+    return most == others.end() ? "" : most->first;
+}
+
+void check_logged_interfaces(Evidence const& evidence, NodeEvidence const& node,
+                             std::string const& best, Outcome& outcome) {
+    auto const& log = node.log;
+    std::vector<std::string> bad, seen, why;
+    for (auto const& each : log.socket_interfaces) {
+        if (!leads_nowhere(log, each)) continue;
+        bad.push_back(each);
+        seen.push_back(interface_text(log, each));
+        why.push_back(why_nowhere(log, each));
+    }
+    if (bad.empty()) return;
+    bool const alone = is_alone(evidence, node);
+    outcome.findings.push_back(
+        {.severity = alone ? Severity::info : Severity::fault,
+         .nodes = {node.name},
+         .title = fmt::format("NCCL took {}: {}", fmt::join(bad, ", "), why.front()),
+         .seen = fmt::format("log of {}: Using {}{}", node.name, fmt::join(seen, ", "),
+                             setting_text(node)),
+         .effect = alone ? "none on one node; with more the run would hang"
+                         : "other nodes cannot be reached over it: hang",
+         .fix = fix_text(node, best),
+         .impact = alone ? 0.0 : 1.0});
+}
+
+void check_connections(Evidence const& evidence, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const found = node.log.troubles.find(LogTrouble::no_interface);
+        if (found == node.log.troubles.end()) continue;
+        outcome.findings.push_back({.severity = Severity::fault,
+                                    .nodes = {node.name},
+                                    .title = "NCCL finds no interface that it may use",
+                                    .seen = "log: " + found->second + setting_text(node),
+                                    .effect = "the run fails when it connects",
+                                    .fix = fix_text(node, logged_interface(evidence, node)),
+                                    .impact = 1});
+    }
+    bool const explained = std::ranges::any_of(
+        outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
+    if (explained) return;
+    find_trouble(outcome, evidence, LogTrouble::connect,
+                 {.severity = Severity::fault,
+                  .title = "NCCL could not connect to a peer over TCP",
+                  .effect = "the run fails or hangs when it connects",
+                  .fix = "see whether the peer's rank still ran; let all TCP ports through between "
+                         "the nodes (firewall, security group); both ends on one network "
+                         "(NCCL_SOCKET_IFNAME)",
+                  .impact = 1});
+}
+
+}  // namespace osora::topology::doctor

@@ -1,0 +1,128 @@
+// Cause before echo: part of row 14. The node whose port went down says "port error"; the others
+// then wait for it until their retries run out, "error 12" (nccl#905).
+#include "base/host_list.hpp"
+#include "topology/doctor/lost_peers.hpp"
+#include "topology/doctor/rules_internal.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+namespace osora::topology::doctor {
+namespace {
+
+bool has(NodeEvidence const& node, LogTrouble trouble) {
+    return node.log.troubles.contains(trouble);
+}
+
+/// "node-48" and "node48" are one host: its name and its name in the network may differ in that.
+std::string plain_name(std::string_view name) {
+    std::string plain;
+    for (char const each : name.substr(0, name.find('.'))) {
+        bool const letter = std::isalnum(static_cast<unsigned char>(each)) != 0;
+        if (letter) plain += static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
+    }
+    return plain;
+}
+
+bool has_address(NodeEvidence const& node, std::string const& address) {
+    return std::ranges::any_of(node.log.addresses,
+                               [&](auto const& each) { return each.second == address; });
+}
+
+/// The node that a peer's name or address means; as it stands where no node's log tells.
+std::string host_of_peer(Evidence const& evidence, std::string const& peer) {
+    bool const is_address = peer.find_first_not_of("0123456789.") == std::string::npos;
+    for (auto const& node : evidence.nodes) {
+        bool const same =
+            is_address ? has_address(node, peer) : plain_name(node.name) == plain_name(peer);
+        if (same) return node.name;
+    }
+    return peer;
+}
+
+std::vector<std::string> peers_of(Evidence const& evidence, NodeEvidence const& node) {
+    std::set<std::string> hosts;
+    for (auto const& each : node.log.lost_peers) hosts.insert(host_of_peer(evidence, each));
+    return {hosts.begin(), hosts.end()};
+}
+
+std::vector<std::string> stopped_nodes(Evidence const& evidence) {
+    std::vector<std::string> names;
+    for (auto const& node : evidence.nodes) {
+        bool const stopped =
+            has(node, LogTrouble::port_event) || has(node, LogTrouble::device_fatal);
+        if (stopped) names.push_back(node.name);
+    }
+    return names;
+}
+
+void add_echo(NodeEvidence const& node, std::vector<std::string> const& causes, Outcome& outcome) {
+    outcome.findings.push_back(
+        {.severity = Severity::info,
+         .nodes = {node.name},
+         .title = fmt::format("An echo of the port error on {}: a peer no longer answered",
+                              fold_hosts(causes)),
+         .seen = "log: " + node.log.troubles.at(LogTrouble::retry_exceeded),
+         .effect = "none of its own",
+         .fix = ""});
+}
+
+void add_lost(Evidence const& evidence, NodeEvidence const& node, Outcome& outcome) {
+    auto const peers = peers_of(evidence, node);
+    std::string const who = peers.empty() ? "the peer" : fmt::format("{}", fmt::join(peers, ", "));
+    outcome.findings.push_back(
+        {.severity = Severity::fault,
+         .nodes = {node.name},
+         .title = peers.empty() ? std::string("A peer no longer answered over RDMA (status 12)")
+                                : fmt::format("{} no longer answered over RDMA (status 12)", who),
+         .seen = "log: " + node.log.troubles.at(LogTrouble::retry_exceeded),
+         .effect = "the run ends",
+         .fix = fmt::format("look at {}'s own log and at the link counters of both ends; "
+                            "NCCL_IB_TIMEOUT=22 only where the fabric is large and lossy",
+                            who),
+         .impact = 0.9});
+}
+
+/// Who closed a connection ended first; the reason stands in its own log.
+void check_closed(Evidence const& evidence, Outcome& outcome) {
+    if (!outcome.findings.empty()) return;
+    find_trouble(outcome, evidence, LogTrouble::peer_closed,
+                 {.severity = Severity::warning,
+                  .title = "A peer's rank ended before this node's",
+                  .effect = "the run ends; this node is not the cause",
+                  .fix = "look at the end of the log of the peer that is named",
+                  .impact = 0.3});
+}
+
+}  // namespace
+
+void check_lost_peers(Evidence const& evidence, Outcome& outcome) {
+    auto const causes = stopped_nodes(evidence);
+    find_trouble(outcome, evidence, LogTrouble::port_event,
+                 {.severity = Severity::fault,
+                  .title = "A port went down while the run used it",
+                  .effect = "the run ends or stalls",
+                  .fix = "exclude the node " + std::string(kExclude) +
+                         ", check cable, port and switch (counters: link_downed)",
+                  .impact = 1});
+    find_trouble(outcome, evidence, LogTrouble::device_fatal,
+                 {.severity = Severity::fault,
+                  .title = "An RDMA device stopped working",
+                  .effect = "the run ends",
+                  .fix = "exclude the node " + std::string(kExclude) +
+                         ", look for the device in dmesg, reset or replace it",
+                  .impact = 1});
+    for (auto const& node : evidence.nodes) {
+        if (!has(node, LogTrouble::retry_exceeded)) continue;
+        bool const stopped = std::ranges::find(causes, node.name) != causes.end();
+        if (causes.empty()) add_lost(evidence, node, outcome);
+        if (!causes.empty() && !stopped) add_echo(node, causes, outcome);
+    }
+    check_closed(evidence, outcome);
+}
+
+}  // namespace osora::topology::doctor
