@@ -119,7 +119,7 @@ Result<void> check_request(protocol::ClipCheckRequest const& request) {
 
 Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request) {
     OSORA_TRY_VOID(check_request(request));
-    OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest));
+    OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest, request.columns));
     std::vector<std::optional<Fault>> slots(in_order_slots(request.workers));
     protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
                                .checked = static_cast<std::int64_t>(clips.size()),
