@@ -48,7 +48,8 @@ BOOST_DESCRIBE_STRUCT(ClipCheckRequest, (), (manifest, full, deadline_s, workers
 struct DamagedClip {
     int line = 0;      // of the manifest, 1-based
     std::string path;  // as the row says it
-    std::string kind;  // row, missing, empty, unreadable, damaged, short, slow, too_large
+    std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow,
+                       // too_large
     std::string reason;
 };
 BOOST_DESCRIBE_STRUCT(DamagedClip, (), (line, path, kind, reason))

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 namespace osora::worker {
@@ -126,6 +127,7 @@ Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
     if (clip.height == 0) clip.height = facts.height;
     if (clip.width == 0) clip.width = facts.width;
     if (clip.fps == 0.0) clip.fps = facts.fps;
+    clip.probed = true;
     return {};
 }
 
@@ -201,6 +203,41 @@ std::uint64_t fingerprint_of(std::vector<Clip> const& clips) {
     return hash;
 }
 
+/// Numbers of clips by path, read when the first is asked for.
+class Remembered {
+public:
+    explicit Remembered(std::filesystem::path file) : file_(std::move(file)) {}
+
+    void fill(Clip& clip) {
+        if (says_all(clip) || file_.empty()) return;
+        if (!read_) load();
+        auto const found = clips_.find(clip.path);
+        if (found == clips_.end()) return;
+        if (clip.num_frames == 0) clip.num_frames = found->second.num_frames;
+        if (clip.height == 0) clip.height = found->second.height;
+        if (clip.width == 0) clip.width = found->second.width;
+        if (clip.fps == 0.0) clip.fps = found->second.fps;
+    }
+    [[nodiscard]] std::map<std::string, Clip>& all() {
+        if (!read_) load();
+        return clips_;
+    }
+
+private:
+    void load() {
+        read_ = true;
+        auto listed = list_clips(file_);
+        if (listed.has_error()) return;  // an earlier start wrote none
+        for (ListedClip& each : *listed) {
+            if (each.fault.empty()) clips_.emplace(each.clip.path, std::move(each.clip));
+        }
+    }
+
+    std::filesystem::path file_;
+    bool read_ = false;
+    std::map<std::string, Clip> clips_;
+};
+
 Error nothing_usable(Manifest const& manifest) {
     if (manifest.skipped.empty()) return no_clip();
     SkippedRow const& first = manifest.skipped.front();
@@ -214,12 +251,14 @@ Error nothing_usable(Manifest const& manifest) {
 Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path const& folder,
                                 ManifestOptions const& options) {
     Manifest manifest;
+    Remembered remembered(options.remembered);
     ClipDecoder decoder({.deadline_s = options.probe_deadline_s});
     OSORA_TRY_VOID(read_rows({csv, folder, options.columns}, [&](ListedClip listed) {
         if (listed.fault.empty()) {
             auto const filled = fill_gaps(decoder, listed.clip);
             if (filled.has_error()) listed.fault = filled.error().message;
             bool const gone = filled.has_error() && filled.error().code == Errc::not_found;
+            if (gone && options.keep_gone) remembered.fill(listed.clip);
             if (gone && options.keep_gone && says_all(listed.clip)) {
                 manifest.clips.push_back(listed.clip);
                 manifest.clips.back().gone = true;
@@ -241,6 +280,24 @@ Result<Manifest> read_manifest(std::filesystem::path const& path, ManifestOption
     auto manifest = parse_manifest(csv, folder_of(path), options);
     if (manifest.has_error()) return std::move(manifest).error().in(path.string());
     return manifest;
+}
+
+Result<void> remember_clips(Manifest const& manifest, std::filesystem::path const& file) {
+    if (std::ranges::none_of(manifest.clips, &Clip::probed)) return {};
+    Remembered remembered(file);
+    bool changed = false;
+    for (Clip const& clip : manifest.clips) {
+        if (clip.probed) changed = remembered.all().emplace(clip.path, clip).second || changed;
+    }
+    if (!changed) return {};
+    std::string csv = "path,num_frames,height,width,fps\n";
+    for (auto const& [path, clip] : remembered.all()) {
+        csv += fmt::format("{},{},{},{},{}\n", csv_field(path), clip.num_frames, clip.height,
+                           clip.width, clip.fps);
+    }
+    std::error_code ignored;  // writing says what is wrong
+    std::filesystem::create_directories(file.parent_path(), ignored);
+    return write_file_atomic(file, csv);
 }
 
 Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path,

@@ -20,9 +20,10 @@ struct Clip {
     int num_frames = 0;  // 1: an image
     int height = 0;      // pixels, as a player shows it
     int width = 0;
-    double fps = 0.0;   // 0: unknown, or an image
-    int line = 0;       // of the manifest, 1-based
-    bool gone = false;  // its file is not there; only with ManifestOptions::keep_gone
+    double fps = 0.0;     // 0: unknown, or an image
+    int line = 0;         // of the manifest, 1-based
+    bool probed = false;  // some of its numbers were read from its file
+    bool gone = false;    // its file is not there; only with ManifestOptions::keep_gone
 };
 
 struct SkippedRow {
@@ -50,6 +51,8 @@ struct ManifestOptions {
     /// Rows that say all of a clip whose file is not there stay in `clips`, so that the numbers and
     /// buckets of the others do not depend on it; they are told in `skipped` all the same.
     bool keep_gone = false;
+    /// What remember_clips() wrote, for rows of such clips that do not say all; need not be there.
+    std::filesystem::path remembered = {};
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`
@@ -65,6 +68,11 @@ struct ManifestOptions {
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view csv,
                                               std::filesystem::path const& folder,
                                               ManifestOptions const& options = {});
+
+/// Adds to `file` the numbers that were read from clips, so that a later read of the list knows
+/// them when a clip is gone. Nothing to add: it is left alone. Errors: io.
+[[nodiscard]] Result<void> remember_clips(Manifest const& manifest,
+                                          std::filesystem::path const& file);
 
 /// All rows in order, usable or not. Errors: not_found, io, invalid_input (no path column, no
 /// rows).

@@ -253,6 +253,27 @@ TEST_F(ManifestTest, GapsAreFilledFromTheFiles) {
     EXPECT_EQ(manifest.skipped[0].line, 5);
 }
 
+TEST_F(ManifestTest, ClipsThatAreGoneAreRemembered) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    std::vector<std::string> const encoder{"-c:v", "libx264", "-pix_fmt", "yuv420p"};
+    ASSERT_TRUE(make_clip(folder_.file("v.mp4"), "64x48", 0.4, encoder));
+    ASSERT_TRUE(make_clip(folder_.file("w.mp4"), "64x48", 0.4, encoder));
+    auto const read = [&] {
+        return parse_manifest("path\nv.mp4\nw.mp4\n", folder_.path(),
+                              {.keep_gone = true, .remembered = folder_.file("read.csv")});
+    };
+    auto const before = *read();
+    ASSERT_TRUE(remember_clips(before, folder_.file("read.csv")));
+    std::filesystem::remove(folder_.file("v.mp4"));
+    auto const after = *read();
+    ASSERT_EQ(after.clips.size(), 2u);
+    EXPECT_TRUE(after.clips[0].gone);
+    EXPECT_EQ(after.clips[0].num_frames, 10);
+    EXPECT_EQ(after.fingerprint, before.fingerprint);
+    ASSERT_TRUE(remember_clips(after, folder_.file("read.csv")));
+    EXPECT_EQ(read()->fingerprint, before.fingerprint);
+}
+
 TEST_F(ManifestTest, RanksThatReadOtherClipsAreNamed) {
     std::string const head = "path,text,num_frames,height,width,fps\n";
     auto const read = [&](std::string const& rows, std::uint64_t settings = 7) {
