@@ -2,6 +2,8 @@
 #include "base/csv.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace osora {
 
@@ -12,9 +14,42 @@ std::string csv_field(std::string_view text) {
     return quoted + "\"";
 }
 
-CsvReader::CsvReader(std::string_view text) : text_(text) {
-    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr std::string_view kExcelHint = "sep=";
+
+/// Of Excel's first line "sep=;", or 0.
+char separator_told(std::string_view text) {
+    bool const told = text.starts_with(kExcelHint) && text.size() > kExcelHint.size() + 1;
+    if (!told) return 0;
+    char const behind = text[kExcelHint.size() + 1];
+    return behind == '\n' || behind == '\r' ? text[kExcelHint.size()] : '\0';
+}
+
+}  // namespace
+
+char csv_separator(std::string_view text) {
+    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+    if (char const told = separator_told(text); told != 0) return told;
+    constexpr std::string_view kSeparators = ",;\t|";
+    std::array<std::size_t, kSeparators.size()> found{};
+    bool quoted = false;
+    for (char const c : text) {
+        if (c == '\n' && !quoted) break;
+        if (c == '"') quoted = !quoted;
+        auto const place = quoted ? std::string_view::npos : kSeparators.find(c);
+        if (place != std::string_view::npos) ++found[place];
+    }
+    auto const most = std::ranges::max_element(found);
+    return kSeparators[static_cast<std::size_t>(most - found.begin())];
+}
+
+CsvReader::CsvReader(std::string_view text, char separator) : text_(text), separator_(separator) {
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+    if (separator_told(text_.substr(at_)) == 0) return;
+    at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
+    ++line_;
 }
 
 bool CsvReader::at_line_end() const {
@@ -26,12 +61,16 @@ void CsvReader::skip_line_end() {
     ++line_;
 }
 
-bool CsvReader::read_field(std::string& field) {
+bool CsvReader::at_field_end() const {
+    return at_ >= text_.size() || text_[at_] == separator_ || at_line_end();
+}
+
+std::string_view CsvReader::read_field(std::string& field) {
     bool const quoted = at_ < text_.size() && text_[at_] == '"';
     if (quoted) {
         ++at_;
         for (;;) {
-            if (at_ >= text_.size()) return false;
+            if (at_ >= text_.size()) return "a quote is opened and never closed";
             char const c = text_[at_++];
             if (c == '\n') ++line_;
             if (c != '"') {
@@ -43,26 +82,33 @@ bool CsvReader::read_field(std::string& field) {
                 break;
             }
         }
+        while (!at_field_end() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
+        if (!at_field_end()) return "a quote is opened and not closed before the next one";
     }
-    // What follows a closing quote belongs to the field, as in every lenient reader.
-    while (at_ < text_.size() && text_[at_] != ',' && !at_line_end()) field += text_[at_++];
-    return true;
+    while (!at_field_end()) field += text_[at_++];
+    return "";
+}
+
+void CsvReader::reject(CsvRow& row, std::string why) {
+    row.fault = std::move(why);
+    at_ = std::min(text_.find('\n', row_at_), text_.size() - 1) + 1;
+    line_ = row.line + 1;
+    row.last_line = row.line;
 }
 
 CsvRow CsvReader::read_row() {
-    CsvRow row{.line = line_, .fields = {}, .fault = {}};
-    std::size_t const start = at_;
+    CsvRow row{.line = line_, .last_line = line_, .fields = {}, .fault = {}};
+    row_at_ = at_;
     for (;;) {
         row.fields.emplace_back();
-        if (!read_field(row.fields.back())) {
-            row.fault = "a quote is opened and never closed";
-            // Go on behind the line where the row began.
-            at_ = std::min(text_.find('\n', start), text_.size() - 1) + 1;
-            line_ = row.line + 1;
+        auto const fault = read_field(row.fields.back());
+        if (!fault.empty()) {
+            reject(row, std::string(fault));
             return row;
         }
+        row.last_line = line_;
         if (at_ >= text_.size()) return row;
-        if (text_[at_] != ',') {
+        if (text_[at_] != separator_) {
             skip_line_end();
             return row;
         }

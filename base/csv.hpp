@@ -1,5 +1,6 @@
 // Rows of a CSV text (RFC 4180): quoted fields hold separators, doubled quotes and line ends; LF or
-// CRLF. Pure; a broken quote costs one line, not the rest of the file.
+// CRLF. Pure; a broken quote costs the line where it is opened, not the rest of the file: a quoted
+// field ends where a separator, a line end or blanks before one follow, or it is broken.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,8 @@
 namespace osora {
 
 struct CsvRow {
-    int line = 0;  // 1-based, where the row starts
+    int line = 0;       // 1-based, where the row starts
+    int last_line = 0;  // where it ends
     std::vector<std::string> fields;
     std::string fault;  // why the row cannot be read; empty: it can
 };
@@ -18,23 +20,34 @@ struct CsvRow {
 /// One field to write, quoted when it must be.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
+/// What separates the fields of the first line: the one of , ; tab | that comes most often outside
+/// quotes, and of equals the first; a comma where none comes.
+[[nodiscard]] char csv_separator(std::string_view text);
+
 class CsvReader {
 public:
-    /// A byte order mark in front is skipped.
-    explicit CsvReader(std::string_view text);
+    /// A byte order mark in front is skipped, and so is Excel's line "sep=;".
+    explicit CsvReader(std::string_view text, char separator = ',');
 
     /// The next row that is not blank; nullopt at the end.
     [[nodiscard]] std::optional<CsvRow> next();
 
+    /// For a caller that knows `row`, the last one, to be several: it is a fault, and next() goes
+    /// on behind the line where it began.
+    void reject(CsvRow& row, std::string why);
+
 private:
     [[nodiscard]] CsvRow read_row();
-    /// Appends one field; false: a quote that is never closed.
-    [[nodiscard]] bool read_field(std::string& field);
+    /// Appends one field; what is wrong with it, or "".
+    [[nodiscard]] std::string_view read_field(std::string& field);
+    [[nodiscard]] bool at_field_end() const;
     [[nodiscard]] bool at_line_end() const;
     void skip_line_end();
 
     std::string_view text_;
+    char separator_;
     std::size_t at_ = 0;
+    std::size_t row_at_ = 0;  // where the last row began
     int line_ = 1;
 };
 

@@ -77,7 +77,7 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     if (config.run.job == "exec" || config.data.manifest.empty()) return nothing;
     auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
     if (text.has_error()) return nothing;
-    auto const shapes = plan::clip_shapes(*text, kRowsMax);
+    auto const shapes = plan::clip_shapes(*text, kRowsMax, config.data.columns);
     if (shapes.empty()) return nothing;
     OSORA_TRY(auto const shape, plan::sample_shape(config));
     OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));

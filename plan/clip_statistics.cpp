@@ -3,11 +3,7 @@
 #include "base/csv.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 #include <optional>
-#include <string>
 
 namespace osora::plan {
 namespace {
@@ -19,42 +15,24 @@ double decoded_frames(ClipShape const& clip, int num_frames) {
     return std::min(in_front, kKeyframeDistance) / 2 + std::min(num_frames, clip.num_frames);
 }
 
-/// "51" or, as pandas writes it, "51.0"; 0: not a count.
-int count_of(std::string const& field) {
-    double value = 0;
-    auto const [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    bool const whole = error == std::errc() && end == field.data() + field.size();
-    return whole && value >= 1 && value <= 1e9 && value == std::floor(value)
-               ? static_cast<int>(value)
-               : 0;
+/// 0: it does not say.
+int count_at(CsvRow const& row, std::optional<std::size_t> place, bool decimal_comma) {
+    if (!place || *place >= row.fields.size()) return 0;
+    auto const count = listed_count("", row.fields[*place], decimal_comma);
+    return count ? *count : 0;
 }
 
-class Columns {
-public:
-    explicit Columns(CsvRow const& header) {
-        for (std::size_t i = 0; i < kNames.size(); ++i) {
-            auto const found = std::ranges::find(header.fields, kNames[i]);
-            complete_ = complete_ && found != header.fields.end();
-            places_[i] = static_cast<std::size_t>(found - header.fields.begin());
-        }
-    }
-    [[nodiscard]] bool complete() const { return complete_; }
-
-    [[nodiscard]] std::optional<ClipShape> shape(CsvRow const& row) const {
-        std::array<int, 3> counts{};
-        for (std::size_t i = 0; i < counts.size(); ++i) {
-            if (places_[i] >= row.fields.size()) return {};
-            counts[i] = count_of(row.fields[places_[i]]);
-            if (counts[i] == 0) return {};
-        }
-        return ClipShape{.num_frames = counts[0], .height = counts[1], .width = counts[2]};
-    }
-
-private:
-    static constexpr std::array<std::string_view, 3> kNames{"num_frames", "height", "width"};
-    std::array<std::size_t, 3> places_{};
-    bool complete_ = true;
-};
+std::optional<ClipShape> shape_of(CsvRow const& row, ColumnPlaces const& places,
+                                  bool decimal_comma) {
+    auto const at = [&](ClipColumn::Place column) {
+        return count_at(row, places[column], decimal_comma);
+    };
+    ClipShape const shape{.num_frames = at(ClipColumn::num_frames),
+                          .height = at(ClipColumn::height),
+                          .width = at(ClipColumn::width)};
+    if (shape.num_frames == 0 || shape.height == 0 || shape.width == 0) return {};
+    return shape;
+}
 
 }  // namespace
 
@@ -101,16 +79,19 @@ Result<ClipStatistics> clip_statistics(RunConfig const& config, ModelShape const
     return found;
 }
 
-std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max) {
-    CsvReader reader(manifest);
+std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
+                                   ColumnNames const& columns) {
+    char const separator = csv_separator(manifest);
+    CsvReader reader(manifest, separator);
     auto const header = reader.next();
-    if (!header || !header->fault.empty() || !Columns(*header).complete()) return {};
-    Columns const columns(*header);
+    if (!header || !header->fault.empty()) return {};
+    auto const places = find_columns(header->fields, columns);
+    if (places.has_error()) return {};
     std::vector<ClipShape> shapes;
     std::size_t stride = 1;
     for (std::size_t row_number = 0; auto const row = reader.next(); ++row_number) {
         if (row_number % stride != 0) continue;
-        if (auto const shape = columns.shape(*row)) shapes.push_back(*shape);
+        if (auto const shape = shape_of(*row, *places, separator != ',')) shapes.push_back(*shape);
         if (shapes.size() <= rows_max) continue;
         // Every other one goes, and from here on half as many come.
         for (std::size_t i = 0; 2 * i < shapes.size(); ++i) shapes[i] = shapes[2 * i];

@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/assign.hpp"
+#include "plan/buckets/clip_columns.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/model_description.hpp"
 
@@ -38,6 +39,7 @@ struct ClipStatistics {
 
 /// The rows of a manifest (CSV) that give num_frames, height and width, `rows_max` at most, evenly
 /// spread over the file. Other rows are left out: the worker looks into their files.
-[[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max);
+[[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
+                                                 ColumnNames const& columns = {});
 
 }  // namespace osora::plan

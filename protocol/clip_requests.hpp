@@ -4,6 +4,7 @@
 #include "protocol/json.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,11 @@ struct ClipBenchRequest {
     int stride = 1;
     std::int64_t start = 0;  // first frame of every clip
     int width = 0, height = 0;
-    int workers = 0;  // decoding threads; 0: the calling one
+    int workers = 0;                                  // decoding threads; 0: the calling one
+    std::map<std::string, std::string> columns = {};  // of the manifest, as [data] columns
 };
 BOOST_DESCRIBE_STRUCT(ClipBenchRequest, (),
-                      (manifest, num_frames, stride, start, width, height, workers))
+                      (manifest, num_frames, stride, start, width, height, workers, columns))
 
 struct ClipBench {
     std::string schema = "osora.data_bench/1";
@@ -36,16 +38,18 @@ BOOST_DESCRIBE_STRUCT(ClipBench, (),
 
 struct ClipCheckRequest {
     std::string manifest;
-    bool full = false;       // every frame
-    double deadline_s = 30;  // per file
-    int workers = 0;         // threads; 0: the calling one
+    bool full = false;                                // every frame
+    double deadline_s = 30;                           // per file
+    int workers = 0;                                  // threads; 0: the calling one
+    std::map<std::string, std::string> columns = {};  // of the manifest, as [data] columns
 };
-BOOST_DESCRIBE_STRUCT(ClipCheckRequest, (), (manifest, full, deadline_s, workers))
+BOOST_DESCRIBE_STRUCT(ClipCheckRequest, (), (manifest, full, deadline_s, workers, columns))
 
 struct DamagedClip {
     int line = 0;      // of the manifest, 1-based
     std::string path;  // as the row says it
-    std::string kind;  // row, missing, empty, unreadable, damaged, short, slow, too_large
+    std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow,
+                       // too_large
     std::string reason;
 };
 BOOST_DESCRIBE_STRUCT(DamagedClip, (), (line, path, kind, reason))

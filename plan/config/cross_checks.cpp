@@ -2,6 +2,7 @@
 #include "plan/config/cross_checks.hpp"
 
 #include "base/part_of_file.hpp"
+#include "plan/buckets/clip_columns.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/frame_masks.hpp"
 #include "plan/config/slurm_checks.hpp"
@@ -127,6 +128,14 @@ void check_frame_masks(ResolvedConfig& resolved) {
     }
 }
 
+void check_columns(ResolvedConfig& resolved) {
+    for (auto const& name : resolved.config.data.columns) {
+        auto const checked = check_column_names({name});
+        if (checked.has_value()) continue;
+        complain(resolved, "data.columns." + name.first, checked.error().message);
+    }
+}
+
 void check_job(ResolvedConfig& resolved) {
     auto const& config = resolved.config;
     if (!readable(resolved, {"run.job", "worker.command", "data.manifest"})) return;
@@ -191,6 +200,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_batch(resolved);
     check_buckets(resolved);
     check_frame_masks(resolved);
+    check_columns(resolved);
     check_job(resolved);
     check_cache(resolved);
     check_optim(resolved);

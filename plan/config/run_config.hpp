@@ -41,6 +41,8 @@ struct ResourcesSection {
 };
 struct DataSection {
     std::string manifest;
+    std::map<std::string, std::string> columns;  // our name -> the list's (clip_columns.hpp)
+    double bad_samples_max = 0.10;               // share; over it the run ends
     std::string latents;
     bool sample_latents = true;  // of the cached posterior; false: its mean
     std::string eval_manifest;
@@ -110,8 +112,8 @@ BOOST_DESCRIBE_STRUCT(ResourcesSection, (),
                       (backend, nodes, gpus_per_node, cpus_per_worker, bind_cpus, spares,
                        time_limit))
 BOOST_DESCRIBE_STRUCT(DataSection, (),
-                      (manifest, latents, sample_latents, eval_manifest, num_workers,
-                       prefetch_factor, host_memory_gib))
+                      (manifest, columns, bad_samples_max, latents, sample_latents, eval_manifest,
+                       num_workers, prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
                       (tp_size, pp_size, virtual_stages, sp_size, zero_stage, grad_bucket_mib,
                        reduce_dtype, overlap))

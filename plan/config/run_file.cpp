@@ -64,8 +64,16 @@ std::optional<toml::table> as_toml(std::string_view raw) {
     return std::nullopt;
 }
 
+/// The table of strings that "env.PATH" of [worker], or "columns.text" of [data], is an entry of;
+/// empty: it is none.
+std::string_view string_table(std::string_view section, std::string_view key) {
+    if (section == "worker" && key.starts_with("env.")) return "env";
+    if (section == "data" && key.starts_with("columns.")) return "columns";
+    return {};
+}
+
 bool wants_text(std::string_view section, std::string_view key) {
-    if (section == "nccl" || (section == "worker" && key.starts_with("env."))) return true;
+    if (section == "nccl" || !string_table(section, key).empty()) return true;
     RunConfig config;
     BucketSection bucket;
     auto fields = fields_of(config);
@@ -108,8 +116,8 @@ void apply_set(std::string const& set, ResolvedConfig& into) {
     if (quoted || !wants_text(index ? "bucket" : section, key)) value = as_toml(raw);
     if (!value) value = toml::table{{"value", raw}};
     toml::table inner;
-    if (section == "worker" && key.starts_with("env.")) {
-        inner.insert("env", toml::table{{key.substr(4), *value->get("value")}});
+    if (auto const table = string_table(section, key); !table.empty()) {
+        inner.insert(table, toml::table{{key.substr(table.size() + 1), *value->get("value")}});
     } else if (!key.empty()) {
         inner.insert(key, *value->get("value"));
     }
@@ -171,8 +179,9 @@ std::string value_text(RunConfig const& config, std::string_view key) {
         return found == map.end() ? std::string() : toml_string(found->second);
     };
     if (section == "nccl") return entry(copy.nccl, name);
-    if (section == "worker" && name.starts_with("env.")) {
-        return entry(copy.worker.env, name.substr(4));
+    if (auto const table = string_table(section, name); !table.empty()) {
+        return entry(table == "env" ? copy.worker.env : copy.data.columns,
+                     name.substr(table.size() + 1));
     }
     if (auto const index = bucket_index(section)) {
         if (*index >= copy.bucket.size()) return "";

@@ -225,6 +225,40 @@ TEST_F(Train, ACorruptClipIsSkippedTheSameWayEachTime) {
     EXPECT_EQ(first.steps("loss"), second.steps("loss"));
 }
 
+// One of several clips is deleted between two starts: it is named, others stand in for it.
+TEST_F(Train, AClipThatIsGoneDoesNotForbidToResume) {
+    ASSERT_EQ(run(job(1, 6), 1)[0].exit_code, 0);
+    fs::remove(folder_ / "clip 1.mp4");
+    auto const resumed = run(job(1, 12), 1)[0];
+    ASSERT_EQ(resumed.exit_code, 0);
+    EXPECT_EQ(resumed.of("hello")[0].at("start_step").as_int64(), 6);
+    std::string said;
+    for (auto const& notice : resumed.of("notice"))
+        said += std::string(notice.at("detail").as_string()) + "\n";
+    EXPECT_THAT(said, testing::HasSubstr("clips.csv:3: "));
+    EXPECT_THAT(said, testing::HasSubstr("1 of 6 clips are gone"));
+    // The same ones each time.
+    fs::remove_all(folder_ / "run dir" / "checkpoints" / "step-00000012");
+    EXPECT_EQ(run(job(1, 12), 1)[0].steps("loss"), resumed.steps("loss"));
+}
+
+TEST_F(Train, RanksThatReadOtherClipsAreNamed) {
+    std::ofstream(folder_ / "other.csv") << "path,text\n\"clip 0.mp4\",\n\"clip 1.mp4\",x\n";
+    job_of_rank_ = [this](int rank) {
+        auto own = job(2, 4);
+        if (rank == 1) own.config.data.manifest = "other.csv";
+        return own;
+    };
+    auto const ranks = run(job(2, 4), 2);
+    for (auto const& rank : ranks) {
+        EXPECT_EQ(rank.exit_code, 13);
+        EXPECT_TRUE(rank.of("step").empty());
+        ASSERT_FALSE(rank.of("failed").empty());
+        EXPECT_THAT(std::string(rank.of("failed")[0].at("message").as_string()),
+                    testing::HasSubstr("rank 1 read 2 clips"));
+    }
+}
+
 TEST_F(Train, SaysWhatIsWrongWithTheManifest) {
     write_manifest({});
     auto const empty = run(job(1, 2), 1)[0];

@@ -158,7 +158,8 @@ Error nothing_fits(protocol::ClipBenchRequest const& request, Manifest const& ma
 Result<protocol::ClipBench> bench_clips(protocol::ClipBenchRequest const& request) {
     OSORA_TRY_VOID(check_bench(request));
     OSORA_TRY_VOID(check_memory(request));
-    OSORA_TRY(Manifest const manifest, read_manifest(request.manifest));
+    OSORA_TRY(Manifest const manifest,
+              read_manifest(request.manifest, {.columns = request.columns}));
     for (SkippedRow const& row : manifest.skipped) {
         fmt::print(stderr, "line {}: {}: {}; left out\n", row.line, row.path, row.reason);
     }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -76,6 +77,7 @@ public:
             return Fault{"short", fmt::format("it has {} frames, the row says {}",
                                               facts->num_frames, clip_.num_frames)};
         }
+        if (auto const size = size_fault(*facts)) return size;
         for (FrameWindow const& window : windows(facts->num_frames)) {
             auto const decoded = decoder().verify(clip_.path, window);
             if (decoded.has_error()) return told(decoded.error());
@@ -84,6 +86,22 @@ public:
     }
 
 private:
+    /// Lists that ffprobe or PyAV made have the stored size; buckets go by the displayed one.
+    [[nodiscard]] std::optional<Fault> size_fault(ClipFacts const& facts) const {
+        if (clip_.height == 0 || clip_.width == 0) return std::nullopt;
+        constexpr double kTolerance = 0.02;  // of a side: rounding, blocks of a codec
+        auto const near = [](int listed, int shown) {
+            return std::abs(listed - shown) <= std::max(1.0, kTolerance * shown);
+        };
+        if (near(clip_.height, facts.height) && near(clip_.width, facts.width)) return std::nullopt;
+        bool const stored =
+            near(clip_.height, facts.stored_height) && near(clip_.width, facts.stored_width);
+        return Fault{
+            "size",
+            fmt::format("the row says {} x {}{}, players show {} x {}", clip_.width, clip_.height,
+                        stored ? ", as the file stores it" : "", facts.width, facts.height)};
+    }
+
     [[nodiscard]] std::vector<FrameWindow> windows(int frames) const {
         if (request_.full) return {{.start = 0, .stride = 1, .num_frames = frames}};
         std::vector<FrameWindow> windows{{.start = 0}};
@@ -119,7 +137,7 @@ Result<void> check_request(protocol::ClipCheckRequest const& request) {
 
 Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request) {
     OSORA_TRY_VOID(check_request(request));
-    OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest));
+    OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest, request.columns));
     std::vector<std::optional<Fault>> slots(in_order_slots(request.workers));
     protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
                                .checked = static_cast<std::int64_t>(clips.size()),

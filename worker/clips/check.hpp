@@ -7,9 +7,9 @@
 namespace osora::worker {
 
 /// Opens every clip and decodes its first, middle and last frame, or all of them (`full`). A row
-/// that says more frames than its file has is damaged, too. `damaged` is in the order of the
-/// manifest and does not depend on the number of workers. Errors: not_found, io, invalid_input (of
-/// the manifest itself or of the request).
+/// that says more frames than its file has, or another size than players show, is damaged, too.
+/// `damaged` is in the order of the manifest and does not depend on the number of workers. Errors:
+/// not_found, io, invalid_input (of the manifest itself or of the request).
 [[nodiscard]] Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request);
 
 }  // namespace osora::worker

@@ -28,8 +28,10 @@ struct FrameSize {
 
 struct ClipFacts {
     int num_frames = 0;  // exact; 1: an image
-    int height = 0;      // pixels, as stored
+    int height = 0;      // pixels, as a player shows it: turned, with square pixels
     int width = 0;
+    int stored_height = 0;  // pixels, as the file holds it
+    int stored_width = 0;
     double fps = 0.0;  // 0: unknown
     std::string codec;
 };
@@ -60,9 +62,9 @@ public:
     [[nodiscard]] Result<ClipFacts> probe(std::string const& path);
 
     /// Fills `out` (num_frames x height x width x 3 bytes) with the window. Each picture is
-    /// cropped to the centred part with the wanted aspect ratio and resized. Errors: not_found, io,
-    /// corrupt (not a video, damaged, shorter than the window), timed_out, cancelled,
-    /// out_of_memory (picture over pixels_max).
+    /// as a player shows it (display matrix, sample aspect ratio), cropped to the centred part with
+    /// the wanted aspect ratio and resized. Errors: not_found, io, corrupt (not a video, damaged,
+    /// shorter than the window), timed_out, cancelled, out_of_memory (picture over pixels_max).
     [[nodiscard]] Result<void> decode(std::string const& path, FrameWindow const& window,
                                       FrameSize size, std::span<std::uint8_t> out);
 

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <tuple>
 #include <vector>
 
 extern "C" {
@@ -77,6 +80,23 @@ Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
     return {};
 }
 
+/// The format of a file that is none of kFormats, for a message; empty: nobody knows.
+std::string other_format(std::string const& path) {
+    constexpr std::streamsize kLooked = 1 << 16;
+    constexpr int kSure = AVPROBE_SCORE_RETRY;
+    std::vector<unsigned char> bytes(kLooked + AVPROBE_PADDING_SIZE);
+    std::ifstream file(path, std::ios::binary);
+    file.read(reinterpret_cast<char*>(bytes.data()), kLooked);
+    AVProbeData const data{.filename = "",
+                           .buf = bytes.data(),
+                           .buf_size = static_cast<int>(file.gcount()),
+                           .mime_type = nullptr};
+    int score = 0;
+    AVInputFormat const* const found = av_probe_input_format3(&data, /*is_opened=*/1, &score);
+    if (found == nullptr || score < kSure || found->long_name == nullptr) return {};
+    return fmt::format("{} ({})", found->name, found->long_name);
+}
+
 Result<FormatContext> open_input(std::string const& path, CallGuard& guard) {
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) return Error{Errc::out_of_memory, "open: no memory"};
@@ -88,8 +108,74 @@ Result<FormatContext> open_input(std::string const& path, CallGuard& guard) {
     // Frees the context itself on failure.
     int const error =
         avformat_open_input(&context, ("file:" + path).c_str(), nullptr, options.get());
+    bool const refused = error == AVERROR_INVALIDDATA || error == AVERROR(EINVAL);
+    if (refused && check(guard).has_value()) {
+        std::string const other = other_format(path);
+        if (!other.empty()) return Error{Errc::corrupt, "open: no video but " + other};
+    }
     if (error < 0) return av_error(error, "open", guard);
     return FormatContext(context);
+}
+
+/// Of pictures that go with a sound or a clip: covers and thumbnails are never the video.
+bool is_cover(AVStream const& stream) {
+    return (stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS)) !=
+           0;
+}
+
+/// A codec of single pictures.
+bool is_picture_codec(AVStream const& stream) {
+    switch (stream.codecpar->codec_id) {
+        case AV_CODEC_ID_PNG:
+        case AV_CODEC_ID_BMP:
+        case AV_CODEC_ID_TIFF:
+        case AV_CODEC_ID_WEBP:
+            return true;
+        case AV_CODEC_ID_MJPEG:
+            return stream.nb_frames == 1;
+        default:
+            return false;
+    }
+}
+
+/// As libavformat ranks them, behind what is no video: moving pictures, the default one, more than
+/// a few frames, the larger bit rate.
+auto rank_of(AVStream const& stream) {
+    constexpr std::int64_t kEnough = 5;
+    bool const impaired = (stream.disposition &
+                           (AV_DISPOSITION_HEARING_IMPAIRED | AV_DISPOSITION_VISUAL_IMPAIRED)) != 0;
+    bool const chosen = (stream.disposition & AV_DISPOSITION_DEFAULT) != 0;
+    return std::tuple(stream.codecpar->width > 0, !is_picture_codec(stream),
+                      (stream.disposition & AV_DISPOSITION_STILL_IMAGE) == 0,
+                      (impaired ? 0 : 1) + (chosen ? 1 : 0), std::min(kEnough, stream.nb_frames),
+                      stream.codecpar->bit_rate);
+}
+
+/// -1: there is none.
+int video_stream(AVFormatContext const& context) {
+    int best = -1;
+    for (unsigned i = 0; i < context.nb_streams; ++i) {
+        AVStream const& stream = *context.streams[i];
+        if (stream.codecpar->codec_type != AVMEDIA_TYPE_VIDEO || is_cover(stream)) continue;
+        if (best < 0 || rank_of(*context.streams[best]) < rank_of(stream))
+            best = static_cast<int>(i);
+    }
+    return best;
+}
+
+/// What is in a file in place of a video.
+Error no_video(AVFormatContext const& context) {
+    bool sound = false, cover = false;
+    for (unsigned i = 0; i < context.nb_streams; ++i) {
+        AVStream const& stream = *context.streams[i];
+        sound = sound || stream.codecpar->codec_type == AVMEDIA_TYPE_AUDIO;
+        cover = cover || is_cover(stream);
+    }
+    std::string const what = sound && cover ? ", but sound and a cover picture"
+                             : sound        ? ", but sound"
+                             : cover        ? ", but a cover picture"
+                                            : "";
+    return {Errc::corrupt, "open: no video stream in it" + what};
 }
 
 }  // namespace
@@ -126,12 +212,12 @@ Demuxer::Demuxer(FormatContext context, int stream_index, std::string path, Call
 Result<Demuxer> Demuxer::open(std::string const& path, CallGuard& guard, std::int64_t pixels_max) {
     OSORA_TRY_VOID(check_file(path));
     OSORA_TRY(FormatContext context, open_input(path, guard));
-    int index = av_find_best_stream(context.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    int index = video_stream(*context);
     if (index < 0 || !header_suffices(*context, *context->streams[index])) {
         OSORA_TRY_VOID(find_stream_info(*context, guard, pixels_max));
-        index = av_find_best_stream(context.get(), AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+        index = video_stream(*context);
     }
-    if (index < 0) return Error{Errc::corrupt, "open: no video stream in it"};
+    if (index < 0) return no_video(*context);
     for (unsigned i = 0; i < context->nb_streams; ++i) {
         bool const wanted = static_cast<int>(i) == index;
         context->streams[i]->discard = wanted ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
@@ -170,6 +256,7 @@ Result<bool> Demuxer::read(AVPacket& packet) {
         if (error == AVERROR_EOF) return false;
         if (error < 0) return av_error(error, "read", *guard_);
         if (packet.stream_index != stream_index_) continue;
+        if (packet.size == 0) continue;  // AVI's "as before": nothing to decode, nothing comes out
         if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) {
             return Error{Errc::corrupt, "read: a damaged or cut packet"};
         }

@@ -15,6 +15,7 @@ public:
     [[nodiscard]] static Result<Demuxer> open(std::string const& path, CallGuard& guard,
                                               std::int64_t pixels_max);
 
+    [[nodiscard]] CallGuard const& guard() const { return *guard_; }
     [[nodiscard]] AVStream* stream() const { return context_->streams[stream_index_]; }
     /// Whether the container lists every packet (mp4 that is not fragmented).
     [[nodiscard]] bool has_index() const;

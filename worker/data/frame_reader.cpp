@@ -2,6 +2,8 @@
 // tried once from the first packet: some keyframes cannot be started from (intra refresh).
 #include "worker/data/frame_reader.hpp"
 
+#include "worker/data/frame_display.hpp"
+#include "worker/data/shown_frames.hpp"
 #include "worker/data/window_start.hpp"
 
 #include <fmt/format.h>
@@ -55,13 +57,14 @@ Result<CodecContext> open_codec(AVStream const& stream, DecodeLimits const& limi
 /// One pass of decoding towards a plan.
 class Decoding {
 public:
-    Decoding(CodecContext codec, WindowStart const& start, FrameWindow const& window,
-             CallGuard const& guard, FrameSink const& sink)
+    Decoding(CodecContext codec, Demuxer const& demuxer, WindowStart const& start,
+             FrameWindow const& window, FrameSink const& sink)
         : codec_(std::move(codec)),
+          demuxer_(demuxer),
           frame_(av_frame_alloc()),
           plan_(start.plan),
           window_(window),
-          guard_(guard),
+          guard_(demuxer.guard()),
           sink_(sink) {}
 
     void allow_skipping() { skipping_ = true; }
@@ -75,7 +78,8 @@ public:
         if (packet != nullptr && !plan_.by_count) {
             // Shown before the keyframe: not wanted, and may lack what it refers to.
             if (packet->pts < plan_.key_pts) return {};
-            bool const wanted = std::ranges::binary_search(plan_.wanted, packet->pts);
+            bool const wanted = std::ranges::binary_search(plan_.wanted, packet->pts) &&
+                                !is_never_shown(codec_->codec_id, packet_bytes(*packet));
             if (wanted) ++sent_wanted_;
             codec_->skip_frame = skipping_ && !wanted ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
         }
@@ -111,12 +115,14 @@ private:
             return Error{Errc::corrupt,
                          fmt::format("decode: frame {} of the window is missing", next_)};
         }
+        OSORA_TRY_VOID(tag_display(*demuxer_.stream(), *frame_));
         OSORA_TRY_VOID(sink_(next_, *frame_));
         ++next_;
         return {};
     }
 
     CodecContext codec_;
+    Demuxer const& demuxer_;  // its stream is another one after a rewind
     Frame frame_;
     WindowPlan const& plan_;
     FrameWindow window_;
@@ -161,7 +167,7 @@ Result<void> read_frames(std::string const& path, FrameWindow const& window,
     OSORA_TRY(WindowStart start, find_start(demuxer, window, *packet));
     auto attempt = [&](WindowStart const& from) -> Result<void> {
         OSORA_TRY(CodecContext codec, open_codec(*demuxer.stream(), limits, guard));
-        Decoding decoding(std::move(codec), from, window, guard, sink);
+        Decoding decoding(std::move(codec), demuxer, from, window, sink);
         if (can_skip_unreferenced(*demuxer.stream()->codecpar)) decoding.allow_skipping();
         return decode_window(demuxer, from, decoding, counts, *packet);
     };

@@ -9,8 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <optional>
+#include <set>
 #include <thread>
 
 namespace osora::worker {
@@ -87,6 +87,12 @@ Result<void> check_options(plan::Schedule const& schedule, LoaderOptions const& 
 }
 
 }  // namespace
+
+std::string told(BadClip const& bad) {
+    std::string const what = fmt::format("{}: {}", bad.path, bad.reason);
+    if (bad.replacement == bad.path) return what + "; its windows are taken from those";
+    return bad.replacement.empty() ? what : fmt::format("{}; {} instead", what, bad.replacement);
+}
 
 struct Batch::State {
     State(std::shared_ptr<Pipeline> owner, std::unique_ptr<BatchWork> made)
@@ -181,8 +187,8 @@ public:
 
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
-        SampleSource const source{schedule_, manifest_, options_.frame_stride,
-                                  options_.replace_bad};
+        SampleSource const source{schedule_, manifest_, options_.frame_stride, options_.replace_bad,
+                                  &lengths_};
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
@@ -209,8 +215,11 @@ private:
             FilledSample& sample = **filled;
             state->samples.push_back(sample.sample);
             ++samples_seen_;
-            if (!sample.bad.empty()) ++bad_samples_seen_;
-            std::ranges::move(sample.bad, std::back_inserter(state->bad));
+            if (!std::ranges::all_of(sample.bad, &BadClip::listed_wrong)) ++bad_samples_seen_;
+            for (BadClip& bad : sample.bad) {
+                if (bad.listed_wrong && !told_.insert(bad.path).second) continue;
+                state->bad.push_back(std::move(bad));
+            }
         }
         double const share =
             static_cast<double>(bad_samples_seen_) / static_cast<double>(samples_seen_);
@@ -218,7 +227,8 @@ private:
         if (counts && share > options_.bad_share_max) {
             return Error{Errc::corrupt,
                          fmt::format("loader: {} of {} samples had a clip that cannot be decoded, "
-                                     "over the limit of {:.0f} %; the last: {}",
+                                     "over the limit of {:.0f} % (data.bad_samples_max); the last: "
+                                     "{}",
                                      bad_samples_seen_, samples_seen_, 100 * options_.bad_share_max,
                                      last_bad(*state))};
         }
@@ -244,6 +254,8 @@ private:
     std::int64_t samples_seen_ = 0;
     std::int64_t bad_samples_seen_ = 0;
     std::string last_bad_;
+    std::set<std::string> told_;  // paths of clips whose list is wrong
+    ClipLengths lengths_;
     std::vector<std::thread> threads_;
 };
 

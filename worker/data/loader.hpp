@@ -37,7 +37,13 @@ struct BadClip {
     std::string reason;
     plan::SampleRef sample;
     std::string replacement;  // path of the next clip that was tried; empty: none
+    /// The list is wrong, not the file: it has fewer frames than listed. Told once a clip, and no
+    /// bad sample; with `path` as replacement its windows are taken from the frames it has.
+    bool listed_wrong = false;
 };
+
+/// "NAME: REASON; NAME instead".
+[[nodiscard]] std::string told(BadClip const& bad);
 
 struct LoadedSample {
     plan::SampleRef ref;

@@ -3,78 +3,32 @@
 
 #include "base/csv.hpp"
 #include "base/files.hpp"
+#include "base/text.hpp"
 #include "plan/buckets/hash.hpp"
 #include "worker/data/decoder.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
-#include <optional>
+#include <map>
+#include <string_view>
 
 namespace osora::worker {
 namespace {
 
-enum Column : std::size_t { kPath, kText, kNumFrames, kHeight, kWidth, kFps, kColumnCount };
-constexpr std::array<std::string_view, kColumnCount> kNames{"path",   "text",  "num_frames",
-                                                            "height", "width", "fps"};
+using plan::ClipColumn;
+
 constexpr std::int64_t kManifestBytesMax = std::int64_t{1} << 30;
-
-using Places = std::array<std::optional<std::size_t>, kColumnCount>;
-
-Result<Places> find_columns(std::vector<std::string> const& header) {
-    Places places;
-    for (std::size_t i = 0; i < header.size(); ++i) {
-        auto const* name = std::ranges::find(kNames, std::string_view(header[i]));
-        if (name == kNames.end()) continue;  // ours to ignore
-        auto& place = places[static_cast<std::size_t>(name - kNames.begin())];
-        if (place) {
-            return Error{Errc::invalid_input,
-                         fmt::format("line 1: column \"{}\" is given twice", header[i])};
-        }
-        place = i;
-    }
-    if (!places[kPath]) {
-        return Error{Errc::invalid_input,
-                     fmt::format("line 1: no \"path\" column; the first line must name the "
-                                 "columns, it has: {}",
-                                 fmt::join(header, ", "))};
-    }
-    return places;
-}
-
-/// A number as pandas may write it ("51", "51.0"); 0 where there is none ("", "nan").
-Result<double> number(std::string_view name, std::string const& field) {
-    if (field.empty() || field == "nan" || field == "NaN") return 0.0;
-    double value = 0.0;
-    auto const [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    bool const whole = end == field.data() + field.size();
-    if (error != std::errc{} || !whole || !std::isfinite(value) || value <= 0.0) {
-        return Error{Errc::invalid_input,
-                     fmt::format("{} \"{}\" is not a positive number", name, field)};
-    }
-    return value;
-}
-
-Result<int> count(std::string_view name, std::string const& field) {
-    OSORA_TRY(double const value, number(name, field));
-    if (value != std::floor(value) || value > 1e9) {
-        return Error{Errc::invalid_input,
-                     fmt::format("{} \"{}\" is not a whole number below 1e9", name, field)};
-    }
-    return static_cast<int>(value);
-}
 
 class RowReader {
 public:
-    RowReader(Places places, std::size_t width, std::filesystem::path folder)
-        : places_(places), width_(width), folder_(std::move(folder)) {}
+    RowReader(CsvRow const& header, plan::ColumnPlaces places, char separator)
+        : places_(places), width_(header.fields.size()), separator_(separator) {}
+    void start_at(std::filesystem::path folder) { folder_ = std::move(folder); }
 
     [[nodiscard]] ListedClip read(CsvRow const& row) const {
-        ListedClip listed{.clip = {}, .name = field(row, kPath), .fault = {}};
+        ListedClip listed{.clip = {}, .name = field(row, ClipColumn::path), .fault = {}};
         auto clip = clip_of(row);
         if (clip) {
             listed.clip = std::move(*clip);
@@ -86,14 +40,43 @@ public:
         return listed;
     }
 
+    /// Of a row of several lines: whether a quote that was not closed took the next rows in.
+    [[nodiscard]] bool took_others(CsvRow const& row) const {
+        if (!row.fault.empty() || row.last_line == row.line) return false;
+        if (row.fields.size() != width_) return true;
+        return std::ranges::any_of(row.fields, [this](std::string const& each) {
+            return std::ranges::any_of(behind_line_ends(each),
+                                       [this](auto line) { return is_row(line); });
+        });
+    }
+
 private:
-    [[nodiscard]] std::string field(CsvRow const& row, Column column) const {
+    static std::vector<std::string_view> behind_line_ends(std::string_view field) {
+        auto lines = split(field, '\n');
+        lines.erase(lines.begin());
+        return lines;
+    }
+
+    /// Whether a line of a caption is a row of its own: a clip's name where paths stand.
+    [[nodiscard]] bool is_row(std::string_view line) const {
+        constexpr std::array<std::string_view, 14> kEndings{
+            ".mp4", ".mkv", ".webm", ".mov", ".avi",  ".m4v",  ".ts",
+            ".flv", ".gif", ".png",  ".jpg", ".jpeg", ".webp", ".mpg"};
+        auto const parts = split(line, separator_);
+        std::size_t const place = *places_[ClipColumn::path];
+        if (parts.size() < 2 || place >= parts.size()) return false;
+        std::string const name = lower(trimmed(parts[place]));
+        return std::ranges::any_of(kEndings,
+                                   [&](std::string_view ending) { return name.ends_with(ending); });
+    }
+
+    [[nodiscard]] std::string field(CsvRow const& row, ClipColumn::Place column) const {
         auto const& place = places_[column];
         return place && *place < row.fields.size() ? row.fields[*place] : std::string();
     }
 
     [[nodiscard]] std::string path_of(CsvRow const& row) const {
-        std::string const name = field(row, kPath);
+        std::string const name = field(row, ClipColumn::path);
         return name.empty() ? name : (folder_ / name).lexically_normal().string();
     }
 
@@ -103,19 +86,31 @@ private:
             return Error{Errc::invalid_input, fmt::format("it has {} fields, the header has {}",
                                                           row.fields.size(), width_)};
         }
-        Clip clip{.path = path_of(row), .text = field(row, kText), .line = row.line};
+        Clip clip{.path = path_of(row), .text = field(row, ClipColumn::text), .line = row.line};
         if (clip.path.empty()) return Error{Errc::invalid_input, "the path is empty"};
-        OSORA_TRY(clip.num_frames, count("num_frames", field(row, kNumFrames)));
-        OSORA_TRY(clip.height, count("height", field(row, kHeight)));
-        OSORA_TRY(clip.width, count("width", field(row, kWidth)));
-        OSORA_TRY(clip.fps, number("fps", field(row, kFps)));
+        OSORA_TRY(clip.num_frames, count(row, ClipColumn::num_frames));
+        OSORA_TRY(clip.height, count(row, ClipColumn::height));
+        OSORA_TRY(clip.width, count(row, ClipColumn::width));
+        auto const name = plan::kClipColumns[ClipColumn::fps];
+        OSORA_TRY(clip.fps, plan::listed_number(name, field(row, ClipColumn::fps), commas()));
         return clip;
     }
 
-    Places places_;
+    [[nodiscard]] Result<int> count(CsvRow const& row, ClipColumn::Place column) const {
+        return plan::listed_count(plan::kClipColumns[column], field(row, column), commas());
+    }
+    [[nodiscard]] bool commas() const { return separator_ != ','; }
+
+    plan::ColumnPlaces places_;
     std::size_t width_;
+    char separator_;
     std::filesystem::path folder_;
 };
+
+bool says_all(Clip const& clip) {
+    bool const sized = clip.num_frames > 0 && clip.height > 0 && clip.width > 0;
+    return sized && (clip.fps > 0.0 || clip.num_frames == 1);
+}
 
 Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
     std::error_code error;
@@ -126,13 +121,13 @@ Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
     if (status.type() != std::filesystem::file_type::regular) {
         return Error{Errc::io, error ? error.message() : "not a regular file"};
     }
-    bool const sized = clip.num_frames > 0 && clip.height > 0 && clip.width > 0;
-    if (sized && (clip.fps > 0.0 || clip.num_frames == 1)) return {};
+    if (says_all(clip)) return {};
     OSORA_TRY(ClipFacts const facts, decoder.probe(clip.path));
     if (clip.num_frames == 0) clip.num_frames = facts.num_frames;
     if (clip.height == 0) clip.height = facts.height;
     if (clip.width == 0) clip.width = facts.width;
     if (clip.fps == 0.0) clip.fps = facts.fps;
+    clip.probed = true;
     return {};
 }
 
@@ -140,10 +135,41 @@ Error no_clip() {
     return {Errc::invalid_input, "it lists no clip; add one line a clip below the header"};
 }
 
+/// What a list is that is no CSV, with the line that makes one of it; empty: it may be one.
+std::string other_kind(std::string_view list) {
+    auto const by_pandas = [](std::string_view what, std::string_view read) {
+        return fmt::format(
+            "it is {} and no CSV; convert it with: python3 -c \"import pandas as p; "
+            "p.{}.to_csv('clips.csv', index=False)\"",
+            what, read);
+    };
+    if (list.starts_with("PAR1")) return by_pandas("Parquet", "read_parquet('LIST')");
+    if (list.starts_with("PK\x03\x04")) return by_pandas("a spreadsheet", "read_excel('LIST')");
+    if (list.starts_with("\xFF\xFE") || list.starts_with("\xFE\xFF"))
+        return "it is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 LIST > clips.csv";
+    if (list.starts_with("\x1F\x8B"))
+        return "it is compressed; unpack it with: gzip -dc LIST > clips.csv";
+    if (list.starts_with("\xEF\xBB\xBF")) list.remove_prefix(3);
+    std::string_view const text = trimmed(list.substr(0, 4096));
+    if (text.starts_with('[')) return by_pandas("JSON", "read_json('LIST')");
+    if (text.starts_with('{')) return by_pandas("JSON lines", "read_json('LIST', lines=True)");
+    return {};
+}
+
+/// A list's text, where it lies, and how its columns are called.
+struct ListText {
+    std::string_view csv;
+    std::filesystem::path folder;
+    plan::ColumnNames const& columns;
+};
+
 /// Hands each row on as it is read: a manifest may have millions.
 template <class Take>
-Result<void> read_rows(std::string_view csv, std::filesystem::path const& folder, Take take) {
-    CsvReader reader(csv);
+Result<void> read_rows(ListText const& list, Take take) {
+    if (auto other = other_kind(list.csv); !other.empty())
+        return Error{Errc::invalid_input, std::move(other)};
+    char const separator = csv_separator(list.csv);
+    CsvReader reader(list.csv, separator);
     auto const header = reader.next();
     if (!header) {
         return Error{Errc::invalid_input,
@@ -151,9 +177,14 @@ Result<void> read_rows(std::string_view csv, std::filesystem::path const& folder
                      "and \"path\" is one"};
     }
     if (!header->fault.empty()) return Error{Errc::invalid_input, "line 1: " + header->fault};
-    OSORA_TRY(Places const places, find_columns(header->fields));
-    RowReader const rows(places, header->fields.size(), std::filesystem::absolute(folder));
-    while (auto const row = reader.next()) take(rows.read(*row));
+    OSORA_TRY(auto const places, plan::find_columns(header->fields, list.columns));
+    RowReader rows(*header, places, separator);
+    rows.start_at(std::filesystem::absolute(list.folder));
+    while (auto row = reader.next()) {
+        if (rows.took_others(*row))
+            reader.reject(*row, "a quote is opened and not closed before the next row");
+        take(rows.read(*row));
+    }
     return {};
 }
 
@@ -172,6 +203,41 @@ std::uint64_t fingerprint_of(std::vector<Clip> const& clips) {
     return hash;
 }
 
+/// Numbers of clips by path, read when the first is asked for.
+class Remembered {
+public:
+    explicit Remembered(std::filesystem::path file) : file_(std::move(file)) {}
+
+    void fill(Clip& clip) {
+        if (says_all(clip) || file_.empty()) return;
+        if (!read_) load();
+        auto const found = clips_.find(clip.path);
+        if (found == clips_.end()) return;
+        if (clip.num_frames == 0) clip.num_frames = found->second.num_frames;
+        if (clip.height == 0) clip.height = found->second.height;
+        if (clip.width == 0) clip.width = found->second.width;
+        if (clip.fps == 0.0) clip.fps = found->second.fps;
+    }
+    [[nodiscard]] std::map<std::string, Clip>& all() {
+        if (!read_) load();
+        return clips_;
+    }
+
+private:
+    void load() {
+        read_ = true;
+        auto listed = list_clips(file_);
+        if (listed.has_error()) return;  // an earlier start wrote none
+        for (ListedClip& each : *listed) {
+            if (each.fault.empty()) clips_.emplace(each.clip.path, std::move(each.clip));
+        }
+    }
+
+    std::filesystem::path file_;
+    bool read_ = false;
+    std::map<std::string, Clip> clips_;
+};
+
 Error nothing_usable(Manifest const& manifest) {
     if (manifest.skipped.empty()) return no_clip();
     SkippedRow const& first = manifest.skipped.front();
@@ -185,11 +251,18 @@ Error nothing_usable(Manifest const& manifest) {
 Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path const& folder,
                                 ManifestOptions const& options) {
     Manifest manifest;
+    Remembered remembered(options.remembered);
     ClipDecoder decoder({.deadline_s = options.probe_deadline_s});
-    OSORA_TRY_VOID(read_rows(csv, folder, [&](ListedClip listed) {
+    OSORA_TRY_VOID(read_rows({csv, folder, options.columns}, [&](ListedClip listed) {
         if (listed.fault.empty()) {
             auto const filled = fill_gaps(decoder, listed.clip);
             if (filled.has_error()) listed.fault = filled.error().message;
+            bool const gone = filled.has_error() && filled.error().code == Errc::not_found;
+            if (gone && options.keep_gone) remembered.fill(listed.clip);
+            if (gone && options.keep_gone && says_all(listed.clip)) {
+                manifest.clips.push_back(listed.clip);
+                manifest.clips.back().gone = true;
+            }
         }
         if (listed.fault.empty()) {
             manifest.clips.push_back(std::move(listed.clip));
@@ -197,7 +270,7 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
             manifest.skipped.push_back({listed.clip.line, listed.clip.path, listed.fault});
         }
     }));
-    if (manifest.clips.empty()) return nothing_usable(manifest);
+    if (std::ranges::all_of(manifest.clips, &Clip::gone)) return nothing_usable(manifest);
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }
@@ -209,10 +282,29 @@ Result<Manifest> read_manifest(std::filesystem::path const& path, ManifestOption
     return manifest;
 }
 
-Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path) {
+Result<void> remember_clips(Manifest const& manifest, std::filesystem::path const& file) {
+    if (std::ranges::none_of(manifest.clips, &Clip::probed)) return {};
+    Remembered remembered(file);
+    bool changed = false;
+    for (Clip const& clip : manifest.clips) {
+        if (clip.probed) changed = remembered.all().emplace(clip.path, clip).second || changed;
+    }
+    if (!changed) return {};
+    std::string csv = "path,num_frames,height,width,fps\n";
+    for (auto const& [path, clip] : remembered.all()) {
+        csv += fmt::format("{},{},{},{},{}\n", csv_field(path), clip.num_frames, clip.height,
+                           clip.width, clip.fps);
+    }
+    std::error_code ignored;  // writing says what is wrong
+    std::filesystem::create_directories(file.parent_path(), ignored);
+    return write_file_atomic(file, csv);
+}
+
+Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path,
+                                           plan::ColumnNames const& columns) {
     OSORA_TRY(std::string const csv, read_file(path, kManifestBytesMax));
     std::vector<ListedClip> clips;
-    auto done = read_rows(csv, folder_of(path),
+    auto done = read_rows({csv, folder_of(path), columns},
                           [&](ListedClip listed) { clips.push_back(std::move(listed)); });
     if (done && clips.empty()) done = no_clip();
     if (done.has_error()) return std::move(done).error().in(path.string());

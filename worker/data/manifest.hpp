@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/buckets/clip_columns.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -17,10 +18,12 @@ struct Clip {
     std::string path;    // absolute
     std::string text;    // caption, may be empty
     int num_frames = 0;  // 1: an image
-    int height = 0;      // pixels, as stored (no rotation)
+    int height = 0;      // pixels, as a player shows it
     int width = 0;
-    double fps = 0.0;  // 0: unknown, or an image
-    int line = 0;      // of the manifest, 1-based
+    double fps = 0.0;     // 0: unknown, or an image
+    int line = 0;         // of the manifest, 1-based
+    bool probed = false;  // some of its numbers were read from its file
+    bool gone = false;    // its file is not there; only with ManifestOptions::keep_gone
 };
 
 struct SkippedRow {
@@ -44,13 +47,20 @@ struct Manifest {
 
 struct ManifestOptions {
     double probe_deadline_s = 10.0;  // per file
+    plan::ColumnNames columns = {};  // [data] columns
+    /// Rows that say all of a clip whose file is not there stay in `clips`, so that the numbers and
+    /// buckets of the others do not depend on it; they are told in `skipped` all the same.
+    bool keep_gone = false;
+    /// What remember_clips() wrote, for rows of such clips that do not say all; need not be there.
+    std::filesystem::path remembered = {};
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`
-/// required, others ignored; quoted fields may hold commas, quotes and line ends; a BOM and CRLF
-/// are fine. Relative paths start at the manifest's folder. Numbers that a row lacks are read from
-/// the file itself. Errors: not_found, io (the manifest cannot be read), invalid_input (no path
-/// column, no rows, no usable row).
+/// required, others ignored; comma, semicolon, tab or | between them; quoted fields may hold
+/// separators, quotes and line ends; a BOM and CRLF are fine. A broken quote costs its line alone.
+/// Relative paths start at the manifest's folder. Numbers that a row lacks are read from the file
+/// itself. Errors: not_found, io (the manifest cannot be read), invalid_input (no path column, no
+/// rows, no usable row, not a CSV: with the line that converts it).
 [[nodiscard]] Result<Manifest> read_manifest(std::filesystem::path const& path,
                                              ManifestOptions const& options = {});
 
@@ -59,8 +69,14 @@ struct ManifestOptions {
                                               std::filesystem::path const& folder,
                                               ManifestOptions const& options = {});
 
+/// Adds to `file` the numbers that were read from clips, so that a later read of the list knows
+/// them when a clip is gone. Nothing to add: it is left alone. Errors: io.
+[[nodiscard]] Result<void> remember_clips(Manifest const& manifest,
+                                          std::filesystem::path const& file);
+
 /// All rows in order, usable or not. Errors: not_found, io, invalid_input (no path column, no
 /// rows).
-[[nodiscard]] Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path);
+[[nodiscard]] Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path,
+                                                         plan::ColumnNames const& columns = {});
 
 }  // namespace osora::worker

@@ -10,9 +10,138 @@
 
 namespace osora::worker {
 
-std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
-                                std::uint32_t clip_index, int window_frames) {
-    std::int64_t const places = std::int64_t{clip.num_frames} - window_frames + 1;
+namespace {
+
+/// The attempts for one sample.
+class SampleFill {
+public:
+    SampleFill(SampleSource const& source, plan::SampleRef const& ref, ClipDecoder& decoder)
+        : source_(source),
+          ref_(ref),
+          decoder_(decoder),
+          bucket_(source.schedule.buckets()[ref.bucket]),
+          filled_{.sample = {.ref = ref, .clip = ref.clip, .start_frame = 0}, .bad = {}} {}
+
+    Result<FilledSample> run(std::span<std::uint8_t> out) {
+        std::uint64_t const own =
+            source_.replace_bad
+                ? std::min<std::uint64_t>(bucket_.clips.size(), kReplacementsMax + 1)
+                : 1;
+        bool const any_bucket = source_.replace_bad && source_.manifest.clips[ref_.clip].gone;
+        std::uint64_t const attempts = own + (any_bucket ? kReplacementsMax : 0);
+        for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+            std::uint32_t const index = clip_of(attempt, own);
+            if (attempt >= own && !is_long_enough(index)) continue;
+            OSORA_TRY(bool const done, take(index, out));
+            if (done) return std::move(filled_);
+        }
+        filled_.sample.missing = !source_.replace_bad;
+        if (!source_.replace_bad) return std::move(filled_);
+        return none_of(attempts);
+    }
+
+private:
+    [[nodiscard]] int window_frames() const {
+        return (bucket_.key.num_frames - 1) * source_.frame_stride + 1;
+    }
+    [[nodiscard]] bool is_long_enough(std::uint32_t index) const {
+        return source_.manifest.clips[index].num_frames >= window_frames();
+    }
+
+    /// Its own clip, others of the bucket, then any clip.
+    [[nodiscard]] std::uint32_t clip_of(std::uint64_t attempt, std::uint64_t own) const {
+        if (attempt == 0) return ref_.clip;
+        if (attempt < own) return source_.schedule.replacement(ref_, attempt - 1);
+        std::uint64_t const hash = plan::hash64({ref_.random, ref_.clip, attempt});
+        return static_cast<std::uint32_t>(plan::below(hash, source_.manifest.clips.size()));
+    }
+
+    /// Tries a clip; false: it is bad, and that is noted. Errors: cancelled.
+    Result<bool> take(std::uint32_t index, std::span<std::uint8_t> out) {
+        OSORA_CHECK_LT(index, source_.manifest.clips.size());
+        Clip const& clip = source_.manifest.clips[index];
+        if (!filled_.bad.empty() && filled_.bad.back().replacement.empty())
+            filled_.bad.back().replacement = clip.path;
+        filled_.sample.clip = index;
+        auto const decoded = clip.gone ? Result<void>(Error{Errc::not_found, "no such file"})
+                                       : decode(index, clip, out);
+        if (decoded.has_error() && decoded.error().code == Errc::cancelled) return decoded.error();
+        int const frames = source_.lengths->frames(index, clip.num_frames);
+        if (frames < clip.num_frames) {
+            note(clip, fmt::format("listed with {} frames, has {}", clip.num_frames, frames), true);
+            if (decoded) filled_.bad.back().replacement = clip.path;
+        } else if (decoded.has_error()) {
+            note(clip, decoded.error().message, clip.gone);
+        }
+        return decoded.has_value();
+    }
+
+    /// The window is drawn from the frames that are listed. Where it does not fit those that are
+    /// there, it is drawn again from them: whether they are known already makes no difference.
+    Result<void> decode(std::uint32_t index, Clip const& clip, std::span<std::uint8_t> out) {
+        int frames = clip.num_frames;
+        for (;;) {
+            int const known = source_.lengths->frames(index, clip.num_frames);
+            if (known < window_frames()) return Error{Errc::corrupt, "it is too short"};
+            auto start = window_start_frame(ref_, frames, index, window_frames());
+            if (start + window_frames() > known) {
+                frames = known;
+                start = window_start_frame(ref_, frames, index, window_frames());
+            }
+            filled_.sample.start_frame = start;
+            auto const decoded =
+                decoder_.decode(clip.path,
+                                {.start = start,
+                                 .stride = source_.frame_stride,
+                                 .num_frames = bucket_.key.num_frames},
+                                {.height = bucket_.key.height, .width = bucket_.key.width}, out);
+            if (decoded || decoded.error().code != Errc::corrupt) return decoded;
+            auto const facts = decoder_.probe(clip.path);
+            if (facts.has_error() || facts->num_frames >= known) return decoded;
+            source_.lengths->found(index, facts->num_frames);
+        }
+    }
+
+    void note(Clip const& clip, std::string reason, bool listed_wrong) {
+        filled_.bad.push_back({.path = clip.path,
+                               .reason = std::move(reason),
+                               .sample = ref_,
+                               .replacement = {},
+                               .listed_wrong = listed_wrong});
+    }
+
+    [[nodiscard]] Error none_of(std::uint64_t attempts) const {
+        BadClip const& last = filled_.bad.back();
+        return {Errc::corrupt,
+                fmt::format("bucket {} x {} x {}: none of {} clips could be decoded; the last, "
+                            "{}: {}",
+                            bucket_.key.num_frames, bucket_.key.height, bucket_.key.width, attempts,
+                            last.path, last.reason)};
+    }
+
+    SampleSource const& source_;
+    plan::SampleRef const& ref_;
+    ClipDecoder& decoder_;
+    plan::Bucket const& bucket_;
+    FilledSample filled_;
+};
+
+}  // namespace
+
+int ClipLengths::frames(std::uint32_t clip, int listed) const {
+    std::lock_guard const lock(mutex_);
+    auto const found = frames_.find(clip);
+    return found == frames_.end() ? listed : found->second;
+}
+
+void ClipLengths::found(std::uint32_t clip, int frames) {
+    std::lock_guard const lock(mutex_);
+    frames_[clip] = frames;
+}
+
+std::int64_t window_start_frame(plan::SampleRef const& ref, int frames, std::uint32_t clip_index,
+                                int window_frames) {
+    std::int64_t const places = std::int64_t{frames} - window_frames + 1;
     if (places <= 1) return 0;
     std::uint64_t const hash = plan::hash64({ref.random, clip_index});
     return static_cast<std::int64_t>(plan::below(hash, static_cast<std::uint64_t>(places)));
@@ -20,40 +149,8 @@ std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
 
 Result<FilledSample> fill_sample(SampleSource const& source, plan::SampleRef const& ref,
                                  ClipDecoder& decoder, std::span<std::uint8_t> out) {
-    auto const& [schedule, manifest, frame_stride, replace_bad] = source;
-    plan::Bucket const& bucket = schedule.buckets()[ref.bucket];
-    int const window_frames = (bucket.key.num_frames - 1) * frame_stride + 1;
-    FrameSize const size{.height = bucket.key.height, .width = bucket.key.width};
-    std::uint64_t const attempts =
-        replace_bad ? std::min<std::uint64_t>(bucket.clips.size(), kReplacementsMax + 1) : 1;
-    FilledSample filled{.sample = {.ref = ref, .clip = ref.clip, .start_frame = 0}, .bad = {}};
-    for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
-        std::uint32_t const index =
-            attempt == 0 ? ref.clip : schedule.replacement(ref, attempt - 1);
-        OSORA_CHECK_LT(index, manifest.clips.size());
-        Clip const& clip = manifest.clips[index];
-        if (!filled.bad.empty()) filled.bad.back().replacement = clip.path;
-        filled.sample.clip = index;
-        filled.sample.start_frame = window_start_frame(ref, clip, index, window_frames);
-        FrameWindow const window{.start = filled.sample.start_frame,
-                                 .stride = frame_stride,
-                                 .num_frames = bucket.key.num_frames};
-        auto const decoded = decoder.decode(clip.path, window, size, out);
-        if (decoded) return filled;
-        if (decoded.error().code == Errc::cancelled) return decoded.error();
-        filled.bad.push_back({.path = clip.path,
-                              .reason = decoded.error().message,
-                              .sample = ref,
-                              .replacement = {}});
-    }
-    filled.sample.missing = !replace_bad;
-    if (!replace_bad) return filled;
-    BadClip const& last = filled.bad.back();
-    return Error{Errc::corrupt,
-                 fmt::format("bucket {} x {} x {}: none of {} clips could be decoded; the last, "
-                             "{}: {}",
-                             bucket.key.num_frames, bucket.key.height, bucket.key.width, attempts,
-                             last.path, last.reason)};
+    OSORA_CHECK(source.lengths != nullptr);
+    return SampleFill(source, ref, decoder).run(out);
 }
 
 }  // namespace osora::worker

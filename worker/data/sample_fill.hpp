@@ -1,5 +1,7 @@
 // Private to worker/data: one sample into its place in a batch. If its clip cannot be decoded,
-// other clips of the bucket are tried in an order that depends on the sample alone.
+// other clips of the bucket are tried in an order that depends on the sample alone, and for a clip
+// that is gone those of other buckets after them. A list may say too many frames: the file is asked
+// then, and windows are taken from what it has.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,7 +11,9 @@
 #include "worker/data/manifest.hpp"
 
 #include <cstdint>
+#include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace osora::worker {
@@ -21,16 +25,30 @@ struct FilledSample {
     std::vector<BadClip> bad;  // in the order of the attempts
 };
 
+/// Frames of clips whose list says too many, as decoding finds them; from any thread. They are the
+/// files' own: a sample is the same whoever asked first.
+class ClipLengths {
+public:
+    [[nodiscard]] int frames(std::uint32_t clip, int listed) const;
+    void found(std::uint32_t clip, int frames);
+
+private:
+    mutable std::mutex mutex_;
+    std::unordered_map<std::uint32_t, int> frames_;
+};
+
 /// Where samples come from; the schedule's clip indices are the manifest's.
 struct SampleSource {
     plan::Schedule const& schedule;
     Manifest const& manifest;
     int frame_stride = 1;
     bool replace_bad = true;
+    ClipLengths* lengths = nullptr;  // must be given
 };
 
-/// The first frame of the window: uniform over the places where it fits, by (sample, clip).
-[[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, Clip const& clip,
+/// The first frame of the window in a clip of `frames`: uniform over the places where it fits, by
+/// (sample, clip).
+[[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, int frames,
                                               std::uint32_t clip_index, int window_frames);
 
 /// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Without

@@ -2,6 +2,8 @@
 #include "worker/data/scaler.hpp"
 
 #include "base/check.hpp"
+#include "worker/data/display.hpp"
+#include "worker/data/frame_display.hpp"
 #include "worker/data/yuv_to_rgb.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <string_view>
 
 extern "C" {
 #include <libavutil/pixdesc.h>
@@ -19,28 +22,73 @@ extern "C" {
 namespace osora::worker {
 namespace {
 
+/// Where a picture does not say, formats that are full by their nature are; swscale agrees.
 bool is_full_range(AVFrame const& frame) {
-    return frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
+    if (frame.color_range != AVCOL_RANGE_UNSPECIFIED)
+        return frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
+    auto const* format = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+    if (format == nullptr) return false;
+    bool const grey = format->nb_components <= 2 &&
+                      (format->flags & (AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_RGB)) == 0;
+    return grey || std::string_view(format->name).starts_with("yuvj");
 }
 
-YuvMatrix matrix_of(AVFrame const& frame) {
+/// The matrix that a picture means; those "derived from the primaries" are named by these.
+AVColorSpace space_of(AVFrame const& frame) {
+    bool const derived = frame.colorspace == AVCOL_SPC_CHROMA_DERIVED_NCL ||
+                         frame.colorspace == AVCOL_SPC_CHROMA_DERIVED_CL;
+    if (!derived) return frame.colorspace;
+    if (frame.color_primaries == AVCOL_PRI_BT709) return AVCOL_SPC_BT709;
+    if (frame.color_primaries == AVCOL_PRI_BT2020) return AVCOL_SPC_BT2020_NCL;
+    return frame.colorspace;
+}
+
+/// ITU-T H.273, 8.3.
+YuvMatrix yuv_matrix_of(AVFrame const& frame) {
     bool const full = is_full_range(frame);
-    switch (frame.colorspace) {
+    switch (space_of(frame)) {
         case AVCOL_SPC_BT709:
             return {.kr = 0.2126, .kb = 0.0722, .full_range = full};
         case AVCOL_SPC_BT2020_NCL:
         case AVCOL_SPC_BT2020_CL:
             return {.kr = 0.2627, .kb = 0.0593, .full_range = full};
+        case AVCOL_SPC_SMPTE240M:
+            return {.kr = 0.212, .kb = 0.087, .full_range = full};
+        case AVCOL_SPC_FCC:
+            return {.kr = 0.30, .kb = 0.11, .full_range = full};
         default:
             return {.kr = 0.299, .kb = 0.114, .full_range = full};
     }
 }
 
-Result<void> crop(AVFrame& frame, FrameSize size) {
+/// Colours by other equations than those of Y'CbCr would come out wrong without a word.
+Result<void> check_space(AVFrame const& frame) {
+    auto const* format = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+    if (format == nullptr) return Error{Errc::corrupt, "resize: unknown pixel format"};
+    if (format->nb_components < 3 || (format->flags & AV_PIX_FMT_FLAG_RGB) != 0) return {};
+    switch (space_of(frame)) {
+        case AVCOL_SPC_YCGCO:
+        case AVCOL_SPC_SMPTE2085:
+        case AVCOL_SPC_CHROMA_DERIVED_NCL:
+        case AVCOL_SPC_CHROMA_DERIVED_CL:
+        case AVCOL_SPC_ICTCP:
+            return Error{Errc::corrupt,
+                         fmt::format("its colour matrix {} cannot be converted; bt709, bt2020nc, "
+                                     "bt470bg, smpte170m, smpte240m and fcc can",
+                                     av_color_space_name(frame.colorspace))};
+        default:
+            return {};
+    }
+}
+
+/// To the aspect ratio of `size` on the screen; `size` is unturned.
+Result<void> crop(AVFrame& frame, FrameSize size, Display const& display) {
     AVPixFmtDescriptor const* format =
         av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
     if (format == nullptr) return Error{Errc::corrupt, "resize: unknown pixel format"};
-    CropBox const box = centre_crop(frame.width, frame.height, size);
+    CropBox const box = centre_crop(
+        frame.width, frame.height,
+        {.height = size.height * display.pixel_width, .width = size.width * display.pixel_height});
     // Chroma planes can only be cut at whole samples.
     int const x = box.x >> format->log2_chroma_w << format->log2_chroma_w;
     int const y = box.y >> format->log2_chroma_h << format->log2_chroma_h;
@@ -75,7 +123,18 @@ CropBox centre_crop(int width, int height, FrameSize size) {
 
 Result<void> Scaler::to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out) {
     OSORA_CHECK_EQ(out.size(), static_cast<std::size_t>(size.height) * size.width * 3);
-    OSORA_TRY_VOID(crop(frame, size));
+    OSORA_TRY(Display const display, display_of(frame));
+    OSORA_TRY_VOID(check_space(frame));
+    FrameSize const stored = unturned(size, display);
+    OSORA_TRY_VOID(crop(frame, stored, display));
+    if (!display.turns()) return stored_to_rgb(frame, stored, out);
+    stored_.resize(out.size());
+    OSORA_TRY_VOID(stored_to_rgb(frame, stored, stored_));
+    turn_rgb(stored_, display, size, out);
+    return {};
+}
+
+Result<void> Scaler::stored_to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out) {
     bool const yuv420 = frame.format == AV_PIX_FMT_YUV420P || frame.format == AV_PIX_FMT_YUVJ420P;
     return yuv420 ? planes_to_rgb(frame, size, out) : any_to_rgb(frame, size, out);
 }
@@ -107,7 +166,7 @@ Result<void> Scaler::planes_to_rgb(AVFrame const& frame, FrameSize size,
                                   .v_stride = strides[2],
                                   .height = size.height,
                                   .width = size.width},
-                                 matrix_of(frame), out);
+                                 yuv_matrix_of(frame), out);
     return {};
 }
 
@@ -124,7 +183,7 @@ Result<void> Scaler::any_to_rgb(AVFrame const& frame, FrameSize size, std::span<
                                                 name == nullptr ? "?" : name, frame.width,
                                                 frame.height, size.width, size.height)};
     }
-    int const* const from = sws_getCoefficients(frame.colorspace);
+    int const* const from = sws_getCoefficients(space_of(frame));
     sws_setColorspaceDetails(sws_.get(), from, is_full_range(frame) ? 1 : 0,
                              sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
     // swscale may write past the end of a row, so rows get room behind them.

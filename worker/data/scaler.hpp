@@ -23,17 +23,21 @@ struct CropBox {
 
 class Scaler {
 public:
-    /// `out`: height x width x 3 bytes of `size`. 8-bit 4:2:0 goes through libyuv's box filter,
+    /// `out`: height x width x 3 bytes of `size`, as a player shows the picture: it is cropped and
+    /// resized as it is stored and turned then. 8-bit 4:2:0 goes through libyuv's box filter,
     /// everything else through swscale (area or bilinear). Colours by the picture's matrix and
-    /// range; without one BT.601, limited, as the ffmpeg program takes it.
+    /// range; without one BT.601, limited, as the ffmpeg program takes it. Errors: corrupt (a
+    /// matrix or an angle that cannot be converted).
     [[nodiscard]] Result<void> to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
 
 private:
+    Result<void> stored_to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
     Result<void> planes_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
     Result<void> any_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
 
     std::vector<std::uint8_t> planes_;  // I420 of the last size
     std::vector<std::uint8_t> rows_;    // RGB with padded rows
+    std::vector<std::uint8_t> stored_;  // RGB before it is turned
     SwsHandle sws_;
 };
 

@@ -1,33 +1,15 @@
 // Keyframes and packets around a window, found through the container's index or by reading.
 #include "worker/data/window_start.hpp"
 
-#include "worker/data/entry_point.hpp"
-
-#include <span>
+#include "worker/data/shown_frames.hpp"
 
 namespace osora::worker {
 namespace {
 
-bool is_entry_point(AVPacket const& packet, AVCodecParameters const& codec) {
-    if ((packet.flags & AV_PKT_FLAG_KEY) == 0) return false;
-    if (codec.codec_id != AV_CODEC_ID_H264) return true;
-    auto const bytes = [](std::uint8_t const* data, int size) {
-        return std::span(data, static_cast<std::size_t>(data == nullptr ? 0 : size));
-    };
-    return is_h264_entry_point(bytes(packet.data, packet.size),
-                               h264_nal_length_bytes(bytes(codec.extradata, codec.extradata_size)));
-}
-
-PacketTime time_of(AVPacket const& packet, AVCodecParameters const& codec) {
-    return {.pts = packet.pts,
-            .dts = packet.dts,
-            .key = is_entry_point(packet, codec),
-            .discard = (packet.flags & AV_PKT_FLAG_DISCARD) != 0};
-}
-
 struct IndexedKey {
     AVIndexEntry entry{};
     std::int64_t frames_before = 0;  // shown frames whose packets come first
+    bool is_first = false;           // nothing comes first
 };
 
 /// The last keyframe with at most `frame` shown frames before it.
@@ -38,18 +20,18 @@ std::optional<IndexedKey> key_before(AVStream* stream, std::int64_t frame, int e
         AVIndexEntry const* entry = avformat_index_get_entry(stream, i);
         if (entry == nullptr) break;
         if ((entry->flags & AVINDEX_KEYFRAME) != 0) {
-            key = IndexedKey{.entry = *entry, .frames_before = frames};
+            key = IndexedKey{.entry = *entry, .frames_before = frames, .is_first = i == 0};
         }
         if (is_shown(*entry)) ++frames;
     }
     return key;
 }
 
-Result<void> scan(Demuxer& demuxer, FrameTable& table, AVPacket& packet) {
+Result<void> scan(Demuxer& demuxer, ShownFrames& shown, FrameTable& table, AVPacket& packet) {
     while (!table.settled()) {
         OSORA_TRY(bool const more, demuxer.read(packet));
         if (!more) break;
-        table.add(time_of(packet, *demuxer.stream()->codecpar));
+        table.add(shown.add(packet));
     }
     return {};
 }
@@ -76,8 +58,9 @@ Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow c
         OSORA_TRY(bool const found, find_packet(demuxer, key->entry, packet));
         if (!found) break;
         FrameTable table(window, key->frames_before);
-        table.add(time_of(packet, *demuxer.stream()->codecpar));
-        OSORA_TRY_VOID(scan(demuxer, table, packet));
+        ShownFrames shown(*demuxer.stream()->codecpar, key->is_first);
+        table.add(shown.add(packet));
+        OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
         OSORA_TRY(auto plan, table.plan());
         if (plan && !plan->by_count && plan->key_packet == 0) {
             return std::optional(WindowStart{.plan = std::move(*plan), .seek = key->entry});
@@ -92,7 +75,8 @@ Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow c
 Result<WindowStart> plan_by_scan(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
     OSORA_TRY_VOID(demuxer.rewind());
     FrameTable table(window, 0);
-    OSORA_TRY_VOID(scan(demuxer, table, packet));
+    ShownFrames shown(*demuxer.stream()->codecpar, /*from_first=*/true);
+    OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
     OSORA_TRY(auto plan, table.plan());
     if (!plan) return Error{Errc::corrupt, "no keyframe at or before the window"};
     return WindowStart{.plan = std::move(*plan), .seek = std::nullopt};

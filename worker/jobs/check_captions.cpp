@@ -34,7 +34,7 @@ std::vector<Wanted> of_manifest(TrainData const& data) {
     for (auto const& bucket : data.schedule->buckets()) {
         for (auto const number : bucket.clips) {
             Clip const& clip = data.manifest.clips[number];
-            wanted.push_back({protocol::caption_hash(clip.text), clip.line});
+            if (!clip.gone) wanted.push_back({protocol::caption_hash(clip.text), clip.line});
         }
     }
     return wanted;

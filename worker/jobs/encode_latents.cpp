@@ -128,7 +128,8 @@ namespace {
 Result<void> encode_step(Batch const& batch, VaePipeline const& vae, Collected& collected,
                          EncodeSteps& steps) {
     for (BadClip const& bad : batch.bad_clips())
-        steps.notice("clip_skipped", fmt::format("{}: {}; it is not cached", bad.path, bad.reason));
+        steps.notice(bad.replacement.empty() ? "clip_skipped" : "clip_repaired",
+                     told(bad) + (bad.replacement.empty() ? "; it is not cached" : ""));
     auto const count = static_cast<std::int64_t>(batch.samples().size());
     auto const start = Clock::now();
     if (missing_in(batch) < count) {

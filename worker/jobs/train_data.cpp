@@ -90,6 +90,11 @@ std::string resolve(plan::WorkerJob const& job, std::string const& path) {
     return (std::filesystem::path(job.base_dir) / path).lexically_normal().string();
 }
 
+std::filesystem::path clips_read_path(plan::WorkerJob const& job) {
+    return job.run_dir.empty() ? std::filesystem::path()
+                               : std::filesystem::path(job.run_dir) / "clips-read.csv";
+}
+
 std::string bucket_name(plan::BucketKey const& key) {
     return fmt::format("{}x{}x{}", key.height, key.width, key.num_frames);
 }
@@ -104,7 +109,10 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
                   open_cache_folder(resolve(job, job.config.data.latents), "data.latents"));
         return check_latents_fit(*data.latents, shape);
     }
-    auto manifest = read_manifest(resolve(job, job.config.data.manifest));
+    auto manifest =
+        read_manifest(resolve(job, job.config.data.manifest), {.columns = job.config.data.columns,
+                                                               .keep_gone = true,
+                                                               .remembered = clips_read_path(job)});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     data.manifest = std::move(*manifest);
     return {};
@@ -146,6 +154,7 @@ LoaderOptions loader_options(plan::WorkerJob const& job) {
     LoaderOptions options;
     options.num_workers = layout.num_workers;
     options.prefetch_factor = layout.prefetch_factor;
+    options.bad_share_max = job.config.data.bad_samples_max;
     options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
                                                           per_node * static_cast<double>(kGiB));
     return options;
@@ -181,6 +190,13 @@ std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob 
         lines.push_back(fmt::format(
             "bucket {} x {}: {}", bucket.resolution, bucket.num_frames,
             data.latents ? "no clip of the cache is in it" : "no clip is large and long enough"));
+    }
+    auto const gone = std::ranges::count(data.manifest.clips, true, &Clip::gone);
+    if (gone > 0) {
+        lines.push_back(
+            fmt::format("{} of {} clips are gone; others stand in for them, the same "
+                        "ones each time",
+                        gone, clip_used.size()));
     }
     auto const unused = std::ranges::count(clip_used, false);
     if (unused > 0) {

@@ -10,6 +10,7 @@
 #include "worker/train/checkpoint.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,9 @@ struct TrainData {
 /// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
                                                        plan::WorkerJob const& job);
+
+/// Numbers of clips that the list does not give, as the run first read them; empty: no run folder.
+[[nodiscard]] std::filesystem::path clips_read_path(plan::WorkerJob const& job);
 
 /// "64x64x8": height x width x frames.
 [[nodiscard]] std::string bucket_name(plan::BucketKey const& key);

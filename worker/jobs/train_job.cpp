@@ -8,6 +8,7 @@
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
+#include "worker/jobs/same_data.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
 #include "worker/memory/counted_allocator.hpp"
@@ -36,7 +37,11 @@ public:
         data_.reset();
         staged_ = plan::job_of_stage(job_, index);
         OSORA_TRY(auto opened, open_train_data(staged_));
-        if (self_.rank == 0) OSORA_TRY_VOID(check_captions(*opened));
+        if (self_.rank == 0) {
+            OSORA_TRY_VOID(check_captions(*opened));
+            auto const file = clips_read_path(staged_);
+            if (!file.empty()) OSORA_TRY_VOID(remember_clips(opened->manifest, file));
+        }
         data_ = std::move(opened);
         index_ = index;
         return {};
@@ -106,6 +111,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     OSORA_TRY_VOID(opened.open(stage.index));
     plan::WorkerJob const& staged = opened.job();
     TrainData const& data = opened.data();
+    OSORA_TRY_VOID(check_same_data(parts.ranks.all, summary_of(data.manifest, data.hash)));
     at::set_num_threads(std::max(1, staged.plan.chosen.threads_per_rank));
     if (parts.self.rank == 0) {
         report_data(data, staged, parts.agent);

@@ -111,10 +111,10 @@ void TrainLoop::report(int step, Timed const& timed) {
 void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
     for (BadClip const& bad : batch.bad) {
         parts_.agent.send(protocol::WorkerNotice{
-            .kind = "clip_skipped",
+            .kind = bad.replacement == bad.path ? "clip_repaired" : "clip_skipped",
             .severity = "warning",
             .step = step,
-            .detail = fmt::format("{}: {}; {} instead", bad.path, bad.reason, bad.replacement)});
+            .detail = told(bad)});
     }
 }
 

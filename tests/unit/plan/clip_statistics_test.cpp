@@ -64,6 +64,14 @@ TEST(ClipShapes, AreReadFromRowsThatGiveThem) {
     EXPECT_EQ(shapes[1].width, 320);
 }
 
+TEST(ClipShapes, AreReadFromListsOfOtherMakes) {
+    auto const shapes = clip_shapes("video;n;h;width\na.mp4;51,0;360;640\nb.mp4;<NA>;1;1\n", 100,
+                                    {{"path", "video"}, {"num_frames", "n"}, {"height", "h"}});
+    ASSERT_EQ(shapes.size(), 1u);
+    EXPECT_EQ(shapes[0].num_frames, 51);
+    EXPECT_EQ(shapes[0].width, 640);
+}
+
 TEST(ClipShapes, AreNoneWithoutTheColumns) {
     EXPECT_TRUE(clip_shapes("", 10).empty());
     EXPECT_TRUE(clip_shapes("path\na.mp4\n", 10).empty());
@@ -71,8 +79,8 @@ TEST(ClipShapes, AreNoneWithoutTheColumns) {
 }
 
 TEST(ClipShapes, AreSpreadOverALongManifest) {
-    std::string text = "num_frames,height,width\n";
-    for (int i = 1; i <= 1000; ++i) text += std::to_string(i) + ",8,8\n";
+    std::string text = "num_frames,height,width,path\n";
+    for (int i = 1; i <= 1000; ++i) text += std::to_string(i) + ",8,8,a.mp4\n";
     auto const shapes = clip_shapes(text, 100);
     EXPECT_LE(shapes.size(), 100u);
     EXPECT_GE(shapes.size(), 50u);

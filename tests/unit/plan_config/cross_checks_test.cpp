@@ -30,6 +30,17 @@ TEST(CrossChecks, BatchLimits) {
                 ElementsAre("run.toml:1: batch.max = \"x\": expected an integer, found a string"));
 }
 
+TEST(CrossChecks, Columns) {
+    EXPECT_THAT(problems_of_set("data.columns.text=\"caption\""), IsEmpty());
+    EXPECT_THAT(problems_of_set("data.columns.text="), IsEmpty());
+    EXPECT_THAT(
+        problems_of_set("data.columns.caption=text"),
+        ElementsAre(
+            "--set: data.columns.caption = \"text\": \"caption\" is no column of osora's; they are "
+            "path, text, num_frames, height, width, fps"));
+    EXPECT_EQ(problems_of_set("data.bad_samples_max=1.5").size(), 1u);
+}
+
 TEST(CrossChecks, Buckets) {
     EXPECT_THAT(texts(resolve("[data]\nmanifest = \"c\"\n").problems),
                 ElementsAre("run.toml: bucket: none is given; add [[bucket]] with resolution = "

@@ -65,6 +65,19 @@ TEST_F(Check, EveryKindHasItsReason) {
     EXPECT_EQ(found, expected);
 }
 
+TEST_F(Check, SizesAreThoseThatPlayersShow) {
+    ASSERT_TRUE(make_clip(folder_.file("wide.mp4"), "96x96", 0.4,
+                          {"-vf", "setsar=4/3", "-c:v", "libx264", "-pix_fmt", "yuv420p"}));
+    auto const checked = check(
+        "path,height,width\nwide.mp4,96,128\nwide.mp4,96,96\nwide.mp4,50,50\nwide.mp4,,\n");
+    ASSERT_TRUE(checked) << checked.error().message;
+    ASSERT_EQ(checked->damaged.size(), 2u);
+    EXPECT_EQ(checked->damaged[0].kind, "size");
+    EXPECT_EQ(checked->damaged[0].reason,
+              "the row says 96 x 96, as the file stores it, players show 128 x 96");
+    EXPECT_EQ(checked->damaged[1].reason, "the row says 50 x 50, players show 128 x 96");
+}
+
 TEST_F(Check, AFileThatMayNotBeReadIsUnreadable) {
     if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
     chmod(folder_.file("good.mp4").c_str(), 0);

@@ -221,6 +221,68 @@ TEST_F(LoaderTest, StopsWhenTooManyClipsAreBad) {
     }
 }
 
+// tdrussell/diffusion-pipe#542: counts that are estimates. A clip that is long enough is used, one
+// that is not is replaced; each is told once, and neither is a bad sample.
+TEST_F(LoaderTest, ListedCountsMayBeTooHigh) {
+    ASSERT_TRUE(make_clip(folder_.file("long.mp4"), "96x64", 0.64, {"-c:v", "libx264"}));
+    ASSERT_TRUE(make_clip(folder_.file("short.mp4"), "96x64", 0.56, {"-c:v", "libx264"}));
+    manifest_.clips.resize(2);
+    add(folder_.file("long.mp4"), 19);   // has 16
+    add(folder_.file("short.mp4"), 15);  // has 14, and 15 are wanted
+    auto const plan = schedule({4, 4, 4});
+    LoaderOptions strict = options(0);
+    strict.bad_share_max = 0;
+    std::vector<std::vector<std::uint8_t>> reference;
+    for (int workers : {0, 3}) {
+        strict.num_workers = workers;
+        auto const loader = start(plan, strict);
+        std::vector<std::string> said;
+        int windows = 0;
+        for (std::uint64_t step = 0; step < 60; ++step) {
+            auto const batch = loader->next(step);
+            ASSERT_TRUE(batch) << batch.error().message;
+            for (BadClip const& bad : batch->bad_clips()) said.push_back(told(bad));
+            if (workers == 0) reference.push_back(copy(*batch));
+            EXPECT_TRUE(copy(*batch) == reference[step]) << step;
+            if (batch->key().num_frames != 8) continue;
+            for (LoadedSample const& sample : batch->samples()) {
+                EXPECT_NE(sample.clip, 3u);
+                windows += sample.clip == 2 ? 1 : 0;
+                EXPECT_LE(sample.start_frame, sample.clip == 2 ? 1 : 15);
+            }
+        }
+        EXPECT_GT(windows, 3);
+        ASSERT_EQ(said.size(), 2u);
+        std::ranges::sort(said);
+        EXPECT_EQ(said[0], folder_.file("long.mp4") +
+                               ": listed with 19 frames, has 16; its windows are taken from those");
+        EXPECT_TRUE(
+            said[1].starts_with(folder_.file("short.mp4") + ": listed with 15 frames, has 14; "))
+            << said[1];
+    }
+    // Anywhere it begins, the samples are the same.
+    strict.start_step = 30;
+    auto const loader = start(plan, strict);
+    for (std::uint64_t step = 30; step < 60; ++step)
+        EXPECT_TRUE(copy(*loader->next(step)) == reference[step]) << step;
+}
+
+TEST_F(LoaderTest, ClipsThatAreGoneAreReplacedAlsoByThoseOfOtherBuckets) {
+    for (int i = 0; i < kVideos; ++i) manifest_.clips[i].gone = i != 3;
+    manifest_.clips[0].height = 96;  // a shape, and so a bucket, of its own
+    manifest_.clips[0].width = 64;
+    auto const plan = schedule({4, 4, 4});
+    LoaderOptions strict = options(2);
+    strict.bad_share_max = 0;
+    auto const loader = start(plan, strict);
+    for (std::uint64_t step = 0; step < 40; ++step) {
+        auto const batch = loader->next(step);
+        ASSERT_TRUE(batch) << batch.error().message;
+        for (LoadedSample const& sample : batch->samples())
+            EXPECT_FALSE(manifest_.clips[sample.clip].gone);
+    }
+}
+
 TEST_F(LoaderTest, ABucketWithoutAGoodClipIsAnError) {
     for (int i = 0; i < kVideos; ++i) write_all(manifest_.clips[i].path, "damaged");
     auto const plan = schedule();

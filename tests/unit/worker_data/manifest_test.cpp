@@ -3,8 +3,11 @@
 
 #include "tests/unit/worker_data/clips.hpp"
 #include "worker/data/decoder.hpp"
+#include "worker/data/read_summary.hpp"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace osora::worker {
 namespace {
@@ -67,6 +70,24 @@ TEST_F(ManifestTest, BadRowsAreSkippedWithLineAndReason) {
     EXPECT_EQ(manifest.skipped[0].path, folder_.file("none.mp4"));
 }
 
+TEST_F(ManifestTest, ClipsThatAreGoneMayKeepTheirPlace) {
+    std::string const csv =
+        "path,num_frames,height,width,fps\nnone.mp4,51,360,640,24\na.mp4,51,360,640,24\n"
+        "none2.mp4,,360,640,24\n";
+    auto const whole = *parse_manifest(csv, folder_.path(), {.keep_gone = true});
+    ASSERT_EQ(whole.clips.size(), 2u);
+    EXPECT_TRUE(whole.clips[0].gone);
+    EXPECT_FALSE(whole.clips[1].gone);
+    ASSERT_EQ(whole.skipped.size(), 2u);
+    EXPECT_EQ(whole.skipped[0].line, 2);
+    write_all(folder_.file("none.mp4"), "back again");
+    EXPECT_EQ(parse_manifest(csv, folder_.path(), {.keep_gone = true})->fingerprint,
+              whole.fingerprint);
+    EXPECT_TRUE(parse_manifest("path,num_frames,height,width,fps\nnone3.mp4,5,36,64,24\n",
+                               folder_.path(), {.keep_gone = true})
+                    .has_error());
+}
+
 TEST_F(ManifestTest, NothingToTrainOnIsAClearError) {
     for (auto const& [csv, words] : std::vector<std::pair<std::string, std::string>>{
              {"", "empty"},
@@ -81,6 +102,134 @@ TEST_F(ManifestTest, NothingToTrainOnIsAClearError) {
             << manifest.error().message;
     }
     EXPECT_EQ(read_manifest(folder_.file("none.csv")).error().code, Errc::not_found);
+}
+
+// pandas-dev/pandas#22140: a quote that is opened and not closed. No row gets another's caption.
+TEST_F(ManifestTest, ABrokenQuoteCostsItsLineAndIsNamed) {
+    for (char const* name : {"c01.mp4", "c02.mp4", "c03.mp4", "c04.mp4"})
+        write_all(folder_.file(name), "not read");
+    std::string const head = "path,text,num_frames,height,width,fps\n";
+    for (std::string const third :
+         {"\"A dog running\"", "\"A dog, running\"", "A dog running", "\", it said\"", "\"\"",
+          "\"\nline two\"", "\"one\n\nthree\""}) {
+        auto const manifest =
+            *parse(head + "c01.mp4,\"fine, first\",17,64,64,25\n" +
+                   "c02.mp4,\"the end of this quote is missing,17,64,64,25\n" + "c03.mp4," + third +
+                   ",17,64,64,25\nc04.mp4,fine last,17,64,64,25\n");
+        ASSERT_GE(manifest.clips.size(), 2u) << third;
+        EXPECT_EQ(manifest.clips.front().text, "fine, first");
+        EXPECT_EQ(manifest.clips.back().path, folder_.file("c04.mp4")) << third;
+        EXPECT_EQ(manifest.clips.back().text, "fine last") << third;
+        ASSERT_FALSE(manifest.skipped.empty()) << third;
+        EXPECT_EQ(manifest.skipped[0].line, 3) << third;
+        EXPECT_EQ(manifest.skipped[0].path, folder_.file("c02.mp4")) << third;
+        EXPECT_NE(manifest.skipped[0].reason.find("quote"), std::string::npos) << third;
+        for (Clip const& clip : manifest.clips) {
+            EXPECT_EQ(clip.text.find("missing"), std::string::npos) << third;
+            EXPECT_NE(clip.path, folder_.file("c02.mp4")) << third;
+        }
+        bool const c03 =
+            std::ranges::any_of(manifest.clips, [](Clip const& clip) { return clip.line == 4; });
+        bool const named = std::ranges::any_of(manifest.skipped,
+                                               [](SkippedRow const& row) { return row.line == 4; });
+        EXPECT_NE(c03, named) << third;
+    }
+    // The last column, where no field behind it can be missing.
+    auto const last = *parse(
+        "path,num_frames,height,width,fps,text\nc01.mp4,17,64,64,25,\"open\n"
+        "c02.mp4,17,64,64,25,\"\nsecond\"\nc03.mp4,17,64,64,25,c\n");
+    ASSERT_EQ(last.skipped.size(), 1u);
+    EXPECT_EQ(last.skipped[0].line, 2);
+    ASSERT_EQ(last.clips.size(), 2u);
+    EXPECT_EQ(last.clips[0].text, "\nsecond");
+}
+
+TEST_F(ManifestTest, CaptionsArriveByteForByte) {
+    std::string const longest(100'000, 'x');
+    for (std::string const& text :
+         {std::string("a, b; c | d\te"), std::string("She says \"hello\" twice"),
+          std::string("First line.\r\n\r\nSecond, after an empty one."),
+          std::string("\xF0\x9F\x90\xB6 \xE5\x9C\xA8"), std::string(), std::string("nan"),
+          std::string(" blanks "), longest}) {
+        std::string quoted;
+        for (char const c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+        auto const manifest =
+            *parse("\xEF\xBB\xBFpath,text,num_frames,height,width,fps\r\na.mp4,\"" + quoted +
+                   "\",17,64,64,25\r\n");
+        ASSERT_EQ(manifest.clips.size(), 1u);
+        EXPECT_TRUE(manifest.clips[0].text == text) << text.substr(0, 80);
+    }
+}
+
+TEST_F(ManifestTest, NumbersAreThoseOfPandasFfprobeAndSpreadsheets) {
+    struct Case {
+        std::string fps;
+        double expected;
+    };
+    for (auto const& [fps, expected] :
+         {Case{"30000/1001", 30000.0 / 1001}, Case{" 25.0 ", 25}, Case{"2.5e1", 25}}) {
+        auto const manifest =
+            *parse("path,num_frames,height,width,fps\na.mp4,17.0,64.0,64," + fps + "\n");
+        ASSERT_EQ(manifest.clips.size(), 1u) << fps;
+        EXPECT_DOUBLE_EQ(manifest.clips[0].fps, expected);
+    }
+    auto const sheet = *parse("Path;Num_Frames;Height;Width;FPS\na.mp4;17,0;64;64;29,97\n");
+    ASSERT_EQ(sheet.clips.size(), 1u);
+    EXPECT_DOUBLE_EQ(sheet.clips[0].fps, 29.97);
+    EXPECT_EQ(sheet.clips[0].num_frames, 17);
+    for (std::string const nothing :
+         {"", "nan", "NaN", "None", "<NA>", "null", "NULL", "N/A", "0", "0.0", "0/0"}) {
+        auto const manifest = parse("path,num_frames,height,width,fps\na.mp4," + nothing +
+                                    ",64,64," + nothing + "\n");
+        ASSERT_TRUE(manifest.has_error());  // it looks into the file
+        EXPECT_NE(manifest.error().message.find("open: "), std::string::npos)
+            << nothing << ": " << manifest.error().message;
+    }
+}
+
+TEST_F(ManifestTest, OtherColumnNamesAreMappedOrNamed) {
+    std::string const csv = "video,Caption ,n,height,width,fps\na.mp4,a cat,17,64,64,25\n";
+    auto const mapped =
+        parse_manifest(csv, folder_.path(),
+                       {.columns = {{"path", "video"}, {"text", "caption"}, {"num_frames", "n"}}});
+    ASSERT_TRUE(mapped) << mapped.error().message;
+    EXPECT_EQ(mapped->clips.at(0).text, "a cat");
+    EXPECT_EQ(mapped->clips.at(0).num_frames, 17);
+    struct Case {
+        plan::ColumnNames columns;
+        std::string words;
+    };
+    for (auto const& [columns, words] :
+         {Case{{},
+               "it has: video, Caption , n, height, width, fps; [data] columns = { path = "
+               "\"video\", text = \"Caption \" }"},
+          Case{{{"path", "video"}}, "text = \"Caption \""},
+          Case{{{"path", "vide"}}, "nearest: \"video\""},
+          Case{{{"paths", "video"}}, "\"paths\" is no column of osora's"}}) {
+        auto const refused = parse_manifest(csv, folder_.path(), {.columns = columns});
+        ASSERT_TRUE(refused.has_error());
+        EXPECT_NE(refused.error().message.find(words), std::string::npos)
+            << refused.error().message;
+    }
+    auto const silent = parse_manifest(
+        csv, folder_.path(), {.columns = {{"path", "video"}, {"text", ""}, {"num_frames", "n"}}});
+    ASSERT_TRUE(silent) << silent.error().message;
+    EXPECT_EQ(silent->clips.at(0).text, "");
+}
+
+TEST_F(ManifestTest, OtherKindsOfListsAreNamedWithTheLineThatConvertsThem) {
+    for (auto const& [list, words] : std::vector<std::pair<std::string, std::string>>{
+             {"PAR1....", "Parquet and no CSV; convert it with: python3 -c \"import pandas"},
+             {"{\"path\": \"a.mp4\"}\n", "lines=True"},
+             {"[{\"path\": \"a.mp4\"}]\n", "read_json('LIST')"},
+             {"PK\x03\x04", "read_excel"},
+             {"\x1F\x8B\x08", "gzip -dc"},
+             {"\xFF\xFEp", "iconv -f UTF-16"}}) {
+        auto const refused = parse(list);
+        ASSERT_TRUE(refused.has_error()) << words;
+        EXPECT_NE(refused.error().message.find(words), std::string::npos)
+            << refused.error().message;
+    }
 }
 
 TEST_F(ManifestTest, GapsAreFilledFromTheFiles) {
@@ -102,6 +251,52 @@ TEST_F(ManifestTest, GapsAreFilledFromTheFiles) {
     EXPECT_EQ(manifest.clips[2].height, 40);
     ASSERT_EQ(manifest.skipped.size(), 1u);
     EXPECT_EQ(manifest.skipped[0].line, 5);
+}
+
+TEST_F(ManifestTest, ClipsThatAreGoneAreRemembered) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    std::vector<std::string> const encoder{"-c:v", "libx264", "-pix_fmt", "yuv420p"};
+    ASSERT_TRUE(make_clip(folder_.file("v.mp4"), "64x48", 0.4, encoder));
+    ASSERT_TRUE(make_clip(folder_.file("w.mp4"), "64x48", 0.4, encoder));
+    auto const read = [&] {
+        return parse_manifest("path\nv.mp4\nw.mp4\n", folder_.path(),
+                              {.keep_gone = true, .remembered = folder_.file("read.csv")});
+    };
+    auto const before = *read();
+    ASSERT_TRUE(remember_clips(before, folder_.file("read.csv")));
+    std::filesystem::remove(folder_.file("v.mp4"));
+    auto const after = *read();
+    ASSERT_EQ(after.clips.size(), 2u);
+    EXPECT_TRUE(after.clips[0].gone);
+    EXPECT_EQ(after.clips[0].num_frames, 10);
+    EXPECT_EQ(after.fingerprint, before.fingerprint);
+    ASSERT_TRUE(remember_clips(after, folder_.file("read.csv")));
+    EXPECT_EQ(read()->fingerprint, before.fingerprint);
+}
+
+TEST_F(ManifestTest, RanksThatReadOtherClipsAreNamed) {
+    std::string const head = "path,text,num_frames,height,width,fps\n";
+    auto const read = [&](std::string const& rows, std::uint64_t settings = 7) {
+        return summary_of(*parse_manifest(head + rows, folder_.path(), {.keep_gone = true}),
+                          settings);
+    };
+    auto const usual = read("a.mp4,x,51,360,640,24\n");
+    EXPECT_EQ(read("a.mp4,x,51,360,640,24\n"), usual);
+    for (char const* other :
+         {"a.mp4,y,51,360,640,24\n", "a.mp4,x,52,360,640,24\n", "a.mp4,x,51,360,640,25\n",
+          "a.mp4,x,51,360,640,24\nnone.mp4,x,51,360,640,24\n"}) {
+        EXPECT_NE(read(other).hash, usual.hash) << other;
+    }
+    EXPECT_NE(read("a.mp4,x,51,360,640,24\n", 8).hash, usual.hash);
+    auto const odd = read("a.mp4,x,51,360,640,24\nnone.mp4,x,51,360,640,24\n");
+    EXPECT_EQ(ranks_that_differ(std::vector{usual, usual, usual}), "");
+    EXPECT_EQ(ranks_that_differ(std::vector<ReadSummary>{}), "");
+    auto const said = ranks_that_differ(std::vector{odd, usual, usual});
+    EXPECT_TRUE(said.starts_with("ranks read other clips: rank 0 read 2 clips, 1 of them gone"))
+        << said;
+    EXPECT_NE(said.find("the others read 1 clips, 0 of them gone"), std::string::npos) << said;
+    EXPECT_TRUE(ranks_that_differ(std::vector{usual, odd})
+                    .starts_with("ranks read other clips: rank 1 read"));
 }
 
 TEST_F(ManifestTest, FingerprintFollowsClipsAndOrder) {
