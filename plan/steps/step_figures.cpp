@@ -42,10 +42,10 @@ constexpr std::array kLossRows{
     FigureRow{"loss", "loss",
               R"((?<![\w./-])(?:reduced_train|total|train|training|avg|avr|avg_train|lm)[_/. ])"
               R"((?:[a-z]{1,20}_)?loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
-    FigureRow{
-        "loss", "loss",
-        R"((?<![\w./-])(?!(?:val|eval|valid|validation|test|aux)[_/.])[a-z][a-z0-9_./]{0,60}?)"
-        R"(loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
+    FigureRow{"loss", "loss",
+              R"((?<![\w./-])(?!(?:val|eval|valid|validation|test|aux)[_/.]))"
+              R"([a-z][a-z0-9_./]{0,60}?)"
+              R"(loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
     FigureRow{"loss", "_step",
               R"((?<![\w./-])train[_/][a-z0-9_]{1,40}_step)" OSORA_IS OSORA_FIGURE},
     FigureRow{"lr", "l", R"(\b(?:lr|learning[ _]rate)\b)" OSORA_IS OSORA_FIGURE},
@@ -80,11 +80,10 @@ constexpr std::array kTimeRows{
     FigureRow{"time_s", "/", OSORA_FIGURE R"( ?ms ?/ ?)" OSORA_UNIT, Form::milliseconds},
     FigureRow{"time_s", "/", OSORA_FIGURE R"( ?us ?/ ?)" OSORA_UNIT, Form::microseconds},
     FigureRow{"time_s", "/", OSORA_FIGURE R"( ?s(?:ec)? ?/ ?)" OSORA_UNIT},
-    FigureRow{
-        "time_s", "/s",
-        R"(\b(?:its?|iters?|steps?|batch(?:es)?)/s(?:ec(?:ond)?)?\)?["']? ?[:=]? ?["']?)" OSORA_FIGURE
-        R"((?![\d.]))",
-        Form::per_second},
+    FigureRow{"time_s", "/s",
+              R"(\b(?:its?|iters?|steps?|batch(?:es)?)/s(?:ec(?:ond)?)?\)?["']?)"
+              R"( ?[:=]? ?["']?)" OSORA_FIGURE R"((?![\d.]))",
+              Form::per_second},
     FigureRow{
         "time_s", "/",
         R"(\b(?:s|sec|seconds?)/(?:it|iter(?:ation)?|step)\)?["']? ?[:=] ?["']?)" OSORA_FIGURE},

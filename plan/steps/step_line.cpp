@@ -37,10 +37,9 @@ constexpr std::array kCounts{
     CountRow{"train: ", R"(\btrain: (\d{1,9}) \[ ?(\d{1,12})/ ?(\d{1,12}) )",
              CountForm::in_epoch_from_0},
     CountRow{"num_updates", R"(\bnum_updates=(\d{1,12})\b)"},
-    CountRow{
-        "",
-        R"((?<!max )(?<!total )(?<!skipped )(?<!warmup )(?<!num )(?<!accumulation )(?<!of )(?<!every ))"
-        R"(\b(?:steps?|iter(?:ation)?s?)\b(?:\(train\))?)" OSORA_COUNT},
+    CountRow{"", R"((?<!max )(?<!total )(?<!skipped )(?<!warmup )(?<!num )(?<!accumulation ))"
+                 R"((?<!of )(?<!every ))"
+                 R"(\b(?:steps?|iter(?:ation)?s?)\b(?:\(train\))?)" OSORA_COUNT},
     CountRow{"loss", R"(^ ?(\d{1,12})/(\d{1,12}) .{0,400}(?:eta: |/step\b).{0,200}loss: )",
              CountForm::of_total},
 };
