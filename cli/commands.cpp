@@ -15,6 +15,7 @@ std::vector<CommandSpec> command_table() {
         plan_calibrate_command(),
         plan_evaluate_command(),
         validate_command(),
+        exec_steps_command(),
         probe_command(),
         status_command(),
         watch_command(),

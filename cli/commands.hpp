@@ -9,6 +9,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec submit_command();
 [[nodiscard]] CommandSpec rehearse_command();
 [[nodiscard]] CommandSpec validate_command();
+[[nodiscard]] CommandSpec exec_steps_command();
 [[nodiscard]] CommandSpec status_command();
 [[nodiscard]] CommandSpec watch_command();
 [[nodiscard]] CommandSpec logs_command();

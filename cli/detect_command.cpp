@@ -93,6 +93,7 @@ CsvDetection detected(std::vector<double> values, Settings const& settings) {
         auto mozilla = mozilla_change_points(series, settings.mozilla);
         detection.otava = indices(otava);
         detection.mozilla = indices(mozilla);
+        if (settings.method != "robust") detection.answer.small.clear();
         if (settings.method == "otava") detection.answer.points = std::move(otava);
         if (settings.method == "mozilla") detection.answer.points = std::move(mozilla);
     }

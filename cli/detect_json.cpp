@@ -42,6 +42,12 @@ json::object newest_object(GateDecision const& newest) {
             {"z", to_json(newest.z)}};
 }
 
+json::array small_array(Robust const& robust) {
+    json::array points;
+    for (auto const& point : robust.small) points.push_back(point_object(point));
+    return points;
+}
+
 json::object group_object(std::string const& name, Detection const& detection) {
     auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     auto const run_at = [&](int index) { return group.numbers[static_cast<std::size_t>(index)]; };
@@ -75,6 +81,7 @@ json::object group_object(std::string const& name, Detection const& detection) {
             {"state", to_json(verdict.value)},
             {"reason", verdict.reason},
             {"change_points", std::move(points)},
+            {"below_min_effect", small_array(robust)},
             {"newest", newest_object(newest)},
             {"repeat", repeat == 0 ? json::value() : json::value(repeat)},
             {"also_worse", std::move(also)},
@@ -96,11 +103,15 @@ json::object detect_json(CsvDetection const& detection) {
                                        {"mozilla", has_near(detection.mozilla, point.index)}};
         points.push_back(std::move(object));
     }
-    return {
-        {"change_points", std::move(points)},         {"detector", detection.method},
-        {"count", detection.values.size()},           {"state", to_json(detection.verdict.value)},
-        {"reason", detection.verdict.reason},         {"noise", to_json(answer.noise)},
-        {"correlation", to_json(answer.correlation)}, {"bimodal", modes_value(answer.modes)}};
+    return {{"change_points", std::move(points)},
+            {"below_min_effect", small_array(answer)},
+            {"detector", detection.method},
+            {"count", detection.values.size()},
+            {"state", to_json(detection.verdict.value)},
+            {"reason", detection.verdict.reason},
+            {"noise", to_json(answer.noise)},
+            {"correlation", to_json(answer.correlation)},
+            {"bimodal", modes_value(answer.modes)}};
 }
 
 json::object detect_json(std::vector<SeriesDetection> const& all) {

@@ -85,6 +85,24 @@ std::string modes_text(Modes const& modes, LevelWords const& words) {
         level_text(modes.low, words), level_text(modes.high, words), 100 * modes.high_share);
 }
 
+/// Changes that are there and do not count.
+std::string small_changes_text(Robust const& robust, LevelWords const& words) {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kShown, robust.small.size()); ++i) {
+        auto const& point = robust.small[i];
+        text += fmt::format("{}{} from {} {} on (p {})", text.empty() ? "" : ", ",
+                            signed_percent(point.effect()),
+                            words.places == "runs" ? "run" : words.places, words.place(point.index),
+                            p_text(point.p));
+    }
+    if (robust.small.size() > kShown) {
+        text += fmt::format(" and {} more", robust.small.size() - kShown);
+    }
+    return fmt::format("{}: surely there, but below --min-effect ({:.2g} %), so not counted", text,
+                       100 * robust.min_effect);
+}
+
 }  // namespace
 
 std::string labelled(std::string_view label, std::string const& body) {
@@ -122,6 +140,7 @@ std::string levels_text(std::vector<double> const& values, Robust const& robust,
         text += labelled("levels", fmt::format("the newest {} of {}; --json has all", kLevelsShown,
                                                robust.points.size() + 1));
     }
+    if (!robust.small.empty()) text += labelled("small", small_changes_text(robust, words));
     text += robust.modes ? labelled("bimodal", modes_text(*robust.modes, words))
                          : labelled("noise", noise_text(robust));
     return text;

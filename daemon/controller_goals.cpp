@@ -40,6 +40,7 @@ bool ControllerCore::Impl::pursue_once() {
         case Goal::stop_workers:
             return stop_workers();
         case Goal::end_run:
+            tell_no_steps();
             record(RunEnded{status_.verdict, status_.exit_code, status_.cause});
             return true;
         case Goal::dismiss:

@@ -74,6 +74,7 @@ private:
     void write_steps(bool partial);
     void acknowledge(int node);
     void observe_steps(protocol::MergedSteps const& steps);
+    void tell_no_steps();
     [[nodiscard]] MonotonicTime steps_deadline() const;
     // controller_hang.cpp
     void look_for_hang();

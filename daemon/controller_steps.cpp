@@ -72,4 +72,26 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
     while (step_times_.size() > kStepTimes) step_times_.pop_front();
 }
 
+/// Of a program of the user's own that has run: nothing is known of its steps, and why.
+void ControllerCore::Impl::tell_no_steps() {
+    write_steps(true);
+    bool const ran = status_.epoch >= 0 && status_.verdict != Verdict::app_bug;
+    if (!status_.exec || !ran || !step_times_.empty()) return;
+    boost::system::error_code unset;
+    auto const* pattern = options_.submission.config.find_pointer("/worker/step_pattern", unset);
+    bool const wanted =
+        pattern == nullptr || !pattern->is_string() || pattern->get_string() != "none";
+    if (!wanted) return;
+    RunNotice notice;
+    notice.epoch = status_.epoch;
+    notice.kind = "no_steps_found";
+    notice.severity = "info";
+    notice.detail =
+        "no training steps were found in the output; osora exec-steps LOG shows what is found in a "
+        "log, and worker.step_pattern says how they are written, for instance "
+        "'step (?<step>\\d+) .*took (?<time_s>[\\d.]+) s .*loss (?<loss>[\\d.]+)' (\"none\": not "
+        "looked for)";
+    record(std::move(notice), false);
+}
+
 }  // namespace osora::daemon

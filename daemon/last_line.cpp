@@ -4,7 +4,7 @@
 
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "daemon/line_splitter.hpp"
+#include "base/line_splitter.hpp"
 #include "daemon/step_text.hpp"
 
 #include <algorithm>

@@ -73,25 +73,28 @@ void StepIntake::take_newest(Stream& stream, StepSource kind, MonotonicTime now)
     take(kind, std::exchange(stream.newest, {}), now);
 }
 
-/// Whether it was a new step.
-bool StepIntake::take(StepSource kind, std::string_view line, MonotonicTime now) {
+void StepIntake::take(StepSource kind, std::string_view line, MonotonicTime now) {
     std::optional<plan::StepFigures> figures;
     if (kind == StepSource::output) {
         figures = finder_.find(line);
     } else if (auto record = parse_step_record(line); record.has_value()) {
         figures = std::move(*record);
     }
-    if (!figures) return false;
-    auto said = steps_.take(*figures, kind, now);
-    if (!said) return false;
+    if (figures) take(kind, *figures, now);
+}
+
+void StepIntake::take(StepSource kind, plan::StepFigures const& figures, MonotonicTime now) {
+    auto said = steps_.take(figures, kind, now);
+    if (!said) return;
     paid_ = std::max(paid_, now) + kStepEvery;
     on_step_(std::move(*said));
-    return true;
 }
 
 void StepIntake::end(MonotonicTime now) {
     take_newest(records_, StepSource::descriptor, now);
     take_newest(output_, StepSource::output, now);
+    auto const kept = finder_.end ? finder_.end() : std::nullopt;
+    if (kept) take(StepSource::output, *kept, now);
 }
 
 bool look(std::span<StepIntake* const> ranks, std::size_t first, ReadBudget& budget) {

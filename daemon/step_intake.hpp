@@ -3,8 +3,8 @@
 // pure but for its sources and its clock.
 #pragma once
 
+#include "base/line_splitter.hpp"
 #include "daemon/exec_steps.hpp"
-#include "daemon/line_splitter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -60,6 +60,8 @@ public:
         /// Empty: lines are not looked at.
         std::function<std::optional<plan::StepFigures>(std::string_view line)> find;
         std::function<bool(std::string_view line)> may_be = may_be_step;  // costs little
+        /// No line follows: a step that find() has kept back. May be empty.
+        std::function<std::optional<plan::StepFigures>()> end = {};
     };
     using OnStep = std::function<void(SaidStep)>;
     static constexpr std::int64_t kBehindMax = 4 << 20;  // of a log; then it goes on near the end
@@ -91,7 +93,8 @@ private:
     bool turn(Stream& stream, StepSource kind, ReadBudget& budget);
     void catch_up(Stream& stream);
     void hear(Stream& stream, StepSource kind, std::string_view line, MonotonicTime now);
-    bool take(StepSource kind, std::string_view line, MonotonicTime now);
+    void take(StepSource kind, std::string_view line, MonotonicTime now);
+    void take(StepSource kind, plan::StepFigures const& figures, MonotonicTime now);
     void take_newest(Stream& stream, StepSource kind, MonotonicTime now);
     [[nodiscard]] bool is_due(MonotonicTime now) const;
 

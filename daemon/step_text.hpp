@@ -1,9 +1,9 @@
 // Steps of a program that is not osora's own, found in what it writes: records on the descriptor
-// OSORA_STEP_FD, or lines as common trainers print them. Pure.
+// OSORA_STEP_FD, or lines as common trainers print them (plan/steps). Pure.
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/step_pattern.hpp"
+#include "plan/steps/step_line.hpp"
 #include "protocol/worker_messages.hpp"
 
 #include <cstdint>
@@ -19,14 +19,8 @@ namespace osora::daemon {
 /// say more than this version knows. invalid_input: no step, or a value that is no number.
 [[nodiscard]] Result<plan::StepFigures> parse_step_record(std::string_view line);
 
-/// A line of output that tells of a training step: it has a number behind one of the words step,
-/// steps, iter, iteration, iterations, and a loss or a time of one step with its unit. A progress
-/// bar ("12/100 [00:03<00:25, 3.4it/s, loss=0.2]") counts when it shows a loss.
-[[nodiscard]] std::optional<plan::StepFigures> find_step(std::string_view line);
-
-/// Whether find_step() would look at the line closely: a word, a digit and a figure's name are in
-/// it. Costs a fraction of find_step().
-[[nodiscard]] bool may_be_step(std::string_view line);
+using plan::find_step;
+using plan::may_be_step;
 
 struct SaidStep {
     protocol::StepMetrics metrics;

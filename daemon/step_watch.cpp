@@ -5,6 +5,7 @@
 
 #include "base/files.hpp"
 #include "daemon/frame_connection.hpp"
+#include "plan/steps/step_finder.hpp"
 
 #include <fcntl.h>
 #include <sys/inotify.h>
@@ -243,7 +244,13 @@ boost::asio::awaitable<void> StepWatch::finish(int pid) {
 
 Result<StepIntake::Finder> step_finder(std::string const& pattern) {
     if (pattern == plan::kStepPatternNone) return StepIntake::Finder{.find = {}};
-    if (pattern == plan::kStepPatternAuto) return StepIntake::Finder{.find = find_step};
+    if (pattern == plan::kStepPatternAuto) {
+        auto const finder = std::make_shared<plan::StepFinder>();
+        return StepIntake::Finder{
+            .find = [finder](std::string_view line) { return finder->find(line); },
+            .may_be = [finder](std::string_view line) { return finder->may_be(line); },
+            .end = [finder] { return finder->end(); }};
+    }
     auto compiled = plan::StepPattern::make(pattern);
     if (compiled.has_error()) return std::move(compiled).error().in("worker.step_pattern");
     auto const match = [compiled = std::move(*compiled)](std::string_view line) {

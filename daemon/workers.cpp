@@ -92,9 +92,9 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
     auto const job = read_job(protocol::RunPaths{options_.run_dir}.job());
     redactor_ = redactor_for(job, options_.environment);
     if (options_.exec && job.has_value()) {
-        auto finder = step_finder(job->config.worker.step_pattern);
+        auto const finder = step_finder(job->config.worker.step_pattern);
         if (finder.has_error()) log_.error("no steps", {{"why", finder.error().message}});
-        if (finder.has_value()) finder_ = std::move(*finder);
+        if (finder.has_value()) step_pattern_ = job->config.worker.step_pattern;
     }
     if (job.has_value()) log_bytes_ = job->config.faults.log_mib * kMiB;
     if (log_bytes_ > 0 && !std::exchange(holding_, true)) {
@@ -204,7 +204,7 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
                     .pid = child.id.pid,
                     .records = std::move(records),
                     .output = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank)},
-                   finder_);
+                   step_finder(step_pattern_).value());
     }
     tasks_.spawn(fmt::format("rank {}", rank), watch(worker, std::move(child)));
     return {};

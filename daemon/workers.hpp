@@ -79,7 +79,7 @@ private:
     std::map<int, std::shared_ptr<Worker>> living_;  // by pid
     StepWatch steps_;                                // exec
     Redactor redactor_;                              // secrets of the run, in words about its end
-    StepIntake::Finder finder_{.find = {}};          // exec: of the run's step_pattern
+    std::string step_pattern_ = "none";              // exec: of the run
     std::int64_t log_bytes_ = 0;                     // faults.log_mib; 0: no cap
     bool holding_ = false;
     long oom_kills_ = 0;

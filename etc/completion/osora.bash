@@ -36,7 +36,7 @@ _osora_runs() {
     _osora_offer "${names[@]}"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.columns= data.bad_samples_max= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.log_mib= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.zero_stage= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.log_mib= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -57,7 +57,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon data detect diff doctor history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch --help --version"
+        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch --help --version"
         return
     fi
     case "$command:$previous" in
@@ -82,6 +82,7 @@ _osora() {
     "plan calibrate:--manifest") _osora_files; return ;;
     "plan evaluate:--hardware") _osora_files; return ;;
     "validate:--set") _osora_keys; return ;;
+    "exec-steps:--pattern") :; return ;;
     "probe:--nodes") :; return ;;
     "probe:--backend") _osora_words "local ssh slurm"; return ;;
     "probe:--rounds") :; return ;;
@@ -149,9 +150,7 @@ _osora() {
     "doctor:--run") _osora_runs; return ;;
     "doctor:--root") _osora_folders; return ;;
     "doctor:--probe") _osora_files; return ;;
-    "topology show:--topology") :; return ;;
     "topology import:--output") _osora_files; return ;;
-    "topology import:--topology") :; return ;;
     "nccl env:--run") _osora_runs; return ;;
     "nccl env:--root") _osora_folders; return ;;
     "nccl env:--topology") _osora_files; return ;;
@@ -205,6 +204,7 @@ _osora() {
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "plan evaluate") _osora_words "--hardware --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
+        "exec-steps") _osora_words "--pattern --json --help" ;;
         "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --topology --collectives --limit --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
@@ -221,9 +221,9 @@ _osora() {
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "doctor") _osora_words "--run --root --probe --json --help" ;;
-        "topology show") _osora_words "--topology --json --help" ;;
+        "topology show") _osora_words "--json --help" ;;
         "topology diff") _osora_words "--json --help" ;;
-        "topology import") _osora_words "--output --topology --json --help" ;;
+        "topology import") _osora_words "--output --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
@@ -252,6 +252,7 @@ _osora() {
     "tune") _osora_run_files ;;
     "plan") _osora_run_files ;;
     "validate") _osora_run_files ;;
+    "exec-steps") _osora_files ;;
     "probe") _osora_run_files ;;
     "status") _osora_runs ;;
     "watch") _osora_runs ;;

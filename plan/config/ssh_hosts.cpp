@@ -22,6 +22,9 @@ namespace {
 constexpr std::size_t kNameBytesMax = 255;
 constexpr int kPortMax = 65535, kSlotsMax = 1024;
 constexpr std::array<std::string_view, 3> kKeys{"slots", "port", "user"};
+// Below 1024 these are in use for sshd; other numbers are the slots of MPICH and Horovod.
+constexpr std::array kLowPorts{22, 222, 443};
+constexpr int kHighPort = 1024;
 
 Error invalid(std::string message) {
     return Error{Errc::invalid_input, std::move(message)};
@@ -63,6 +66,25 @@ Result<int> parse_number(std::string_view key, std::string_view text, int max) {
         fmt::format("{}={}: must be 1 to {}; nearest valid: {}", key, text, max, below ? 1 : max));
 }
 
+/// A name, or an IPv6 address: what holds a colon and is none was written for another launcher.
+Result<void> check_host(std::string_view name, std::string_view word) {
+    if (name.find(',') != name.npos) {
+        return invalid(fmt::format("{}: one host a line, as \"n1 slots=8\"", quoted(word)));
+    }
+    OSORA_TRY_VOID(check_name("host", name, ".-_:%"));
+    std::string_view const address = name.substr(0, name.find('%'));
+    bool const colon = address.find(':') != address.npos;
+    bool const six = address.find_first_not_of("0123456789abcdefABCDEF:.") == address.npos;
+    if (colon && !six) return invalid(fmt::format("{} is no host name", quoted(name)));
+    if (!colon && word.starts_with('[')) {
+        return invalid(
+            fmt::format("{}: brackets hold an IPv6 address; groups of hosts are not "
+                        "known",
+                        quoted(word)));
+    }
+    return {};
+}
+
 Result<void> take_place(std::string_view word, SshHost& host, bool& has_port) {
     std::string_view name = word, port;
     if (word.starts_with('[')) {
@@ -77,17 +99,32 @@ Result<void> take_place(std::string_view word, SshHost& host, bool& has_port) {
         name = word.substr(0, word.find(':'));
         port = word.substr(word.find(':'));
     }
-    OSORA_TRY_VOID(check_name("host", name, ".-_:%"));
+    OSORA_TRY_VOID(check_host(name, word));
     host.host = name;
     if (port.empty()) return {};
     has_port = true;
     OSORA_TRY(host.port, parse_number("port", port.substr(1), kPortMax));
-    return {};
+    if (host.port >= kHighPort || std::ranges::count(kLowPorts, host.port) > 0) return {};
+    return invalid(fmt::format(
+        "{0}: {1} is hardly a port of sshd; for {1} slots, as MPICH and Horovod write them, write "
+        "\"{2} slots={1}\", for that port \"{2} port={1}\"",
+        quoted(word), host.port, name));
+}
+
+/// Open MPI has several words for one thing.
+std::string_view known_key(std::string_view key) {
+    if (key == "cpu" || key == "cpus" || key == "count") return "slots";
+    if (key == "username" || key == "user_name" || key == "user-name") return "user";
+    if (key == "max-slots") return "max_slots";
+    return key;
 }
 
 Result<void> take_setting(std::string_view word, SshHost& host) {
     std::size_t const equals = word.find('=');
-    std::string_view const key = word.substr(0, equals);
+    std::string_view const key = known_key(word.substr(0, equals));
+    if (whole_number<int>(word)) {
+        return invalid(fmt::format("{0}: write slots={0}", word));
+    }
     if (equals == word.npos) {
         return invalid(fmt::format("{}: expected slots=N, port=N or user=NAME", quoted(word)));
     }
@@ -95,6 +132,10 @@ Result<void> take_setting(std::string_view word, SshHost& host) {
     if (key == "user") {
         OSORA_TRY_VOID(check_name("user", value, ".-_@+"));
         host.user = value;
+        return {};
+    }
+    if (key == "max_slots") {
+        OSORA_TRY_VOID(parse_number(key, value, kSlotsMax));
         return {};
     }
     if (key == "slots" || key == "port") {
@@ -116,29 +157,66 @@ public:
         auto host = parse_ssh_host(entry);
         if (host.has_error()) return complain(line, std::move(host).error().message);
         host->line = line;
-        auto const [known, fresh] = lines_.emplace(std::pair(lower(host->host), host->port), line);
-        if (!fresh) {
-            return complain(line, fmt::format("{} is given twice (also in {} {})", host->host,
-                                              unit_, known->second));
-        }
-        found_.hosts.push_back(std::move(*host));
+        bool const bare = unit_ == "line" && words_of(entry).size() == 1;
+        auto const [at, fresh] =
+            seen_.emplace(std::pair(lower(host->host), host->port), Seen{line, 1, bare});
+        Seen& seen = at->second;
+        if (fresh) return found_.hosts.push_back(std::move(*host));
+        seen.bare = seen.bare && bare;
+        if (++seen.times > 2 && seen.bare) return say_slots(seen, host->host);
+        complain(line,
+                 fmt::format("{} is given twice (also in {} {})", host->host, unit_, seen.line));
+        seen.problem = found_.problems.size() - 1;
+        if (seen.bare) say_slots(seen, host->host);
     }
     [[nodiscard]] SshHosts result() && { return std::move(found_); }
 
 private:
+    struct Seen {
+        int line = 0, times = 0;
+        bool bare = false;  // nothing but the host: one line a slot, as PBS and MPI write it
+        std::size_t problem = 0;
+    };
+    void say_slots(Seen const& seen, std::string const& host) {
+        found_.problems[seen.problem].message = fmt::format(
+            "{0} is given {1} times (also in {2} {3}); for {1} slots write \"{0} "
+            "slots={1}\" once",
+            host, seen.times, unit_, seen.line);
+    }
     void complain(int line, std::string message) {
         found_.problems.push_back({line, std::move(message)});
     }
 
     std::string_view unit_;
     SshHosts found_;
-    std::map<std::pair<std::string, int>, int> lines_;
+    std::map<std::pair<std::string, int>, Seen> seen_;
 };
 
 }  // namespace
 
+namespace {
+
+/// "slots = 2", which Open MPI reads, as "slots=2".
+std::string without_blanks_around_equals(std::string_view entry) {
+    std::string joined;
+    bool after_equals = false;
+    for (char const each : entry) {
+        bool const blank = each == ' ' || each == '\t';
+        if (blank && after_equals) continue;
+        if (each == '=') {
+            while (joined.ends_with(' ') || joined.ends_with('\t')) joined.pop_back();
+        }
+        joined += each;
+        after_equals = each == '=';
+    }
+    return joined;
+}
+
+}  // namespace
+
 Result<SshHost> parse_ssh_host(std::string_view entry) {
-    auto const words = words_of(entry);
+    std::string const joined = without_blanks_around_equals(entry);
+    auto const words = words_of(joined);
     if (words.empty()) return invalid("no host is named");
     SshHost host;
     std::set<std::string_view> given;
@@ -154,7 +232,7 @@ Result<SshHost> parse_ssh_host(std::string_view entry) {
     if (has_port) given.insert("port");
     for (std::size_t i = 1; i < words.size(); ++i) {
         OSORA_TRY_VOID(take_setting(words[i], host));
-        std::string_view const key = words[i].substr(0, words[i].find('='));
+        std::string_view const key = known_key(words[i].substr(0, words[i].find('=')));
         if (!given.insert(key).second) return invalid(fmt::format("{} is given twice", key));
     }
     return host;

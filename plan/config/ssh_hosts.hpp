@@ -20,7 +20,8 @@ struct SshHost {
 };
 
 /// One entry: "[USER@]HOST[:PORT] [slots=N] [port=N] [user=NAME]"; an IPv6 address with a port
-/// stands in brackets.
+/// stands in brackets. Open MPI's cpu, count and username are other words for it, its max_slots is
+/// passed over. "HOST:2", where MPICH means slots, is refused.
 [[nodiscard]] Result<SshHost> parse_ssh_host(std::string_view entry);
 
 struct SshHostProblem {

@@ -187,6 +187,22 @@ double p_between(Scaled const& series, Segment const& left, Segment const& right
     return student_t_p((median(after) - median(before)) / error, n + m - 2);
 }
 
+/// Of all cuts those that were left out, with their levels between their neighbours.
+std::vector<ChangePoint> small_changes(std::span<double const> values, Scaled const& series,
+                                       std::vector<int> const& all, std::vector<int> const& kept) {
+    constexpr double kSure = 0.001;
+    std::vector<ChangePoint> small;
+    auto const parts = segments_between(all, static_cast<int>(values.size()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (std::ranges::count(kept, all[i]) > 0) continue;
+        ChangePoint point = change_at(values, all, i);
+        locate(series, parts[i], parts[i + 1], point);
+        point.p = p_between(series, parts[i], parts[i + 1]);
+        if (point.p <= kSure) small.push_back(point);
+    }
+    return small;
+}
+
 }  // namespace
 
 Robust robust_change_points(std::span<double const> values, RobustOptions const& options) {
@@ -201,9 +217,12 @@ Robust robust_change_points(std::span<double const> values, RobustOptions const&
             result.modes->high = std::exp(result.modes->high);
         }
     }
-    result.points = large_changes(values, fit(series, options), options.min_effect);
+    auto const all = fit(series, options);
+    result.min_effect = options.min_effect;
+    result.points = large_changes(values, all, options.min_effect);
     std::vector<int> cuts;
     for (auto const& point : result.points) cuts.push_back(point.index);
+    result.small = small_changes(values, series, all, cuts);
     auto const parts = segments_between(cuts, static_cast<int>(values.size()));
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         locate(series, parts[i], parts[i + 1], result.points[i]);

@@ -33,6 +33,9 @@ struct Robust {
     /// values, else that of Student's t of their medians; both are too small (significance.hpp) and
     /// decide nothing. [lo, hi] holds the change in about 95 of 100 cases.
     std::vector<ChangePoint> points;
+    /// As sure (p <= 0.001), and smaller than options.min_effect: they do not count.
+    std::vector<ChangePoint> small;
+    double min_effect = 0;           // of the options
     double noise = kNotKnown;        // standard deviation within a level, as a share of it; with
                                      // two modes half of their distance
     double correlation = kNotKnown;  // of neighbours within a level, at least 0

@@ -49,7 +49,12 @@ TEST(Robust, ARunHalfWayMayBelongToEither) {
 TEST(Robust, ChangesBelowTheLeastEffectAreNone) {
     auto const values = noisy({{60, 10}, {60, 10.4}}, 0.005);
     EXPECT_THAT(robust_change_points(values).points, SizeIs(1));
-    EXPECT_THAT(robust_change_points(values, {.min_effect = 0.06}).points, IsEmpty());
+    auto const larger = robust_change_points(values, {.min_effect = 0.06});
+    EXPECT_THAT(larger.points, IsEmpty());
+    ASSERT_THAT(larger.small, SizeIs(1)) << "it is there, and does not count";
+    EXPECT_EQ(larger.small[0].index, robust_change_points(values).points[0].index);
+    EXPECT_LT(larger.small[0].p, 0.001);
+    EXPECT_THAT(robust_change_points(values).small, IsEmpty());
     EXPECT_THAT(robust_change_points(noisy({{60, 10}, {60, 10.2}}, 0.005)).points, IsEmpty());
 }
 

@@ -2,6 +2,7 @@
 #include "protocol/collective_reducer.hpp"
 #include "tests/unit/daemon/controller_by_hand.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -315,6 +316,56 @@ TEST(ControllerMeasurements, WhereAgentsEndWithTheControllerStepsAreWrittenAtOnc
             EXPECT_EQ(records, 1) << "node " << node << ", step " << i;
         }
     }
+}
+
+/// The notices of a run whose program has ended well.
+std::vector<RunNotice> notices_at_end(std::string const& job, json::value config, bool stepped) {
+    auto options = Controller::options({});
+    options.submission.job = job;
+    options.submission.config = std::move(config);
+    Controller controller({}, false);
+    std::vector<JournalRecord> const none;
+    ControllerCore core(options, none);
+    std::vector<RunNotice> notices;
+    auto const take = [&](ControllerActions const& actions) {
+        for (auto const& each : actions) {
+            auto const* record = std::get_if<AppendRecord>(&each);
+            auto const* notice =
+                record != nullptr ? std::get_if<RunNotice>(&record->record.event) : nullptr;
+            if (notice != nullptr) notices.push_back(*notice);
+        }
+    };
+    auto const say = [&](int connection, FromAgent message) {
+        take(core.handle({100s, 5}, AgentSaid{connection, std::move(message)}));
+    };
+    take(core.start({100s, 5}));
+    for (int node : {0, 1}) {
+        take(core.handle({100s, 5}, AgentConnected{node}));
+        say(node, Controller::hello(node));
+    }
+    say(0, StoreReserved{0, "h", 29500, ""});
+    for (int rank : {0, 1}) say(rank, Controller::started(0, rank));
+    for (int node : {0, 1}) {
+        MetricChunk chunk = one_step(0, 0.5);
+        chunk.node = node;
+        if (stepped) say(node, chunk);
+    }
+    for (int node : {0, 1}) say(node, NodeFinished{0, node});
+    for (int node : {0, 1}) say(node, NodeStopped{0, node});
+    EXPECT_EQ(core.status().state, RunState::done);
+    EXPECT_EQ(core.status().verdict, Verdict::ok);
+    return notices;
+}
+
+TEST(ControllerCore, AProgramWithoutStepsIsSaidToHaveNone) {
+    auto const notices = notices_at_end("exec", {}, false);
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_EQ(notices[0].kind, "no_steps_found");
+    EXPECT_THAT(notices[0].detail, testing::HasSubstr("osora exec-steps LOG"));
+    EXPECT_THAT(notices[0].detail, testing::HasSubstr("(?<step>"));
+    EXPECT_TRUE(notices_at_end("exec", {}, true).empty());
+    EXPECT_TRUE(notices_at_end("train", {}, false).empty());
+    EXPECT_TRUE(notices_at_end("exec", {{"worker", {{"step_pattern", "none"}}}}, false).empty());
 }
 
 }  // namespace

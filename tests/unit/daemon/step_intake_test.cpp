@@ -2,6 +2,8 @@
 // out.
 #include "daemon/step_intake.hpp"
 
+#include "plan/steps/step_finder.hpp"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -176,6 +178,32 @@ TEST_F(Intake, ALogThatGrowsFasterThanItIsReadIsSkippedInEveryLook) {
     while (look_at(intake, budget()) && looks < 1000) ++looks;
     EXPECT_LT(looks, 10);
     EXPECT_GT(intake.left_out().bytes, std::int64_t{4} << 30);
+}
+
+TEST_F(Intake, AStepThatTheFinderKeptIsTakenAtTheEnd) {
+    auto const finder = std::make_shared<plan::StepFinder>();
+    std::string bars;
+    for (int i = 1; i < 4; ++i) {
+        for (int k = 0; k < 2; ++k) {
+            bars += fmt::format("Steps: 1%|#| {}/90 [00:02<03:18, 2.2s/it, loss=0.{}]\r", i, k);
+        }
+    }
+    std::vector<double> losses;
+    StepIntake intake(
+        {.records = nullptr,
+         .output = std::make_shared<Text>(bars),
+         .finder = {.find = [finder](std::string_view line) { return finder->find(line); },
+                    .may_be = [finder](std::string_view line) { return finder->may_be(line); },
+                    .end = [finder] { return finder->end(); }}},
+        [&](SaidStep said) {
+            steps.push_back(said.metrics.step);
+            losses.push_back(said.metrics.loss);
+        });
+    while (look_at(intake, budget())) {}
+    EXPECT_THAT(steps, ElementsAre(1, 2));
+    intake.end(now);
+    EXPECT_THAT(steps, ElementsAre(1, 2, 3));
+    EXPECT_THAT(losses, ElementsAre(0.1, 0.1, 0.1)) << "of the last picture of each";
 }
 
 TEST_F(Intake, WhatIsNoTextIsBorne) {

@@ -92,6 +92,47 @@ TEST(SshHosts, AFileHasCommentsAndBlankLinesAndNoHostTwice) {
                                       "9: n1 is given twice (also in line 3)"));
 }
 
+std::vector<std::string> problems_of_file(std::string_view text) {
+    std::vector<std::string> problems;
+    for (auto const& each : parse_host_file(text).problems) {
+        problems.push_back(std::to_string(each.line) + ": " + each.message);
+    }
+    return problems;
+}
+
+TEST(SshHosts, FilesOfOtherLaunchersAreReadOrSaidToBeOtherwise) {
+    EXPECT_EQ(host_of("node-a slots=2 max_slots=4"), host_of("node-a slots=2"));
+    EXPECT_EQ(host_of("node-a slots = 2 max-slots=4"), host_of("node-a slots=2"));
+    EXPECT_EQ(host_of("node-a cpu=2 username=eva"), host_of("eva@node-a slots=2"));
+    EXPECT_EQ(host_of("user00@10.0.0.1 slots=8"),
+              (SshHost{.host = "10.0.0.1", .user = "user00", .slots = 8}));
+    EXPECT_EQ(error_of("node-a slots=2 max_slots=x"), "max_slots=\"x\": expected a number");
+    EXPECT_EQ(error_of("node-a slots=2 cpu=2"), "slots is given twice");
+    EXPECT_EQ(error_of("node-a:2"),
+              "\"node-a:2\": 2 is hardly a port of sshd; for 2 slots, as MPICH and Horovod write "
+              "them, write \"node-a slots=2\", for that port \"node-a port=2\"");
+    EXPECT_EQ(host_of("node-a port=2").port, 2);
+    EXPECT_EQ(host_of("node-a:222").port, 222);
+    EXPECT_EQ(host_of("node-a:2222").port, 2222);
+    EXPECT_EQ(error_of("node-a:2:user=eva"), "\"node-a:2:user=eva\" is no host name");
+    EXPECT_EQ(error_of("node-a:2,node-b:2"),
+              "\"node-a:2,node-b:2\": one host a line, as \"n1 slots=8\"");
+    EXPECT_EQ(error_of("[gpu]"),
+              "\"[gpu]\": brackets hold an IPv6 address; groups of hosts are not known");
+    EXPECT_EQ(error_of("node-a 2"), "2: write slots=2");
+    EXPECT_EQ(error_of("worker-1 lots=8"), "unknown setting \"lots\"; did you mean slots?");
+}
+
+TEST(SshHosts, ALineForEachSlotIsAnsweredWithHowToWriteIt) {
+    EXPECT_THAT(problems_of_file("# PBS\nnode-a\nnode-a\nnode-a\nnode-b\nnode-b\n"),
+                ElementsAre("3: node-a is given 3 times (also in line 2); for 3 slots write "
+                            "\"node-a slots=3\" once",
+                            "6: node-b is given 2 times (also in line 5); for 2 slots write "
+                            "\"node-b slots=2\" once"));
+    EXPECT_THAT(problems_of_file("n1 slots=2\nn1 slots=2\n"),
+                ElementsAre("2: n1 is given twice (also in line 1)"));
+}
+
 TEST(SshHosts, AnEntryReadsBack) {
     for (auto const* text : {"n1", "n1 slots=8 port=2222 user=eva", "[fd00::7] port=23"}) {
         SshHost const host = host_of(text);
@@ -154,7 +195,7 @@ TEST_F(SshChecks, HostsMustBeThereAndBeEnough) {
 }
 
 TEST_F(SshChecks, ExcludedHostsAreLeftOut) {
-    std::string const three = "hosts = [\"n1\", \"n2 slots=1\", \"eva@n3:23\"]";
+    std::string const three = "hosts = [\"n1\", \"n2 slots=1\", \"eva@n3 port=23\"]";
     EXPECT_THAT(texts(load(three).problems), testing::SizeIs(1)) << "n2 has one slot";
     auto const resolved = load(three, {"faults.exclude_nodes=[\"N2\", \"n9\"]"});
     EXPECT_THAT(texts(resolved.problems), IsEmpty());
@@ -198,7 +239,8 @@ TEST_F(SshChecks, AHostFileIsKeptAsItWas) {
 TEST_F(SshChecks, AHostFilesProblemsNameItsLines) {
     write("hosts", "n1\n\nn1 # again\n");
     EXPECT_THAT(texts(load("hostfile = \"hosts\"").problems),
-                ElementsAre("hosts:3: n1 is given twice (also in line 1)"));
+                ElementsAre("hosts:3: n1 is given 2 times (also in line 1); for 2 slots write "
+                            "\"n1 slots=2\" once"));
     EXPECT_THAT(texts(load("hostfile = \"hosts\"\nhosts = [\"n1\"]").problems),
                 ElementsAre("run.toml:11: ssh.hostfile = \"hosts\": ssh.hosts is given, too: keep "
                             "one of the two"));

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace osora::daemon {
+namespace osora {
 
 class LineSplitter {
 public:
@@ -48,4 +48,4 @@ private:
     bool cut_ = false;
 };
 
-}  // namespace osora::daemon
+}  // namespace osora

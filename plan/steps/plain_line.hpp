@@ -1,0 +1,24 @@
+// A line of a program's output as it is searched for steps: in lower case, without colours, bars
+// and repeated blanks. Pure.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace osora::plan {
+
+class PlainLine {
+public:
+    static constexpr std::size_t kMax = 1024;      // bytes of text that are kept
+    static constexpr std::size_t kReadMax = 4096;  // bytes of the line that are looked at
+
+    explicit PlainLine(std::string_view line);
+    [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }
+
+private:
+    void add(char each);
+    std::array<char, kMax> text_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace osora::plan

@@ -1,0 +1,145 @@
+// transformers' Trainer draws a bar without a word and prints a dict with the loss behind it: the
+// dict tells that the bar counts steps, and whose loss it is. A bar that moves fast is not drawn at
+// each step, and Python keeps what it prints to a file for a while: then the loss is left out.
+#include "plan/steps/step_finder.hpp"
+
+#include "base/text.hpp"
+#include "plan/steps/plain_line.hpp"
+#include "plan/steps/progress_bar.hpp"
+#include "plan/steps/step_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <string>
+
+namespace osora::plan {
+namespace {
+
+constexpr double kDrawnEachStep_s = 0.25;  // tqdm draws at most every 0.1 s
+
+/// "{'loss': 6.26, 'learning_rate': 0.001, 'epoch': 0.02}" and not the sums of the end.
+bool is_trainer_record(std::string_view plain) {
+    auto const begin = plain.find('{');
+    if (begin == std::string_view::npos) return false;
+    auto const record = plain.substr(begin);
+    return (holds(record, "'loss':") || holds(record, "\"loss\":")) && holds(record, "epoch") &&
+           !holds(record, "eval_loss") && !holds(record, "train_runtime");
+}
+
+void merge(StepFigures& into, StepFigures const& newer) {
+    for (auto const& [name, value] : newer) into[name] = value;
+}
+
+}  // namespace
+
+bool StepFinder::may_be(std::string_view line) {
+    if (!may_be_step(line)) return false;
+    bar_.reset();
+    record_before_ = false;
+    return true;
+}
+
+std::optional<StepFigures> StepFinder::find(std::string_view line) {
+    if (!may_be_step(line)) return std::nullopt;
+    auto found = find_step_in(line);
+    if (!found) found = plain_bar(line);
+    bool const may_hold_record = !found || found->is_bar;
+    std::optional<StepFigures> complete;
+    if (found) complete = take(std::move(*found));
+    if (may_hold_record) take_record(line);
+    return complete;
+}
+
+std::optional<StepFigures> StepFinder::end() {
+    return std::exchange(pending_, std::nullopt);
+}
+
+/// A stranger is followed when nothing surer is.
+bool StepFinder::is_followed(FoundStep const& found) {
+    bool const better = counter_.empty() || (found.sure && !sure_) || strangers_ >= kStrangersMax;
+    if (found.counter != counter_ && !better) {
+        ++strangers_;
+        return false;
+    }
+    if (found.counter != counter_) pending_.reset();
+    counter_ = found.counter;
+    sure_ = sure_ || found.sure;
+    strangers_ = 0;
+    return true;
+}
+
+std::optional<StepFigures> StepFinder::take(FoundStep found) {
+    if (!found.is_bar && pending_ && pending_->at("step") == found.figures.at("step")) {
+        found.figures.erase(std::string(kMaybeTime));
+        merge(*pending_, found.figures);
+        return std::nullopt;
+    }
+    if (!is_followed(found)) return std::nullopt;
+    if (found.is_bar) return take_bar(std::move(found));
+    resolve_time(found.figures);
+    return std::move(found.figures);
+}
+
+std::optional<StepFigures> StepFinder::take_bar(FoundStep found) {
+    record_before_ = false;
+    if (pending_ && pending_->at("step") == found.figures.at("step")) {
+        merge(*pending_, found.figures);
+        return std::nullopt;
+    }
+    return std::exchange(pending_, std::move(found.figures));
+}
+
+/// A bar that says nothing but its count: a step when its total is known to be that of steps.
+std::optional<FoundStep> StepFinder::plain_bar(std::string_view line) {
+    PlainLine const plain(line);
+    std::optional<ProgressBar> bar;
+    try {
+        bar = last_bar(plain.view());
+    } catch (std::exception const&) {
+        return std::nullopt;
+    }
+    if (!bar || kind_of(*bar) != BarKind::unlabelled || bar->count == 0 || !bar->time_s) return {};
+    bar_ = PlainBar{static_cast<double>(bar->count), *bar->time_s, bar->total};
+    record_before_ = false;
+    if (bar->total == 0 || bar->total != confirmed_total_) return std::nullopt;
+    FoundStep step;
+    step.figures = {{"step", bar_->step}, {"time_s", bar_->time_s}};
+    step.counter = "trainer";
+    step.is_bar = true;
+    step.sure = true;
+    return step;
+}
+
+void StepFinder::take_record(std::string_view line) {
+    PlainLine const plain(line);
+    if (!is_trainer_record(plain.view())) return;
+    bunched_ = bunched_ || record_before_;
+    record_before_ = true;
+    if (bunched_ && pending_) {
+        for (auto const* each : {"loss", "lr", "grad_norm"}) pending_->erase(each);
+    }
+    if (bar_ && bar_->total > 0 && !pending_ && (counter_.empty() || counter_ == "trainer")) {
+        confirmed_total_ = bar_->total;
+        counter_ = "trainer";
+        sure_ = true;
+        pending_ = StepFigures{{"step", bar_->step}, {"time_s", bar_->time_s}};
+    }
+    bool const slow =
+        pending_ && pending_->contains("time_s") && pending_->at("time_s") >= kDrawnEachStep_s;
+    if (slow && !bunched_) read_losses(plain.view().substr(plain.view().find('{')), *pending_);
+}
+
+/// "time 12.5 s" is of one step unless it grows with the steps; until that is known there is none.
+void StepFinder::resolve_time(StepFigures& figures) {
+    auto const maybe = figures.find(kMaybeTime);
+    if (maybe == figures.end()) return;
+    double const time_s = maybe->second, step = figures.at("step");
+    figures.erase(maybe);
+    bool const fell = last_maybe_ && step > last_maybe_->first && time_s < last_maybe_->second;
+    maybe_is_step_ = maybe_is_step_ || fell;
+    last_maybe_ = {step, time_s};
+    if (maybe_is_step_ && !figures.contains("time_s")) figures["time_s"] = time_s;
+}
+
+}  // namespace osora::plan

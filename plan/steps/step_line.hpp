@@ -1,0 +1,31 @@
+// A step of training in one line, as common trainers print it. Pure.
+#pragma once
+
+#include "plan/config/step_pattern.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace osora::plan {
+
+struct FoundStep {
+    StepFigures figures;  // "step", any of time_s, maybe_time_s, loss, lr, grad_norm
+    std::string counter;  // what counts: steps of another counter are none of this one's
+    bool is_bar = false;  // drawn anew with each figure: its last picture is the right one
+    bool sure = false;    // it shows a loss or a time, not only a label
+};
+
+/// A line of output that tells of a training step: a number behind one of the words step, steps,
+/// iter, iteration, iterations (or one of the forms of docs/guide/exec.md), and a loss or a time of
+/// one step with its unit. A progress bar counts when it shows a loss or its label says training.
+/// Lines of an evaluation are none.
+[[nodiscard]] std::optional<FoundStep> find_step_in(std::string_view line);
+/// The figures alone, without doubtful ones.
+[[nodiscard]] std::optional<StepFigures> find_step(std::string_view line);
+
+/// Whether find_step() would look at the line closely: a word, a digit and a figure's name are in
+/// it. Costs a fraction of find_step().
+[[nodiscard]] bool may_be_step(std::string_view line);
+
+}  // namespace osora::plan
