@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
+#include <vector>
 
 namespace osora::worker {
 namespace {
@@ -48,12 +50,11 @@ public:
     Result<TorchRecord> read(std::string const& record) override {
         auto const [from, bytes] = places_.at(record);
         auto const size = static_cast<std::size_t>(bytes);
-        std::shared_ptr<void> const data(::operator new(std::max<std::size_t>(size, 1)),
-                                         [](void* held) { ::operator delete(held); });
-        if (file_->read(static_cast<std::uint64_t>(from), data.get(), size) < size) {
+        auto const data = std::make_shared<std::vector<std::byte>>(size);
+        if (file_->read(static_cast<std::uint64_t>(from), data->data(), size) < size) {
             return damaged_legacy("cut off or damaged: " + record);
         }
-        return TorchRecord{data, size};
+        return TorchRecord{std::shared_ptr<void>(data, data->data()), size};
     }
 
 private:
