@@ -38,6 +38,7 @@ std::vector<CommandSpec> command_table() {
         nccl_env_command(),
         nccl_advise_command(),
         report_command(),
+        whatif_command(),
         diff_command(),
         detect_command(),
         bisect_command(),

@@ -37,6 +37,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec nccl_env_command();
 [[nodiscard]] CommandSpec nccl_advise_command();
 [[nodiscard]] CommandSpec report_command();
+[[nodiscard]] CommandSpec whatif_command();
 [[nodiscard]] CommandSpec detect_command();
 [[nodiscard]] CommandSpec diff_command();
 [[nodiscard]] CommandSpec history_command();

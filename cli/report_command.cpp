@@ -8,8 +8,8 @@
 #include "cli/print.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
-#include "cli/report_whatif.hpp"
 #include "cli/run_file_command.hpp"
+#include "cli/whatif_command.hpp"
 #include "db/queries.hpp"
 
 #include <fmt/format.h>
@@ -73,7 +73,9 @@ int run_report_command(Context const& context, Arguments const& arguments) {
     auto const wanted = arguments.value("RUN");
     auto const series = arguments.value("--series");
     if (arguments.has("--whatif") || arguments.has("--meta")) {
-        if (!wanted && !series && !arguments.has("--format")) return report_whatif(arguments);
+        if (!wanted && !series && !arguments.has("--format")) {
+            return print_whatif(arguments.value("--whatif").value_or(""), arguments);
+        }
         return fail(kExitUsage, "--whatif reports a trace alone, as text or with --json");
     }
     if (wanted.has_value() == series.has_value()) {
@@ -112,17 +114,13 @@ CommandSpec report_command() {
             "first 20 steps of each launch (a fifth of a short one). It begins with whether the "
             "step time changed from run to run, and since when. Exit code 3 when nothing was "
             "measured.\n\n"
-            "With --whatif and --meta: how much of a traced job's step is straggling, and "
-            "which worker, stage or type of op holds it. The trace is replayed with each op "
-            "as long as is typical of its type (ByteDance's what-if analysis, OSDI'25). It "
-            "has the columns step,dp_rank,stage,op,seq_id,model_chunk,mb_id,start_us,dur_us.\n\n"
+            "With --whatif and --meta: as osora whatif.\n\n"
             "--format html makes one page with charts that needs no network and no other "
             "file: step time over the steps, phases, ranks by steps, loss, memory, the pairs "
             "of a probe; for a series throughput, efficiency and its runs. It prints on A4.",
         .example =
             "osora report 42\nosora report 42 --format html --out report.html\n"
-            "osora report --series stdit3-stage1 --format md\n"
-            "osora report --whatif ops.csv.gz --meta meta.yaml",
+            "osora report --series stdit3-stage1 --format md",
         .positionals = {{.name = "RUN",
                          .help = "Number, name, first characters of the uuid, or a series for "
                                  "its newest run.",

@@ -37,6 +37,18 @@ TEST_F(Usage, TyposNameTheNearest) {
     expect({"logs", "demo", "--rank", "x"}, 2, "run demo: there are no runs yet");
 }
 
+TEST_F(Usage, WhatIfIsACommandOfItsOwnAndAnOptionOfReport) {
+    std::string const folder = OSORA_SOURCE_DIR "/tests/data/stragglers/";
+    std::string const ops = folder + "ops-ST.csv.gz", meta = folder + "meta-ST.yaml";
+    auto const alone = osora({"whatif", ops, "--meta", meta, "--json"});
+    EXPECT_EQ(alone.code, 0) << alone.err;
+    EXPECT_THAT(alone.out, HasSubstr("\"schema\":\"osora.whatif/1\""));
+    auto const of_report = osora({"report", "--whatif", ops, "--meta", meta, "--json"});
+    EXPECT_EQ(of_report.out, alone.out);
+    expect({"whatif", ops}, 2, "OPS.csv.gz and --meta META.yaml go together");
+    expect({"whatif", "none.csv", "--meta", meta}, 2, "none.csv");
+}
+
 TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
     write("run.toml", "[train]\nsteps = 0\n[memory]\nrecompte = \"full\"\n");
     auto const ended = osora({"submit", "run.toml"});
