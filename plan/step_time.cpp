@@ -76,7 +76,7 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
            operators * calibration.launch_floor_us * 1e-6;
 }
 
-std::optional<StepQuery> query_of(ModelStep const& measured) {
+std::optional<StepQuery> query_of(ModelStep const& measured, bool gpu) {
     auto shape = model_shape(measured.arch);
     if (!shape) return {};
     auto key = nominal_key({.resolution = measured.resolution, .num_frames = measured.num_frames},
@@ -85,7 +85,8 @@ std::optional<StepQuery> query_of(ModelStep const& measured) {
     return StepQuery{.shape = std::move(*shape),
                      .bucket = *key,
                      .micro_batch_size = measured.micro_batch_size,
-                     .threads = measured.threads};
+                     .threads = measured.threads,
+                     .gpu = gpu};
 }
 
 /// Of weights and gradients.
@@ -264,7 +265,7 @@ double core_sharing(StepQuery const& query) {
 double pass_time_scale(Calibration const& calibration, int threads) {
     std::vector<double> same, all;
     for (ModelStep const& measured : calibration.model_steps) {
-        auto const query = query_of(measured);
+        auto const query = query_of(measured, calibration.device == "gpu");
         if (!query) continue;
         double const scale = measured.forward_backward_s / formula_pass_s(*query, calibration);
         all.push_back(scale);

@@ -36,6 +36,7 @@ public:
     /// that is known already need give only what differs. invalid_input: "FILE:LINE: gpu.x.key:
     /// why".
     [[nodiscard]] Result<void> add(std::string_view toml, std::string_view file);
+    /// A name of the table, a shorter one ("h100"), or that of a driver ("NVIDIA H100 80GB HBM3").
     /// not_found has the nearest name, else all of them.
     [[nodiscard]] Result<Hardware> find(std::string_view name) const;
     [[nodiscard]] std::vector<Hardware> const& all() const { return all_; }
