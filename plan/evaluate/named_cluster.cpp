@@ -120,7 +120,7 @@ Result<void> check_room(ClusterRequest const& request, NodeGroup const& group,
             ? fmt::format("; --nodes {} plans for so many nodes like that one", wanted.nodes)
             : "";
     return wrong(fmt::format(
-        "--gpus {}: {} needs {} of {}, {} has {}; nearest valid: {}{}", request.gpus, request.gpus,
+        "--gpus {}: needs {} of {}, {} has {}; nearest valid: {}{}", request.gpus,
         counted(wanted.nodes, "node"), counted(wanted.gpus_per_node, "GPU"), request.source,
         counted(group.nodes, "such node"), std::int64_t{group.nodes} * wanted.gpus_per_node, more));
 }
@@ -140,7 +140,8 @@ Result<void> take_gpu(ClusterRequest const& request, NodeGroup const& group,
         std::string const why =
             found.has_error() ? found.error().message : "is no GPU; without --gpu this machine's";
         return Error{Errc::not_found,
-                     request.gpu ? "--gpu: " + why : request.source + ": --gpu: " + why};
+                     request.gpu ? "--gpu: " + why
+                                 : request.source + ": its GPU " + why + "; --gpu names one"};
     }
     into.gpus.gpu = std::move(*found);
     auto const same = told.empty() ? Result<Hardware>(into.gpus.gpu) : hardware.find(told);

@@ -51,7 +51,7 @@ TEST(NamedCluster, RefusesWhatDoesNotDivideOrIsNotThere) {
     EXPECT_EQ(refusal(of_topology(60)),
               "--gpus 60: nodes of cluster.yaml have 8 GPUs each; nearest valid: 56, 64");
     EXPECT_EQ(refusal(of_topology(256)),
-              "--gpus 256: 256 needs 32 nodes of 8 GPUs, cluster.yaml has 16 such nodes; nearest "
+              "--gpus 256: needs 32 nodes of 8 GPUs, cluster.yaml has 16 such nodes; nearest "
               "valid: 128");
     auto request = of_topology(64);
     request.nodes = 4;
@@ -68,7 +68,7 @@ TEST(NamedCluster, RefusesWhatDoesNotDivideOrIsNotThere) {
 TEST(NamedCluster, OneNodeStandsForOthersOnlyWhenToldSo) {
     auto request = of_topology(32, "node:1 gpu:8");
     EXPECT_EQ(refusal(request),
-              "--gpus 32: 32 needs 4 nodes of 8 GPUs, cluster.yaml has 1 such node; nearest valid: "
+              "--gpus 32: needs 4 nodes of 8 GPUs, cluster.yaml has 1 such node; nearest valid: "
               "8; --nodes 4 plans for so many nodes like that one");
     request.nodes = 4;
     EXPECT_EQ(cluster_of(request).gpus.nodes, 4);
@@ -101,6 +101,12 @@ TEST(NamedCluster, WithoutATopologyOptionsSayAll) {
     EXPECT_EQ(cluster_of({.gpus = 8, .gpu = "gb200"}).gpus.gpus_per_node, 4);
     EXPECT_THAT(refusal({.gpus = 8, .gpu = "h10"}), HasSubstr("nearest valid: h20"));
     EXPECT_THAT(refusal({.gpus = 8, .gpu = "cpu"}), HasSubstr("is no GPU"));
+}
+
+TEST(NamedCluster, ABoardThatNobodyDescribedNeedsAName) {
+    auto request = of_topology(8, "node:1 gpu:8 model:t4");
+    EXPECT_THAT(refusal(request), HasSubstr("cluster.yaml: its GPU \"Tesla T4\" is not known; "));
+    EXPECT_THAT(refusal(request), HasSubstr("; --gpu names one"));
 }
 
 TEST(NamedCluster, AnotherGpuThanTheTopologysIsSaid) {
