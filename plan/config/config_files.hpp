@@ -13,10 +13,10 @@ struct ConfigRequest {
     std::filesystem::path site_file;  // "/etc/osora/config.toml"; need not exist; empty: none
     std::filesystem::path user_file;  // "~/.config/osora/config.toml"; the same
     std::filesystem::path run_file;   // must exist; empty: none
-    std::string run_text;             // in the place of run_file; empty: none
     std::string run_file_shown;       // in messages; empty = as run_file
     std::filesystem::path base_dir;   // empty = the folder of run_file
     std::vector<std::string> sets;    // "section.key=value"
+    std::string run_text = {};        // in the place of run_file; empty: none
 };
 
 /// Everything checked, files of the run file included; a file that cannot be read is a problem.

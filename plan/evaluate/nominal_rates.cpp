@@ -6,6 +6,7 @@
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/work_time.hpp"
 #include "plan/model_cost.hpp"
+#include "plan/step_time.hpp"
 
 #include <fmt/format.h>
 
@@ -31,26 +32,46 @@ EvaluateRow row_of(GpuNodes const& nodes, std::string const& precision) {
     return row;
 }
 
-/// Forward and backward of one rank on its own; nullopt: the model or the bucket is not known.
-std::optional<ModelStep> predicted_step(EvaluateRow row, RunConfig const& config,
-                                        BucketSection const& bucket) {
+/// The model on one bucket; nullopt: one of them is not known.
+std::optional<ArchModel> model_of(RunConfig const& config, BucketSection const& bucket) {
     auto shape = model_shape(config.model.arch);
     if (shape.has_error()) return {};
     auto const key = nominal_key({.resolution = bucket.resolution, .num_frames = bucket.num_frames},
                                  shape->pixel_multiple());
     if (key.has_error()) return {};
-    double const tokens = static_cast<double>(sample_cost(*shape, *key).tokens());
-    auto const samples = std::max<std::int64_t>(1, static_cast<std::int64_t>(kFullTokens / tokens));
-    row.arch = ArchModel{.shape = std::move(*shape), .bucket = *key};
+    return ArchModel{.shape = std::move(*shape), .bucket = *key};
+}
+
+double tokens_of(ArchModel const& model) {
+    return static_cast<double>(sample_cost(model.shape, model.bucket).tokens());
+}
+
+/// Samples whose pass fills a GPU.
+int full_batch(ArchModel const& model) {
+    return std::max(1, static_cast<int>(kFullTokens / tokens_of(model)));
+}
+
+/// Forward and backward of one rank on its own.
+double predicted_pass_s(EvaluateRow row, ArchModel const& model, int samples) {
+    row.arch = model;
     row.nodes = row.gpus_per_node = 1;
     row.layout.micro_batch_size = samples;
     StepParts const parts = predict(row).parts;
-    return ModelStep{.arch = config.model.arch,
-                     .resolution = bucket.resolution,
-                     .num_frames = bucket.num_frames,
-                     .micro_batch_size = static_cast<int>(samples),
-                     .threads = 1,
-                     .forward_backward_s = parts.compute_s + parts.launch_s};
+    return parts.compute_s + parts.launch_s;
+}
+
+/// What launching an operator adds to a pass: most of it hides behind the GPU's work, so it is what
+/// one sample takes beyond its part of a full batch.
+double launch_floor_us(EvaluateRow const& row, ArchModel const& model, Calibration c) {
+    int const full = full_batch(model) + 1;
+    double const one_s = predicted_pass_s(row, model, 1);
+    double const sample_s = (predicted_pass_s(row, model, full) - one_s) / (full - 1);
+    StepQuery const query{.shape = model.shape, .bucket = model.bucket, .gpu = true};
+    c.launch_floor_us = 0;
+    double const formula_s = pass_time_s(query, c);
+    c.launch_floor_us = 1;
+    double const launch_s = pass_time_s(query, c) - formula_s;  // of 1 us
+    return std::max(0.0, (one_s / sample_s - 1) * formula_s / launch_s);
 }
 
 AllReduceFit link_fit(EvaluateRow row) {
@@ -77,12 +98,24 @@ Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config) {
         c.matmul.push_back(
             {.size = size, .gflops = flops / matmul_s(row, kFullRows, 4.0 * size, size) / 1e9});
     }
-    c.launch_floor_us *= nodes.gpu.launch_share;
     c.memory_bandwidth_gbps = rates_of(row).memory_bytes / 1e9;
     c.all_reduce = link_fit(row);
+    std::optional<ArchModel> smallest;
+    std::vector<ModelStep> steps;
     for (BucketSection const& bucket : config.bucket) {
-        if (auto step = predicted_step(row, config, bucket)) c.model_steps.push_back(*step);
+        auto const model = model_of(config, bucket);
+        if (!model) continue;
+        if (!smallest || tokens_of(*model) < tokens_of(*smallest)) smallest = model;
+        int const samples = full_batch(*model);
+        steps.push_back({.arch = config.model.arch,
+                         .resolution = bucket.resolution,
+                         .num_frames = bucket.num_frames,
+                         .micro_batch_size = samples,
+                         .threads = 1,
+                         .forward_backward_s = predicted_pass_s(row, *model, samples)});
     }
+    if (smallest) c.launch_floor_us = launch_floor_us(row, *smallest, c);
+    c.model_steps = std::move(steps);
     return c;
 }
 

@@ -54,16 +54,25 @@ TEST(NominalRates, APassTakesWhatEvaluateSays) {
     config.model.arch = "stdit3-xl/2";
     config.bucket = {{"360p", 51, 1.0, {}}};
     Calibration const c = nominal_rates(nodes_of("h100", 1), config);
-    ModelStep const& step = c.model_steps.front();
+    EvaluateRow row;
+    row.hardware = hardware().find("h100").value();
+    row.layout.zero_stage = 2;
     ModelShape const shape = model_shape("stdit3-xl/2").value();
-    StepQuery const query{
-        .shape = shape,
-        .bucket =
-            nominal_key({.resolution = "360p", .num_frames = 51}, shape.pixel_multiple()).value(),
-        .micro_batch_size = step.micro_batch_size,
-        .precision = "bf16",
-        .gpu = true};
-    EXPECT_NEAR(pass_time_s(query, c), step.forward_backward_s, 1e-9);
+    BucketKey const key =
+        nominal_key({.resolution = "360p", .num_frames = 51}, shape.pixel_multiple()).value();
+    row.arch = ArchModel{.shape = shape, .bucket = key};
+    for (int const samples : {1, 2, 4, 8}) {
+        row.layout.micro_batch_size = samples;
+        StepParts const parts = predict(row).parts;
+        StepQuery const query{.shape = shape,
+                              .bucket = key,
+                              .micro_batch_size = samples,
+                              .precision = "bf16",
+                              .threads = 8,
+                              .gpu = true};
+        double const expected_s = parts.compute_s + parts.launch_s;
+        EXPECT_NEAR(pass_time_s(query, c), expected_s, 0.02 * expected_s) << samples;
+    }
 }
 
 TEST(NominalRates, FasterGpusAndCardsPlanFasterSteps) {
