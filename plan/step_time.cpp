@@ -69,7 +69,8 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
     double const flops = (kTrainingFactor + again) * sample.forward_flops * samples;
-    double const rate = matmul_gflops(calibration, computing_threads(query), query.shape.hidden) * 1e9;
+    double const rate =
+        matmul_gflops(calibration, computing_threads(query), query.shape.hidden) * 1e9;
     double const passes =
         query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over what a forward pass saves.
@@ -281,7 +282,8 @@ double pass_time_scale(Calibration const& calibration, int threads) {
 }
 
 double pass_time_s(StepQuery const& query, Calibration const& calibration) {
-    return formula_pass_s(query, calibration) * pass_time_scale(calibration, computing_threads(query));
+    return formula_pass_s(query, calibration) *
+           pass_time_scale(calibration, computing_threads(query));
 }
 
 StepTime step_time(StepQuery const& query, Calibration const& calibration) {
