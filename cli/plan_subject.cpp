@@ -128,6 +128,10 @@ Result<plan::ClusterRequest> cluster_request(Context const& context, Arguments c
     } else if (name) {
         return bad_option("--topology-name: needs --topology");
     }
+    for (char const* const option : {"--hardware", "--nic-gbit"}) {
+        if (request.gpu || !request.source.empty() || !arguments.has(option)) continue;
+        return bad_option(fmt::format("{}: needs --gpu or --topology", option));
+    }
     return request;
 }
 
@@ -227,10 +231,7 @@ Result<PlanSubject> subject_of_run(Context const& context, Arguments const& argu
     subject.inputs.base_dir = plan::base_dir_of(subject.resolved.run_file);
     OSORA_TRY(plan::ClusterRequest request, cluster_request(context, arguments));
     bool const named = request.gpu || !request.source.empty();
-    for (char const* const option : {"--hardware", "--nic-gbit"}) {
-        if (named || !arguments.has(option)) continue;
-        return bad_option(fmt::format("{}: needs --gpu or --topology", option));
-    }
+
     if (!named || !subject.resolved.problems.empty()) return subject;
     auto const& resources = subject.resolved.config.resources;
     std::int64_t const ranks = std::int64_t{resources.nodes} * resources.gpus_per_node;
@@ -275,6 +276,9 @@ std::string run_file_text(ModelOptions const& options, int nodes, int gpus_per_n
         "[parallel]\npp_size = \"auto\"\n",
         nodes > 1 ? "slurm" : "local", nodes, gpus_per_node, plan::toml_string(options.model),
         trains_on_pixels(options.model) ? "manifest" : "latents", plan::toml_string(kAssumedData));
+    // Every rank of the largest cut needs a sample.
+    std::int64_t const ranks = std::int64_t{nodes} * gpus_per_node;
+    if (ranks > plan::BatchSection().max) text += fmt::format("[batch]\nmax = {}\n", ranks);
     for (plan::BucketSection const& bucket : options.buckets) {
         text += fmt::format("[[bucket]]\nresolution = {}\nnum_frames = {}\n",
                             plan::toml_string(bucket.resolution), bucket.num_frames);

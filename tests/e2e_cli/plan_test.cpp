@@ -107,6 +107,7 @@ TEST_F(PlanWithoutRun, WrongWordsNameTheNearestValid) {
                    "did you mean precision?");
     expect_refused({"--gpus", "8", "--gpu", "h100", "--set", "resources.nodes=2"},
                    "--gpus, --nodes and --gpus-per-node say it");
+    expect_refused({"--gpus", "8", "--nic-gbit", "400"}, "--nic-gbit: needs --gpu or --topology");
     expect_refused({"run.toml"}, "--model: a run file names its own");
     EXPECT_EQ(osora({"plan"}).code, 2);
     EXPECT_THAT(osora({"plan", "--model", "gpt", "--gpus", "8"}).err,

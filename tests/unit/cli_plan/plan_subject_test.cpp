@@ -81,5 +81,17 @@ TEST(ModelOptions, EveryModelBecomesARunThatCanBePlanned) {
     }
 }
 
+TEST(ModelOptions, MoreRanksThanTheUsualBatchHaveASampleEach) {
+    auto const options = model_options(arguments_of({}));
+    ASSERT_TRUE(options.has_value());
+    auto const batch_max = [&](int nodes) {
+        return plan::resolve_config(
+                   {{plan::Layer::run, "command line", run_file_text(*options, nodes, 8)}}, {})
+            .config.batch.max;
+    };
+    EXPECT_EQ(batch_max(512), 4096);
+    EXPECT_EQ(batch_max(1200), 9600);
+}
+
 }  // namespace
 }  // namespace osora::cli
