@@ -47,6 +47,19 @@ TEST(NamedCluster, TakesPartOfANodeAndFewerCardsThanGpus) {
     EXPECT_EQ(shared.gpus.nic_gbit_per_gpu, 50);
 }
 
+TEST(NamedCluster, CountsTheCardsThatAreUpOneAGpuAtMost) {
+    auto request = of_topology(16, "leaf:1 node:2 gpu:8 nic:10 rate:400");
+    EXPECT_EQ(cluster_of(request).gpus.nic_gbit_per_gpu, 400);
+    auto& nics = request.topology.machines.front().nics;
+    ASSERT_EQ(nics.size(), 10u);
+    for (std::size_t i = 0; i < 6; ++i) nics[i].up = false;
+    EXPECT_EQ(cluster_of(request).gpus.nic_gbit_per_gpu, 200);
+    for (auto& each : nics) each.device.clear();  // interfaces alone: TCP takes one
+    EXPECT_EQ(cluster_of(request).gpus.nic_gbit_per_gpu, 50);
+    request.nic_gbit = 100;
+    EXPECT_EQ(cluster_of(request).gpus.nic_gbit_per_gpu, 100);
+}
+
 TEST(NamedCluster, RefusesWhatDoesNotDivideOrIsNotThere) {
     EXPECT_EQ(refusal(of_topology(60)),
               "--gpus 60: nodes of cluster.yaml have 8 GPUs each; nearest valid: 56, 64");
