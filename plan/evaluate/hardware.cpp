@@ -32,6 +32,7 @@ constexpr std::array kFigures{
     FigureRow{"domain_gpus", &Hardware::domain_gpus, 0, 1e6, false},
     FigureRow{"element_share", &Hardware::element_share, 0.01, 10, false},
     FigureRow{"nic_sharing_share", &Hardware::nic_sharing_share, 0, 10, false},
+    FigureRow{"bf16", &Hardware::bf16, 0, 1, false},
     FigureRow{"launch_share", &Hardware::launch_share, 0, 1, false},
 };
 

@@ -22,6 +22,7 @@ struct Hardware {
     double domain_gpus = 0;        // that one NVLink domain joins over nodes; 0: those of a node
     double element_share = 1;      // of the bytes that norms, activations and modulation move
     double nic_sharing_share = 1;  // of nic_sharing: less where each GPU has a NIC and rail
+    double bf16 = 1;               // 0: no units for it; bf16_tflops are of fp16
     double launch_share = 1;       // of launch_us: less where frameworks replay CUDA graphs
 };
 

@@ -144,6 +144,10 @@ Result<void> take_gpu(ClusterRequest const& request, NodeGroup const& group,
                                  : request.source + ": its GPU " + why + "; --gpu names one"};
     }
     into.gpus.gpu = std::move(*found);
+    if (into.gpus.gpu.bf16 == 0) {
+        into.taken.push_back(into.gpus.gpu.name +
+                             " has no units for bf16: fp16, unless optim.precision says otherwise");
+    }
     auto const same = told.empty() ? Result<Hardware>(into.gpus.gpu) : hardware.find(told);
     if (same.has_value() && same->name == into.gpus.gpu.name) {
         into.memory_bytes = told.empty() ? 0 : group.first()->gpus.front().memory_bytes;

@@ -132,6 +132,9 @@ void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest
     RunConfig& config = request.config;
     config.resources.nodes = nodes.nodes;
     config.resources.gpus_per_node = nodes.gpus_per_node;
+    // A default that nobody wrote adapts.
+    bool const adapts = nodes.gpu.bf16 == 0 && !request.origins.contains("optim.precision");
+    if (adapts && config.optim.precision == "bf16") config.optim.precision = "fp16";
     double const whole = static_cast<double>(kGiB);
     if (!request.origins.contains("memory.gpu_memory_gib")) {
         config.memory.gpu_memory_gib =

@@ -24,8 +24,8 @@ struct GpuNodes {
 /// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are not known.
 [[nodiscard]] std::optional<AllReduceCurve> nominal_network(GpuNodes const& nodes);
 
-/// Lets `request` be planned for these nodes: resources, GPUs, memory (where no layer sets
-/// memory.gpu_memory_gib), rates and network.
+/// Lets `request` be planned for these nodes: resources, GPUs, memory and precision (where no layer
+/// sets memory.gpu_memory_gib, optim.precision), rates and network.
 /// `memory_bytes`: of one GPU as its driver tells it; 0: as the data sheet says.
 void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest& request);
 

@@ -111,6 +111,8 @@ TEST(NamedCluster, WithoutATopologyOptionsSayAll) {
     EXPECT_EQ(cluster.gpus.nodes, 4);
     EXPECT_EQ(cluster.gpus.nic_gbit_per_gpu, 100);
     EXPECT_EQ(cluster.memory_bytes, 0);
+    EXPECT_THAT(cluster_of({.gpus = 8, .gpu = "v100"}).taken.front(),
+                HasSubstr("v100-32g-sxm has no units for bf16: fp16, unless"));
     EXPECT_EQ(cluster_of({.gpus = 8, .gpu = "gb200"}).gpus.gpus_per_node, 4);
     EXPECT_THAT(refusal({.gpus = 8, .gpu = "h10"}), HasSubstr("nearest valid: h20"));
     EXPECT_THAT(refusal({.gpus = 8, .gpu = "cpu"}), HasSubstr("is no GPU"));

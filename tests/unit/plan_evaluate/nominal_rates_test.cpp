@@ -106,6 +106,16 @@ TEST(NominalRates, AMemoryThatTheUserGivesStays) {
     EXPECT_EQ(request.cluster.nodes.front().gpus.front().memory_bytes, std::int64_t{20} << 30);
 }
 
+TEST(NominalRates, AGpuWithoutBf16IsPlannedInFp16) {
+    EXPECT_EQ(decision_of(plan_request(nodes_of("v100", 1))).chosen.precision, "fp16");
+    PlanRequest request;
+    request.origins["optim.precision"] = {};
+    plan_for_gpus(nodes_of("v100", 1), 0, request);
+    EXPECT_EQ(request.config.optim.precision, "bf16");
+    plan_for_gpus(nodes_of("a100", 1), 0, request);
+    EXPECT_EQ(request.config.optim.precision, "bf16");
+}
+
 TEST(NominalRates, ThePlanSaysWhatIsNominal) {
     auto const known = decision_of(plan_request(nodes_of("h100", 4))).reasons;
     EXPECT_THAT(known, Contains(HasSubstr("nominal, of the data sheet of h100-80g-sxm")));
