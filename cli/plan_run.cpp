@@ -169,18 +169,25 @@ Result<std::filesystem::path> calibration_path(Context const& context) {
 Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& resolved,
                             PlanInputs const& inputs) {
     PlannedRun planned;
-    planned.header = header_of(resolved.config, inputs.cluster);
     plan::PlanRequest request;
     request.config = resolved.config;
     request.origins = resolved.origins;
     request.cluster = inputs.cluster;
+    if (inputs.gpus) plan::plan_for_gpus(inputs.gpus->nodes, inputs.gpus->memory_bytes, request);
+    planned.header = header_of(request.config, request.cluster);
     bool const local = resolved.config.resources.backend == "local";
     request.nccl.inherited = {{"", inherited_here(context, local)}};
-    request.network =
-        measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
+    if (!inputs.gpus) {
+        request.network =
+            measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
+    }
     request.own_work = inputs.own_work;
     auto const& latents = resolved.config.data.latents;
-    if (resolved.config.run.job == "train" && !latents.empty()) {
+    if (inputs.assumed_latents) {
+        OSORA_TRY(auto const shape, plan::sample_shape(resolved.config));
+        request.latents = shape.vae;
+        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    } else if (resolved.config.run.job == "train" && !latents.empty()) {
         auto const index = protocol::open_cache(inputs.base_dir / latents);
         if (index.has_error()) return Error(index.error()).in("data.latents");
         request.clips = cached_clips(*index, resolved.config);
@@ -194,8 +201,12 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
             return Error{Errc::not_found,
                          inputs.calibration->string() + ": no such calibration file"};
         }
+        if (inputs.gpus && loaded->device != "gpu") {
+            return Error{Errc::invalid_input, inputs.calibration->string() + ": measured on a " +
+                                                  loaded->device + ", the plan is for GPUs"};
+        }
         request.calibration = *loaded;
-    } else {
+    } else if (!inputs.gpus) {
         OSORA_TRY(auto const path, calibration_path(context));
         request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
     }

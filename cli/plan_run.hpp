@@ -8,12 +8,14 @@
 #include "cli/plan_text.hpp"
 #include "plan/config/run_file.hpp"
 #include "plan/decision.hpp"
+#include "plan/evaluate/nominal_rates.hpp"
 #include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
 
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::cli {
@@ -32,10 +34,20 @@ struct PlannedRun {
     PlanHeader header;    // its `run` is the run's name, still without a number
     std::string warning;  // why a calibration that is there was not used; empty: none
 };
+/// GPUs that a plan is made for, wherever they are.
+struct NamedGpus {
+    plan::GpuNodes nodes;
+    std::int64_t memory_bytes = 0;  // of one as its driver tells it; 0: as the data sheet says
+};
+/// data.latents, or data.manifest, of a plan without a data set.
+constexpr std::string_view kAssumedData = "(no data set)";
+
 struct PlanInputs {
     topology::Cluster cluster;
     std::filesystem::path base_dir;                    // where data.manifest starts
     std::optional<std::filesystem::path> calibration;  // another file than the state folder's
+    std::optional<NamedGpus> gpus = {};                // none: of `cluster`, as it was measured
+    bool assumed_latents = false;                      // cached as the model's VAE makes them
     std::vector<plan::BucketCompute> own_work = {};    // of a rehearsal: what it is told to take
 };
 /// The plan of a run file without problems.

@@ -21,6 +21,8 @@ constexpr double kGradientBytes = 25 << 20;
 /// Streams of a probe fill a link better than the one connection of a ring, and a ring's steps wait
 /// for the slowest of them: how far such estimates were off on shaped links (docs/rfc/006).
 constexpr double kRingError = 0.3;
+/// As far as rates of data sheets may be off (step_time_error()).
+constexpr double kNominalError = 0.6;
 
 /// The links that a ring takes, as the probe measured them: its slowest node counts.
 struct Links {
@@ -98,6 +100,17 @@ std::optional<AllReduceCurve> AllReduceCurve::from_probe(ProbeResult const& prob
         }
         if (!(time_s > 0) || !std::isfinite(time_s)) return {};
         curve.points_.push_back({bytes, time_s});
+    }
+    return curve;
+}
+
+AllReduceCurve AllReduceCurve::nominal(std::function<double(double)> const& seconds_of,
+                                       std::string method) {
+    AllReduceCurve curve;
+    curve.method_ = std::move(method);
+    curve.error_ = kNominalError;
+    for (double bytes = kFirstBytes; bytes <= kLastBytes; bytes *= kStep) {
+        curve.points_.push_back({bytes, seconds_of(bytes)});
     }
     return curve;
 }

@@ -6,6 +6,7 @@
 #include "topology/collective.hpp"
 #include "topology/probe_result.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,10 @@ public:
     /// go over the links that TCP takes. nullopt: the probe says nothing of such a group.
     [[nodiscard]] static std::optional<AllReduceCurve> from_probe(
         topology::ProbeResult const& probe, topology::GroupShape const& shape, bool gpu);
+
+    /// Of links that nobody has measured. `seconds_of`: above 0 for any number of bytes a rank.
+    [[nodiscard]] static AllReduceCurve nominal(std::function<double(double)> const& seconds_of,
+                                                std::string method);
 
     /// Seconds for `bytes` a rank, above 0.
     [[nodiscard]] double seconds(double bytes) const;

@@ -115,6 +115,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
             request.network->result, {.ranks = context.ranks, .nodes = nodes}, context.gpu);
         if (context.network) context.network_source = request.network->source;
     }
+    if (!context.network && nodes > 1) context.network = request.nominal_network;
+    context.nominal_gpu = request.nominal_gpu;
     context.network_known = nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;

@@ -41,6 +41,7 @@ struct PlanContext {
     int zero_stage = 0;                     // that is looked at
     std::optional<AllReduceCurve> network;  // of these ranks, where a probe says it
     std::string network_source;             // for people; empty: one node, or not measured
+    std::string nominal_gpu;                // whose data sheet gives the rates; empty: none
     bool network_known = true;              // one node counts as known
     std::int64_t host_bytes = 0;            // of the node that a plan may fill; 0: unknown
     std::int64_t gpu_bytes = 0;             // of one GPU that a plan may fill; 0: no GPU

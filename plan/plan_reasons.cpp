@@ -103,7 +103,14 @@ void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& r
     }
 }
 
-std::string calibration_reason(Calibration const& calibration) {
+std::string calibration_reason(PlanContext const& context) {
+    Calibration const& calibration = context.calibration;
+    if (!calibration.measured && !context.nominal_gpu.empty()) {
+        return fmt::format(
+            "compute, device memory and links in a node are nominal, of the data sheet of {} as "
+            "osora plan evaluate counts: nothing of it was measured here",
+            context.nominal_gpu);
+    }
     if (!calibration.measured) {
         return "expected times are nominal, not measured: run osora plan calibrate";
     }
@@ -137,15 +144,23 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     if (auto reason = reduce_reason(context); !reason.empty()) {
         reasons.push_back(std::move(reason));
     }
-    if (context.network) {
+    if (context.network && context.network_source.empty()) {
+        reasons.push_back(
+            fmt::format("all_reduce between nodes is nominal, over cards of {}: run osora probe "
+                        "--collectives to measure it",
+                        context.network->method()));
+    } else if (context.network) {
         reasons.push_back(fmt::format("all_reduce as measured on {}: {}", context.network_source,
                                       context.network->method()));
     } else if (!context.network_known) {
         reasons.push_back(
-            "the network is not measured, all_reduce counts as on one node: run osora probe "
-            "--collectives");
+            context.nominal_gpu.empty()
+                ? "the network is not measured, all_reduce counts as on one node: run osora probe "
+                  "--collectives"
+                : "the network is not known, all_reduce counts as on one node, so communication is "
+                  "predicted too short: --nic-gbit tells the speed of a GPU's card");
     }
-    reasons.push_back(calibration_reason(context.calibration));
+    reasons.push_back(calibration_reason(context));
     return reasons;
 }
 

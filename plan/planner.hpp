@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/all_reduce_curve.hpp"
 #include "plan/calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/origin.hpp"
@@ -44,6 +45,9 @@ struct PlanRequest {
     int zero_stage_min = 0;  // where the run file leaves it to the plan
     /// Of the first bucket, about, where the run file leaves it to the plan.
     std::optional<std::int64_t> global_batch_size = {};
+    /// Whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.
+    std::string nominal_gpu = {};
+    std::optional<AllReduceCurve> nominal_network = {};  // between its nodes, where no probe tells
     std::optional<Layout> cut = {};  // tp, sp, pp, where the run file leaves them to the plan
 };
 

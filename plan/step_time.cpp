@@ -57,6 +57,11 @@ ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, d
     return {seconds, std::min(1.0, local / seconds)};
 }
 
+/// As the calibration counts them: a GPU computes as fast whatever threads its rank has.
+int computing_threads(StepQuery const& query) {
+    return query.gpu ? 1 : query.threads;
+}
+
 /// The formula of pass_time_s before it is scaled.
 double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     SampleCost const sample = sample_cost(query.shape, query.bucket);
@@ -64,7 +69,8 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
     double const flops = (kTrainingFactor + again) * sample.forward_flops * samples;
-    double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
+    double const rate =
+        matmul_gflops(calibration, computing_threads(query), query.shape.hidden) * 1e9;
     double const passes =
         query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over what a forward pass saves.
@@ -76,7 +82,7 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
            operators * calibration.launch_floor_us * 1e-6;
 }
 
-std::optional<StepQuery> query_of(ModelStep const& measured) {
+std::optional<StepQuery> query_of(ModelStep const& measured, bool gpu) {
     auto shape = model_shape(measured.arch);
     if (!shape) return {};
     auto key = nominal_key({.resolution = measured.resolution, .num_frames = measured.num_frames},
@@ -85,7 +91,8 @@ std::optional<StepQuery> query_of(ModelStep const& measured) {
     return StepQuery{.shape = std::move(*shape),
                      .bucket = *key,
                      .micro_batch_size = measured.micro_batch_size,
-                     .threads = measured.threads};
+                     .threads = measured.threads,
+                     .gpu = gpu};
 }
 
 /// Of weights and gradients.
@@ -264,7 +271,7 @@ double core_sharing(StepQuery const& query) {
 double pass_time_scale(Calibration const& calibration, int threads) {
     std::vector<double> same, all;
     for (ModelStep const& measured : calibration.model_steps) {
-        auto const query = query_of(measured);
+        auto const query = query_of(measured, calibration.device == "gpu");
         if (!query) continue;
         double const scale = measured.forward_backward_s / formula_pass_s(*query, calibration);
         all.push_back(scale);
@@ -275,7 +282,8 @@ double pass_time_scale(Calibration const& calibration, int threads) {
 }
 
 double pass_time_s(StepQuery const& query, Calibration const& calibration) {
-    return formula_pass_s(query, calibration) * pass_time_scale(calibration, query.threads);
+    return formula_pass_s(query, calibration) *
+           pass_time_scale(calibration, computing_threads(query));
 }
 
 StepTime step_time(StepQuery const& query, Calibration const& calibration) {

@@ -1,5 +1,7 @@
-// plan_time: the CPU time of a plan by cluster size, with every cut and a table of eight buckets.
-// Exit code 1 when the one for 1,024 GPUs takes a second or more.
+// plan_time: the CPU time of a plan by cluster size, with every cut and a table of eight buckets;
+// and of one for GPUs by name, rates of data sheets included, as of `osora plan --model`.
+// Exit code 1 when one for 1,024 GPUs takes a second or more.
+#include "plan/evaluate/nominal_rates.hpp"
 #include "plan/planner.hpp"
 
 #include <fmt/format.h>
@@ -32,6 +34,15 @@ plan::PlanRequest request(int nodes, bool pipelines) {
     return r;
 }
 
+plan::PlanRequest named_request(int nodes, std::string const& arch) {
+    plan::PlanRequest r = request(nodes, true);
+    r.config.model.arch = arch;
+    r.latents = plan::model_shape(arch).value().vae;
+    auto const gpu = plan::HardwareTable::built_in().find("h100-80g-sxm").value();
+    plan::plan_for_gpus({gpu, nodes, 8, 400}, 0, r);
+    return r;
+}
+
 /// CPU seconds of the fastest of five.
 double plan_s(plan::PlanRequest const& r, std::string& what) {
     double best = 1e9;
@@ -56,6 +67,15 @@ int main() {
             double const took_s = plan_s(request(nodes, pipelines), what);
             fmt::print("{:>5} GPUs, pp {:<4} {:>8.1f} ms   {}\n", 8 * nodes,
                        pipelines ? "auto" : "1", 1e3 * took_s, what);
+            within = within && (nodes < 128 || took_s < kLimit_s);
+        }
+    }
+    for (std::string const arch : {"stdit3-xl/2", "mmdit-11b"}) {
+        for (int const nodes : {8, 128}) {
+            std::string what;
+            double const took_s = plan_s(named_request(nodes, arch), what);
+            fmt::print("{:>5} x h100-80g-sxm, {:<11} {:>8.1f} ms   {}\n", 8 * nodes, arch,
+                       1e3 * took_s, what);
             within = within && (nodes < 128 || took_s < kLimit_s);
         }
     }

@@ -75,6 +75,18 @@ _osora() {
     "tune:--trials") :; return ;;
     "tune:--backend") _osora_words "local ssh slurm"; return ;;
     "tune:--set") _osora_keys; return ;;
+    "plan:--model") :; return ;;
+    "plan:--gpus") :; return ;;
+    "plan:--topology") _osora_files; return ;;
+    "plan:--topology-name") :; return ;;
+    "plan:--gpu") :; return ;;
+    "plan:--nodes") :; return ;;
+    "plan:--gpus-per-node") :; return ;;
+    "plan:--nic-gbit") :; return ;;
+    "plan:--hardware") _osora_files; return ;;
+    "plan:--bucket") :; return ;;
+    "plan:--resolution") :; return ;;
+    "plan:--num-frames") :; return ;;
     "plan:--top") :; return ;;
     "plan:--calibration") _osora_files; return ;;
     "plan:--srun") _osora_files; return ;;
@@ -203,7 +215,7 @@ _osora() {
         "submit") _osora_words "--set --dry-run --detach --from --trust --after --backend --json --help" ;;
         "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
         "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
-        "plan") _osora_words "--explain --top --calibration --srun --set --json --help" ;;
+        "plan") _osora_words "--model --gpus --topology --topology-name --gpu --nodes --gpus-per-node --nic-gbit --hardware --bucket --resolution --num-frames --explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --json --help" ;;
         "plan evaluate") _osora_words "--hardware --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;

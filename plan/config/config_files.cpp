@@ -68,6 +68,7 @@ ResolvedConfig load_config(ConfigRequest const& request) {
     add_layer(Layer::site, request.site_file, request.site_file, layers, unreadable);
     add_layer(Layer::user, request.user_file, request.user_file, layers, unreadable);
     add_layer(Layer::run, request.run_file, shown, layers, unreadable);
+    if (!request.run_text.empty()) layers.push_back({Layer::run, shown, request.run_text});
     if (!unreadable.empty() && unreadable.back().where.layer == Layer::run) {
         ResolvedConfig none;  // rules between keys would only repeat that the file is missing
         none.run_file = shown;

@@ -16,6 +16,7 @@ struct ConfigRequest {
     std::string run_file_shown;       // in messages; empty = as run_file
     std::filesystem::path base_dir;   // empty = the folder of run_file
     std::vector<std::string> sets;    // "section.key=value"
+    std::string run_text = {};        // in the place of run_file; empty: none
 };
 
 /// Everything checked, files of the run file included; a file that cannot be read is a problem.

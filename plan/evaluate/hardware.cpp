@@ -32,6 +32,7 @@ constexpr std::array kFigures{
     FigureRow{"domain_gpus", &Hardware::domain_gpus, 0, 1e6, false},
     FigureRow{"element_share", &Hardware::element_share, 0.01, 10, false},
     FigureRow{"nic_sharing_share", &Hardware::nic_sharing_share, 0, 10, false},
+    FigureRow{"bf16", &Hardware::bf16, 0, 1, false},
     FigureRow{"launch_share", &Hardware::launch_share, 0, 1, false},
 };
 
@@ -58,6 +59,47 @@ constexpr std::array kAliases{Alias{"v100", "v100-32g-sxm"},
                               Alias{"gb200-nvl72", "gb200-186g-nvl72"},
                               Alias{"gb300", "gb300-279g-nvl72"},
                               Alias{"gb300-nvl72", "gb300-279g-nvl72"}};
+
+/// Names that NVIDIA's driver gives to boards.
+constexpr std::array kDriverNames{Alias{"Tesla V100-SXM2-32GB", "v100-32g-sxm"},
+                                  Alias{"Tesla V100-SXM3-32GB", "v100-32g-sxm"},
+                                  Alias{"NVIDIA A100-SXM4-40GB", "a100-40g-sxm"},
+                                  Alias{"NVIDIA A100-SXM4-80GB", "a100-80g-sxm"},
+                                  Alias{"NVIDIA A100 80GB PCIe", "a100-80g-pcie"},
+                                  Alias{"NVIDIA A800-SXM4-80GB", "a800-80g-sxm"},
+                                  Alias{"NVIDIA GeForce RTX 3090", "rtx3090"},
+                                  Alias{"NVIDIA GeForce RTX 4090", "rtx4090"},
+                                  Alias{"NVIDIA L40S", "l40s"},
+                                  Alias{"NVIDIA H100 80GB HBM3", "h100-80g-sxm"},
+                                  Alias{"NVIDIA H800", "h800-80g-sxm"},
+                                  Alias{"NVIDIA H20", "h20"},
+                                  Alias{"NVIDIA H200", "h200-141g-sxm"},
+                                  Alias{"NVIDIA B200", "b200-180g-sxm"},
+                                  Alias{"NVIDIA B300 SXM6 AC", "b300-270g-sxm"},
+                                  Alias{"NVIDIA GB200", "gb200-186g-nvl72"},
+                                  Alias{"NVIDIA GB300", "gb300-279g-nvl72"}};
+
+/// "NVIDIA H100 80GB HBM3" -> "h10080gbhbm3": older drivers leave the vendor out.
+std::string board_name(std::string_view name) {
+    std::string folded;
+    for (char const each : name) {
+        if (each == ' ' || each == '-' || each == '_') continue;
+        folded += each >= 'A' && each <= 'Z' ? static_cast<char>(each + ('a' - 'A')) : each;
+    }
+    for (std::string_view const vendor : {"nvidia", "tesla"}) {
+        if (folded.starts_with(vendor)) folded.erase(0, vendor.size());
+    }
+    return folded;
+}
+
+std::string_view meant_by(std::string_view name) {
+    auto const* const alias = std::ranges::find(kAliases, name, &Alias::name);
+    if (alias != kAliases.end()) return alias->means;
+    std::string const board = board_name(name);
+    auto const* const driver = std::ranges::find_if(
+        kDriverNames, [&](Alias const& each) { return board_name(each.name) == board; });
+    return driver == kDriverNames.end() ? name : driver->means;
+}
 
 Error at_line(std::string_view file, toml::source_region const& region, std::string const& what) {
     return {Errc::invalid_input, fmt::format("{}:{}: {}", file, region.begin.line, what)};
@@ -134,9 +176,7 @@ Result<void> HardwareTable::add(std::string_view toml, std::string_view file) {
 }
 
 Result<Hardware> HardwareTable::find(std::string_view name) const {
-    auto const* alias = std::ranges::find(kAliases, name, &Alias::name);
-    auto const found =
-        std::ranges::find(all_, alias == kAliases.end() ? name : alias->means, &Hardware::name);
+    auto const found = std::ranges::find(all_, meant_by(name), &Hardware::name);
     if (found != all_.end()) return *found;
     std::vector<std::string_view> names;
     for (Hardware const& each : all_) names.push_back(each.name);

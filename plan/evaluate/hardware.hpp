@@ -22,6 +22,7 @@ struct Hardware {
     double domain_gpus = 0;        // that one NVLink domain joins over nodes; 0: those of a node
     double element_share = 1;      // of the bytes that norms, activations and modulation move
     double nic_sharing_share = 1;  // of nic_sharing: less where each GPU has a NIC and rail
+    double bf16 = 1;               // 0: no units for it; bf16_tflops are of fp16
     double launch_share = 1;       // of launch_us: less where frameworks replay CUDA graphs
 };
 
@@ -36,6 +37,7 @@ public:
     /// that is known already need give only what differs. invalid_input: "FILE:LINE: gpu.x.key:
     /// why".
     [[nodiscard]] Result<void> add(std::string_view toml, std::string_view file);
+    /// A name of the table, a shorter one ("h100"), or that of a driver ("NVIDIA H100 80GB HBM3").
     /// not_found has the nearest name, else all of them.
     [[nodiscard]] Result<Hardware> find(std::string_view name) const;
     [[nodiscard]] std::vector<Hardware> const& all() const { return all_; }

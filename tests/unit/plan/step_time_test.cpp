@@ -160,6 +160,20 @@ TEST(StepTime, MeasuredModelStepsScaleTheFormula) {
     EXPECT_GT(pass_time_scale(c, 7), 2);  // no row of its own: all rows count
 }
 
+TEST(StepTime, ThreadsOfARankMakeNoGpuFaster) {
+    Calibration c = nominal_gpu();
+    StepQuery query = tiny();
+    query.gpu = true;
+    double const alone = pass_time_s(query, c);
+    query.threads = 16;
+    EXPECT_DOUBLE_EQ(pass_time_s(query, c), alone);
+    query.threads = 1;
+    c.model_steps = {{"stdit3-tiny", "64", 8, 1, 1, 2 * alone}};
+    EXPECT_NEAR(pass_time_s(query, c), 2 * alone, 1e-12);
+    query.threads = 16;
+    EXPECT_NEAR(pass_time_s(query, c), 2 * alone, 1e-12);
+}
+
 TEST(StepTime, MeasuredConstantsNarrowTheBand) {
     Calibration c = nominal_cpu();
     double const nominal = step_time_error(c, false);

@@ -1,0 +1,35 @@
+// Which nodes, GPUs and cards a user means with --gpus, --topology, --gpu, --nodes,
+// --gpus-per-node and --nic-gbit. Pure.
+#pragma once
+
+#include "plan/evaluate/nominal_rates.hpp"
+#include "topology/fabric.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::plan {
+
+struct ClusterRequest {
+    int gpus = 0;                             // in all, at least 1
+    topology::ClusterTopology topology = {};  // no nodes: none was named
+    std::string source = {};                  // of it, as the user named it; empty: none
+    std::optional<int> nodes = {}, gpus_per_node = {};
+    std::optional<std::string> gpu = {};  // name in the table, or a driver's
+    std::optional<double> nic_gbit = {};  // of one GPU
+};
+
+struct NamedCluster {
+    GpuNodes gpus;
+    topology::Node node;             // what is known of each beside its GPUs
+    std::int64_t memory_bytes = 0;   // of one GPU as its driver tells it; 0: not known
+    std::vector<std::string> taken;  // what was not said, and what stands in its place
+};
+
+/// Errors are invalid_input or not_found, name the option and the nearest valid value.
+[[nodiscard]] Result<NamedCluster> named_cluster(ClusterRequest const& request,
+                                                 HardwareTable const& hardware);
+
+}  // namespace osora::plan

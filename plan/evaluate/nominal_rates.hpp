@@ -1,0 +1,32 @@
+// What a plan needs to know of a GPU that nobody has measured: rates of its data sheet, as far as
+// the equations of `osora plan evaluate` (docs/rfc/027) reach them. Pure.
+#pragma once
+
+#include "plan/evaluate/hardware.hpp"
+#include "plan/planner.hpp"
+
+#include <optional>
+
+namespace osora::plan {
+
+/// Nodes of equal GPUs.
+struct GpuNodes {
+    Hardware gpu;
+    int nodes = 1;
+    int gpus_per_node = 1;
+    double nic_gbit_per_gpu = 0;  // 0: not known
+};
+
+/// measured = false, in the precision of `config`. model_steps are the passes that the equations
+/// predict for its model and buckets, so that both models agree on computing.
+[[nodiscard]] Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config);
+
+/// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are not known.
+[[nodiscard]] std::optional<AllReduceCurve> nominal_network(GpuNodes const& nodes);
+
+/// Lets `request` be planned for these nodes: resources, GPUs, memory and precision (where no layer
+/// sets memory.gpu_memory_gib, optim.precision), rates and network.
+/// `memory_bytes`: of one GPU as its driver tells it; 0: as the data sheet says.
+void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest& request);
+
+}  // namespace osora::plan
