@@ -47,6 +47,7 @@ public:
     void read(std::string_view line) {
         ++found_.lines;
         auto figures = pattern_ ? pattern_->match(line) : finder_.find(line);
+        while (auto before = finder_.earlier()) take(std::move(*before));
         if (figures) return take(std::move(*figures));
         if (found_.almost.size() < kAlmostShown && plan::may_be_step(line)) {
             found_.almost.push_back(printable(line.substr(0, kAlmostBytes)));

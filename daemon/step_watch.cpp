@@ -249,7 +249,8 @@ Result<StepIntake::Finder> step_finder(std::string const& pattern) {
         return StepIntake::Finder{
             .find = [finder](std::string_view line) { return finder->find(line); },
             .may_be = [finder](std::string_view line) { return finder->may_be(line); },
-            .end = [finder] { return finder->end(); }};
+            .end = [finder] { return finder->end(); },
+            .earlier = [finder] { return finder->earlier(); }};
     }
     auto compiled = plan::StepPattern::make(pattern);
     if (compiled.has_error()) return std::move(compiled).error().in("worker.step_pattern");
