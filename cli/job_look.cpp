@@ -10,17 +10,6 @@
 #include <ctime>
 
 namespace osora::cli {
-namespace {
-
-bool is_just_written(std::filesystem::path const& file) {
-    std::error_code error;
-    auto const written = std::filesystem::last_write_time(file, error);
-    auto const age = std::filesystem::file_time_type::clock::now() - written;
-    return !error && age < std::chrono::seconds(60) && age > std::chrono::seconds(-60);
-}
-
-}  // namespace
-
 JobStand JobLook::stand(RunFolder const& run) {
     using std::chrono_literals::operator""s;
     JobStand stand;
@@ -36,8 +25,7 @@ JobStand JobLook::stand(RunFolder const& run) {
     if (!at->second) return stand;
     auto const* const job = slurm::find_job(*at->second, record->job);
     if (job == nullptr) {
-        // The queue may not show yet what was submitted just now.
-        if (!is_just_written(run.paths.slurm_job())) stand.place = JobPlace::gone;
+        if (!is_just_submitted(run.paths)) stand.place = JobPlace::gone;
         return stand;
     }
     stand.job = *job;

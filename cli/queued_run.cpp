@@ -119,7 +119,10 @@ std::optional<Result<void>> cancel_waiting_job(Context const& context, RunFolder
     auto const queue = read_queue(context, record->job.cluster);
     if (queue.has_error()) return Result<void>(queue.error());
     auto const* const job = slurm::find_job(*queue, record->job);
-    if (job == nullptr || job->state != slurm::JobState::pending) return {};
+    bool const unseen = job == nullptr && is_just_submitted(run.paths) &&
+                        !std::filesystem::exists(run.paths.journal());
+    bool const waits = job != nullptr && job->state == slurm::JobState::pending;
+    if (!waits && !unseen) return {};
     auto const cancelled = QueuedRun(context, run, *record).cancel_if_waiting();
     if (cancelled.has_error()) return Result<void>(cancelled.error());
     return *cancelled ? std::optional(Result<void>()) : std::nullopt;

@@ -253,6 +253,13 @@ std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths)
     return std::move(*record);
 }
 
+bool is_just_submitted(protocol::RunPaths const& paths) {
+    std::error_code error;
+    auto const written = std::filesystem::last_write_time(paths.slurm_job(), error);
+    auto const age = std::filesystem::file_time_type::clock::now() - written;
+    return !error && age < 60s && age > -60s;
+}
+
 Result<void> write_job_record(protocol::RunPaths const& paths, slurm::JobRecord const& record) {
     return write_file_atomic(paths.slurm_job(), protocol::encode(record) + "\n", kPrivate);
 }

@@ -55,6 +55,8 @@ struct Submitted {
 
 /// nullopt: the run has no job (yet).
 [[nodiscard]] std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths);
+/// The queue may not show the recorded job yet: it was submitted within the last minute.
+[[nodiscard]] bool is_just_submitted(protocol::RunPaths const& paths);
 [[nodiscard]] Result<void> write_job_record(protocol::RunPaths const& paths,
                                             slurm::JobRecord const& record);
 

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 namespace osora::e2e_cli {
 namespace {
 
@@ -152,6 +154,19 @@ TEST_F(Answers, SilenceWithWordsIsNoEnd) {
     EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not say"));
     EXPECT_THAT(status.out, Not(HasSubstr("over")));
     EXPECT_THAT(osora({"status", "1", "--json"}).out, HasSubstr("\"state\":\"queued\""));
+}
+
+TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAllTheSame) {
+    script("sbatch", "echo 80634");
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    // As if it had been written later: the test may take its time.
+    auto const soon = std::filesystem::file_time_type::clock::now() + std::chrono::seconds(50);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", soon);
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("Slurm does not say where it stands"));
+    auto const done = osora({"cancel", "1"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("was taken out of the queue"));
+    EXPECT_THAT(asked("scancel"), HasSubstr("80634"));
 }
 
 TEST_F(Answers, AHeldJobIsSaidToBeHeld) {
