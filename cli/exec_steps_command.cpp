@@ -201,7 +201,7 @@ CommandSpec exec_steps_command() {
                 "pattern.",
             .example =
                 "osora exec-steps train.log\n"
-                "osora exec-steps slurm-4711.out --pattern "
+                "osora exec-steps run.log --pattern "
                 "'it (?<step>\\d+) .* (?<time_ms>\\d+) ms'",
             .positionals = {{.name = "FILE",
                              .help = "The log; - is standard input.",
