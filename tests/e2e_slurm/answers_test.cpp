@@ -150,6 +150,8 @@ TEST_F(Answers, SilenceWithWordsIsNoEnd) {
     script("sbatch", "echo 80634");
     script("squeue", "echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2");
     EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const before = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", before);
     auto const status = osora({"status"});
     EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not say"));
     EXPECT_THAT(status.out, Not(HasSubstr("over")));
