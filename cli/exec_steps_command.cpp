@@ -47,6 +47,7 @@ public:
     void read(std::string_view line) {
         ++found_.lines;
         auto figures = pattern_ ? pattern_->match(line) : finder_.find(line);
+        while (auto before = finder_.earlier()) take(std::move(*before));
         if (figures) return take(std::move(*figures));
         if (found_.almost.size() < kAlmostShown && plan::may_be_step(line)) {
             found_.almost.push_back(printable(line.substr(0, kAlmostBytes)));
@@ -200,7 +201,7 @@ CommandSpec exec_steps_command() {
                 "pattern.",
             .example =
                 "osora exec-steps train.log\n"
-                "osora exec-steps slurm-4711.out --pattern "
+                "osora exec-steps run.log --pattern "
                 "'it (?<step>\\d+) .* (?<time_ms>\\d+) ms'",
             .positionals = {{.name = "FILE",
                              .help = "The log; - is standard input.",

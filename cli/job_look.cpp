@@ -10,26 +10,28 @@
 #include <ctime>
 
 namespace osora::cli {
-
 JobStand JobLook::stand(RunFolder const& run) {
     using std::chrono_literals::operator""s;
     JobStand stand;
     auto const record = read_job_record(run.paths);
     if (!record || record->cancelled) return stand;
     stand.job.job_id = record->job.job_id;
-    if (!std::exchange(asked_, true)) {
-        auto queue = shared_queue(context_, state_, 2s);
-        if (queue.has_value()) queue_ = std::move(queue->jobs);
+    stand.cluster = record->job.cluster;
+    auto const [at, fresh] = queues_.try_emplace(stand.cluster);
+    if (fresh) {
+        auto queue = shared_queue(context_, state_, 2s, stand.cluster);
+        if (queue.has_value()) at->second = std::move(queue->jobs);
     }
-    if (!queue_) return stand;
-    stand.place = JobPlace::gone;
-    auto const* const job = slurm::find_job(*queue_, record->job);
-    if (job == nullptr) return stand;
+    if (!at->second) return stand;
+    auto const* const job = slurm::find_job(*at->second, record->job);
+    if (job == nullptr) {
+        if (!is_just_submitted(run.paths)) stand.place = JobPlace::gone;
+        return stand;
+    }
     stand.job = *job;
-    if (!is_final(job->state)) {
-        bool const waits = job->state == slurm::JobState::pending;
-        stand.place = waits ? JobPlace::waits : JobPlace::runs;
-    }
+    bool const waits = job->state == slurm::JobState::pending;
+    stand.place =
+        is_final(job->state) ? JobPlace::gone : (waits ? JobPlace::waits : JobPlace::runs);
     return stand;
 }
 

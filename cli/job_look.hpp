@@ -1,5 +1,5 @@
 // Where the jobs of runs stand in Slurm's queue: for commands that look once. The queue is asked
-// at most once, and only when a run has a job.
+// at most once a cluster, and only when a run has a job.
 #pragma once
 
 #include "cli/context.hpp"
@@ -7,6 +7,7 @@
 #include "slurm/job.hpp"
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,8 +17,9 @@ namespace osora::cli {
 enum class JobPlace { unknown, waits, runs, gone };
 
 struct JobStand {
-    JobPlace place = JobPlace::unknown;  // unknown: no job, or Slurm does not answer
+    JobPlace place = JobPlace::unknown;  // unknown: no job (job_id 0), or Slurm does not answer
     slurm::QueuedJob job = {};           // job_id always, the rest while the queue has it
+    std::string cluster = {};            // "" = the one that the commands talk to
 };
 
 class JobLook {
@@ -30,8 +32,8 @@ public:
 private:
     Context const& context_;
     std::filesystem::path state_;
-    bool asked_ = false;
-    std::optional<std::vector<slurm::QueuedJob>> queue_;
+    using Queue = std::optional<std::vector<slurm::QueuedJob>>;  // nullopt: no answer
+    std::map<std::string, Queue> queues_;                        // by cluster
 };
 
 /// "14:20", with the date when that is not today's; local time.

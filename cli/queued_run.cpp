@@ -4,6 +4,7 @@
 #include "cli/shared_queue.hpp"
 
 #include "base/check.hpp"
+#include "slurm/after_sbatch.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ void QueuedRun::tick(bool speaking) {
     if (!due || *due > now()) return;
     poller_.asked(now());
     auto const state = run_.paths.dir.parent_path().parent_path();
-    auto const queue = shared_queue(context_, state, poller_.interval());
+    auto const queue = shared_queue(context_, state, poller_.interval(), record_.job.cluster);
     if (queue.has_error()) return poller_.failed(now());
     // As of the answer: followers that share it fall into step.
     (void)poller_.answered(now() - queue->age, queue->jobs);
@@ -60,7 +61,7 @@ std::optional<std::string> QueuedRun::news(bool queued) {
     } else if (queued && job.state == slurm::JobState::pending) {
         text = fmt::format("{:<8} job {} queued{}{}", "slurm", record_.job.job_id,
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
-                           job.reason.empty() ? "" : " (" + job.reason + ")");
+                           why_it_waits());
     }
     if (text.empty() || text == said_) return {};
     said_ = text;
@@ -75,8 +76,15 @@ std::string QueuedRun::waiting() const {
     std::string text = fmt::format("{:<8} job {} · queued {}", "slurm", record_.job.job_id,
                                    slurm::format_duration(waited));
     if (job.start_time) text += ", estimated start " + clock_time(*job.start_time);
-    if (!job.reason.empty()) text += " (" + job.reason + ")";
-    return text;
+    return text + why_it_waits();
+}
+
+std::string QueuedRun::why_it_waits() const {
+    slurm::QueuedJob job;
+    job.job_id = record_.job.job_id;
+    job.state = view().state;
+    job.reason = view().reason;
+    return slurm::reason_text(job, record_.job.cluster);
 }
 
 std::optional<std::string> QueuedRun::over() const {
@@ -94,7 +102,7 @@ std::optional<std::string> QueuedRun::over() const {
 
 Result<bool> QueuedRun::cancel_if_waiting() {
     if (view().state == slurm::JobState::running) return false;
-    OSORA_TRY(auto const queue, read_queue(context_));
+    OSORA_TRY(auto const queue, read_queue(context_, record_.job.cluster));
     auto const* const job = slurm::find_job(queue, record_.job);
     if (job != nullptr && job->state != slurm::JobState::pending) return false;
     OSORA_TRY_VOID(cancel_job(context_, record_.job));
@@ -108,10 +116,13 @@ Result<bool> QueuedRun::cancel_if_waiting() {
 std::optional<Result<void>> cancel_waiting_job(Context const& context, RunFolder const& run) {
     auto const record = read_job_record(run.paths);
     if (!record || record->cancelled) return {};
-    auto const queue = read_queue(context);
+    auto const queue = read_queue(context, record->job.cluster);
     if (queue.has_error()) return Result<void>(queue.error());
     auto const* const job = slurm::find_job(*queue, record->job);
-    if (job == nullptr || job->state != slurm::JobState::pending) return {};
+    bool const unseen = job == nullptr && is_just_submitted(run.paths) &&
+                        !std::filesystem::exists(run.paths.journal());
+    bool const waits = job != nullptr && job->state == slurm::JobState::pending;
+    if (!waits && !unseen) return {};
     auto const cancelled = QueuedRun(context, run, *record).cancel_if_waiting();
     if (cancelled.has_error()) return Result<void>(cancelled.error());
     return *cancelled ? std::optional(Result<void>()) : std::nullopt;

@@ -32,6 +32,7 @@ public:
 private:
     [[nodiscard]] slurm::JobView const& view() const;
     void watch();
+    [[nodiscard]] std::string why_it_waits() const;
 
     Context const& context_;
     RunFolder run_;

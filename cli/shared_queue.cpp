@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <chrono>
 #include <optional>
 #include <sstream>
@@ -51,18 +52,29 @@ Result<QueueAnswer> answer_of(Kept const& kept) {
     return QueueAnswer{std::move(jobs), kept.age};
 }
 
+/// A cluster's name comes from outside.
+std::string queue_file_name(std::string const& cluster) {
+    std::string name = "queue";
+    if (!cluster.empty()) name += '-';
+    for (char const each : cluster) {
+        bool const plain = std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '_';
+        name += plain ? each : '-';
+    }
+    return name;
+}
+
 }  // namespace
 
 Result<QueueAnswer> shared_queue(Context const& context, std::filesystem::path const& state,
-                                 MonotonicTime age_max) {
-    auto const file = state / "queue";
+                                 MonotonicTime age_max, std::string const& cluster) {
+    auto const file = state / queue_file_name(cluster);
     if (auto const kept = kept_answer(file, age_max)) return answer_of(*kept);
-    auto const lock = FileLock::acquire(state / "queue.lock", kLockWait);
+    auto const lock = FileLock::acquire(file.string() + ".lock", kLockWait);
     bool const busy = lock.has_error() && lock.error().code == Errc::busy;
     if (busy) return Error{Errc::busy, "squeue has not answered yet"};
     // Somebody may have asked meanwhile.
     if (auto const kept = kept_answer(file, age_max)) return answer_of(*kept);
-    auto const said = run_squeue(context);
+    auto const said = run_squeue(context, cluster);
     Kept const kept{said.has_value(), said.has_value() ? *said : said.error().message};
     // What cannot be shared (a full disk, a folder of somebody else) is known here all the same.
     (void)write_file_atomic(file,

@@ -1,5 +1,5 @@
-// STATE/queue: squeue's last answer, shared by all osora processes of a state folder, so that the
-// scheduler is asked once an interval however many runs are followed.
+// STATE/queue (STATE/queue-CLUSTER): squeue's last answer, shared by all osora processes of a state
+// folder, so that the scheduler is asked once an interval however many runs are followed.
 #pragma once
 
 #include "base/env.hpp"
@@ -7,6 +7,7 @@
 #include "slurm/job.hpp"
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace osora::cli {
@@ -20,6 +21,6 @@ struct QueueAnswer {
 /// its answer left for the others, its failure too. busy: another process waits for squeue.
 [[nodiscard]] Result<QueueAnswer> shared_queue(Context const& context,
                                                std::filesystem::path const& state,
-                                               MonotonicTime age_max);
+                                               MonotonicTime age_max, std::string const& cluster);
 
 }  // namespace osora::cli

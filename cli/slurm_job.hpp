@@ -27,22 +27,36 @@ namespace osora::cli {
 [[nodiscard]] Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
                                            RunFolder const& run);
 
-/// Gives RUN_DIR/job.sh to sbatch, to wait for `after`, and writes RUN_DIR/slurm.json.
-[[nodiscard]] Result<slurm::JobRecord> submit_job(Context const& context, RunFolder const& run,
-                                                  Predecessor const& after);
+/// What came of sbatch. A job that it may have taken is never forgotten: without a record `kept`
+/// says why the run's folder has to stay.
+struct Submitted {
+    std::optional<slurm::JobRecord> record;
+    std::string notice;  // how the job was found, when sbatch did not say it; "" = it did
+    Error error{Errc::unreachable, ""};  // without a record
+    bool kept = false;                   // without a record: a job may be in the queue
+};
+/// Gives RUN_DIR/job.sh, which asks for `cluster` ("" = none), to sbatch, to wait for `after` on
+/// its cluster, and writes RUN_DIR/slurm.json. Where sbatch fails or says no number, the job is
+/// looked for in the queue by its name.
+[[nodiscard]] Submitted submit_job(Context const& context, RunFolder const& run,
+                                   Predecessor const& after, std::string const& cluster);
 
 /// When a job of this script would start, as `sbatch --test-only` says.
 [[nodiscard]] Result<slurm::StartEstimate> estimate_start(Context const& context,
                                                           std::string const& script);
 
-/// What squeue says of the user's jobs: for slurm::parse_queue().
-[[nodiscard]] Result<std::string> run_squeue(Context const& context);
+/// What squeue says of the user's jobs on `cluster` ("" = the one that it talks to): for
+/// slurm::parse_queue(). unreachable: it failed, or said nothing of jobs but words on stderr.
+[[nodiscard]] Result<std::string> run_squeue(Context const& context, std::string const& cluster);
 /// The user's jobs now, for a decision; followers take cli/shared_queue.hpp.
-[[nodiscard]] Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context);
+[[nodiscard]] Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context,
+                                                               std::string const& cluster);
 [[nodiscard]] Result<void> cancel_job(Context const& context, slurm::JobKey const& job);
 
 /// nullopt: the run has no job (yet).
 [[nodiscard]] std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths);
+/// The queue may not show the recorded job yet: it was submitted within the last minute.
+[[nodiscard]] bool is_just_submitted(protocol::RunPaths const& paths);
 [[nodiscard]] Result<void> write_job_record(protocol::RunPaths const& paths,
                                             slurm::JobRecord const& record);
 

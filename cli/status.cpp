@@ -19,6 +19,8 @@
 #include "base/units.hpp"
 #include "db/queries.hpp"
 
+#include "slurm/after_sbatch.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -49,6 +51,8 @@ void settle(ActiveRun& run, JobLook& look) {
 }
 
 std::string word_of(ActiveRun const& run) {
+    bool const unheard = run.job.place == JobPlace::unknown && run.job.job.job_id > 0;
+    if (unheard && !run.alive && run.known.view.records == 0) return "queued";
     return run.job.place == JobPlace::waits ? "queued" : state_word(run.known.view, run.alive);
 }
 
@@ -59,9 +63,15 @@ std::string remark(ActiveRun const& run) {
         auto const& job = run.job.job;
         return fmt::format("run {} waits as job {}{}{}", number, job.job_id,
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
-                           job.reason.empty() ? "" : " (" + job.reason + ")");
+                           slurm::reason_text(job, run.job.cluster));
     }
     if (run.alive) return "";
+    if (run.job.place == JobPlace::unknown && run.job.job.job_id > 0) {
+        return fmt::format(
+            "run {}: job {} was submitted, and Slurm does not say where it stands; asked again by "
+            "osora watch {}",
+            number, run.job.job.job_id, number);
+    }
     if (run.job.place == JobPlace::gone) {
         return fmt::format("run {0}: its job {1} is over{2}; osora resume {0} continues", number,
                            run.job.job.job_id,
@@ -214,7 +224,9 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
         ActiveRun run{{folders[i], std::move(*view)}, here, {}};
         settle(run, look);
         bool const begun = run.alive || run.known.view.records > 0;
-        if (begun || run.job.place == JobPlace::waits) active.push_back(std::move(run));
+        bool const submitted = run.job.place == JobPlace::waits ||
+                               (run.job.place == JobPlace::unknown && run.job.job.job_id > 0);
+        if (begun || submitted) active.push_back(std::move(run));
     }
     return active;
 }

@@ -11,6 +11,7 @@
 #include "cli/run_file_command.hpp"
 #include "cli/submit_slurm.hpp"
 #include "cli/tune_memory.hpp"
+#include "slurm/after_sbatch.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -55,7 +56,14 @@ Result<Predecessor> predecessor_for(Context const& context, Arguments const& arg
             "FIRST.toml && osora submit NEXT.toml"};
     }
     OSORA_TRY(auto const state, state_dir(context.environment));
-    return find_predecessor(state, *wanted);
+    OSORA_TRY(auto after, find_predecessor(state, *wanted));
+    std::string const asked_for = slurm::cluster_asked_for(config.slurm.extra);
+    bool const elsewhere = slurm::is_one_cluster(asked_for) && asked_for != after.cluster;
+    if (after.job == 0 || after.cluster.empty() || !elsewhere) return after;
+    return Error{Errc::invalid_input,
+                 fmt::format("--after {}: its job {} is on cluster {}, and [slurm] extra asks for "
+                             "cluster {}; a job waits only for jobs of its own cluster",
+                             *wanted, after.job, after.cluster, asked_for)};
 }
 
 void print_dry_run(Context const& context, PreparedRun const& prepared, Predecessor const& after) {

@@ -9,6 +9,7 @@
 #include "cli/print.hpp"
 #include "cli/queued_run.hpp"
 #include "cli/slurm_job.hpp"
+#include "slurm/after_sbatch.hpp"
 #include "slurm/job_script.hpp"
 #include "slurm/stage.hpp"
 
@@ -46,10 +47,11 @@ void print_estimate(Context const& context, std::string const& script) {
                partition);
 }
 
-Result<slurm::JobRecord> queue(Context const& context, RunFolder const& run,
-                               plan::RunConfig const& config, Predecessor const& after) {
-    OSORA_TRY_VOID(write_job_files(context, config, run));
-    return submit_job(context, run, after);
+Submitted queue(Context const& context, RunFolder const& run, plan::RunConfig const& config,
+                Predecessor const& after) {
+    auto const written = write_job_files(context, config, run);
+    if (written.has_error()) return {.record = {}, .notice = {}, .error = written.error()};
+    return submit_job(context, run, after, slurm::cluster_asked_for(config.slurm.extra));
 }
 
 }  // namespace
@@ -60,13 +62,15 @@ bool is_queued(Context const& context, plan::RunConfig const& config) {
 
 int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConfig const& config,
                      StartOptions const& options) {
-    auto const record = queue(context, run, config, options.after);
+    auto const submitted = queue(context, run, config, options.after);
+    auto const& record = submitted.record;
     std::error_code ignored;
-    if (record.has_error()) {
+    if (!record) {
         bool const fresh = options.known_records == 0 && !options.resume;
-        if (fresh) std::filesystem::remove_all(run.paths.dir, ignored);
-        return fail(exit_code_for(record.error().code), record.error().message);
+        if (fresh && !submitted.kept) std::filesystem::remove_all(run.paths.dir, ignored);
+        return fail(exit_code_for(submitted.error.code), submitted.error.message);
     }
+    if (!submitted.notice.empty()) cli::print(stderr, "note: {}\n", submitted.notice);
     std::filesystem::remove(run.paths.stop_request(), ignored);
     if (options.json) {
         print_json("run", {{"number", run.number},
@@ -74,7 +78,8 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
                            {"run_dir", run.paths.dir.string()},
                            {"slurm_job", record->job.job_id}});
     } else if (!options.quiet) {
-        cli::print(options.stream, "{:<8} job {} submitted{}\n", "slurm", record->job.job_id,
+        cli::print(options.stream, "{:<8} job {}{} submitted{}\n", "slurm", record->job.job_id,
+                   record->job.cluster.empty() ? "" : " on cluster " + record->job.cluster,
                    record->after.empty() ? "" : ", starts after " + record->after);
         std::fflush(options.stream);
     }
@@ -105,7 +110,7 @@ void print_job_dry_run(Context const& context, plan::RunConfig const& config,
                resources.gpus_per_node, resources.gpus_per_node - 1);
     if (after.job > 0) {
         cli::print("after    {}: {}\n", after.run,
-                   fmt::join(slurm::stage_arguments(after.job), " "));
+                   fmt::join(slurm::stage_arguments(after.job, after.cluster), " "));
     }
     if (resources.spares > 0) cli::print("spares   {}\n", resources.spares);
     double const hours = slurm::gpu_hours(resources);

@@ -19,8 +19,7 @@ namespace osora::daemon {
 using std::chrono_literals::operator""s;
 
 struct AgentOptions {
-    int node = 0;
-    int attempt = 0;  // AgentStart.attempt
+    int node = 0, attempt = 0;  // as in AgentStart
     std::string token;
     std::string host, boot_id;  // of this agent
     int pid = 0;
@@ -89,9 +88,10 @@ struct HealthSampled {
     protocol::NodeHealth sample;  // node, number and why are the core's
 };
 struct AgentTick {};  // next_deadline() has come
-using AgentInput = std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid,
-                                StoreBound, WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped,
-                                StepsLeftOut, WorkerExited, StacksReady, HealthSampled, AgentTick>;
+using AgentInput =
+    std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid, StoreBound,
+                 WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped, StepsLeftOut, OutputRead,
+                 WorkerExited, StacksReady, HealthSampled, AgentTick>;
 
 /// Exit codes of an agent: it was not let in; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;

@@ -75,6 +75,7 @@ private:
     void on(WorkerSaid const& input);
     void on(WorkerStepped const& input);
     void on(StepsLeftOut const& input);
+    void on(OutputRead const& input);
     void on(WorkerExited const& input);
     void hear(int rank, protocol::WorkerHello const& message);
     void hear(int rank, protocol::PhaseChanged const& message);
@@ -99,8 +100,7 @@ private:
     Now now_;                // of the call in progress
     AgentActions actions_;   // of the call in progress
     bool welcomed_ = false;  // reports may be sent
-    bool ever_welcomed_ = false;
-    bool exited_ = false;
+    bool ever_welcomed_ = false, exited_ = false;
     MonotonicTime last_word_{};   // of the controller
     MonotonicTime answer_due_{};  // to the hello of this connection
     MonotonicTime next_beat_{};
@@ -121,9 +121,8 @@ private:
     std::optional<protocol::MetricReducer> reducer_;
     std::optional<protocol::RankMatrixBuilder> matrices_;
     std::optional<protocol::CollectiveReducer> collectives_;
-    MonotonicTime next_collectives_ = kNever;                  // when they are told, in epoch_
-    MonotonicTime collectives_wait_{};                         // until they are told again
-    bool wants_matrices_ = false, wants_collectives_ = false;  // the controller
+    MonotonicTime next_collectives_ = kNever, collectives_wait_{};  // told then, and after
+    bool wants_matrices_ = false, wants_collectives_ = false;       // the controller
     struct Dropped {
         std::uint64_t steps = 0, steps_of_ranks = 0;
         std::int64_t log_bytes = 0;
@@ -131,8 +130,9 @@ private:
     Dropped unheard_;                  // while no controller listened
     Dropped too_fast_;                 // they came faster than they are read, or taken; in epoch_
     std::uint64_t told_too_fast_ = 0;  // steps and bytes, when it was told last
-    MonotonicTime next_too_fast_ = kNever;            // when it is told again
-    MonotonicTime too_fast_wait_{};                   // then until the next time
+    MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // told again then, and after
+    MonotonicTime printed_since_ = kNever;                    // exec: its program, in epoch_
+    bool no_steps_told_ = false;                              // in this agent's life
     std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 

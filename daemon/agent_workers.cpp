@@ -22,6 +22,7 @@ constexpr double kStacksLeast_s = 0.001, kStacksMost_s = 3600;
 constexpr double kSilenceMost_s = 1e9;  // as faults.step_timeout
 constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
 constexpr MonotonicTime kTooFastFirst = std::chrono::minutes(10);
+constexpr MonotonicTime kNoStepsAfter = std::chrono::minutes(10);
 
 }  // namespace
 
@@ -76,6 +77,7 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
         next_collectives_ = now_.monotonic + kCollectivesFirst;
     }
     said_.clear();
+    printed_since_ = kNever;
     unheard_ = too_fast_ = {};
     told_too_fast_ = 0;
     too_fast_wait_ = kTooFastFirst;
@@ -137,6 +139,20 @@ void AgentCore::Impl::on(StepsLeftOut const& input) {
     if (worker_at(input.epoch, input.rank) == nullptr) return;
     too_fast_.log_bytes += input.bytes;
     too_fast_.steps += static_cast<std::uint64_t>(input.steps);
+}
+
+/// The controller knows of the other nodes' steps, and leaves it out where there are some.
+void AgentCore::Impl::on(OutputRead const& input) {
+    if (worker_at(input.epoch, input.rank) == nullptr || no_steps_told_) return;
+    bool const stepped =
+        std::ranges::any_of(workers_, [](WorkerState const& each) { return each.speaks; });
+    if (stepped) return;
+    if (printed_since_ == kNever) printed_since_ = now_.monotonic;
+    if (now_.monotonic - printed_since_ < kNoStepsAfter) return;
+    no_steps_told_ = true;
+    warn_of_steps(
+        kNoStepsFound, "info",
+        "no training steps were found in 10 min of output so far; " + how_steps_are_found());
 }
 
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "daemon/controller_impl.hpp"
+#include "daemon/step_text.hpp"
 #include "protocol/measurement.hpp"
 
 #include <fmt/format.h>
@@ -208,6 +209,10 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, CheckpointCompleted>) {
                 return each.step > checkpoint_step_;
             } else if constexpr (std::is_same_v<T, RunNotice>) {
+                // Ranks of another node may tell steps.
+                bool const told =
+                    no_steps_told_ || !step_times_.empty() || steps_.oldest() != kNever;
+                if (each.kind == kNoStepsFound && told) return false;
                 return std::ranges::find_if(replayed_notices_, [&](RunNotice const& known) {
                            return same_notice(known, each);
                        }) == replayed_notices_.end();

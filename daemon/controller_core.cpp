@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/controller_impl.hpp"
+#include "daemon/step_text.hpp"
 #include "protocol/event_limits.hpp"
 #include "protocol/measurement.hpp"
 
@@ -262,6 +263,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
         }
     }
     if (auto const* notice = std::get_if<RunNotice>(&event)) {
+        no_steps_told_ = no_steps_told_ || notice->kind == kNoStepsFound;
         std::erase_if(alarms_, [&](RunNotice const& each) {
             return each.kind == notice->kind && each.step == notice->step;
         });

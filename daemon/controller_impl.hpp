@@ -118,7 +118,8 @@ private:
     std::set<int> failed_;      // ranks of this epoch
     int checkpoint_step_ = -1;  // newest one of this epoch
     std::deque<protocol::RunNotice> replayed_notices_;
-    int store_epoch_ = -1;  // that store_host_ and store_port_ are reserved for
+    bool no_steps_told_ = false;  // of an exec job, by the agent of any node
+    int store_epoch_ = -1;        // that store_host_ and store_port_ are reserved for
     std::string store_host_;
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;

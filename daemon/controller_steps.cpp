@@ -1,6 +1,7 @@
 // Steps on their way into the journal: merged over the nodes, acknowledged once they are written.
 // What waits when a controller dies is told again by its agents.
 #include "daemon/controller_impl.hpp"
+#include "daemon/step_text.hpp"
 
 #include <iterator>
 #include <utility>
@@ -76,7 +77,7 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
 void ControllerCore::Impl::tell_no_steps() {
     write_steps(true);
     bool const ran = status_.epoch >= 0 && status_.verdict != Verdict::app_bug;
-    if (!status_.exec || !ran || !step_times_.empty()) return;
+    if (!status_.exec || !ran || !step_times_.empty() || no_steps_told_) return;
     boost::system::error_code unset;
     auto const* pattern = options_.submission.config.find_pointer("/worker/step_pattern", unset);
     bool const wanted =
@@ -84,13 +85,9 @@ void ControllerCore::Impl::tell_no_steps() {
     if (!wanted) return;
     RunNotice notice;
     notice.epoch = status_.epoch;
-    notice.kind = "no_steps_found";
+    notice.kind = kNoStepsFound;
     notice.severity = "info";
-    notice.detail =
-        "no training steps were found in the output; osora exec-steps LOG shows what is found in a "
-        "log, and worker.step_pattern says how they are written, for instance "
-        "'step (?<step>\\d+) .*took (?<time_s>[\\d.]+) s .*loss (?<loss>[\\d.]+)' (\"none\": not "
-        "looked for)";
+    notice.detail = "no training steps were found in the output; " + how_steps_are_found();
     record(std::move(notice), false);
 }
 

@@ -77,6 +77,11 @@ void StepIntake::take(StepSource kind, std::string_view line, MonotonicTime now)
     std::optional<plan::StepFigures> figures;
     if (kind == StepSource::output) {
         figures = finder_.find(line);
+        while (finder_.earlier) {
+            auto const before = finder_.earlier();
+            if (!before) break;
+            take(kind, *before, now);
+        }
     } else if (auto record = parse_step_record(line); record.has_value()) {
         figures = std::move(*record);
     }

@@ -62,6 +62,8 @@ public:
         std::function<bool(std::string_view line)> may_be = may_be_step;  // costs little
         /// No line follows: a step that find() has kept back. May be empty.
         std::function<std::optional<plan::StepFigures>()> end = {};
+        /// Steps of lines before, told until there is none, in front of what find() gave.
+        std::function<std::optional<plan::StepFigures>()> earlier = {};
     };
     using OnStep = std::function<void(SaidStep)>;
     static constexpr std::int64_t kBehindMax = 4 << 20;  // of a log; then it goes on near the end

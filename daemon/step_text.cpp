@@ -69,4 +69,10 @@ std::optional<SaidStep> said_step(StepFigures const& figures) {
     return result;
 }
 
+std::string how_steps_are_found() {
+    return "osora exec-steps LOG shows what is found in a log, and worker.step_pattern says how "
+           "they are written, for instance 'step (?<step>\\d+) .*took (?<time_s>[\\d.]+) s .*loss "
+           "(?<loss>[\\d.]+)' (\"none\": not looked for)";
+}
+
 }  // namespace osora::daemon

@@ -31,6 +31,15 @@ struct StepsLeftOut {
     int epoch = 0, rank = 0;
     std::int64_t bytes = 0, steps = 0;
 };
+/// An exec job's rank has printed and not told of a step; at most once a minute.
+struct OutputRead {
+    int epoch = 0, rank = 0;
+};
+/// For people whose program tells no steps.
+[[nodiscard]] std::string how_steps_are_found();
+/// Of a notice: no step was found in what an exec job printed.
+inline constexpr char const* kNoStepsFound = "no_steps_found";
+
 /// The figures as metrics; nullopt when the step is out of range or a time is negative.
 [[nodiscard]] std::optional<SaidStep> said_step(plan::StepFigures const& figures);
 

@@ -72,6 +72,7 @@ public:
         : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
     [[nodiscard]] bool is_open() const { return file_.is_open(); }
     void end_here() { end_ = size(); }
+    [[nodiscard]] std::int64_t position() const { return at_; }
 
     std::size_t read(std::span<char> into) override {
         auto const most = std::min<std::int64_t>(std::ssize(into), end_ - at_);
@@ -114,6 +115,7 @@ struct StepWatch::Followed {
         intake.emplace(std::move(sources), [this](SaidStep said) { tell(std::move(said)); });
     }
     void tell(SaidStep said) {
+        stepped = true;
         auto const bytes = self.pid > 0 ? resident_bytes(self.pid) : 0;
         if (bytes > 0 && said.said.insert("rss_bytes").second) said.metrics.rss_bytes = bytes;
         on_input(WorkerStepped{self.epoch, self.rank, std::move(said)});
@@ -126,6 +128,9 @@ struct StepWatch::Followed {
     std::shared_ptr<PipeSource> records;
     std::shared_ptr<LogSource> log;  // none: it is not looked at
     LeftOut told;
+    bool stepped = false;       // it has told of a step
+    std::int64_t printed = 0;   // of its log, when it was told last
+    MonotonicTime print_due{};  // when it may be told again
 };
 
 StepWatch::StepWatch(TaskGroup& tasks, Logger& log, OnInput on_input)
@@ -192,7 +197,10 @@ bool StepWatch::look_once() {
     }
     ReadBudget budget(monotonic);
     bool const more = look(intakes, looks_++, budget);
-    for (auto const& rank : held) tell_left_out(*rank);
+    for (auto const& rank : held) {
+        tell_left_out(*rank);
+        tell_output(*rank);
+    }
     return more;
 }
 
@@ -202,6 +210,16 @@ void StepWatch::tell_left_out(Followed& rank) {
                              now.steps - rank.told.steps};
     rank.told = now;
     if (since.bytes > 0 || since.steps > 0) on_input_(since);
+}
+
+/// Seldom, and only of a program that tells no steps.
+void StepWatch::tell_output(Followed& rank) {
+    if (rank.stepped || !rank.log || rank.log->position() == rank.printed) return;
+    MonotonicTime const now = monotonic();
+    if (now < rank.print_due) return;
+    rank.printed = rank.log->position();
+    rank.print_due = now + std::chrono::minutes(1);
+    on_input_(OutputRead{rank.self.epoch, rank.self.rank});
 }
 
 boost::asio::awaitable<void> StepWatch::follow() {
@@ -249,7 +267,8 @@ Result<StepIntake::Finder> step_finder(std::string const& pattern) {
         return StepIntake::Finder{
             .find = [finder](std::string_view line) { return finder->find(line); },
             .may_be = [finder](std::string_view line) { return finder->may_be(line); },
-            .end = [finder] { return finder->end(); }};
+            .end = [finder] { return finder->end(); },
+            .earlier = [finder] { return finder->earlier(); }};
     }
     auto compiled = plan::StepPattern::make(pattern);
     if (compiled.has_error()) return std::move(compiled).error().in("worker.step_pattern");

@@ -20,7 +20,7 @@ namespace osora::daemon {
 
 class StepWatch {
 public:
-    /// WorkerStepped, StepsLeftOut.
+    /// WorkerStepped, StepsLeftOut, OutputRead.
     using OnInput = std::function<void(AgentInput)>;
 
     /// `on_input` is never called from inside add().
@@ -49,6 +49,7 @@ private:
     bool look_once();
     void wake();
     void tell_left_out(Followed& rank);
+    void tell_output(Followed& rank);
 
     TaskGroup& tasks_;
     Logger& log_;

@@ -88,20 +88,56 @@ std::vector<int> read_numbers(std::string_view list) {
     return numbers;
 }
 
+/// Numbers that may be the job's, the surest kind first.
+struct SubmittedWords {
+    std::vector<JobKey> words;  // "Submitted batch job 12 on cluster north"
+    std::vector<JobKey> bare;   // a line "12" or "12;north"
+    std::vector<JobKey> loose;  // "Job 12 has been submitted", of wrappers
+
+    void read(std::string_view line) {
+        constexpr std::string_view kWords = "Submitted batch job ";
+        if (auto const at = line.find(kWords); at != line.npos) {
+            auto const cluster = word_after(line, " on cluster ");
+            return add(words, line.substr(at + kWords.size()), cluster);
+        }
+        std::string_view const id = line.substr(0, line.find(';'));
+        if (!id.empty() && id.find_first_not_of("0123456789") == id.npos) {
+            return add(bare, id, id.size() < line.size() ? line.substr(id.size() + 1) : "");
+        }
+        std::string const plain = lower(line);
+        bool const told = plain.find("submitted") != plain.npos && plain.find("job") != plain.npos;
+        auto const number = plain.find_first_of("0123456789");
+        if (!told || number == plain.npos) return;
+        auto const end = plain.find_first_not_of("0123456789", number);
+        bool const only =
+            plain.find_first_of("0123456789", std::min(end, plain.size())) == plain.npos;
+        if (only) add(loose, std::string_view(plain).substr(number, end - number), "");
+    }
+
+private:
+    static void add(std::vector<JobKey>& into, std::string_view id, std::string_view cluster) {
+        JobKey key;
+        key.job_id = leading_number<std::int64_t>(id).value_or(0);
+        key.cluster = trimmed(cluster);
+        while (key.cluster.ends_with('.')) key.cluster.pop_back();
+        bool const known = std::ranges::any_of(
+            into, [&](JobKey const& each) { return each.job_id == key.job_id; });
+        if (key.job_id > 0 && !known) into.push_back(std::move(key));
+    }
+};
+
 }  // namespace
 
 Result<JobKey> parse_submitted(std::string_view output) {
-    JobKey key;
-    for_lines(output, [&](std::string_view line) {
-        line = trimmed(line);
-        std::size_t const semicolon = line.find(';');
-        std::string_view const id = line.substr(0, semicolon);
-        bool const digits = !id.empty() && id.find_first_not_of("0123456789") == id.npos;
-        if (!digits || key.job_id != 0) return;
-        key.job_id = leading_number<std::int64_t>(id).value_or(0);
-        if (semicolon != std::string_view::npos) key.cluster = line.substr(semicolon + 1);
-    });
-    if (key.job_id > 0) return key;
+    SubmittedWords found;
+    for_lines(output, [&](std::string_view line) { found.read(trimmed(line)); });
+    for (auto const* each : {&found.words, &found.bare, &found.loose}) {
+        if (each->size() == 1) return each->front();
+        if (each->empty()) continue;
+        return Error{Errc::invalid_input,
+                     fmt::format("sbatch said more than one number that may be a job's: {} and {}",
+                                 each->front().job_id, each->back().job_id)};
+    }
     return Error{Errc::invalid_input,
                  fmt::format("sbatch said '{}', and no job id", trimmed(output).substr(0, 160))};
 }

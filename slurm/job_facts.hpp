@@ -13,7 +13,9 @@
 
 namespace osora::slurm {
 
-/// "881203" or "881203;cluster" of `sbatch --parsable`; warnings may stand in front.
+/// "881203" or "881203;cluster" of `sbatch --parsable`, or "Submitted batch job 881203 on cluster
+/// x" of a wrapper that drops the option; other lines may stand in front and behind. invalid_input:
+/// no number, or several.
 [[nodiscard]] Result<JobKey> parse_submitted(std::string_view output);
 
 /// `sbatch --test-only` (it answers on stderr).

@@ -1,6 +1,7 @@
 // The name comes last: it may hold the separator.
 #include "slurm/queue_text.hpp"
 
+#include "base/text.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>
@@ -92,9 +93,17 @@ JobState parse_job_state(std::string_view word) {
     return found == kStates.end() ? JobState::unknown : found->second;
 }
 
-std::vector<std::string> squeue_arguments(std::string_view user) {
-    return {"--noheader", "--states=all", fmt::format("--user={}", user), "--array",
-            fmt::format("--format={}", kFormat)};
+std::vector<std::string> squeue_arguments(std::string_view user, std::string_view cluster) {
+    std::vector<std::string> arguments{"--noheader", "--states=all", fmt::format("--user={}", user),
+                                       "--array", fmt::format("--format={}", kFormat)};
+    if (!cluster.empty()) arguments.push_back(fmt::format("--clusters={}", cluster));
+    return arguments;
+}
+
+bool is_no_answer(std::string_view output, std::string_view errors) {
+    if (trimmed(errors).empty()) return false;
+    auto const jobs = parse_queue(output);
+    return jobs.has_error() || jobs->empty();
 }
 
 Result<std::vector<QueuedJob>> parse_queue(std::string_view output) {

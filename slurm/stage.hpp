@@ -8,10 +8,13 @@
 
 namespace osora::slurm {
 
-/// sbatch's. A job whose predecessor fails leaves the queue.
-[[nodiscard]] std::vector<std::string> stage_arguments(std::int64_t after);
+/// sbatch's, for a job that waits for the job `after`, on that one's `cluster` ("" = the one that
+/// the command talks to). A job whose predecessor fails leaves the queue.
+[[nodiscard]] std::vector<std::string> stage_arguments(std::int64_t after,
+                                                       std::string const& cluster = "");
 
-/// scontrol's, for a job that waits.
-[[nodiscard]] std::vector<std::string> move_stage_arguments(std::int64_t job, std::int64_t after);
+/// scontrol's, for a job that waits; `cluster`: "" = the one that the command talks to.
+[[nodiscard]] std::vector<std::string> move_stage_arguments(std::int64_t job, std::int64_t after,
+                                                            std::string const& cluster = "");
 
 }  // namespace osora::slurm

@@ -92,7 +92,8 @@ constexpr std::array kRunRows{
               .doc = "Hosts, node 0 first, each as a line of hostfile.",
               .example = "[\"n1\", \"n2 slots=8 user=x\"]"},
     SchemaRow{.section = "ssh", .key = "hostfile",
-              .doc = "File with a line \"host slots=8 port=22 user=x\" for each host.",
+              .doc = "Lines \"[user@]host[:port] slots=8 port=22 user=x\", or with Open MPI's cpu, "
+                     "count, username.",
               .shape = Shape::path},
     SchemaRow{.section = "ssh", .key = "identity",
               .doc = "Private key without a passphrase; empty: the ssh agent's, ~/.ssh.",

@@ -16,6 +16,10 @@ constexpr char const* kBar =
     R"((?: ?< ?(?:\d{1,4} days?, )?[\d:?]{1,12})?, ?)"
     R"((?:([\d.]{1,16}|\?) ?(?:it|iters?|steps?|batch(?:es)?|ba)/s|([\d.]{1,16}) ?s/)"
     R"((?:it|iters?|steps?|batch(?:es)?|ba))(?:, ?([^\]]{0,600}))?(\])?)";
+// Lightning's RichProgressBar: 1 count, 2 total, 3 rate, 4 figures.
+constexpr char const* kRichBar =
+    R"((\d{1,12})/(\d{1,12}|--) (?:[\d:]{1,12}|-:--:--) (?:[\d:]{1,12}|-:--:--) )"
+    R"(([\d.]{1,16}) ?it/s(?: (.*))?$)";
 constexpr char const* kPercent = R"(:? ?\d{1,3}(?:\.\d{1,4})?% ?\|?[^|]{0,600}\|? ?$)";
 constexpr char const* kEmptyBar = R"(:? ?\|[^|]{0,600}\| ?$)";
 constexpr char const* kNotTraining =
@@ -58,11 +62,32 @@ ProgressBar bar_of(boost::cmatch const& found) {
     return bar;
 }
 
+/// "epoch 0/9 ---- 12/18 0:00:12 0:01:02 4.47it/s v_num: 3 train_loss: 0.25"
+std::optional<ProgressBar> rich_bar(std::string_view plain) {
+    static boost::regex const expression(kRichBar);
+    constexpr std::size_t kLabelMax = 300;
+    boost::cmatch found;
+    bool const is_bar =
+        boost::regex_search(plain.data(), plain.data() + plain.size(), found, expression);
+    if (!is_bar || found.position() > static_cast<std::ptrdiff_t>(kLabelMax)) return std::nullopt;
+    ProgressBar bar;
+    bar.label = trimmed(plain.substr(0, static_cast<std::size_t>(found.position())));
+    bar.count = whole_number<std::int64_t>(part(found[1])).value_or(0);
+    bar.total = whole_number<std::int64_t>(part(found[2])).value_or(0);
+    if (auto const rate = parse_figure(part(found[3])); rate && *rate > 0) bar.time_s = 1 / *rate;
+    bar.notes = part(found[4]);
+    return bar;
+}
+
 }  // namespace
 
 std::optional<ProgressBar> last_bar(std::string_view plain) {
     static boost::regex const expression(kBar);
-    if (!holds(plain, "[") || !shows_rate(plain)) return std::nullopt;
+    if (!shows_rate(plain)) return std::nullopt;
+    if (plain.starts_with("epoch ") && holds(plain, "it/s")) {
+        if (auto rich = rich_bar(plain)) return rich;
+    }
+    if (!holds(plain, "[")) return std::nullopt;
     std::optional<ProgressBar> last;
     char const* const end = plain.data() + plain.size();
     char const* from = plain.data();

@@ -3,8 +3,11 @@
 // ("train_time", "elapsed") are no times of a step.
 #include "plan/steps/step_figures.hpp"
 
+#include "plan/steps/search_at.hpp"
+
 #include <boost/regex.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -31,14 +34,16 @@ struct FigureRow {
     std::string_view word;   // lines without it do not match
     char const* expression;  // of a plain line; its first group is the number
     Form form = Form::value;
+    std::string_view start = "";  // of a match, behind its look-behinds; "": not known
 };
 constexpr std::array kLossRows{
-    FigureRow{"loss", "loss",
-              R"((?<![a-z] )(?<![\w./-])loss(?:_step)?["']?)" OSORA_IS OSORA_FIGURE},
+    FigureRow{"loss", "loss", R"((?<![a-z] )(?<![\w./-])loss(?:_step)?["']?)" OSORA_IS OSORA_FIGURE,
+              Form::value, "loss"},
     FigureRow{"loss", "loss",
               OSORA_NOT_TRAINED
               R"((?<![\w./-])loss(?:_step)?["']?(?: train)?(?: ?\((?:curr|avg)\))?)" OSORA_IS
-                  OSORA_FIGURE},
+                  OSORA_FIGURE,
+              Form::value, "loss"},
     FigureRow{"loss", "loss",
               R"((?<![\w./-])(?:reduced_train|total|train|training|avg|avr|avg_train|lm)[_/. ])"
               R"((?:[a-z]{1,20}_)?loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
@@ -48,8 +53,11 @@ constexpr std::array kLossRows{
               R"(loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
     FigureRow{"loss", "_step",
               R"((?<![\w./-])train[_/][a-z0-9_]{1,40}_step)" OSORA_IS OSORA_FIGURE},
-    FigureRow{"lr", "l", R"(\b(?:lr|learning[ _]rate)\b)" OSORA_IS OSORA_FIGURE},
-    FigureRow{"grad_norm", "norm", R"(\b(?:grad(?:ient)?[ _]?norm|gnorm)\b)" OSORA_IS OSORA_FIGURE},
+    FigureRow{"lr", "lr", R"(\blr\b)" OSORA_IS OSORA_FIGURE, Form::value, "lr"},
+    FigureRow{"lr", "learning", R"(\blearning[ _]rate\b)" OSORA_IS OSORA_FIGURE, Form::value,
+              "learning"},
+    FigureRow{"grad_norm", "norm", R"(\b(?:grad(?:ient)?[ _]?norm|gnorm)\b)" OSORA_IS OSORA_FIGURE,
+              Form::value, "g"},
 };
 constexpr std::array kTimeRows{
     FigureRow{"time_s", "(ms)",
@@ -98,11 +106,12 @@ constexpr std::array kTimeRows{
               Form::milliseconds},
     FigureRow{"time_s", "(ms)", OSORA_NOT_SUMMED R"(time \(ms\) ?[:=] ?)" OSORA_FIGURE,
               Form::milliseconds},
-    FigureRow{"time_s", "loss", R"(\btook )" OSORA_FIGURE R"( ?ms\b)", Form::milliseconds},
+    FigureRow{"time_s", "loss", R"(\btook )" OSORA_FIGURE R"( ?ms\b)", Form::milliseconds, "took "},
     FigureRow{"time_s", " ms |", R"(\| )" OSORA_FIGURE R"( ms \|)", Form::milliseconds},
     FigureRow{kMaybeTime, "time",
               OSORA_NOT_SUMMED R"(time)" OSORA_IS OSORA_FIGURE R"( ?s(?:ec(?:onds?)?)?\b)"},
-    FigureRow{kMaybeTime, "loss", R"(\btook )" OSORA_FIGURE R"( ?s(?:ec(?:onds?)?)?\b)"},
+    FigureRow{kMaybeTime, "loss", R"(\btook )" OSORA_FIGURE R"( ?s(?:ec(?:onds?)?)?\b)",
+              Form::value, "took "},
 };
 #undef OSORA_FIGURE
 #undef OSORA_IS
@@ -112,11 +121,14 @@ constexpr std::array kTimeRows{
 #undef OSORA_TIME_OF_STEP
 #undef OSORA_UNIT
 
-std::optional<double> first_figure(std::string_view line, boost::regex const& expression) {
+std::optional<double> first_figure(std::string_view line, FigureRow const& row,
+                                   boost::regex const& expression) {
     boost::cmatch found;
-    if (!boost::regex_search(line.data(), line.data() + line.size(), found, expression)) {
-        return std::nullopt;
-    }
+    bool const is_there =
+        row.start.empty()
+            ? boost::regex_search(line.data(), line.data() + line.size(), found, expression)
+            : search_at(line, {row.start, ""}, expression, found);
+    if (!is_there) return std::nullopt;
     std::string text(found[1].first, found[1].second);
     if (text.starts_with('+')) text.erase(0, 1);
     while (text.ends_with(',') || text.ends_with('.')) text.pop_back();
@@ -136,10 +148,17 @@ std::vector<boost::regex> compiled(std::array<FigureRow, N> const& rows) {
     return all;
 }
 
+/// Whether any row of kTimeRows can match: most lines of most programs have no time.
+bool may_hold_time(std::string_view line) {
+    constexpr std::array<std::string_view, 9> kParts{"tim",     "/",    "ms",    "(s",      "dt",
+                                                     "seconds", "ups=", "took ", "step_avg"};
+    return std::ranges::any_of(kParts, [&](std::string_view part) { return holds(line, part); });
+}
+
 void read_row(std::string_view line, FigureRow const& row, boost::regex const& expression,
               StepFigures& figures) {
     if (figures.contains(row.figure) || !holds(line, row.word)) return;
-    auto const value = first_figure(line, expression);
+    auto const value = first_figure(line, row, expression);
     if (!value || (row.form == Form::per_second && *value <= 0)) return;
     figures[std::string(row.figure)] = in_seconds_or_as_is(*value, row.form);
 }
@@ -159,6 +178,7 @@ void read_losses(std::string_view plain, StepFigures& figures) {
 
 void read_times(std::string_view plain, StepFigures& figures) {
     static std::vector<boost::regex> const all = compiled(kTimeRows);
+    if (!may_hold_time(plain)) return;
     for (std::size_t i = 0; i < kTimeRows.size(); ++i) {
         if (figures.contains("time_s")) return;
         read_row(plain, kTimeRows[i], all[i], figures);

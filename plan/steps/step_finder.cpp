@@ -36,19 +36,30 @@ void merge(StepFigures& into, StepFigures const& newer) {
 bool StepFinder::may_be(std::string_view line) {
     if (!may_be_step(line)) return false;
     bar_.reset();
+    unconfirmed_.clear();
     record_before_ = false;
     return true;
 }
 
 std::optional<StepFigures> StepFinder::find(std::string_view line) {
-    if (!may_be_step(line)) return std::nullopt;
-    auto found = find_step_in(line);
-    if (!found) found = plain_bar(line);
+    PlainLine const text(line);
+    std::string_view const plain = text.view();
+    if (!may_tell_step(plain)) return std::nullopt;
+    auto found = find_step_in_plain(plain);
+    if (!found) found = plain_bar(plain);
     bool const may_hold_record = !found || found->is_bar;
     std::optional<StepFigures> complete;
     if (found) complete = take(std::move(*found));
-    if (may_hold_record) take_record(line);
+    if (may_hold_record) take_record(plain);
     return complete;
+}
+
+std::optional<StepFigures> StepFinder::earlier() {
+    if (!confirmed_ || unconfirmed_.empty()) return std::nullopt;
+    StepFigures figures{{"step", unconfirmed_.front().step},
+                        {"time_s", unconfirmed_.front().time_s}};
+    unconfirmed_.pop_front();
+    return figures;
 }
 
 std::optional<StepFigures> StepFinder::end() {
@@ -76,6 +87,7 @@ std::optional<StepFigures> StepFinder::take(FoundStep found) {
         return std::nullopt;
     }
     if (!is_followed(found)) return std::nullopt;
+    if (!found.is_bar && is_told_twice(found)) return std::nullopt;
     if (found.is_bar) return take_bar(std::move(found));
     resolve_time(found.figures);
     return std::move(found.figures);
@@ -90,16 +102,28 @@ std::optional<StepFigures> StepFinder::take_bar(FoundStep found) {
     return std::exchange(pending_, std::move(found.figures));
 }
 
+/// An engine's line, while the trainer tells the same steps with their figures behind it.
+bool StepFinder::is_told_twice(FoundStep const& found) {
+    double const step = found.figures.at("step");
+    if (!found.bare) {
+        trainer_tells_ = trainer_tells_ || step == bare_step_;
+        bare_lines_ = 0;
+        return false;
+    }
+    bare_step_ = step;
+    return trainer_tells_ && ++bare_lines_ <= kBareLinesMax;
+}
+
 /// A bar that says nothing but its count: a step when its total is known to be that of steps.
-std::optional<FoundStep> StepFinder::plain_bar(std::string_view line) {
-    PlainLine const plain(line);
+std::optional<FoundStep> StepFinder::plain_bar(std::string_view plain) {
     std::optional<ProgressBar> bar;
     try {
-        bar = last_bar(plain.view());
+        bar = last_bar(plain);
     } catch (std::exception const&) {
         return std::nullopt;
     }
     if (!bar || kind_of(*bar) != BarKind::unlabelled || bar->count == 0 || !bar->time_s) return {};
+    if (confirmed_total_ == 0) keep_unconfirmed(static_cast<double>(bar->count), bar->total);
     bar_ = PlainBar{static_cast<double>(bar->count), *bar->time_s, bar->total};
     record_before_ = false;
     if (bar->total == 0 || bar->total != confirmed_total_) return std::nullopt;
@@ -111,15 +135,23 @@ std::optional<FoundStep> StepFinder::plain_bar(std::string_view line) {
     return step;
 }
 
-void StepFinder::take_record(std::string_view line) {
-    PlainLine const plain(line);
-    if (!is_trainer_record(plain.view())) return;
+/// `bar_` is passed by a picture of `count` of `total`.
+void StepFinder::keep_unconfirmed(double count, std::int64_t total) {
+    bool const goes_on = bar_ && bar_->total == total && bar_->step <= count;
+    if (!goes_on) unconfirmed_.clear();
+    if (goes_on && bar_->step < count) unconfirmed_.push_back(*bar_);
+    if (unconfirmed_.size() > kUnconfirmedMax) unconfirmed_.pop_front();
+}
+
+void StepFinder::take_record(std::string_view plain) {
+    if (!is_trainer_record(plain)) return;
     bunched_ = bunched_ || record_before_;
     record_before_ = true;
     if (bunched_ && pending_) {
         for (auto const* each : {"loss", "lr", "grad_norm"}) pending_->erase(each);
     }
     if (bar_ && bar_->total > 0 && !pending_ && (counter_.empty() || counter_ == "trainer")) {
+        confirmed_ = confirmed_total_ == 0;
         confirmed_total_ = bar_->total;
         counter_ = "trainer";
         sure_ = true;
@@ -127,7 +159,7 @@ void StepFinder::take_record(std::string_view line) {
     }
     bool const slow =
         pending_ && pending_->contains("time_s") && pending_->at("time_s") >= kDrawnEachStep_s;
-    if (slow && !bunched_) read_losses(plain.view().substr(plain.view().find('{')), *pending_);
+    if (slow && !bunched_) read_losses(plain.substr(plain.find('{')), *pending_);
 }
 
 /// "time 12.5 s" is of one step unless it grows with the steps; until that is known there is none.

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "plan/steps/plain_line.hpp"
 #include "plan/steps/progress_bar.hpp"
+#include "plan/steps/search_at.hpp"
 #include "plan/steps/step_figures.hpp"
 
 #include <fmt/format.h>
@@ -30,22 +31,21 @@ struct CountRow {
 constexpr std::array kCounts{
     CountRow{"global_step/max_steps", R"(\bglobal_step/max_steps["']? ?[:=] ?["']?(\d{1,15})/\d)"},
     CountRow{"global", R"(\bglobal[ _]?steps?)" OSORA_COUNT},
-    CountRow{"ep", R"(\bepoch(?:\(train\))? ?\[ ?(\d{1,9})\] ?\[ ?(\d{1,12})/ ?(\d{1,12}))",
+    CountRow{"epoch", R"(\bepoch(?:\(train\))? ?\[ ?(\d{1,9})\] ?\[ ?(\d{1,12})/ ?(\d{1,12}))",
              CountForm::in_epoch_from_1},
-    CountRow{"ep", R"(\bepoch: \[ ?(\d{1,9})\] ?\[ ?(\d{1,12})/ ?(\d{1,12}))",
+    CountRow{"epoch", R"(\bepoch: \[ ?(\d{1,9})\] ?\[ ?(\d{1,12})/ ?(\d{1,12}))",
              CountForm::in_epoch_from_0},
     CountRow{"train: ", R"(\btrain: (\d{1,9}) \[ ?(\d{1,12})/ ?(\d{1,12}) )",
              CountForm::in_epoch_from_0},
     CountRow{"num_updates", R"(\bnum_updates=(\d{1,12})\b)"},
-    CountRow{"", R"((?<!max )(?<!total )(?<!skipped )(?<!warmup )(?<!num )(?<!accumulation ))"
-                 R"((?<!of )(?<!every ))"
-                 R"(\b(?:steps?|iter(?:ation)?s?)\b(?:\(train\))?)" OSORA_COUNT},
+    CountRow{"", R"(\b(?:steps?|iter(?:ation)?s?)\b(?:\(train\))?)" OSORA_COUNT},
     CountRow{"loss", R"(^ ?(\d{1,12})/(\d{1,12}) .{0,400}(?:eta: |/step\b).{0,200}loss: )",
              CountForm::of_total},
 };
 #undef OSORA_COUNT
-constexpr char const* kEvaluated = R"(\b(?:val|valid|validation|validating|eval|evaluation)"
-                                   R"(|evaluating)\b|\btest(?:ing)?[:\] ]|\(val\))";
+constexpr char const* kEvaluated =
+    R"(\b(?:val|valid|validate|validation|validating|eval|evaluate|evaluation)"
+    R"(|evaluating)\b|\btest(?:ing)?[:\] ]|\(val\))";
 constexpr char const* kEvaluatedLoss =
     R"((?<![a-z0-9])(?:val|eval|valid|validation|test)[ _/.](?:[a-z0-9]{1,20}_)?loss)";
 
@@ -55,19 +55,30 @@ std::vector<boost::regex> compiled_counts() {
     return all;
 }
 
-bool finds(std::string_view text, boost::regex const& expression) {
-    return boost::regex_search(text.data(), text.data() + text.size(), expression);
+/// "max steps: 1000", "skipped iterations: 0": settings and sums.
+bool is_of_something_else(std::string_view before) {
+    constexpr std::array<std::string_view, 8> kWords{"max ", "total ",        "skipped ", "warmup ",
+                                                     "num ", "accumulation ", "of ",      "every "};
+    return before.ends_with(' ') && std::ranges::any_of(kWords, [&](std::string_view word) {
+               return before.ends_with(word);
+           });
 }
 
-/// Both a count and a figure may be in it.
-bool may_tell(std::string_view plain) {
-    bool const counts = holds(plain, "step") || holds(plain, "iter") || holds(plain, "it/s") ||
-                        holds(plain, "s/it") || holds(plain, "epoch") ||
-                        holds(plain, "num_updates") || holds(plain, "train: ") ||
-                        holds(plain, "eta: ") || holds(plain, "/s,") || holds(plain, "s/ba");
-    if (!counts || plain.find_first_of("0123456789") == std::string_view::npos) return false;
-    return holds(plain, "loss") || holds(plain, "time") || holds(plain, "/") ||
-           holds(plain, "skipped=");
+bool search_row(std::string_view plain, CountRow const& row, boost::regex const& expression,
+                boost::cmatch& found) {
+    if (row.word.empty()) {
+        return search_at(plain, {"step", "iter"}, expression, found, [&](std::size_t at) {
+            return !is_of_something_else(plain.substr(0, at));
+        });
+    }
+    char const* const end = plain.data() + plain.size();
+    bool const at_start = row.form == CountForm::of_total;
+    return boost::regex_search(plain.data(), end, found, expression,
+                               at_start ? boost::match_continuous : boost::match_default);
+}
+
+bool finds(std::string_view text, boost::regex const& expression) {
+    return boost::regex_search(text.data(), text.data() + text.size(), expression);
 }
 
 std::optional<double> group(boost::cmatch const& found, int index) {
@@ -80,9 +91,7 @@ bool read_count(std::string_view plain, FoundStep& step) {
     for (std::size_t i = 0; i < kCounts.size(); ++i) {
         boost::cmatch found;
         if (!holds(plain, kCounts[i].word)) continue;
-        if (!boost::regex_search(plain.data(), plain.data() + plain.size(), found, all[i])) {
-            continue;
-        }
+        if (!search_row(plain, kCounts[i], all[i], found)) continue;
         auto const first = group(found, 1);
         if (!first) return false;
         step.counter = "text";
@@ -105,6 +114,7 @@ bool read_count(std::string_view plain, FoundStep& step) {
 /// An evaluation has steps and losses of its own.
 bool is_evaluation(std::string_view plain, StepFigures const& figures) {
     static boost::regex const evaluated(kEvaluated), loss(kEvaluatedLoss);
+    if (!holds(plain, "val") && !holds(plain, "test")) return false;
     bool const trains = holds(plain, "train");
     if (finds(plain, loss) && !figures.contains("loss")) return true;
     if (!finds(plain, evaluated)) return false;
@@ -136,24 +146,40 @@ std::optional<FoundStep> step_of_text(std::string_view plain) {
                       step.figures.contains(kMaybeTime) || engine;
     if (!told || is_evaluation(plain, step.figures)) return std::nullopt;
     step.sure = true;
+    step.bare = !step.figures.contains("loss") && !step.figures.contains("time_s") &&
+                !step.figures.contains(kMaybeTime);
     return step;
 }
 
 }  // namespace
 
+/// Both a count and a figure may be in it.
+bool may_tell_step(std::string_view plain) {
+    bool const counts = holds(plain, "step") || holds(plain, "iter") || holds(plain, "it/s") ||
+                        holds(plain, "s/it") || holds(plain, "epoch") ||
+                        holds(plain, "num_updates") || holds(plain, "train: ") ||
+                        holds(plain, "eta: ") || holds(plain, "/s,") || holds(plain, "s/ba");
+    if (!counts || plain.find_first_of("0123456789") == std::string_view::npos) return false;
+    return holds(plain, "loss") || holds(plain, "time") || holds(plain, "/") ||
+           holds(plain, "skipped=");
+}
+
 bool may_be_step(std::string_view line) {
-    return may_tell(PlainLine(line).view());
+    return may_tell_step(PlainLine(line).view());
+}
+
+std::optional<FoundStep> find_step_in_plain(std::string_view plain) {
+    try {
+        if (auto const bar = last_bar(plain)) return step_of_bar(*bar);
+        return step_of_text(plain);
+    } catch (std::exception const&) {
+        return std::nullopt;  // too complex: no line of a trainer
+    }
 }
 
 std::optional<FoundStep> find_step_in(std::string_view line) {
     PlainLine const plain(line);
-    if (!may_tell(plain.view())) return std::nullopt;
-    try {
-        if (auto const bar = last_bar(plain.view())) return step_of_bar(*bar);
-        return step_of_text(plain.view());
-    } catch (std::exception const&) {
-        return std::nullopt;  // too complex: no line of a trainer
-    }
+    return may_tell_step(plain.view()) ? find_step_in_plain(plain.view()) : std::nullopt;
 }
 
 std::optional<StepFigures> find_step(std::string_view line) {

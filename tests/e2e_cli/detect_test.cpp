@@ -66,6 +66,24 @@ TEST_F(Detect, ExitCodesSayWhatIsFound) {
     for (auto const& line : lines_of(text)) EXPECT_LE(line.size(), 81u) << line;
 }
 
+TEST_F(Detect, AChangeBelowTheLeastEffectIsMentionedAndDoesNotCount) {
+    write("small.csv", lines(60, 60, 7.14));
+    auto const text = osora({"detect", "--csv", "small.csv"});
+    EXPECT_EQ(text.code, 0);
+    EXPECT_THAT(text.out, HasSubstr("\nsmall    "));
+    EXPECT_THAT(text.out, HasSubstr("but below\n         --min-effect (3 %), so not counted"));
+    auto const answer = json_of({"detect", "--csv", "small.csv"}, 0);
+    EXPECT_TRUE(answer.at("change_points").as_array().empty());
+    auto const& below = answer.at("below_min_effect").as_array();
+    ASSERT_EQ(below.size(), 1u);
+    EXPECT_EQ(below[0].at("index"), 60);
+    auto const counted = json_of({"detect", "--csv", "small.csv", "--min-effect", "1%"}, 1);
+    EXPECT_EQ(counted.at("change_points").as_array().size(), 1u);
+    EXPECT_TRUE(counted.at("below_min_effect").as_array().empty());
+    write("same.csv", lines(120, 0));
+    EXPECT_THAT(osora({"detect", "--csv", "same.csv"}).out, testing::Not(HasSubstr("small")));
+}
+
 TEST_F(Detect, BadInputIsSaidWithItsPlace) {
     write("bad.csv", "1\n2\nx\n");
     write("two.csv", "run,s\na,1\n");

@@ -131,6 +131,19 @@ TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
     EXPECT_GE(started.back().start_step, 10);
 }
 
+TEST_F(Queue, AJobThatFollowsIsFoundWhereSbatchHasNotConfirmedIt) {
+    write_slurm_file(200, "nodes = 2\n", held_at(20));  // until it is asked to stop
+    auto running = start({"submit", "run.toml"});
+    ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
+    ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    write("queue/deaf", "");
+    ASSERT_EQ(::kill(parent_of(controller_pid("demo-0001")), SIGUSR2), 0);
+    auto const ended = running.wait();
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
+    EXPECT_THAT(ended.out, HasSubstr("slurm    job 102 follows"));
+    EXPECT_THAT(ended.out, HasSubstr("\ndone     200 steps"));
+}
+
 TEST_F(Queue, AKilledControllerComesBackToTheSameAgents) {
     write_slurm_file(300, "nodes = 2\n", held_at(20));
     auto running = start({"submit", "run.toml"});

@@ -9,8 +9,10 @@
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/journal.hpp"
+#include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
+#include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
 #include <fcntl.h>
@@ -19,6 +21,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 namespace osora::daemon {
 namespace {
@@ -65,8 +68,9 @@ std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
         auto const record = read_as<slurm::JobRecord>(protocol::RunPaths{each}.slurm_job());
         if (record.has_error() || record->cancelled) continue;
         if (record->after != next.paths.dir.filename()) continue;
-        auto const moved = ask_slurm(next.environment, "scontrol",
-                                     slurm::move_stage_arguments(record->job.job_id, job));
+        auto const moved =
+            ask_slurm(next.environment, "scontrol",
+                      slurm::move_stage_arguments(record->job.job_id, job, record->job.cluster));
         if (moved.has_error()) {
             problems += fmt::format("; {} does not wait for it: {}",
                                     each.path().filename().string(), moved.error().message);
@@ -75,8 +79,29 @@ std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
     return problems;
 }
 
+/// The job of this name that was submitted since `asked`, when sbatch has not said its number.
+std::optional<slurm::JobKey> look_for_follower(NextJob const& next, std::string const& name,
+                                               std::int64_t asked) {
+    auto environment = protocol::without_slurm_job(next.environment);
+    std::erase_if(environment, [](std::string const& each) { return each.starts_with("SQUEUE_"); });
+    set_variable(environment, "TZ", "UTC");
+    set_variable(environment, "SLURM_TIME_FORMAT", "standard");
+    auto const output =
+        ask_slurm(environment, "squeue", slurm::squeue_arguments(std::to_string(::geteuid())));
+    if (output.has_error()) return {};
+    auto const queue = slurm::parse_queue(*output);
+    if (queue.has_error()) return {};
+    auto found = slurm::jobs_of_name(*queue, name, asked);
+    std::string const here = variable_or(next.environment, "SLURM_JOB_ID", "");
+    std::erase_if(found.ours, [&](auto const& job) { return std::to_string(job.job_id) == here; });
+    if (found.ours.size() != 1) return {};
+    auto const& job = found.ours.front();
+    return slurm::JobKey{"", job.job_id, job.submit_time.value_or(0), name};
+}
+
 Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record,
-                                    std::vector<std::string> const& bad, bool at_once) {
+                                    std::vector<std::string> const& bad, bool at_once,
+                                    std::int64_t asked) {
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
     // The command line wins over the script, whose exclusions may be older.
     std::vector<std::string> arguments{"--parsable"};
@@ -86,11 +111,18 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
     }
     if (!bad.empty()) arguments.push_back("--exclude=" + join_hosts(bad));
     arguments.push_back(next.paths.job_script().string());
-    OSORA_TRY(auto const output,
-              ask_slurm(protocol::for_sbatch(next.environment), "sbatch", std::move(arguments)));
-    std::string const name = record.job.name;
-    OSORA_TRY(record.job, slurm::parse_submitted(output));
-    record.job.name = name;
+    auto const output =
+        ask_slurm(protocol::for_sbatch(next.environment), "sbatch", std::move(arguments));
+    auto key = output.has_value() ? slurm::parse_submitted(*output)
+                                  : Result<slurm::JobKey>(output.error());
+    bool const unsure = output.has_value() || output.error().code == Errc::timed_out ||
+                        slurm::may_have_been_taken(output.error().message);
+    if (key.has_error() && unsure) {
+        if (auto found = look_for_follower(next, record.job.name, asked)) key = std::move(*found);
+    }
+    if (key.has_error()) return key.error();
+    record.job = {key->cluster.empty() ? record.job.cluster : key->cluster, key->job_id,
+                  key->submit_time, record.job.name};
     record.after.clear();  // that one is over
     ++record.followed;
     OSORA_TRY_VOID(
@@ -158,7 +190,7 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
     if (step.rung == slurm::Rung::follow_job) {
         // A job with a dead node leaves the queue when Slurm misses that node, minutes later.
         bool const at_once = state.nodes_usable < state.nodes_needed;
-        auto const follows = submit_follower(next, record, bad, at_once);
+        auto const follows = submit_follower(next, record, bad, at_once, env.wall_us() / 1'000'000);
         if (follows.has_value()) return *follows + ": " + step.reason;
         refused = " (" + follows.error().message + ")";
         state.can_submit = false;

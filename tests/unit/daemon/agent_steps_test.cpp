@@ -44,6 +44,50 @@ TEST(AgentCore, ARunThatGoesOnTellsItSeldom) {
     EXPECT_LE(agent.sent<RunNotice>().size(), 8u) << "in ten hours";
 }
 
+TEST(AgentCore, AProgramThatPrintsForTenMinutesWithoutAStepIsTold) {
+    AgentOptions options;
+    options.exec = true;
+    options.lease = 7200s;
+    Agent agent(options);
+    agent.connect();
+    agent.launch(0);
+    for (int minute = 0; minute < 10; ++minute) {
+        agent.feed(OutputRead{0, 2});
+        agent.feed(OutputRead{7, 2});  // of another epoch
+        agent.wait(60s, true);
+    }
+    EXPECT_TRUE(agent.sent<RunNotice>().empty());
+    for (int minute = 0; minute < 60; ++minute) {
+        agent.feed(OutputRead{0, 3});
+        agent.wait(60s, true);
+    }
+    auto const notices = agent.sent<RunNotice>();
+    ASSERT_EQ(notices.size(), 1u) << "once";
+    EXPECT_EQ(notices[0].kind, "no_steps_found");
+    EXPECT_EQ(notices[0].node, 1);
+    EXPECT_NE(notices[0].detail.find("in 10 min of output so far; osora exec-steps LOG"),
+              std::string::npos);
+}
+
+TEST(AgentCore, AProgramThatHasToldAStepIsNotSaidToHaveNone) {
+    AgentOptions options;
+    options.exec = true;
+    options.lease = 7200s;
+    Agent agent(options);
+    agent.connect();
+    agent.launch(0);
+    agent.feed(OutputRead{0, 2});
+    agent.wait(300s, true);
+    SaidStep said;
+    said.said = {"loss"};
+    agent.feed(WorkerStepped{0, 3, std::move(said)});
+    for (int minute = 0; minute < 60; ++minute) {
+        agent.feed(OutputRead{0, 2});
+        agent.wait(60s, true);
+    }
+    EXPECT_TRUE(agent.sent<RunNotice>().empty()) << "one rank is enough";
+}
+
 TEST(AgentCore, StepsWithGapsDoNotPileUp) {
     AgentOptions options;
     options.exec = true;

@@ -318,8 +318,10 @@ TEST(ControllerMeasurements, WhereAgentsEndWithTheControllerStepsAreWrittenAtOnc
     }
 }
 
-/// The notices of a run whose program has ended well.
-std::vector<RunNotice> notices_at_end(std::string const& job, json::value config, bool stepped) {
+/// The notices of a run whose program has ended well; `told`: agents have said meanwhile that they
+/// found no steps.
+std::vector<RunNotice> notices_at_end(std::string const& job, json::value config, bool stepped,
+                                      bool told = false) {
     auto options = Controller::options({});
     options.submission.job = job;
     options.submission.config = std::move(config);
@@ -350,6 +352,13 @@ std::vector<RunNotice> notices_at_end(std::string const& job, json::value config
         chunk.node = node;
         if (stepped) say(node, chunk);
     }
+    for (int node : {0, 1}) {
+        RunNotice notice;
+        notice.epoch = 0;
+        notice.kind = "no_steps_found";
+        notice.detail = "so far";
+        if (told) say(node, notice);
+    }
     for (int node : {0, 1}) say(node, NodeFinished{0, node});
     for (int node : {0, 1}) say(node, NodeStopped{0, node});
     EXPECT_EQ(core.status().state, RunState::done);
@@ -365,6 +374,10 @@ TEST(ControllerCore, AProgramWithoutStepsIsSaidToHaveNone) {
     EXPECT_THAT(notices[0].detail, testing::HasSubstr("(?<step>"));
     EXPECT_TRUE(notices_at_end("exec", {}, true).empty());
     EXPECT_TRUE(notices_at_end("train", {}, false).empty());
+    EXPECT_TRUE(notices_at_end("exec", {}, true, true).empty()) << "another node has some";
+    auto const meanwhile = notices_at_end("exec", {}, false, true);
+    ASSERT_EQ(meanwhile.size(), 1u) << "once";
+    EXPECT_EQ(meanwhile[0].detail, "so far");
     EXPECT_TRUE(notices_at_end("exec", {{"worker", {{"step_pattern", "none"}}}}, false).empty());
 }
 

@@ -180,6 +180,25 @@ TEST_F(Intake, ALogThatGrowsFasterThanItIsReadIsSkippedInEveryLook) {
     EXPECT_GT(intake.left_out().bytes, std::int64_t{4} << 30);
 }
 
+TEST_F(Intake, StepsBeforeTheLineThatExplainsThemAreTakenFirst) {
+    auto const finder = std::make_shared<plan::StepFinder>();
+    std::string log;
+    for (int i = 1; i < 4; ++i) log += fmt::format("{}/90 [00:02<03:18, 2.2s/it]\r", i);
+    log += "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n4/90 [00:09<03:11, 2.2s/it]\r";
+    StepIntake intake(
+        {.records = nullptr,
+         .output = std::make_shared<Text>(log),
+         .finder = {.find = [finder](std::string_view line) { return finder->find(line); },
+                    .may_be = [finder](std::string_view line) { return finder->may_be(line); },
+                    .end = [finder] { return finder->end(); },
+                    .earlier = [finder] { return finder->earlier(); }}},
+        [&](SaidStep said) { steps.push_back(said.metrics.step); });
+    while (look_at(intake, budget())) {}
+    EXPECT_THAT(steps, ElementsAre(1, 2, 3));
+    intake.end(now);
+    EXPECT_THAT(steps, ElementsAre(1, 2, 3, 4));
+}
+
 TEST_F(Intake, AStepThatTheFinderKeptIsTakenAtTheEnd) {
     auto const finder = std::make_shared<plan::StepFinder>();
     std::string bars;

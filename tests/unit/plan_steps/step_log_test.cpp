@@ -30,7 +30,8 @@ TEST(StepLog, OfDiffusersHasCountsAndNoPercentages) {
 }
 
 TEST(StepLog, OfTransformersFindsWhoseLossItIs) {
-    EXPECT_THAT(words(steps_of("hf_trainer")), ElementsAre("2000 3.33s loss 6.2645", "2001 3.33s"));
+    EXPECT_THAT(words(steps_of("hf_trainer")), ElementsAre("1997 3.33s", "1998 3.33s", "1999 3.33s",
+                                                           "2000 3.33s loss 6.2645", "2001 3.33s"));
 }
 
 TEST(StepLog, OfLightning) {
@@ -71,6 +72,80 @@ TEST(StepLog, OfTransformersWithoutARecordHasNone) {
     EXPECT_THAT(steps_in("  8%|#  | 1997/24128 [1:52:02<20:27:29,  3.33s/it]\r"
                          "  8%|#  | 1998/24128 [1:52:05<20:27:26,  3.33s/it]\r"),
                 IsEmpty());
+}
+
+TEST(StepLog, BarsInFrontOfTheFirstRecordAreStepsOfThatBarAlone) {
+    EXPECT_THAT(
+        words(steps_in("100%|##| 5/5 [00:03<00:00,  1.50it/s]\n"      // shards of the model
+                       "  1%|   | 90/100 [00:01<00:09,  9.00it/s]\r"  // another one
+                       "  1%|   | 1/100 [00:02<03:18,  2.00s/it]\r"
+                       "  2%|   | 2/100 [00:04<03:16,  2.00s/it]\r"
+                       "{'loss': 0.5, 'grad_norm': 1.5, 'learning_rate': 1e-05, 'epoch': 0}\n"
+                       "  2%|   | 2/100 [00:04<03:16,  2.00s/it]\r"
+                       "  3%|   | 3/100 [00:06<03:14,  2.00s/it]\r")),
+        ElementsAre("1 2s", "2 2s loss 0.5", "3 2s"));
+    std::string log;
+    for (int i = 1; i <= 500; ++i) log += fmt::format("{}/900 [09:00<09:00,  2.00s/it]\r", i);
+    log += "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n";
+    auto const steps = steps_in(log);
+    ASSERT_EQ(steps.size(), StepFinder::kUnconfirmedMax + 1);
+    EXPECT_EQ(words(steps.front()), "300 2s");
+    EXPECT_EQ(words(steps.back()), "500 2s loss 0.5");
+}
+
+TEST(StepLog, OfAxolotl) {
+    EXPECT_THAT(
+        words(steps_in(
+            " 30%|###  | 258/873 [22:15<43:27,  4.24s/it]\n"
+            "\n"
+            " 30%|###  | 259/873 [22:19<43:15,  4.22s/it]\n"
+            "{'loss': '0.9921', 'grad_norm': '0.41', 'learning_rate': '0.00014', "
+            "'memory/max_mem_active(gib)': '25.45', 'memory/device_mem_reserved(gib)': '30.22', "
+            "'epoch': '0.89'}\n"
+            "[2023-09-17 13:15:13,336] [INFO] [axolotl.utils.dataloader._len_est:264] [PID:11100] "
+            "[RANK:0] packing_efficiency_estimate: 0.77 total_num_tokens per device: 26275\n"
+            " 30%|###  | 260/873 [22:24<43:01,  4.21s/it]\n"
+            "{'loss': '1.0226', 'grad_norm': '0.39', 'learning_rate': '0.00014', 'epoch': "
+            "'0.9'}\n")),
+        ElementsAre("258 4.24s", "259 4.22s loss 0.9921", "260 4.21s loss 1.0226"));
+}
+
+TEST(StepLog, OfDeepSpeedWithATrainersOwnLineBehindIt) {
+    EXPECT_THAT(
+        words(steps_in(
+            "[2023-07-25 21:03:13,100] [INFO] [logging.py:96:log_dist] [Rank 0] step=34, "
+            "skipped=0, "
+            "lr=[2.1e-06, 2.1e-06], mom=[[0.9, 0.95], [0.9, 0.95]]\n"
+            "[2023-07-25 21:03:13,200] [INFO] [timer.py:215:stop] "
+            "epoch=0/micro_step=34/global_step=34, RunningAvgSamplesPerSec=7.86, "
+            "CurrSamplesPerSec=8.01, MemAllocated=59.65GB, MaxMemAllocated=63.31GB\n"
+            "[2023-07-25 21:03:13,201] [INFO] [logging.py:96:log_dist] [Rank 0] rank=0 time (ms) | "
+            "forward: 652.41 | backward: 2164.52 | backward_inner: 2001.89 | step: 1172.13\n"
+            " samples/sec: 7.799 | iteration       34/   10000 | elapsed time per iteration (ms): "
+            "4103.1 | learning rate: 2.111E-06 | approx flops per GPU: 112.9TFLOPS | lm_loss: "
+            "1.118665E+01 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+            "[2023-07-25 21:03:17,037] [INFO] [logging.py:96:log_dist] [Rank 0] step=35, "
+            "skipped=0, "
+            "lr=[2.2e-06], mom=[[0.9, 0.95]]\n"
+            " samples/sec: 7.9 | iteration       35/   10000 | elapsed time per iteration (ms): "
+            "4050.0 | lm_loss: 1.1E+01 |\n")),
+        ElementsAre("34", "34 4.1031s loss 11.187", "35 4.05s loss 11"))
+        << "the first is known to be told twice when it is";
+}
+
+TEST(StepLog, OfLightningsRichBar) {
+    EXPECT_THAT(
+        words(steps_in(
+            "\x1b[37mEpoch 0/9\x1b[0m \xe2\x94\x81\xe2\x94\x81 0/910 0:00:00 \xe2\x80\xa2 "
+            "-:--:-- 0.00it/s v_num: mcyz\r"
+            "Epoch 0/9 \xe2\x94\x81 1/910 0:00:01 \xe2\x80\xa2 0:06:21 2.50it/s v_num: mcyz\r"
+            "Epoch 0/9 \xe2\x94\x81 1/910 0:00:01 \xe2\x80\xa2 0:06:21 2.50it/s v_num: mcyz "
+            "train/loss: 3.98\r"
+            "Validation \xe2\x94\x81 3/20 0:00:01 \xe2\x80\xa2 0:00:07 9.00it/s\r"
+            "Epoch 0/9 \xe2\x94\x81 910/910 0:06:22 \xe2\x80\xa2 0:00:00 2.40it/s v_num: mcyz "
+            "train/loss: 3.5 val/loss: 3.7\n"
+            "Epoch 1 ---- 5/-- 0:00:02 \xe2\x80\xa2 -:--:-- 2.50it/s loss: 0.016\n")),
+        ElementsAre("1 0.4s loss 3.98", "910 0.41667s loss 3.5", "5 0.4s loss 0.016"));
 }
 
 TEST(StepLog, OfTransformersLeavesOutTheBarsOfItsEvaluation) {

@@ -16,7 +16,9 @@ inline std::vector<StepFigures> steps_in(std::string_view text) {
     StepFinder finder;
     LineSplitter splitter;
     auto const keep = [&](std::string_view line) {
-        if (auto found = finder.find(line)) steps.push_back(std::move(*found));
+        auto found = finder.find(line);
+        while (auto before = finder.earlier()) steps.push_back(std::move(*before));
+        if (found) steps.push_back(std::move(*found));
     };
     splitter.feed(text, keep);
     splitter.feed("\n", keep);

@@ -37,6 +37,31 @@ INSTANTIATE_TEST_SUITE_P(
                 "(ms): 34023.1 | learning rate: 5.0E-05 | approx flops per GPU: 64.9TFLOPS | "
                 "lm_loss: 6.5E+00 | loss scale: 4096.0 | number of skipped iterations:   0 |",
                 "100 34.023s loss 6.5"},
+        Printed{
+            "Megatron-LM",
+            " [2024-04-06 02:59:36] iteration       43/     100 | consumed samples:         5504 "
+            "| elapsed time per iteration (ms): 5444.9 | throughput per GPU (TFLOP/s/GPU): 239.8 "
+            "| learning rate: 8.600000E-06 | global batch size:   128 | lm loss: 1.825991E+00 | "
+            "load_balancing_loss: 1.019746E+00 | loss scale: 1.0 | grad norm: 1.426 | num zeros: "
+            "0.0 | number of skipped iterations:   0 | number of nan iterations:   0 |",
+            "43 5.4449s loss 1.826"},
+        Printed{
+            "Megatron-LM before",
+            " iteration      122/  250000 | consumed samples:       124928 | elapsed time per "
+            "iteration (ms): 86545.2 | learning rate: 9.150E-06 | global batch size:  1024 | lm "
+            "loss: 2.504220E+00 | loss scale: 1.0 | grad norm: 0.231 |",
+            "122 86.545s loss 2.5042"},
+        Printed{"Megatron-LM's evaluation",
+                " validation loss at iteration 1000 | lm loss value: 2.504220E+00 | lm loss PPL: "
+                "1.2E+01 |",
+                ""},
+        Printed{"NeMo 1's bar",
+                "Epoch 0:   1%|   | 795/77225 [9:07:58<878:01:48, 41.36s/it, loss=3.1, v_num=, "
+                "reduced_train_loss=3.090, global_step=794.0, consumed_samples=1.63e+6]",
+                "795 41.36s loss 3.1"},
+        Printed{"TensorFlow's slim",
+                "INFO:tensorflow:global step 3: loss = 67.3308 (16.534 sec/step)",
+                "3 16.534s loss 67.331"},
         Printed{"a timer called step",
                 "time (ms) | forward: 100.20 | backward: 210.30 | optimizer: 4.12 | step: 30.12",
                 ""},
@@ -105,6 +130,16 @@ INSTANTIATE_TEST_SUITE_P(
             "[titan] 2025-06-16 22:30:50,322 - root - INFO - step: 10  loss:  6.1384  grad_norm: "
             "1.2  memory: 49.66GiB(52.28%)  tps: 5,856  tflops: 339.16  mfu: 34.29%",
             "10 loss 6.1384"},
+        Printed{
+            "torchtitan behind its rank",
+            "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - step: 14  loss:  3.24405  "
+            "grad_norm:  0.8319  memory:  9.46GiB(64.99%)  tps: 7,282  tflops: 0.52  mfu: 0.17%",
+            "14 loss 3.2441"},
+        Printed{
+            "torchtitan's evaluation",
+            "[rank0]:[titan] 2026-05-18 16:04:46,338 - root - INFO - validate step: 100  loss:  "
+            "3.24405  memory:  9.46GiB(64.99%)  tps: 7,282",
+            ""},
         Printed{"colours as text", "^[[31mstep: 200  ^[[32mloss:  6.1384  ^[[33mmemory: 49.66GiB",
                 "200 loss 6.1384"},
         Printed{"MLX",

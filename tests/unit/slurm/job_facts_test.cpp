@@ -17,9 +17,34 @@ TEST(JobFacts, SubmittedJobs) {
     EXPECT_EQ(parse_submitted("881203\n").value(), (JobKey{"", 881203, 0, ""}));
     EXPECT_EQ(parse_submitted("sbatch: warning: fair share\n12;north\n").value(),
               (JobKey{"north", 12, 0, ""}));
-    EXPECT_THAT(parse_submitted("Submitted batch job 12\n").error().message,
-                HasSubstr("and no job id"));
     EXPECT_TRUE(parse_submitted("").has_error());
+    EXPECT_THAT(parse_submitted("welcome\n").error().message, HasSubstr("and no job id"));
+}
+
+TEST(JobFacts, SubmittedAmongBannersAndTables) {
+    EXPECT_EQ(parse_submitted("Submitted batch job 12\n").value(), (JobKey{"", 12, 0, ""}));
+    EXPECT_EQ(parse_submitted("Submitted batch job 60060368 on cluster slaking\n").value(),
+              (JobKey{"slaking", 60060368, 0, ""}));
+    EXPECT_EQ(parse_submitted("75168975;clustername\r\n").value(),
+              (JobKey{"clustername", 75168975, 0, ""}));
+    EXPECT_EQ(parse_submitted("\n-----------\n  Welcome to the Stampede3 Supercomputer\n------\n"
+                              "--> Verifying that quota for filesystem /scratch/01234/user is at "
+                              "21.53% allocated...OK\nSubmitted batch job 519605\n")
+                  .value()
+                  .job_id,
+              519605);
+    EXPECT_EQ(parse_submitted("Submitted batch job 716391\nestimates job cost\n"
+                              "2\n+-----+-----+\n| 100 | 64 |\n+-----+-----+\n12\n")
+                  .value()
+                  .job_id,
+              716391)
+        << "numbers of the table are none";
+    EXPECT_EQ(parse_submitted("* 3 nodes asked for\n881203\n").value().job_id, 881203);
+    EXPECT_EQ(parse_submitted("Your job 4711 has been submitted.\n").value().job_id, 4711);
+    EXPECT_EQ(parse_submitted("881203\n881203\n").value().job_id, 881203);
+    EXPECT_THAT(parse_submitted("12\n15\n").error().message, HasSubstr("12 and 15"));
+    EXPECT_TRUE(parse_submitted("0\n").has_error());
+    EXPECT_TRUE(parse_submitted("Job 12 on 4 nodes submitted\n").has_error());
 }
 
 TEST(JobFacts, EstimatedStart) {

@@ -1,0 +1,184 @@
+// What osora makes of answers that Slurm gives on real clusters: a number among other words, a job
+// that was taken although sbatch failed, a queue that does not answer, a job that is held.
+#include "tests/e2e_slurm/slurm_fixture.hpp"
+
+#include "base/files.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace osora::e2e_cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Answers : public SlurmCli {
+protected:
+    void SetUp() override {
+        SlurmCli::SetUp();
+        write("run.toml",
+              "[run]\nname = \"mine\"\njob = \"exec\"\n[resources]\nbackend = \"slurm\"\n"
+              "nodes = 1\ngpus_per_node = 1\n[worker]\ncommand = [\"true\"]\n");
+        std::filesystem::create_directory(folder_ / "bin");
+        set_variable(environment_, "PATH", (folder_ / "bin").string() + ":/usr/bin:/bin");
+        script("scancel", "");
+        script("squeue", "");
+    }
+    /// Notes its arguments, then goes on as `text` says.
+    void script(std::string const& name, std::string const& text) {
+        auto const path = folder_ / "bin" / name;
+        // The folder's name holds quotes.
+        write("bin/" + name, "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/../" + name +
+                                 ".asked\"\n" + text + "\n");
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    }
+    [[nodiscard]] std::string asked(std::string const& name) const {
+        return tests::content_of(folder_ / (name + ".asked"));
+    }
+    /// squeue's line for the run's job.
+    static std::string line(char const* reason, std::string const& submitted) {
+        return fmt::format("echo '80634|80634|N/A|PENDING|{}|N/A|N/A|10:00|1|{}||mine-0001'",
+                           submitted, reason);
+    }
+    static std::string line(char const* reason) { return line(reason, "2020-01-01T20:00:00"); }
+    [[nodiscard]] bool is_kept() const { return std::filesystem::exists(run_dir("mine-0001")); }
+    [[nodiscard]] std::string recorded() const {
+        return tests::content_of(run_dir("mine-0001") / "slurm.json");
+    }
+};
+
+TEST_F(Answers, TheNumberStandsBehindABanner) {
+    script("sbatch",
+           "echo; echo ' Welcome'; echo '--> Checking queue (h100)...OK'\n"
+           "echo 'Submitted batch job 519605'");
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(recorded(), HasSubstr("519605"));
+}
+
+TEST_F(Answers, ARecordedClusterIsAskedAlwaysAndNoOther) {
+    script("sbatch", "echo 'Submitted batch job 80634 on cluster slaking'");
+    script("squeue", "echo 'CLUSTER: slaking'\n" + line("Priority"));
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("run 1 waits as job 80634 (Priority)"));
+    EXPECT_THAT(asked("squeue"), HasSubstr("--clusters=slaking"));
+    EXPECT_EQ(osora({"cancel", "1"}).code, 0);
+    EXPECT_THAT(asked("scancel"), HasSubstr("--clusters=slaking 80634"));
+}
+
+TEST_F(Answers, AJobThatWaitsIsOnTheClusterOfTheOneItWaitsFor) {
+    script("sbatch", "echo '80634;slaking'");
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const dry = osora({"submit", "run.toml", "--after", "1", "--dry-run"});
+    EXPECT_THAT(dry.out, HasSubstr("--dependency=afterok:80634 --kill-on-invalid-dep=yes "
+                                   "--clusters=slaking"));
+    script("sbatch", "echo 80635");
+    EXPECT_EQ(osora({"submit", "run.toml", "--after", "1", "--detach"}).code, 0);
+    EXPECT_THAT(asked("sbatch"), HasSubstr("--clusters=slaking"));
+    EXPECT_THAT(tests::content_of(run_dir("mine-0002") / "slurm.json"), HasSubstr("slaking"));
+    auto const other = osora({"submit", "run.toml", "--after", "1", "--detach", "--set",
+                              "slurm.extra=[\"--clusters=north\"]"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("its job 80634 is on cluster slaking, and [slurm] extra asks "
+                                     "for cluster north"));
+}
+
+TEST_F(Answers, TheClusterThatTheRunFileNamesIsLookedThrough) {
+    write("run.toml",
+          tests::content_of(folder_ / "run.toml") + "[slurm]\nextra = [\"--clusters=north\"]\n");
+    script("sbatch", "echo thank you");
+    script("squeue", "echo 'CLUSTER: north'\n" + line("Priority"));
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(asked("squeue"), HasSubstr("--clusters=north"));
+    EXPECT_THAT(recorded(), HasSubstr("north"));
+}
+
+TEST_F(Answers, AJobThatSbatchDidNotConfirmIsNeverForgotten) {
+    script("sbatch",
+           "echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv "
+           "operation' >&2; exit 1");
+    script("squeue", line("Priority"));
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 4) << done.out;
+    EXPECT_THAT(done.err, HasSubstr("Socket timed out"));
+    EXPECT_THAT(done.err, HasSubstr("in the queue under that name: job 80634"));
+    EXPECT_TRUE(is_kept());
+    EXPECT_EQ(asked("scancel"), "") << "it may be of another folder of runs";
+}
+
+TEST_F(Answers, AJobThatWasSubmittedJustNowIsFollowed) {
+    script("sbatch", "echo 'sbatch: error: Zero Bytes were transmitted or received' >&2; exit 1");
+    script("squeue", "now=$(TZ=UTC date +%Y-%m-%dT%H:%M:%S)\n" + line("Priority", "'\"$now\"'"));
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("job 80634 of that name is in the queue and is followed"));
+    EXPECT_THAT(recorded(), HasSubstr("80634"));
+}
+
+TEST_F(Answers, AnAcceptedJobWithoutANumberIsFoundByItsName) {
+    script("sbatch", "echo thank you");
+    script("squeue", line("Priority"));
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(recorded(), HasSubstr("80634"));
+}
+
+TEST_F(Answers, AQueueThatDoesNotAnswerEitherKeepsTheRun) {
+    script("sbatch", "echo thank you");
+    script("squeue",
+           "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1");
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 4) << done.out;
+    EXPECT_THAT(done.err, HasSubstr("the run's folder is kept"));
+    EXPECT_TRUE(is_kept());
+}
+
+TEST_F(Answers, ARefusalLeavesNothing) {
+    script("sbatch",
+           "echo \"sbatch: unrecognized option '--parsable'\" >&2\n"
+           "echo 'Try \"sbatch --help\" for more information' >&2; exit 1");
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 4);
+    EXPECT_THAT(done.err, HasSubstr("unrecognized option '--parsable'"));
+    EXPECT_FALSE(is_kept());
+}
+
+TEST_F(Answers, SilenceWithWordsIsNoEnd) {
+    script("sbatch", "echo 80634");
+    script("squeue", "echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2");
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const before = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", before);
+    auto const status = osora({"status"});
+    EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not say"));
+    EXPECT_THAT(status.out, Not(HasSubstr("over")));
+    EXPECT_THAT(osora({"status", "1", "--json"}).out, HasSubstr("\"state\":\"queued\""));
+}
+
+TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAllTheSame) {
+    script("sbatch", "echo 80634");
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    // As if it had been written later: the test may take its time.
+    auto const soon = std::filesystem::file_time_type::clock::now() + std::chrono::seconds(50);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", soon);
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("Slurm does not say where it stands"));
+    auto const done = osora({"cancel", "1"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("was taken out of the queue"));
+    EXPECT_THAT(asked("scancel"), HasSubstr("80634"));
+}
+
+TEST_F(Answers, AHeldJobIsSaidToBeHeld) {
+    script("sbatch", "echo 80634");
+    script("squeue", line("launch failed requeued held"));
+    EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    EXPECT_THAT(osora({"status"}).out,
+                HasSubstr("held: launch failed requeued held; it does not start by itself: "
+                          "scontrol release 80634"));
+}
+
+}  // namespace
+}  // namespace osora::e2e_cli
