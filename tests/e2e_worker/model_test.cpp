@@ -151,7 +151,7 @@ TEST_F(Model, WrongInputEndsWithTwo) {
         "did you mean stdit3-tiny?");
     expect_refused({"forward", "--arch", "stdit3-tiny", "--weights", folder_.string(), "--inputs",
                     a1, "--out", to},
-                   "expected one *.safetensors.index.json or one *.safetensors");
+                   "expected one *.index.json, one *.safetensors or one file of torch.save");
     expect_refused({"train-step", "--case", (kGolden / "A5_stdit3_textlens.safetensors").string(),
                     "--out", to},
                    "in/loss_weight is missing");

@@ -123,7 +123,7 @@ TEST_F(TrainVae, WeightsOfAnotherModelAreNamed) {
     EXPECT_THAT(
         std::string(message),
         testing::AllOf(testing::HasSubstr("vae.weights"), testing::HasSubstr("vqvae.safetensors"),
-                       testing::HasSubstr("spatial_vae.module.encoder.conv_in.weight")));
+                       testing::HasSubstr("the network's with spatial_vae. (180)")));
     // Its own are what it starts from.
     made.config.vae.weights = "vqvae.safetensors";
     EXPECT_EQ(run(made, 1)[0].exit_code, 0);
