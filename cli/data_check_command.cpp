@@ -6,6 +6,7 @@
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/worker_output.hpp"
+#include "plan/buckets/clip_columns.hpp"
 #include "protocol/clip_requests.hpp"
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ Result<protocol::ClipCheckRequest> check_request(Arguments const& arguments) {
     auto const manifest = arguments.value("--manifest");
     if (!manifest) return Error{Errc::invalid_input, "give --manifest CSV, the clips to check"};
     request.manifest = *manifest;
+    OSORA_TRY(request.columns, plan::columns_of_words(arguments.all("--columns")));
     request.full = arguments.has("--full");
     OSORA_TRY(auto const deadline, arguments.number("--deadline", 1, kDeadlineMax));
     OSORA_TRY(auto const workers, arguments.number("--workers", 0, kCheckWorkersMax));
@@ -73,6 +75,10 @@ std::string check_text(protocol::ClipCheck const& check, std::string const& quar
         text += fmt::format("  and {} more{}\n", check.damaged.size() - kShownMax,
                             quarantine.empty() ? "; --quarantine FILE lists all" : "");
     }
+    if (std::ranges::any_of(check.damaged, [](auto& each) { return each.kind == "size"; }))
+        text +=
+            "sizes of the list: correct them, or leave them out: [data] columns = { height = "
+            "\"\", width = \"\" }, --columns height= --columns width=\n";
     if (!quarantine.empty()) text += fmt::format("list  {}\n", quarantine);
     return text;
 }
@@ -119,8 +125,10 @@ CommandSpec data_check_command() {
         .positionals = {},
         .options = {{.name = "--manifest",
                      .value = "CSV",
-                     .help = "The clips, with Open-Sora's columns; path alone will do.",
+                     .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone "
+                             "will do.",
                      .complete = Complete::file},
+                    columns_option(),
                     {.name = "--full", .value = {}, .help = "Decode every frame."},
                     {.name = "--quarantine",
                      .value = "CSV",

@@ -4,6 +4,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/worker_output.hpp"
+#include "plan/buckets/clip_columns.hpp"
 #include "protocol/clip_requests.hpp"
 
 #include <fmt/format.h>
@@ -44,6 +45,7 @@ Result<protocol::ClipBenchRequest> bench_request(Arguments const& arguments) {
     auto const manifest = arguments.value("--manifest");
     if (!manifest) return Error{Errc::invalid_input, "give --manifest CSV, the clips to decode"};
     request.manifest = *manifest;
+    OSORA_TRY(request.columns, plan::columns_of_words(arguments.all("--columns")));
     OSORA_TRY(auto const frames, arguments.number("--frames", 1, kCountMax));
     OSORA_TRY(auto const stride, arguments.number("--stride", 1, kCountMax));
     OSORA_TRY(auto const start, arguments.number("--start", 0, 1 << 30));
@@ -99,8 +101,10 @@ CommandSpec data_bench_command() {
         .positionals = {},
         .options = {{.name = "--manifest",
                      .value = "CSV",
-                     .help = "The clips, with Open-Sora's columns; path alone will do.",
+                     .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone "
+                             "will do.",
                      .complete = Complete::file},
+                    columns_option(),
                     {.name = "--frames", .value = "N", .help = "Frames a clip. Default: 16."},
                     {.name = "--stride", .value = "N", .help = "From frame to frame. Default: 3."},
                     {.name = "--start",

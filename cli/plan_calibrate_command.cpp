@@ -10,16 +10,28 @@
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/worker_output.hpp"
+#include "plan/buckets/clip_columns.hpp"
 
 #include <fmt/format.h>
 
 namespace osora::cli {
 namespace {
 
-Result<plan::Calibration> measure(Context const& context,
-                                  std::optional<std::string> const& manifest) {
+/// Refused before a minute of measuring.
+Result<std::vector<std::string>> worker_words(Arguments const& arguments) {
     std::vector<std::string> words{"--calibrate"};
+    auto const columns = arguments.all("--columns");
+    OSORA_TRY_VOID(plan::columns_of_words(columns));
+    auto const manifest = arguments.value("--manifest");
+    if (!manifest && !columns.empty())
+        return Error{Errc::invalid_input,
+                     "--columns names those of --manifest, which is not given"};
     if (manifest) words.push_back(*manifest);
+    words.insert(words.end(), columns.begin(), columns.end());
+    return words;
+}
+
+Result<plan::Calibration> measure(Context const& context, std::vector<std::string> words) {
     OSORA_TRY(WorkerOutput const output, run_worker(context, std::move(words)));
     if (output.status.signal != 0 || output.status.exit_code != 0) {
         return Error{Errc::io, "osora-worker --calibrate " + describe(output.status)};
@@ -55,7 +67,9 @@ void print_summary(plan::Calibration const& c) {
 int run_plan_calibrate(Context const& context, Arguments const& arguments) {
     auto const path = calibration_path(context);
     if (path.has_error()) return fail(exit_code_for(path.error().code), path.error().message);
-    auto const measured = measure(context, arguments.value("--manifest"));
+    auto const words = worker_words(arguments);
+    if (words.has_error()) return fail(kExitUsage, words.error().message);
+    auto const measured = measure(context, *words);
     if (measured.has_error()) return fail(kExitBad, "calibrate: " + measured.error().message);
     if (auto const own = own_state(context, path->parent_path()); own.has_error()) {
         return fail(own.error());
@@ -86,8 +100,9 @@ CommandSpec plan_calibrate_command() {
             .positionals = {},
             .options = {{.name = "--manifest",
                          .value = "FILE",
-                         .help = "Clips (CSV, as data.manifest) to measure decoding on.",
+                         .help = "Clips (as data.manifest) to measure decoding on.",
                          .complete = Complete::file},
+                        columns_option(),
                         json_option("Print the constants as JSON (osora.calibration/1).")},
             .run = run_plan_calibrate};
 }

@@ -20,6 +20,15 @@ OptionSpec set_option() {
             .repeated = true};
 }
 
+OptionSpec columns_option() {
+    return {.name = "--columns",
+            .value = "NAME=COLUMN",
+            .help =
+                "What a column of the clips is called, as [data] columns says it: path=video, "
+                "text=caption; height= says that there is none. Repeatable.",
+            .repeated = true};
+}
+
 OptionSpec json_option(std::string_view help) {
     return {.name = "--json", .value = "", .help = help};
 }

@@ -13,6 +13,8 @@ namespace osora::cli {
 
 [[nodiscard]] PositionalSpec run_file_positional(bool required = true);
 [[nodiscard]] OptionSpec set_option();
+/// --columns NAME=COLUMN of a list of clips; plan::columns_of_words() reads it.
+[[nodiscard]] OptionSpec columns_option();
 [[nodiscard]] OptionSpec json_option(std::string_view help = "Print one JSON object.");
 
 /// The layers of this user, the run file (empty: none) and the --set options.

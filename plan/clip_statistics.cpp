@@ -1,6 +1,6 @@
 #include "plan/clip_statistics.hpp"
 
-#include "base/csv.hpp"
+#include "plan/buckets/list_reader.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -81,17 +81,14 @@ Result<ClipStatistics> clip_statistics(RunConfig const& config, ModelShape const
 
 std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
                                    ColumnNames const& columns) {
-    char const separator = csv_separator(manifest);
-    CsvReader reader(manifest, separator);
-    auto const header = reader.next();
-    if (!header || !header->fault.empty()) return {};
-    auto const places = find_columns(header->fields, columns);
-    if (places.has_error()) return {};
+    auto reader = ListReader::open(manifest, columns);
+    if (reader.has_error()) return {};
+    bool const commas = reader->separator() != ',';
     std::vector<ClipShape> shapes;
     std::size_t stride = 1;
-    for (std::size_t row_number = 0; auto const row = reader.next(); ++row_number) {
+    for (std::size_t row_number = 0; auto const row = reader->next(); ++row_number) {
         if (row_number % stride != 0) continue;
-        if (auto const shape = shape_of(*row, *places, separator != ',')) shapes.push_back(*shape);
+        if (auto const shape = shape_of(*row, reader->places(), commas)) shapes.push_back(*shape);
         if (shapes.size() <= rows_max) continue;
         // Every other one goes, and from here on half as many come.
         for (std::size_t i = 0; 2 * i < shapes.size(); ++i) shapes[i] = shapes[2 * i];

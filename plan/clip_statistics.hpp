@@ -37,8 +37,8 @@ struct ClipStatistics {
                                                      ModelShape const& shape,
                                                      std::span<ClipShape const> clips);
 
-/// The rows of a manifest (CSV) that give num_frames, height and width, `rows_max` at most, evenly
-/// spread over the file. Other rows are left out: the worker looks into their files.
+/// The rows of a manifest (CSV or JSON lines) that give num_frames, height and width, `rows_max` at
+/// most, evenly spread over the file. Other rows are left out: the worker looks into their files.
 [[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
                                                  ColumnNames const& columns = {});
 

@@ -38,7 +38,7 @@ namespace {
 constexpr std::string_view kUsage =
     "osora-worker: one rank of an osora job\n"
     "usage: osora-worker --job RUN_DIR/job.json\n"
-    "       osora-worker --calibrate [MANIFEST]\n"
+    "       osora-worker --calibrate [MANIFEST [NAME=COLUMN ...]]\n"
     "                                      measures this machine (and the decoding of these "
     "clips)\n"
     "                                      for the planner, prints JSON\n"
@@ -105,10 +105,16 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     return 0;
 }
 
-int print_calibration(std::string const& manifest) {
+/// `words`: nothing, or a manifest and names of its columns.
+int print_calibration(std::vector<std::string> const& words) {
+    auto const columns = plan::columns_of_words({words.begin() + !words.empty(), words.end()});
+    if (columns.has_error()) {
+        fmt::print(stderr, "osora-worker: {}\n", columns.error().message);
+        return exit_code_of(columns.error());
+    }
     auto found = calibrate_cpu();
-    if (found.has_value() && !manifest.empty()) {
-        auto const rate = decode_ms_per_megapixel(manifest);
+    if (found.has_value() && !words.empty()) {
+        auto const rate = decode_ms_per_megapixel(words[0], *columns);
         if (rate.has_value()) found->decode_ms_per_megapixel = *rate;
         if (rate.has_error()) found = Error(rate.error()).in("decoding");
     }
@@ -159,9 +165,8 @@ int run(std::vector<std::string> const& arguments) {
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     if (!arguments.empty() && arguments[0] == "--sample")
         return run_sample(std::span(arguments).subspan(1));
-    if (!arguments.empty() && arguments.size() <= 2 && arguments[0] == "--calibrate") {
-        return print_calibration(arguments.size() == 2 ? arguments[1] : "");
-    }
+    if (!arguments.empty() && arguments[0] == "--calibrate")
+        return print_calibration({arguments.begin() + 1, arguments.end()});
     if (arguments.size() != 2 || arguments[0] != "--job") {
         fmt::print(stderr, "{}", kUsage);
         return 14;

@@ -60,10 +60,10 @@ Error no_path(std::vector<std::string> const& header) {
         place_of(header, "text") ? std::string() : found_as(header, kOtherTexts);
     std::string const hint = fmt::format("path = \"{}\"{}", other.empty() ? "..." : other,
                                          text.empty() ? "" : fmt::format(", text = \"{}\"", text));
-    return refused(
-        fmt::format("no \"path\" column; the first line must name the columns, it has: "
-                    "{}; [data] columns = {{ {} }} says which column it is",
-                    fmt::join(header, ", "), hint));
+    return refused(fmt::format(
+        "no \"path\" column; the first line of a CSV, or the keys of JSON lines, must "
+        "name the columns, it has: {}; [data] columns = {{ {} }} says which column it is",
+        fmt::join(header, ", "), hint));
 }
 
 }  // namespace
@@ -80,6 +80,25 @@ Result<void> check_column_names(ColumnNames const& named) {
         }
     }
     return {};
+}
+
+Result<ColumnNames> columns_of_words(std::vector<std::string> const& words) {
+    ColumnNames named;
+    for (std::string const& word : words) {
+        auto const equals = word.find('=');
+        if (equals == std::string::npos) {
+            return Error{Errc::invalid_input,
+                         fmt::format("--columns {}: expected NAME=COLUMN, as in path=video", word)};
+        }
+        auto const name = word.substr(0, equals);
+        if (!named.emplace(name, word.substr(equals + 1)).second) {
+            return Error{Errc::invalid_input,
+                         fmt::format("--columns {}: {} is given twice", word, name)};
+        }
+    }
+    if (auto const names = check_column_names(named); names.has_error())
+        return Error(names.error()).in("--columns");
+    return named;
 }
 
 Result<ColumnPlaces> find_columns(std::vector<std::string> const& header,

@@ -28,6 +28,10 @@ using ColumnPlaces = std::array<std::optional<std::size_t>, ClipColumn::count>;
 /// Errors: invalid_input, a name that is none of ours, or a list without paths.
 [[nodiscard]] Result<void> check_column_names(ColumnNames const& named);
 
+/// "NAME=COLUMN" of a command line, as an entry of [data] columns. Errors: invalid_input, no "=", a
+/// name that is none of ours or is given twice.
+[[nodiscard]] Result<ColumnNames> columns_of_words(std::vector<std::string> const& words);
+
 /// Names of `header` count without blanks around them and in any case. Errors: invalid_input, with
 /// what the header has: no path, a name twice or not there, or a caption by another name that would
 /// be left out without a word.

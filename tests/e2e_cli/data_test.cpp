@@ -20,6 +20,11 @@ protected:
         write("bad.csv", "path\na.mp4\n\"empty.mp4\"\n\"none, at all.mp4\"\n");
     }
 
+    void expect_said(std::vector<std::string> const& arguments, std::string const& error) {
+        auto const ended = osora(arguments);
+        EXPECT_NE(ended.code, 0) << ended.out;
+        EXPECT_THAT(ended.err, HasSubstr(error));
+    }
     void expect_refused(std::vector<std::string> const& arguments, std::string const& error) {
         auto const ended = osora(arguments);
         EXPECT_EQ(ended.code, 2) << ended.out;
@@ -71,6 +76,42 @@ TEST_F(Data, BenchSaysWhatIsWrong) {
     auto const damaged = osora({"data", "bench", "--manifest", "one.csv", "--frames", "4"});
     EXPECT_EQ(damaged.code, 1) << damaged.out;
     EXPECT_THAT(damaged.err, HasSubstr("line 2: "));
+}
+
+TEST_F(Data, ColumnsOfOtherNamesAreMapped) {
+    write("named.csv", "video,caption,height,width\na.mp4,x,96,64\n");
+    write("named.jsonl", "{\"video\": \"a.mp4\", \"caption\": \"x\"}\n");
+    expect_said({"data", "check", "--manifest", "named.csv"}, "path = \"video\"");
+    std::vector<std::string> const columns{"--columns", "path=video", "--columns", "text=caption"};
+    for (std::string const command : {"check", "bench"}) {
+        for (std::string const list : {"named.csv", "named.jsonl"}) {
+            std::vector<std::string> words{"data", command, "--manifest", list};
+            words.insert(words.end(), columns.begin(), columns.end());
+            if (command == "bench") words.insert(words.end(), {"--frames", "4"});
+            if (command == "check")
+                words.insert(words.end(), {"--columns", "height=", "--columns", "width="});
+            auto const ended = osora(words);
+            EXPECT_EQ(ended.code, 0) << ended.err << ended.out;
+        }
+    }
+    auto const sized = osora({"data", "check", "--manifest", "named.csv", "--columns", "path=video",
+                              "--columns", "text="});
+    EXPECT_EQ(sized.code, 1);
+    EXPECT_THAT(sized.out, HasSubstr("size: the row says 64 x 96, players show 96 x 64"));
+    EXPECT_THAT(sized.out, HasSubstr("--columns height= --columns width="));
+    for (std::string const command : {"check", "bench"}) {
+        std::vector<std::string> const words{"data", command, "--manifest", "named.csv",
+                                             "--columns"};
+        for (auto const& [value, said] : std::vector<std::pair<std::string, std::string>>{
+                 {"video", "expected NAME=COLUMN"}, {"paths=video", "no column of osora's"}}) {
+            auto more = words;
+            more.push_back(value);
+            expect_refused(more, said);
+        }
+    }
+    expect_refused({"plan", "calibrate", "--manifest", "named.csv", "--columns", "video"},
+                   "expected NAME=COLUMN");
+    expect_refused({"plan", "calibrate", "--columns", "path=video"}, "--manifest");
 }
 
 TEST_F(Data, CheckListsWhatCannotBeUsed) {

@@ -142,6 +142,49 @@ TEST_F(Encode, AnyNumberOfRanksWritesTheSameFiles) {
     EXPECT_EQ(files_of("two"), one);
 }
 
+TEST_F(Encode, RanksThatReadOtherClipsAreNamed) {
+    std::ofstream(folder_ / "other.csv") << "path,text\n\"clip 0.mp4\",\n\"clip 1.mp4\",x\n";
+    job_of_rank_ = [this](int rank) {
+        auto own = encode_job(2);
+        if (rank == 1) own.config.data.manifest = "other.csv";
+        return own;
+    };
+    for (auto const& rank : run(encode_job(2), 2)) {
+        EXPECT_EQ(rank.exit_code, 13);
+        EXPECT_TRUE(rank.of("step").empty());
+        EXPECT_THAT(last_words(rank), HasSubstr("rank 1 read 2 clips"));
+    }
+    EXPECT_FALSE(fs::exists(folder_ / "cache"));
+}
+
+/// The list beside a shard says what the files have, whatever the list said that was encoded.
+TEST_F(Encode, TheListBesideAShardHasTheTrueNumbers) {
+    make_clip("tall.mp4", "64x96", 12);
+    std::ofstream(folder_ / "clips.csv")
+        << "path,text,num_frames,height,width,fps\nclip 0.mp4,a,99,64,64,12\n"
+           "tall.mp4,b,12,64,96,12\n";
+    auto const ended = run(encode_job(1), 1)[0];
+    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    std::string said;
+    for (auto const& notice : ended.of("notice"))
+        said += std::string(notice.at("detail").as_string()) + "\n";
+    EXPECT_THAT(said, HasSubstr("the row says 96 x 64, players show 64 x 96"));
+    EXPECT_THAT(said, HasSubstr("1 of 2 rows of clips.csv say another size"));
+    int rows = 0;
+    for (auto const& [name, content] : files_of("cache")) {
+        if (!name.ends_with(".csv")) continue;
+        for (worker::ListedClip const& each : *worker::list_clips(folder_ / "cache" / name)) {
+            auto const facts = worker::ClipDecoder().probe(each.clip.path);
+            ASSERT_TRUE(facts.has_value()) << each.clip.path;
+            EXPECT_EQ(each.clip.num_frames, facts->num_frames) << name;
+            EXPECT_EQ(each.clip.height, facts->height) << name;
+            EXPECT_EQ(each.clip.width, facts->width) << name;
+            ++rows;
+        }
+    }
+    EXPECT_GT(rows, 2);
+}
+
 TEST_F(Encode, GoesOnAfterAKill) {
     encode("whole");
     int steps = 0;

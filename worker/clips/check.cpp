@@ -4,6 +4,7 @@
 
 #include "worker/clips/in_order.hpp"
 #include "worker/data/decoder.hpp"
+#include "worker/data/listed_size.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -89,17 +89,10 @@ private:
     /// Lists that ffprobe or PyAV made have the stored size; buckets go by the displayed one.
     [[nodiscard]] std::optional<Fault> size_fault(ClipFacts const& facts) const {
         if (clip_.height == 0 || clip_.width == 0) return std::nullopt;
-        constexpr double kTolerance = 0.02;  // of a side: rounding, blocks of a codec
-        auto const near = [](int listed, int shown) {
-            return std::abs(listed - shown) <= std::max(1.0, kTolerance * shown);
-        };
-        if (near(clip_.height, facts.height) && near(clip_.width, facts.width)) return std::nullopt;
-        bool const stored =
-            near(clip_.height, facts.stored_height) && near(clip_.width, facts.stored_width);
-        return Fault{
-            "size",
-            fmt::format("the row says {} x {}{}, players show {} x {}", clip_.width, clip_.height,
-                        stored ? ", as the file stores it" : "", facts.width, facts.height)};
+        auto differs =
+            size_difference({.height = clip_.height, .width = clip_.width}, sizes_of(facts));
+        if (differs.empty()) return std::nullopt;
+        return Fault{"size", std::move(differs)};
     }
 
     [[nodiscard]] std::vector<FrameWindow> windows(int frames) const {

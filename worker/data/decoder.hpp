@@ -26,15 +26,25 @@ struct FrameSize {
     int width = 0;
 };
 
+struct PictureSizes {
+    FrameSize shown;   // as players show it: turned, with square pixels
+    FrameSize stored;  // as the file holds it
+};
+
 struct ClipFacts {
     int num_frames = 0;  // exact; 1: an image
-    int height = 0;      // pixels, as a player shows it: turned, with square pixels
+    int height = 0;      // pixels, as players show it
     int width = 0;
-    int stored_height = 0;  // pixels, as the file holds it
+    int stored_height = 0;
     int stored_width = 0;
     double fps = 0.0;  // 0: unknown
     std::string codec;
 };
+
+[[nodiscard]] inline PictureSizes sizes_of(ClipFacts const& facts) {
+    return {.shown = {.height = facts.height, .width = facts.width},
+            .stored = {.height = facts.stored_height, .width = facts.stored_width}};
+}
 
 struct DecodeLimits {
     double deadline_s = 30.0;                   // for one call, file reads included
@@ -61,6 +71,9 @@ public:
     /// many frames there are.
     [[nodiscard]] Result<ClipFacts> probe(std::string const& path);
 
+    /// Headers only.
+    [[nodiscard]] Result<PictureSizes> probe_sizes(std::string const& path);
+
     /// Fills `out` (num_frames x height x width x 3 bytes) with the window. Each picture is
     /// as a player shows it (display matrix, sample aspect ratio), cropped to the centred part with
     /// the wanted aspect ratio and resized. Errors: not_found, io, corrupt (not a video, damaged,
@@ -73,10 +86,14 @@ public:
 
     [[nodiscard]] DecodeCounts const& counts() const { return counts_; }
 
+    /// Of the first picture of the last decode().
+    [[nodiscard]] PictureSizes const& sizes() const { return sizes_; }
+
 private:
     DecodeLimits limits_;
     std::unique_ptr<Scaler> scaler_;  // keeps its scratch memory from clip to clip
     DecodeCounts counts_;
+    PictureSizes sizes_;
 };
 
 /// FFmpeg writes about every damaged file on stderr; what matters is in the errors. Process-wide,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 namespace osora::worker {
 namespace {
@@ -62,11 +61,14 @@ bool has_exact_recovery_point(Bytes sei) {
 
 }  // namespace
 
+std::optional<Bytes> next_nal(Bytes& rest, int length_bytes) {
+    return length_bytes == 0 ? next_with_start_code(rest)
+                             : next_with_length(rest, static_cast<std::size_t>(length_bytes));
+}
+
 bool is_h264_entry_point(Bytes packet, int nal_length_bytes) {
     for (;;) {
-        auto const nal = nal_length_bytes == 0
-                             ? next_with_start_code(packet)
-                             : next_with_length(packet, static_cast<std::size_t>(nal_length_bytes));
+        auto const nal = next_nal(packet, nal_length_bytes);
         if (!nal) return false;
         if (nal->empty()) continue;
         int const type = nal->front() & 0x1F;

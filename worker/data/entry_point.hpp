@@ -3,9 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace osora::worker {
+
+/// Cuts the first NAL unit off `rest`: behind its length of so many bytes, or with 0 behind a start
+/// code (Annex B). It may be empty; nullopt: there is none.
+[[nodiscard]] std::optional<std::span<std::uint8_t const>> next_nal(
+    std::span<std::uint8_t const>& rest, int length_bytes);
 
 /// H.264: true for an IDR picture, and for a recovery point that needs no further frames
 /// (recovery_frame_cnt 0, open groups of pictures); false where the picture is refreshed bit by bit

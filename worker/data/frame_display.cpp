@@ -38,16 +38,20 @@ Result<Display> display_from(MatrixBytes matrix, AVRational pixel) {
     if (!matrix.empty()) std::memcpy(entries.data(), matrix.data(), sizeof(entries));
     OSORA_TRY(Display display, display_of(std::span<std::int32_t const>(entries).first(
                                    matrix.empty() ? 0 : entries.size())));
-    if (pixel.num <= 0 || pixel.den <= 0) return display;
-    constexpr std::int64_t kTermMax = 1000;
-    av_reduce(&pixel.num, &pixel.den, pixel.num, pixel.den, kTermMax);
-    if (pixel.num <= 0 || pixel.den <= 0) return display;
-    display.pixel_width = pixel.num;
-    display.pixel_height = pixel.den;
+    set_pixel(display, pixel);
     return display;
 }
 
 }  // namespace
+
+void set_pixel(Display& display, AVRational ratio) {
+    if (ratio.num <= 0 || ratio.den <= 0) return;
+    constexpr std::int64_t kTermMax = 1000;
+    av_reduce(&ratio.num, &ratio.den, ratio.num, ratio.den, kTermMax);
+    if (ratio.num <= 0 || ratio.den <= 0) return;
+    display.pixel_width = ratio.num;
+    display.pixel_height = ratio.den;
+}
 
 Result<Display> display_of(AVStream const& stream) {
     AVRational const own = stream.sample_aspect_ratio;
@@ -67,6 +71,12 @@ Result<void> tag_display(AVStream const& stream, AVFrame& frame) {
 
 Result<Display> display_of(AVFrame const& frame) {
     return display_from(matrix_of(frame), frame.sample_aspect_ratio);
+}
+
+Result<PictureSizes> sizes_of(AVFrame const& frame) {
+    OSORA_TRY(Display const display, display_of(frame));
+    FrameSize const stored{.height = frame.height, .width = frame.width};
+    return PictureSizes{.shown = displayed_size(stored, display), .stored = stored};
 }
 
 }  // namespace osora::worker

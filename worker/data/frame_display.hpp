@@ -16,4 +16,10 @@ namespace osora::worker {
 /// Of a picture as it stands.
 [[nodiscard]] Result<Display> display_of(AVFrame const& frame);
 
+/// A sample aspect ratio; one that says nothing leaves it alone.
+void set_pixel(Display& display, AVRational ratio);
+
+/// Of a whole picture, not yet cropped.
+[[nodiscard]] Result<PictureSizes> sizes_of(AVFrame const& frame);
+
 }  // namespace osora::worker

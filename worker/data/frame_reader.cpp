@@ -29,31 +29,6 @@ bool can_skip_unreferenced(AVCodecParameters const& codec) {
     }
 }
 
-Result<CodecContext> open_codec(AVStream const& stream, DecodeLimits const& limits,
-                                CallGuard const& guard) {
-    AVCodecParameters const& parameters = *stream.codecpar;
-    AVCodec const* codec = nullptr;
-    // FFmpeg's own "av1" decoder needs hardware.
-    if (parameters.codec_id == AV_CODEC_ID_AV1) codec = avcodec_find_decoder_by_name("libdav1d");
-    if (codec == nullptr) codec = avcodec_find_decoder(parameters.codec_id);
-    if (codec == nullptr) {
-        return Error{Errc::corrupt,
-                     fmt::format("no decoder for codec {}", avcodec_get_name(parameters.codec_id))};
-    }
-    CodecContext context(avcodec_alloc_context3(codec));
-    if (!context) return Error{Errc::out_of_memory, "open decoder: no memory"};
-    int error = avcodec_parameters_to_context(context.get(), &parameters);
-    if (error < 0) return av_error(error, "open decoder", guard);
-    context->pkt_timebase = stream.time_base;
-    context->thread_count = 1;  // many decoders of one thread beat one decoder of many
-    context->max_pixels = limits.pixels_max;
-    // Damage must be an error, not a guess at what the picture looked like.
-    context->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER;
-    error = avcodec_open2(context.get(), codec, nullptr);
-    if (error < 0) return av_error(error, "open decoder", guard);
-    return context;
-}
-
 /// One pass of decoding towards a plan.
 class Decoding {
 public:
@@ -71,7 +46,13 @@ public:
     [[nodiscard]] bool done() const { return next_ == window_.num_frames; }
     /// Whether everything that the window needs has been sent.
     [[nodiscard]] bool sent_all() const {
-        return !plan_.by_count && sent_wanted_ == window_.num_frames;
+        return !plan_.by_count && !flush_loses_ && sent_wanted_ == window_.num_frames;
+    }
+    /// Told the first packet. FFmpeg's H.264 decoder drops what a flush would give after a start at
+    /// a recovery point: there the pictures must be pushed out by those that follow.
+    void start_at(AVPacket const& packet) {
+        AVCodecParameters const& codec = *demuxer_.stream()->codecpar;
+        flush_loses_ = codec.codec_id == AV_CODEC_ID_H264 && starts_without_past(packet, codec);
     }
 
     Result<void> send(AVPacket const* packet, DecodeCounts& counts) {
@@ -129,6 +110,7 @@ private:
     CallGuard const& guard_;
     FrameSink const& sink_;
     bool skipping_ = false;
+    bool flush_loses_ = false;
     int sent_wanted_ = 0;
     int next_ = 0;           // frame of the window that comes next
     std::int64_t seen_ = 0;  // frames that came out, for by_count
@@ -137,6 +119,7 @@ private:
 Result<void> decode_window(Demuxer& demuxer, WindowStart const& start, Decoding& decoding,
                            DecodeCounts& counts, AVPacket& packet) {
     OSORA_TRY_VOID(go_to_start(demuxer, start, packet));
+    decoding.start_at(packet);
     bool more = true;
     while (more && !decoding.done() && !decoding.sent_all()) {
         OSORA_TRY_VOID(decoding.send(&packet, counts));
@@ -156,6 +139,31 @@ Result<void> check_window(FrameWindow const& window) {
 }
 
 }  // namespace
+
+Result<CodecContext> open_codec(AVStream const& stream, DecodeLimits const& limits,
+                                CallGuard const& guard) {
+    AVCodecParameters const& parameters = *stream.codecpar;
+    AVCodec const* codec = nullptr;
+    // FFmpeg's own "av1" decoder needs hardware.
+    if (parameters.codec_id == AV_CODEC_ID_AV1) codec = avcodec_find_decoder_by_name("libdav1d");
+    if (codec == nullptr) codec = avcodec_find_decoder(parameters.codec_id);
+    if (codec == nullptr) {
+        return Error{Errc::corrupt,
+                     fmt::format("no decoder for codec {}", avcodec_get_name(parameters.codec_id))};
+    }
+    CodecContext context(avcodec_alloc_context3(codec));
+    if (!context) return Error{Errc::out_of_memory, "open decoder: no memory"};
+    int error = avcodec_parameters_to_context(context.get(), &parameters);
+    if (error < 0) return av_error(error, "open decoder", guard);
+    context->pkt_timebase = stream.time_base;
+    context->thread_count = 1;  // many decoders of one thread beat one decoder of many
+    context->max_pixels = limits.pixels_max;
+    // Damage must be an error, not a guess at what the picture looked like.
+    context->err_recognition = AV_EF_EXPLODE | AV_EF_CRCCHECK | AV_EF_BITSTREAM | AV_EF_BUFFER;
+    error = avcodec_open2(context.get(), codec, nullptr);
+    if (error < 0) return av_error(error, "open decoder", guard);
+    return context;
+}
 
 Result<void> read_frames(std::string const& path, FrameWindow const& window,
                          DecodeLimits const& limits, DecodeCounts& counts, FrameSink const& sink) {

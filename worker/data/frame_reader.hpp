@@ -22,7 +22,14 @@ using FrameSink = std::function<Result<void>(int index, AVFrame& frame)>;
                                        DecodeLimits const& limits, DecodeCounts& counts,
                                        FrameSink const& sink);
 
+/// A decoder of one thread for a stream, opened.
+[[nodiscard]] Result<CodecContext> open_codec(AVStream const& stream, DecodeLimits const& limits,
+                                              CallGuard const& guard);
+
 /// What the file's headers (and packets, where they must be counted) say.
 [[nodiscard]] Result<ClipFacts> probe_clip(std::string const& path, DecodeLimits const& limits);
+
+/// Of its pictures only.
+[[nodiscard]] Result<PictureSizes> probe_sizes(std::string const& path, DecodeLimits const& limits);
 
 }  // namespace osora::worker

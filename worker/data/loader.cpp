@@ -90,8 +90,8 @@ Result<void> check_options(plan::Schedule const& schedule, LoaderOptions const& 
 
 std::string told(BadClip const& bad) {
     std::string const what = fmt::format("{}: {}", bad.path, bad.reason);
-    if (bad.replacement == bad.path) return what + "; its windows are taken from those";
-    return bad.replacement.empty() ? what : fmt::format("{}; {} instead", what, bad.replacement);
+    bool const alone = bad.replacement.empty() || bad.replacement == bad.path;
+    return alone ? what : fmt::format("{}; {} instead", what, bad.replacement);
 }
 
 struct Batch::State {
@@ -187,8 +187,12 @@ public:
 
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
-        SampleSource const source{schedule_, manifest_, options_.frame_stride, options_.replace_bad,
-                                  &lengths_};
+        SampleSource const source{.schedule = schedule_,
+                                  .manifest = manifest_,
+                                  .frame_stride = options_.frame_stride,
+                                  .replace_bad = options_.replace_bad,
+                                  .count_frames = options_.count_frames,
+                                  .lengths = &lengths_};
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
@@ -217,7 +221,7 @@ private:
             ++samples_seen_;
             if (!std::ranges::all_of(sample.bad, &BadClip::listed_wrong)) ++bad_samples_seen_;
             for (BadClip& bad : sample.bad) {
-                if (bad.listed_wrong && !told_.insert(bad.path).second) continue;
+                if (bad.listed_wrong && !told_.insert(what_of(bad)).second) continue;
                 state->bad.push_back(std::move(bad));
             }
         }
@@ -239,6 +243,10 @@ private:
     [[nodiscard]] std::string last_bad(Batch::State const& state) const {
         return state.bad.empty() ? last_bad_ : describe(state.bad.back());
     }
+    /// The same whatever is done about it.
+    static std::string what_of(BadClip const& bad) {
+        return bad.path + ": " + bad.reason.substr(0, bad.reason.find(';'));
+    }
     static std::string describe(BadClip const& bad) {
         return fmt::format("{}: {}", bad.path, bad.reason);
     }
@@ -254,7 +262,7 @@ private:
     std::int64_t samples_seen_ = 0;
     std::int64_t bad_samples_seen_ = 0;
     std::string last_bad_;
-    std::set<std::string> told_;  // paths of clips whose list is wrong
+    std::set<std::string> told_;  // of clips whose list is wrong
     ClipLengths lengths_;
     std::vector<std::thread> threads_;
 };

@@ -29,6 +29,7 @@ struct LoaderOptions {
     double bad_share_max = 0.10;  // of samples with an undecodable clip, looked at from
     int bad_grace_samples = 50;   // this many samples on
     bool replace_bad = true;      // false: a bad clip's sample is missing, and no error
+    bool count_frames = false;    // LoadedSample::num_frames is asked of the file, not of the list
 };
 
 /// A clip that was listed but could not be decoded for a sample, and what was taken instead.
@@ -37,8 +38,8 @@ struct BadClip {
     std::string reason;
     plan::SampleRef sample;
     std::string replacement;  // path of the next clip that was tried; empty: none
-    /// The list is wrong, not the file: it has fewer frames than listed. Told once a clip, and no
-    /// bad sample; with `path` as replacement its windows are taken from the frames it has.
+    /// The list is wrong, not the file: it has fewer frames than listed, or another size. Told once
+    /// a clip, and no bad sample; with `path` as replacement it is used all the same.
     bool listed_wrong = false;
 };
 
@@ -49,7 +50,10 @@ struct LoadedSample {
     plan::SampleRef ref;
     std::uint32_t clip = 0;        // index in the manifest; ref.clip unless that one was bad
     std::int64_t start_frame = 0;  // of the window, in the clip
-    bool missing = false;          // the clip was bad, nothing stands in: its pixels mean nothing
+    int num_frames = 0;            // of the whole clip, as far as is known
+    int height = 0;                // of its pictures, as players show them
+    int width = 0;
+    bool missing = false;  // the clip was bad, nothing stands in: its pixels mean nothing
 };
 
 /// One step's samples in a slot. Movable; the slot is free for reuse when it goes.

@@ -5,13 +5,16 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "plan/buckets/hash.hpp"
+#include "plan/buckets/list_reader.hpp"
 #include "worker/data/decoder.hpp"
+#include "worker/data/listed_size.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 
 namespace osora::worker {
@@ -23,8 +26,8 @@ constexpr std::int64_t kManifestBytesMax = std::int64_t{1} << 30;
 
 class RowReader {
 public:
-    RowReader(CsvRow const& header, plan::ColumnPlaces places, char separator)
-        : places_(places), width_(header.fields.size()), separator_(separator) {}
+    explicit RowReader(plan::ListReader const& list)
+        : places_(list.places()), width_(list.width()), separator_(list.separator()) {}
     void start_at(std::filesystem::path folder) { folder_ = std::move(folder); }
 
     [[nodiscard]] ListedClip read(CsvRow const& row) const {
@@ -135,11 +138,12 @@ Error no_clip() {
     return {Errc::invalid_input, "it lists no clip; add one line a clip below the header"};
 }
 
-/// What a list is that is no CSV, with the line that makes one of it; empty: it may be one.
+/// What a list is that cannot be read, with the line that makes a CSV of it; empty: it may be one
+/// that can.
 std::string other_kind(std::string_view list) {
     auto const by_pandas = [](std::string_view what, std::string_view read) {
         return fmt::format(
-            "it is {} and no CSV; convert it with: python3 -c \"import pandas as p; "
+            "it is {}, no CSV and no JSON lines; convert it with: python3 -c \"import pandas as p; "
             "p.{}.to_csv('clips.csv', index=False)\"",
             what, read);
     };
@@ -152,13 +156,12 @@ std::string other_kind(std::string_view list) {
     if (list.starts_with("\xEF\xBB\xBF")) list.remove_prefix(3);
     std::string_view const text = trimmed(list.substr(0, 4096));
     if (text.starts_with('[')) return by_pandas("JSON", "read_json('LIST')");
-    if (text.starts_with('{')) return by_pandas("JSON lines", "read_json('LIST', lines=True)");
     return {};
 }
 
 /// A list's text, where it lies, and how its columns are called.
 struct ListText {
-    std::string_view csv;
+    std::string_view text;
     std::filesystem::path folder;
     plan::ColumnNames const& columns;
 };
@@ -166,19 +169,10 @@ struct ListText {
 /// Hands each row on as it is read: a manifest may have millions.
 template <class Take>
 Result<void> read_rows(ListText const& list, Take take) {
-    if (auto other = other_kind(list.csv); !other.empty())
+    if (auto other = other_kind(list.text); !other.empty())
         return Error{Errc::invalid_input, std::move(other)};
-    char const separator = csv_separator(list.csv);
-    CsvReader reader(list.csv, separator);
-    auto const header = reader.next();
-    if (!header) {
-        return Error{Errc::invalid_input,
-                     "it is empty; the first line must name the columns, "
-                     "and \"path\" is one"};
-    }
-    if (!header->fault.empty()) return Error{Errc::invalid_input, "line 1: " + header->fault};
-    OSORA_TRY(auto const places, plan::find_columns(header->fields, list.columns));
-    RowReader rows(*header, places, separator);
+    OSORA_TRY(auto reader, plan::ListReader::open(list.text, list.columns));
+    RowReader rows(reader);
     rows.start_at(std::filesystem::absolute(list.folder));
     while (auto row = reader.next()) {
         if (rows.took_others(*row))
@@ -218,6 +212,12 @@ public:
         if (clip.width == 0) clip.width = found->second.width;
         if (clip.fps == 0.0) clip.fps = found->second.fps;
     }
+    /// What an earlier start found in place of a listed size, or nullopt.
+    [[nodiscard]] std::optional<FrameSize> size_of(Clip const& clip) {
+        auto const found = all().find(clip.path);
+        if (found == clips_.end() || found->second.height == 0) return std::nullopt;
+        return FrameSize{.height = found->second.height, .width = found->second.width};
+    }
     [[nodiscard]] std::map<std::string, Clip>& all() {
         if (!read_) load();
         return clips_;
@@ -226,6 +226,7 @@ public:
 private:
     void load() {
         read_ = true;
+        if (file_.empty()) return;
         auto listed = list_clips(file_);
         if (listed.has_error()) return;  // an earlier start wrote none
         for (ListedClip& each : *listed) {
@@ -236,6 +237,59 @@ private:
     std::filesystem::path file_;
     bool read_ = false;
     std::map<std::string, Clip> clips_;
+};
+
+/// Listed sizes against the files.
+class ListedSizes {
+public:
+    ListedSizes(Manifest& manifest, Remembered& remembered, ClipDecoder& decoder)
+        : manifest_(manifest), remembered_(remembered), decoder_(decoder) {}
+
+    void check() {
+        for (Clip& clip : manifest_.clips) recall(clip);
+        for (std::size_t const index : drawn()) look(manifest_.clips[index]);
+        if (manifest_.resized.empty()) return;
+        for (Clip& clip : manifest_.clips) look(clip);
+        std::ranges::sort(manifest_.resized, {}, &SkippedRow::line);
+    }
+
+private:
+    /// One of each 64th part of the list, at no regular distance: lists often repeat.
+    [[nodiscard]] std::vector<std::size_t> drawn() const {
+        std::size_t const clips = manifest_.clips.size();
+        std::size_t const parts = std::min<std::size_t>(clips, 64);
+        std::vector<std::size_t> indices;
+        for (std::size_t i = 0; i < parts; ++i) {
+            std::size_t const first = i * clips / parts, end = (i + 1) * clips / parts;
+            indices.push_back(first + plan::below(plan::hash64({i, clips}), end - first));
+        }
+        return indices;
+    }
+
+    /// The size of an earlier start stays: its clip may be gone by now.
+    void recall(Clip& clip) {
+        auto const size = clip.probed ? std::nullopt : remembered_.size_of(clip);
+        if (size) settle(clip, {.shown = *size, .stored = {}});
+    }
+
+    void look(Clip& clip) {
+        if (clip.gone) return;
+        auto const file = decoder_.probe_sizes(clip.path);
+        if (file) settle(clip, *file);  // otherwise decoding it says what is wrong
+    }
+
+    void settle(Clip& clip, PictureSizes const& file) {
+        auto differs = size_difference({.height = clip.height, .width = clip.width}, file);
+        if (differs.empty()) return;
+        clip.height = file.shown.height;
+        clip.width = file.shown.width;
+        clip.probed = true;
+        manifest_.resized.push_back({clip.line, clip.path, std::move(differs)});
+    }
+
+    Manifest& manifest_;
+    Remembered& remembered_;
+    ClipDecoder& decoder_;
 };
 
 Error nothing_usable(Manifest const& manifest) {
@@ -271,6 +325,7 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
         }
     }));
     if (std::ranges::all_of(manifest.clips, &Clip::gone)) return nothing_usable(manifest);
+    if (options.check_sizes) ListedSizes(manifest, remembered, decoder).check();
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }

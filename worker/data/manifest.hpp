@@ -1,5 +1,5 @@
-// The list of clips to train on, from a CSV file with Open-Sora's columns. A row that cannot be
-// used is skipped and reported; only a manifest without any usable row is an error.
+// The list of clips to train on, from a CSV or JSON lines with Open-Sora's columns. A row that
+// cannot be used is skipped and reported; only a manifest without any usable row is an error.
 #pragma once
 
 #include "base/result.hpp"
@@ -42,7 +42,8 @@ struct ListedClip {
 struct Manifest {
     std::vector<Clip> clips;
     std::vector<SkippedRow> skipped;
-    std::uint64_t fingerprint = 0;  // of paths and sizes of `clips` in their order
+    std::vector<SkippedRow> resized;  // with check_sizes: in `clips`, with the size of their files
+    std::uint64_t fingerprint = 0;    // of paths and sizes of `clips` in their order
 };
 
 struct ManifestOptions {
@@ -51,6 +52,9 @@ struct ManifestOptions {
     /// Rows that say all of a clip whose file is not there stay in `clips`, so that the numbers and
     /// buckets of the others do not depend on it; they are told in `skipped` all the same.
     bool keep_gone = false;
+    /// 64 of the listed sizes, evenly spread, are held against their files, and all of them where
+    /// one is wrong. Files are right: what is read depends on the list and its files alone.
+    bool check_sizes = false;
     /// What remember_clips() wrote, for rows of such clips that do not say all; need not be there.
     std::filesystem::path remembered = {};
 };
@@ -58,9 +62,10 @@ struct ManifestOptions {
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`
 /// required, others ignored; comma, semicolon, tab or | between them; quoted fields may hold
 /// separators, quotes and line ends; a BOM and CRLF are fine. A broken quote costs its line alone.
+/// JSON lines ({"path": "a.mp4", "text": "..."}, one object a line) have keys in place of columns.
 /// Relative paths start at the manifest's folder. Numbers that a row lacks are read from the file
 /// itself. Errors: not_found, io (the manifest cannot be read), invalid_input (no path column, no
-/// rows, no usable row, not a CSV: with the line that converts it).
+/// rows, no usable row, neither of the two: with the line that converts it).
 [[nodiscard]] Result<Manifest> read_manifest(std::filesystem::path const& path,
                                              ManifestOptions const& options = {});
 

@@ -2,20 +2,15 @@
 // clips whose packets do not say how many pictures come out.
 #include "worker/data/frame_display.hpp"
 #include "worker/data/frame_reader.hpp"
+#include "worker/data/h264_ratio.hpp"
 #include "worker/data/shown_frames.hpp"
 #include "worker/data/window_start.hpp"
 
+#include <algorithm>
+#include <span>
+
 namespace osora::worker {
 namespace {
-
-/// Whether the pictures that the index shows are those that come out: not where the file starts
-/// with pictures that are dropped.
-Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet) {
-    OSORA_TRY(bool const more, demuxer.read(packet));
-    if (!more) return true;
-    AVCodecParameters const& codec = *demuxer.stream()->codecpar;
-    return !starts_without_past(packet, codec) && codec.codec_id != AV_CODEC_ID_VP8;
-}
 
 int count_index(AVStream* stream) {
     int count = 0;
@@ -51,43 +46,82 @@ Result<int> count_frames(Demuxer& demuxer) {
 }
 
 /// EXIF turns a photo, and only its decoder reads that.
-Result<void> size_of_picture(std::string const& path, DecodeLimits const& limits,
-                             ClipFacts& facts) {
+Result<PictureSizes> sizes_of_picture(std::string const& path, DecodeLimits const& limits) {
     DecodeCounts counts;
-    return read_frames(path, {}, limits, counts, [&](int, AVFrame& frame) -> Result<void> {
-        OSORA_TRY(Display const display, display_of(frame));
-        auto const size = displayed_size({.height = frame.height, .width = frame.width}, display);
-        facts.height = size.height;
-        facts.width = size.width;
+    PictureSizes sizes;
+    OSORA_TRY_VOID(read_frames(path, {}, limits, counts, [&](int, AVFrame& frame) -> Result<void> {
+        OSORA_TRY(sizes, sizes_of(frame));
         return {};
-    });
+    }));
+    return sizes;
+}
+
+bool says(AVRational const& ratio) {
+    return ratio.num > 0 && ratio.den > 0;
+}
+
+/// The sample aspect ratio of an mp4 that has it in the codec's headers alone. FFmpeg reads HEVC's
+/// when it opens the decoder, H.264's with the first picture only.
+Result<AVRational> ratio_of_codec(Demuxer& demuxer, DecodeLimits const& limits) {
+    AVCodecParameters const& codec = *demuxer.stream()->codecpar;
+    if (codec.codec_id == AV_CODEC_ID_H264) {
+        auto const size = static_cast<std::size_t>(std::max(0, codec.extradata_size));
+        auto const ratio = h264_pixel_ratio(std::span(codec.extradata, size));
+        return ratio ? AVRational{ratio->width, ratio->height} : AVRational{0, 1};
+    }
+    if (codec.codec_id != AV_CODEC_ID_HEVC) return AVRational{0, 1};
+    OSORA_TRY(CodecContext const opened, open_codec(*demuxer.stream(), limits, demuxer.guard()));
+    return opened->sample_aspect_ratio;
+}
+
+/// What the headers say.
+Result<PictureSizes> sizes_of_stream(Demuxer& demuxer, DecodeLimits const& limits) {
+    AVStream const& stream = *demuxer.stream();
+    AVCodecParameters const& codec = *stream.codecpar;
+    OSORA_TRY(Display display, display_of(stream));
+    bool const silent = !says(stream.sample_aspect_ratio) && !says(codec.sample_aspect_ratio);
+    if (silent && demuxer.has_index()) {
+        OSORA_TRY(AVRational const ratio, ratio_of_codec(demuxer, limits));
+        set_pixel(display, ratio);
+    }
+    FrameSize const stored{.height = codec.height, .width = codec.width};
+    return PictureSizes{.shown = displayed_size(stored, display), .stored = stored};
+}
+
+Result<PictureSizes> sizes_of_clip(Demuxer& demuxer, std::string const& path,
+                                   DecodeLimits const& limits) {
+    bool const photo =
+        demuxer.is_image() && demuxer.stream()->codecpar->codec_id == AV_CODEC_ID_MJPEG;
+    if (photo) {
+        // What cannot be decoded is said where it is wanted.
+        if (auto const sizes = sizes_of_picture(path, limits)) return sizes;
+    }
+    return sizes_of_stream(demuxer, limits);
 }
 
 }  // namespace
 
+Result<PictureSizes> probe_sizes(std::string const& path, DecodeLimits const& limits) {
+    CallGuard guard(limits.deadline_s, limits.cancel);
+    OSORA_TRY(Demuxer demuxer, Demuxer::open(path, guard, limits.pixels_max));
+    return sizes_of_clip(demuxer, path, limits);
+}
+
 Result<ClipFacts> probe_clip(std::string const& path, DecodeLimits const& limits) {
     CallGuard guard(limits.deadline_s, limits.cancel);
     OSORA_TRY(Demuxer demuxer, Demuxer::open(path, guard, limits.pixels_max));
+    OSORA_TRY(PictureSizes const sizes, sizes_of_clip(demuxer, path, limits));
     AVStream const& stream = *demuxer.stream();
-    AVCodecParameters const& codec = *stream.codecpar;
-    OSORA_TRY(Display const display, display_of(stream));
-    auto const size = displayed_size({.height = codec.height, .width = codec.width}, display);
-    ClipFacts facts{.num_frames = 0,
-                    .height = size.height,
-                    .width = size.width,
-                    .stored_height = codec.height,
-                    .stored_width = codec.width,
+    ClipFacts facts{.num_frames = 1,
+                    .height = sizes.shown.height,
+                    .width = sizes.shown.width,
+                    .stored_height = sizes.stored.height,
+                    .stored_width = sizes.stored.width,
                     .fps = 0.0,
-                    .codec = avcodec_get_name(codec.codec_id)};
-    if (demuxer.is_image()) {
-        facts.num_frames = 1;
-        // What cannot be decoded is said where it is wanted.
-        if (codec.codec_id == AV_CODEC_ID_MJPEG)
-            static_cast<void>(size_of_picture(path, limits, facts));
-        return facts;
-    }
+                    .codec = avcodec_get_name(stream.codecpar->codec_id)};
+    if (demuxer.is_image()) return facts;
     AVRational const rate = stream.avg_frame_rate;
-    if (rate.num > 0 && rate.den > 0) facts.fps = av_q2d(rate);
+    if (says(rate)) facts.fps = av_q2d(rate);
     OSORA_TRY(facts.num_frames, count_frames(demuxer));  // the stream is another one from here on
     return facts;
 }

@@ -3,6 +3,7 @@
 
 #include "base/check.hpp"
 #include "plan/buckets/hash.hpp"
+#include "worker/data/listed_size.hpp"
 
 #include <fmt/format.h>
 
@@ -27,9 +28,9 @@ public:
             source_.replace_bad
                 ? std::min<std::uint64_t>(bucket_.clips.size(), kReplacementsMax + 1)
                 : 1;
-        bool const any_bucket = source_.replace_bad && source_.manifest.clips[ref_.clip].gone;
-        std::uint64_t const attempts = own + (any_bucket ? kReplacementsMax : 0);
-        for (std::uint64_t attempt = 0; attempt < attempts; ++attempt) {
+        std::uint64_t const most = own + (source_.replace_bad ? kReplacementsMax : 0);
+        std::uint64_t attempt = 0;
+        for (; attempt < most && (attempt < own || any_bucket_); ++attempt) {
             std::uint32_t const index = clip_of(attempt, own);
             if (attempt >= own && !is_long_enough(index)) continue;
             OSORA_TRY(bool const done, take(index, out));
@@ -37,7 +38,7 @@ public:
         }
         filled_.sample.missing = !source_.replace_bad;
         if (!source_.replace_bad) return std::move(filled_);
-        return none_of(attempts);
+        return none_of(attempt);
     }
 
 private:
@@ -66,14 +67,48 @@ private:
         auto const decoded = clip.gone ? Result<void>(Error{Errc::not_found, "no such file"})
                                        : decode(index, clip, out);
         if (decoded.has_error() && decoded.error().code == Errc::cancelled) return decoded.error();
+        bool const fits = decoded && is_as_listed(clip);
+        if (fits) measure(index, clip);
         int const frames = source_.lengths->frames(index, clip.num_frames);
-        if (frames < clip.num_frames) {
-            note(clip, fmt::format("listed with {} frames, has {}", clip.num_frames, frames), true);
-            if (decoded) filled_.bad.back().replacement = clip.path;
+        if (decoded && !fits) {
+            // It is noted.
+        } else if (frames < clip.num_frames) {
+            note_listed_wrong(clip,
+                              fmt::format("listed with {} frames, has {}", clip.num_frames, frames),
+                              fits ? "its windows are taken from those" : "");
         } else if (decoded.has_error()) {
             note(clip, decoded.error().message, clip.gone);
         }
-        return decoded.has_value();
+        if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
+        return fits;
+    }
+
+    /// What players show of the decoded picture against the row; what differs is noted.
+    bool is_as_listed(Clip const& clip) {
+        FrameSize const listed{.height = clip.height, .width = clip.width};
+        PictureSizes const& file = decoder_.sizes();
+        auto const differs = size_difference(listed, file);
+        if (differs.empty()) return true;
+        bool const fits = fits_as_listed(
+            listed, file.shown, {.height = bucket_.key.height, .width = bucket_.key.width});
+        if (fits) {
+            note_listed_wrong(clip, differs, "it fits its bucket all the same");
+        } else {
+            note_listed_wrong(clip, fmt::format("{}; {}", differs, kSizesAdvice), "");
+        }
+        return fits;
+    }
+
+    void measure(std::uint32_t index, Clip const& clip) {
+        LoadedSample& sample = filled_.sample;
+        sample.height = decoder_.sizes().shown.height;
+        sample.width = decoder_.sizes().shown.width;
+        sample.num_frames = source_.lengths->frames(index, clip.num_frames);
+        if (!source_.count_frames) return;
+        auto const facts = decoder_.probe(clip.path);
+        if (facts.has_error()) return;  // it was decoded: what the row says must do
+        sample.num_frames = facts->num_frames;
+        if (facts->num_frames < clip.num_frames) source_.lengths->found(index, facts->num_frames);
     }
 
     /// The window is drawn from the frames that are listed. Where it does not fit those that are
@@ -110,6 +145,12 @@ private:
                                .listed_wrong = listed_wrong});
     }
 
+    /// `used`: how the clip is used all the same; "": it is not.
+    void note_listed_wrong(Clip const& clip, std::string const& what, std::string const& used) {
+        note(clip, used.empty() ? what : what + "; " + used, true);
+        if (!used.empty()) filled_.bad.back().replacement = clip.path;
+    }
+
     [[nodiscard]] Error none_of(std::uint64_t attempts) const {
         BadClip const& last = filled_.bad.back();
         return {Errc::corrupt,
@@ -124,6 +165,7 @@ private:
     ClipDecoder& decoder_;
     plan::Bucket const& bucket_;
     FilledSample filled_;
+    bool any_bucket_ = false;  // the list is wrong about its own clip
 };
 
 }  // namespace

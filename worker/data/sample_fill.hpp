@@ -1,7 +1,7 @@
 // Private to worker/data: one sample into its place in a batch. If its clip cannot be decoded,
 // other clips of the bucket are tried in an order that depends on the sample alone, and for a clip
-// that is gone those of other buckets after them. A list may say too many frames: the file is asked
-// then, and windows are taken from what it has.
+// that is gone, or of another size than listed, those of other buckets after them. A list may say
+// too many frames: the file is asked then, and windows are taken from what it has.
 #pragma once
 
 #include "base/result.hpp"
@@ -43,6 +43,7 @@ struct SampleSource {
     Manifest const& manifest;
     int frame_stride = 1;
     bool replace_bad = true;
+    bool count_frames = false;       // LoadedSample::num_frames is asked of the file
     ClipLengths* lengths = nullptr;  // must be given
 };
 

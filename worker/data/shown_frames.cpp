@@ -50,23 +50,14 @@ std::vector<PacketBytes> vp9_frames(PacketBytes packet) {
 std::vector<int> nal_types(PacketBytes packet, AVCodecParameters const& codec) {
     bool const hevc = codec.codec_id == AV_CODEC_ID_HEVC;
     PacketBytes const extra = bytes_of(codec.extradata, codec.extradata_size);
-    std::size_t length_bytes = 0;
-    if (!hevc) length_bytes = static_cast<std::size_t>(h264_nal_length_bytes(extra));
-    if (hevc && extra.size() >= 23 && extra[0] == 1) length_bytes = (extra[21] & 3u) + 1;
-    auto const type = [&](std::uint8_t byte) { return hevc ? byte >> 1 & 63 : byte & 31; };
+    int length_bytes = 0;
+    if (!hevc) length_bytes = h264_nal_length_bytes(extra);
+    if (hevc && extra.size() >= 23 && extra[0] == 1) length_bytes = (extra[21] & 3) + 1;
     std::vector<int> types;
-    while (length_bytes > 0 && packet.size() > length_bytes) {
-        std::size_t size = 0;
-        for (std::size_t i = 0; i < length_bytes; ++i) size = size << 8 | packet[i];
-        types.push_back(type(packet[length_bytes]));
-        packet = packet.subspan(length_bytes + std::min(size, packet.size() - length_bytes));
-    }
-    constexpr std::array<std::uint8_t, 3> kStartCode{0, 0, 1};
-    for (auto at = packet.begin(); length_bytes == 0;) {
-        at = std::search(at, packet.end(), kStartCode.begin(), kStartCode.end());
-        if (packet.end() - at <= 3) break;
-        at += 3;
-        types.push_back(type(*at));
+    while (auto const nal = next_nal(packet, length_bytes)) {
+        if (nal->empty()) continue;
+        int const first = nal->front();
+        types.push_back(hevc ? first >> 1 & 63 : first & 31);
     }
     return types;
 }

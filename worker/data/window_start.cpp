@@ -55,6 +55,10 @@ Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow c
     for (int attempt = 0; attempt < 2; ++attempt) {
         auto const key = key_before(demuxer.stream(), frame, entries);
         if (!key) break;
+        if (!key->is_first && attempt == 0) {
+            OSORA_TRY(bool const counts, index_counts(demuxer, packet));
+            if (!counts) break;
+        }
         OSORA_TRY(bool const found, find_packet(demuxer, key->entry, packet));
         if (!found) break;
         FrameTable table(window, key->frames_before);
@@ -83,6 +87,14 @@ Result<WindowStart> plan_by_scan(Demuxer& demuxer, FrameWindow const& window, AV
 }
 
 }  // namespace
+
+Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.rewind());
+    OSORA_TRY(bool const more, demuxer.read(packet));
+    if (!more) return true;
+    AVCodecParameters const& codec = *demuxer.stream()->codecpar;
+    return !starts_without_past(packet, codec) && codec.codec_id != AV_CODEC_ID_VP8;
+}
 
 Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
     if (demuxer.has_index()) {

@@ -20,6 +20,10 @@ struct WindowStart {
     return (entry.flags & AVINDEX_DISCARD_FRAME) == 0;
 }
 
+/// Whether the pictures that the container's index shows are those that come out: not where the
+/// file starts with pictures that are dropped. Reads the first packet into `packet`.
+[[nodiscard]] Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet);
+
 /// By the container's index where it has one, reading only the packets around the window;
 /// otherwise by reading packets from the first one up to the window. `packet` is scratch.
 [[nodiscard]] Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window,

@@ -34,8 +34,9 @@ Result<Decoded> decode(Clip const& clip) {
 
 }  // namespace
 
-Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest) {
-    OSORA_TRY(auto const list, read_manifest(manifest));
+Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
+                                       plan::ColumnNames const& columns) {
+    OSORA_TRY(auto const list, read_manifest(manifest, {.columns = columns}));
     Decoded sum;
     std::size_t const stride = (list.clips.size() + kClips - 1) / kClips;
     Error last{Errc::corrupt, "no clip decodes"};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/buckets/clip_columns.hpp"
 
 #include <filesystem>
 
@@ -10,6 +11,7 @@ namespace osora::worker {
 /// Milliseconds of one thread for a million decoded source pixels, reading and resizing included:
 /// mean over at most 16 clips spread over the manifest, each decoded twice and the faster one
 /// taken.
-[[nodiscard]] Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest);
+[[nodiscard]] Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
+                                                     plan::ColumnNames const& columns = {});
 
 }  // namespace osora::worker

@@ -74,6 +74,7 @@ void report_start(EncodePlan const& plan, plan::WorkerJob const& job, EncodeStep
         steps.notice("clip_skipped", fmt::format("{}:{}: {}: {}", job.config.data.manifest,
                                                  row.line, row.path, row.reason));
     }
+    for (auto const& line : describe_sizes(plan.manifest, job)) steps.notice("clip_repaired", line);
     if (!plan.set.unused_clips.empty()) {
         steps.notice("data_unused",
                      fmt::format("{} of {} clips fit no bucket and are not cached",

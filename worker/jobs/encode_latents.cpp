@@ -66,7 +66,7 @@ public:
         for (LoadedSample const& sample : samples_) {
             Clip const& clip = plan_->manifest.clips[sample.clip];
             text += fmt::format("{},{},{},{},{},{}\n", csv_field(clip.path), csv_field(clip.text),
-                                clip.num_frames, clip.height, clip.width, clip.fps);
+                                sample.num_frames, sample.height, sample.width, clip.fps);
         }
         return text;
     }
@@ -103,6 +103,7 @@ Result<std::unique_ptr<Loader>> loader_of(plan::WorkerJob const& job, EncodePlan
                                           plan::OnePassSchedule const& schedule) {
     LoaderOptions options = loader_options(job);
     options.replace_bad = false;
+    options.count_frames = true;
     options.stop_step = schedule.steps();
     return Loader::start(schedule, plan.manifest, options);
 }

@@ -137,7 +137,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
     EncodePlan plan;
     plan.out = resolve(job, job.config.encode.out);
     std::string const path = resolve(job, job.config.data.manifest);
-    auto manifest = read_manifest(path, {.columns = job.config.data.columns});
+    auto manifest = read_manifest(path, {.columns = job.config.data.columns, .check_sizes = true});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     plan.manifest = std::move(*manifest);
     OSORA_TRY(auto shape, plan::model_shape(job.config.model));

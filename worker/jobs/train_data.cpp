@@ -6,12 +6,14 @@
 #include "plan/clip_statistics.hpp"
 #include "plan/model_sizes.hpp"
 #include "plan/trained_model.hpp"
+#include "worker/data/listed_size.hpp"
 #include "worker/jobs/objectives.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 namespace osora::worker {
 namespace {
@@ -112,6 +114,7 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
     auto manifest =
         read_manifest(resolve(job, job.config.data.manifest), {.columns = job.config.data.columns,
                                                                .keep_gone = true,
+                                                               .check_sizes = true,
                                                                .remembered = clips_read_path(job)});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     data.manifest = std::move(*manifest);
@@ -172,6 +175,21 @@ TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
     auto const shape = plan::model_shape(job.config.model);
     found.timestep_shift = shape.has_value() && shifts_timesteps(job, *shape);
     return found;
+}
+
+std::vector<std::string> describe_sizes(Manifest const& manifest, plan::WorkerJob const& job) {
+    constexpr std::size_t kNamed = 10;
+    std::vector<std::string> lines;
+    auto const& rows = manifest.resized;
+    if (rows.empty()) return lines;
+    auto const& list = job.config.data.manifest;
+    for (SkippedRow const& row : std::span(rows).first(std::min(rows.size(), kNamed)))
+        lines.push_back(fmt::format("{}:{}: {}: {}", list, row.line, row.path, row.reason));
+    lines.push_back(
+        fmt::format("{} of {} rows of {} say another size than players show, and buckets go by "
+                    "what players show; osora data check --manifest {} names them all; {}",
+                    rows.size(), manifest.clips.size(), list, list, kSizesAdvice));
+    return lines;
 }
 
 std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob const& job) {

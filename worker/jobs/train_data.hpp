@@ -39,6 +39,10 @@ struct TrainData {
 /// What the checkpoints of the run say of its samples.
 [[nodiscard]] TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data);
 
+/// Rows whose size is not what players show, ten at most, and how many there are; empty: none is.
+[[nodiscard]] std::vector<std::string> describe_sizes(Manifest const& manifest,
+                                                      plan::WorkerJob const& job);
+
 /// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
                                                        plan::WorkerJob const& job);

@@ -77,6 +77,10 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
                                    .detail = fmt::format("{}:{}: {}: {}", job.config.data.manifest,
                                                          row.line, row.path, row.reason)});
     }
+    for (std::string const& line : describe_sizes(data.manifest, job)) {
+        agent.send(protocol::WorkerNotice{
+            .kind = "clip_repaired", .severity = "warning", .step = 0, .detail = line});
+    }
     for (std::string const& line : describe_unused(data, job)) {
         agent.send(protocol::WorkerNotice{
             .kind = "data_unused", .severity = "warning", .step = 0, .detail = line});

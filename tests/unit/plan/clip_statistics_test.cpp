@@ -73,6 +73,13 @@ TEST(ClipShapes, AreReadFromListsOfOtherMakes) {
 }
 
 TEST(ClipShapes, AreNoneWithoutTheColumns) {
+    auto const lines = clip_shapes(
+        "{\"video\": \"a\", \"num_frames\": 51.0, \"height\": \"360\", \"width\": 640}\n"
+        "{\"video\": \"b\"}\n",
+        100, {{"path", "video"}});
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(lines[0].num_frames, 51);
+    EXPECT_EQ(lines[0].width, 640);
     EXPECT_TRUE(clip_shapes("", 10).empty());
     EXPECT_TRUE(clip_shapes("path\na.mp4\n", 10).empty());
     EXPECT_TRUE(clip_shapes("path,num_frames,height\na.mp4,1,1\n", 10).empty());

@@ -1,12 +1,6 @@
 // The loader: same batches for any number of workers and ranks and from any start; bad clips;
 // memory; cancellation.
-#include "worker/data/loader.hpp"
-
-#include "base/units.hpp"
-#include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
-
-#include <gtest/gtest.h>
+#include "tests/unit/worker_data/loader_fixture.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -15,91 +9,6 @@ namespace osora::worker {
 namespace {
 
 using plan::BucketKey;
-
-std::vector<std::uint8_t> copy(Batch const& batch) {
-    return {batch.pixels().begin(), batch.pixels().end()};
-}
-
-class LoaderTest : public testing::Test {
-protected:
-    static constexpr int kVideos = 7;
-
-    static constexpr int kImages = 3;
-
-    /// The clips are made once; each test has its own copies to damage.
-    static void SetUpTestSuite() {
-        if (!have_ffmpeg()) return;
-        made_ = std::make_unique<TempFolder>();
-        for (int i = 0; i < kVideos; ++i) {
-            std::vector<std::string> encoder{
-                "-vf", "hue=h=" + std::to_string(50 * i), "-g", "12", "-pix_fmt", "yuv420p",
-                "-c:v"};
-            encoder.push_back(i == 1 ? "mpeg4" : i == 3 ? "libx265" : "libx264");
-            if (i == 3) encoder.insert(encoder.end(), {"-x265-params", "log-level=none"});
-            ASSERT_TRUE(make_clip(made_->file(video(i)), "96x64", 1.2, encoder));
-        }
-        for (int i = 0; i < kImages; ++i) {
-            ASSERT_TRUE(make_clip(made_->file(image(i)), "96x64", 0.04, {"-frames:v", "1"}));
-        }
-    }
-    static void TearDownTestSuite() { made_.reset(); }
-    static std::string video(int i) { return "v" + std::to_string(i) + ".mp4"; }
-    static std::string image(int i) { return "i" + std::to_string(i) + ".png"; }
-
-    void SetUp() override {
-        silence_ffmpeg();
-        if (!made_) GTEST_SKIP() << "no ffmpeg program";
-        for (int i = 0; i < kVideos; ++i) add_copy(video(i), 30);
-        for (int i = 0; i < kImages; ++i) add_copy(image(i), 1);
-    }
-    void add_copy(std::string const& name, int num_frames) {
-        std::filesystem::copy_file(made_->file(name), folder_.file(name));
-        add(folder_.file(name), num_frames);
-    }
-    void add(std::string const& path, int num_frames) {
-        manifest_.clips.push_back({.path = path,
-                                   .text = {},
-                                   .num_frames = num_frames,
-                                   .height = 64,
-                                   .width = 96,
-                                   .fps = 25,
-                                   .line = 0});
-    }
-    /// Buckets 64 x 8 frames, 48 x 4 frames, 64 images, over all clips of the manifest.
-    plan::StepSchedule schedule(std::vector<std::int64_t> batches = {4, 8, 8}) {
-        std::vector<plan::ClipShape> shapes;
-        for (Clip const& clip : manifest_.clips) {
-            shapes.push_back({clip.num_frames, clip.height, clip.width});
-        }
-        auto const table = *plan::BucketTable::make({{"64", 8, 0.5}, {"48", 4}, {"64", 1}},
-                                                    {.frame_stride = 2, .multiple = 8});
-        return *plan::StepSchedule::make(plan::fill_buckets(table, shapes), batches,
-                                         {.seed = 3, .cycle_length = 12});
-    }
-    static LoaderOptions options(int num_workers = 2) {
-        return {.num_workers = num_workers, .host_memory_bytes = kGiB, .frame_stride = 2};
-    }
-    std::unique_ptr<Loader> start(plan::StepSchedule const& schedule,
-                                  LoaderOptions const& options) {
-        auto loader = Loader::start(schedule, manifest_, options);
-        EXPECT_TRUE(loader) << loader.error().message;
-        return std::move(*loader);
-    }
-    /// Pixels of steps [first, first + count).
-    std::vector<std::vector<std::uint8_t>> run(LoaderOptions options, std::uint64_t first,
-                                               int count) {
-        auto const plan = schedule();
-        options.start_step = first;
-        auto const loader = start(plan, options);
-        std::vector<std::vector<std::uint8_t>> all;
-        for (int i = 0; i < count; ++i) all.push_back(copy(*loader->next(first + i)));
-        return all;
-    }
-
-    static inline std::unique_ptr<TempFolder> made_;
-    TempFolder folder_;
-    Manifest manifest_;
-};
 
 TEST_F(LoaderTest, BatchesHoldWhatTheScheduleSays) {
     auto const plan = schedule();
@@ -223,50 +132,6 @@ TEST_F(LoaderTest, StopsWhenTooManyClipsAreBad) {
 
 // tdrussell/diffusion-pipe#542: counts that are estimates. A clip that is long enough is used, one
 // that is not is replaced; each is told once, and neither is a bad sample.
-TEST_F(LoaderTest, ListedCountsMayBeTooHigh) {
-    ASSERT_TRUE(make_clip(folder_.file("long.mp4"), "96x64", 0.64, {"-c:v", "libx264"}));
-    ASSERT_TRUE(make_clip(folder_.file("short.mp4"), "96x64", 0.56, {"-c:v", "libx264"}));
-    manifest_.clips.resize(2);
-    add(folder_.file("long.mp4"), 19);   // has 16
-    add(folder_.file("short.mp4"), 15);  // has 14, and 15 are wanted
-    auto const plan = schedule({4, 4, 4});
-    LoaderOptions strict = options(0);
-    strict.bad_share_max = 0;
-    std::vector<std::vector<std::uint8_t>> reference;
-    for (int workers : {0, 3}) {
-        strict.num_workers = workers;
-        auto const loader = start(plan, strict);
-        std::vector<std::string> said;
-        int windows = 0;
-        for (std::uint64_t step = 0; step < 60; ++step) {
-            auto const batch = loader->next(step);
-            ASSERT_TRUE(batch) << batch.error().message;
-            for (BadClip const& bad : batch->bad_clips()) said.push_back(told(bad));
-            if (workers == 0) reference.push_back(copy(*batch));
-            EXPECT_TRUE(copy(*batch) == reference[step]) << step;
-            if (batch->key().num_frames != 8) continue;
-            for (LoadedSample const& sample : batch->samples()) {
-                EXPECT_NE(sample.clip, 3u);
-                windows += sample.clip == 2 ? 1 : 0;
-                EXPECT_LE(sample.start_frame, sample.clip == 2 ? 1 : 15);
-            }
-        }
-        EXPECT_GT(windows, 3);
-        ASSERT_EQ(said.size(), 2u);
-        std::ranges::sort(said);
-        EXPECT_EQ(said[0], folder_.file("long.mp4") +
-                               ": listed with 19 frames, has 16; its windows are taken from those");
-        EXPECT_TRUE(
-            said[1].starts_with(folder_.file("short.mp4") + ": listed with 15 frames, has 14; "))
-            << said[1];
-    }
-    // Anywhere it begins, the samples are the same.
-    strict.start_step = 30;
-    auto const loader = start(plan, strict);
-    for (std::uint64_t step = 30; step < 60; ++step)
-        EXPECT_TRUE(copy(*loader->next(step)) == reference[step]) << step;
-}
-
 TEST_F(LoaderTest, ClipsThatAreGoneAreReplacedAlsoByThoseOfOtherBuckets) {
     for (int i = 0; i < kVideos; ++i) manifest_.clips[i].gone = i != 3;
     manifest_.clips[0].height = 96;  // a shape, and so a bucket, of its own

@@ -217,10 +217,64 @@ TEST_F(ManifestTest, OtherColumnNamesAreMappedOrNamed) {
     EXPECT_EQ(silent->clips.at(0).text, "");
 }
 
+TEST_F(ManifestTest, JsonLinesAreAList) {
+    auto const manifest = *parse(
+        "\xEF\xBB\xBF{\"path\": \"a.mp4\", \"text\": \"a \\\"cat\\\", \\u00e9\\n2\", "
+        "\"num_frames\": 51, \"height\": 360.0, \"width\": \"640\", \"fps\": \"30000/1001\", "
+        "\"tags\": [1]}\r\n"
+        "\n"
+        "{\"path\": \"a.mp4\", \"text\": \"cut\n"
+        "{\"path\": \"a.mp4\", \"text\": [\"one\", \"two\"]}\n"
+        "[\"a.mp4\"]\n"
+        "{\"text\": \"no path\"}\n"
+        "{\"num_frames\": 5, \"path\": \"b c, \\\"d\\\".mp4\", \"height\": 90, \"text\": null, "
+        "\"width\": 160, \"fps\": 29.97}");
+    ASSERT_EQ(manifest.clips.size(), 2u);
+    EXPECT_EQ(manifest.clips[0].path, folder_.file("a.mp4"));
+    EXPECT_EQ(manifest.clips[0].text, "a \"cat\", \u00e9\n2");
+    EXPECT_EQ(manifest.clips[0].num_frames, 51);
+    EXPECT_EQ(manifest.clips[0].height, 360);
+    EXPECT_EQ(manifest.clips[0].width, 640);
+    EXPECT_DOUBLE_EQ(manifest.clips[0].fps, 30000.0 / 1001);
+    EXPECT_EQ(manifest.clips[1].path, folder_.file("b c, \"d\".mp4"));
+    EXPECT_EQ(manifest.clips[1].text, "");
+    EXPECT_EQ(manifest.clips[1].line, 7);
+    EXPECT_DOUBLE_EQ(manifest.clips[1].fps, 29.97);
+    std::vector<std::pair<int, std::string>> const expected{
+        {3, "it is no JSON: "},
+        {4, "\"text\" is an array, not one text or number"},
+        {5, "it is no JSON object; one line is one clip"},
+        {6, "the path is empty"}};
+    ASSERT_EQ(manifest.skipped.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(manifest.skipped[i].line, expected[i].first);
+        EXPECT_TRUE(manifest.skipped[i].reason.starts_with(expected[i].second))
+            << manifest.skipped[i].reason;
+    }
+}
+
+TEST_F(ManifestTest, KeysOfJsonLinesAreMappedAsColumnsAre) {
+    std::string const list =
+        "{\"video\": \"a.mp4\", \"size\": 1}\n"
+        "{\"video\": \"a.mp4\", \"caption\": \"x\", \"num_frames\": 5, \"height\": 8, "
+        "\"width\": 8, \"fps\": 1}\n";
+    auto const refused = parse(list);
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_NE(refused.error().message.find("[data] columns = { path = \"video\", text = "
+                                           "\"caption\" }"),
+              std::string::npos)
+        << refused.error().message;
+    auto const mapped = *parse_manifest(list, folder_.path(),
+                                        {.columns = {{"path", "video"}, {"text", "caption"}}});
+    ASSERT_EQ(mapped.clips.size(), 1u);
+    EXPECT_EQ(mapped.clips[0].text, "x");
+}
+
 TEST_F(ManifestTest, OtherKindsOfListsAreNamedWithTheLineThatConvertsThem) {
     for (auto const& [list, words] : std::vector<std::pair<std::string, std::string>>{
-             {"PAR1....", "Parquet and no CSV; convert it with: python3 -c \"import pandas"},
-             {"{\"path\": \"a.mp4\"}\n", "lines=True"},
+             {"PAR1....",
+              "Parquet, no CSV and no JSON lines; convert it with: python3 -c \"import pandas"},
+             {"{\n  \"path\": \"a.mp4\"\n}\n", "it begins as JSON lines do, and has no such line"},
              {"[{\"path\": \"a.mp4\"}]\n", "read_json('LIST')"},
              {"PK\x03\x04", "read_excel"},
              {"\x1F\x8B\x08", "gzip -dc"},

@@ -188,6 +188,52 @@ TEST_F(Shown, PixelsThatAreNotSquareAreStretched) {
     }
 }
 
+// mp4 without a pasp box: the ratio stands in the codec's own headers.
+TEST_F(Shown, RatiosThatOnlyTheBitstreamHasCount) {
+    for (auto const& [encoder, filter] : std::vector<std::pair<std::string, std::string>>{
+             {"libx264", "h264_metadata"}, {"libx265", "hevc_metadata"}}) {
+        make("square.mp4", "144x96", 2, {"-c:v", encoder, "-pix_fmt", "yuv420p"});
+        ASSERT_TRUE(ffmpeg({"-i", folder_.file("square.mp4"), "-c", "copy", "-bsf:v",
+                            filter + "=sample_aspect_ratio=4/3", folder_.file("a.mp4")}));
+        std::string bytes = read_all(folder_.file("a.mp4"));
+        ASSERT_NE(bytes.find("pasp"), std::string::npos);
+        bytes.replace(bytes.find("pasp"), 4, "skip");
+        write_all(folder_.file("a.mp4"), bytes);
+        EXPECT_EQ(facts("a.mp4").width, 192) << encoder;
+        EXPECT_EQ(facts("a.mp4").height, 96) << encoder;
+        EXPECT_EQ(facts("a.mp4").num_frames, 2) << encoder;
+        EXPECT_EQ(decoder_.probe_sizes(folder_.file("a.mp4"))->shown.width, 192) << encoder;
+        Bytes out(48 * 64 * 3);
+        ASSERT_TRUE(decoder_.decode(folder_.file("a.mp4"), {}, {48, 64}, out));
+        EXPECT_EQ(decoder_.sizes().shown.width, 192) << encoder;
+        EXPECT_EQ(decoder_.sizes().stored.width, 144) << encoder;
+    }
+}
+
+/// EXIF says how a photo was held (CIPA DC-008, 4.6.4, tag 274).
+TEST_F(Shown, PhotosAreTurnedByExif) {
+    make("plain.jpg", "160x96", 1, {"-q:v", "2"});
+    std::string const plain = read_all(folder_.file("plain.jpg"));
+    std::string const tiff{"II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0\0\0\0\0", 26};
+    std::string const exif = std::string("\xFF\xE1\0\x22", 4) + std::string("Exif\0\0", 6) + tiff;
+    write_all(folder_.file("held.jpg"), plain.substr(0, 2) + exif + plain.substr(2));
+    ClipFacts const found = facts("held.jpg");
+    EXPECT_EQ(found.height, 160);
+    EXPECT_EQ(found.width, 96);
+    EXPECT_EQ(found.stored_width, 160);
+    EXPECT_EQ(found.num_frames, 1);
+    Bytes stored(96 * 160 * 3), shown(96 * 160 * 3);
+    ASSERT_TRUE(decoder_.decode(folder_.file("plain.jpg"), {}, {96, 160}, stored));
+    ASSERT_TRUE(decoder_.decode(folder_.file("held.jpg"), {}, {160, 96}, shown));
+    // Orientation 6: the first row of the file is the right-hand side.
+    for (std::size_t y : {0u, 77u, 159u}) {
+        for (std::size_t x : {0u, 31u, 95u}) {
+            std::size_t const from = ((95 - x) * 160 + y) * 3, to = (y * 96 + x) * 3;
+            EXPECT_EQ(shown[to], stored[from]) << x << ' ' << y;
+        }
+    }
+}
+
 TEST_F(Shown, GreyPicturesKeepTheirContrast) {
     make("a.png", "64x48", 1, {"-pix_fmt", "gray"});
     EXPECT_LT(difference("a.png", {48, 64}, reference("a.png", {48, 64})), 1);
@@ -296,6 +342,17 @@ TEST_F(Shown, LeadingPicturesWithoutReferencesDoNotCount) {
         Bytes one(48 * 80 * 3);
         ASSERT_TRUE(decoder_.decode(folder_.file("cut.ts"), {}, {48, 80}, one)) << name;
         EXPECT_TRUE(std::equal(one.begin(), one.end(), out.begin())) << name;
+        // In mp4, whose index lists what is dropped, too: any window has the frames it asks for.
+        ASSERT_TRUE(ffmpeg({"-i", folder_.file("cut.ts"), "-c", "copy", "-use_editlist", "0",
+                            folder_.file("cut.mp4")}));
+        ASSERT_EQ(frames_of("cut.mp4", kFrameBytes), frames) << name;
+        EXPECT_EQ(facts("cut.mp4").num_frames, frames) << name;
+        for (int start = 0; start < frames; ++start) {
+            ASSERT_TRUE(decoder_.decode(folder_.file("cut.mp4"), {.start = start}, {48, 80}, one))
+                << name << start;
+            auto const from = out.begin() + start * static_cast<std::ptrdiff_t>(one.size());
+            EXPECT_TRUE(std::equal(one.begin(), one.end(), from)) << name << start;
+        }
     }
 }
 
