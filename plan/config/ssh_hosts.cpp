@@ -26,10 +26,6 @@ constexpr std::array<std::string_view, 3> kKeys{"slots", "port", "user"};
 constexpr std::array kLowPorts{22, 222, 443};
 constexpr int kHighPort = 1024;
 
-Error invalid(std::string message) {
-    return Error{Errc::invalid_input, std::move(message)};
-}
-
 bool is_made_of(std::string_view text, std::string_view others) {
     return std::ranges::all_of(text, [others](char each) {
         auto const byte = static_cast<unsigned char>(each);
@@ -74,8 +70,9 @@ Result<void> check_host(std::string_view name, std::string_view word) {
     OSORA_TRY_VOID(check_name("host", name, ".-_:%"));
     std::string_view const address = name.substr(0, name.find('%'));
     bool const colon = address.find(':') != address.npos;
+    bool const zone = address.size() < name.size();
     bool const six = address.find_first_not_of("0123456789abcdefABCDEF:.") == address.npos;
-    if (colon && !six) return invalid(fmt::format("{} is no host name", quoted(name)));
+    if ((colon && !six) || (zone && !colon)) return invalid(fmt::format("{} is no host name", quoted(name)));
     if (!colon && word.starts_with('[')) {
         return invalid(
             fmt::format("{}: brackets hold an IPv6 address; groups of hosts are not "

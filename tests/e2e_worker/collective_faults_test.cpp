@@ -89,11 +89,11 @@ TEST_F(CollectiveFaults, AStoppedStageIsNamedByTheNext) {
     EXPECT_THAT(message_of(runs[0]), HasSubstr("rank 1 gave no sign"));
 }
 
-/// Ranks that deal out the data in other ways: all of them say so, and none waits.
+/// Ranks that split the same clips into other micro-batches: all of them say so, and none waits.
 TEST_F(CollectiveFaults, RanksThatDoNotAgreeSaySo) {
     job_of_rank_ = [this](int rank) {
         auto made = endless(2);
-        made.config.train.seed = rank;
+        for (auto& bucket : made.plan.chosen.buckets) bucket.micro_batch_size = 2 - rank;
         return made;
     };
     hit_at_ = steady_clock::now();

@@ -3,6 +3,8 @@
 // be behind.
 #include "worker/parallel/pipeline_ranks.hpp"
 
+#include "worker/parallel/with_peers.hpp"
+
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <cstdlib>
@@ -17,7 +19,7 @@ constexpr int kTag = 0;  // what goes between two ranks is received in its order
 
 void finish_oldest(auto& pending, std::size_t most) {
     while (pending.size() > most) {
-        pending.front().work->wait();
+        with_peers("send to a stage", [&] { pending.front().work->wait(); });
         pending.pop_front();
     }
 }
@@ -37,7 +39,9 @@ Group const& PipelineRanks::Way::between(int one, int other) const {
 void PipelineRanks::send(Way& way, at::Tensor const& values, int step) {
     int const to = stage_at(step);
     std::vector<at::Tensor> tensors{values};
-    way.sent.push_back({way.between(rank(), to).device_backend().send(tensors, to, kTag), values});
+    auto& backend = way.between(rank(), to).device_backend();
+    auto work = with_peers("send to a stage", [&] { return backend.send(tensors, to, kTag); });
+    way.sent.push_back({std::move(work), values});
 }
 
 void PipelineRanks::receive(Way& way, at::Tensor const& into, int step) {
@@ -45,7 +49,7 @@ void PipelineRanks::receive(Way& way, at::Tensor const& into, int step) {
     auto& backend = way.between(rank(), from).device_backend();
     auto const start = Clock::now();
     std::vector<at::Tensor> tensors{into};
-    backend.recv(tensors, from, kTag)->wait();
+    with_peers("receive from a stage", [&] { backend.recv(tensors, from, kTag)->wait(); });
     if (backend.getBackendName() != "nccl")
         waited_s_ += std::chrono::duration<double>(Clock::now() - start).count();
     ++calls_;

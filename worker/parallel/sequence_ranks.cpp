@@ -1,5 +1,7 @@
 #include "worker/parallel/sequence_ranks.hpp"
 
+#include "worker/parallel/with_peers.hpp"
+
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -9,6 +11,10 @@
 namespace osora::worker {
 
 using Clock = CollectiveTimer::Clock;
+
+namespace {
+constexpr char const* kExchange = "exchange of tokens";
+}  // namespace
 
 SequenceRanks::SequenceRanks(Group group, std::string const& what)
     : group_(std::move(group)),
@@ -27,7 +33,7 @@ void SequenceRanks::wait(Class& of, Clock::time_point start,
                          c10::intrusive_ptr<c10d::Work> const& work, std::int64_t bytes) {
     of.timer.started(start, work, bytes);
     ++of.calls;
-    work->wait();
+    with_peers(kExchange, [&] { work->wait(); });
     if (group_.device_backend().getBackendName() != "nccl")
         of.waited_s += std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -39,7 +45,9 @@ at::Tensor SequenceRanks::all_to_all(at::Tensor const& values,
     at::Tensor received = at::empty({items}, values.options()), input = values;
     std::vector<std::int64_t> to = send, from = receive;
     auto const start = Clock::now();
-    auto const work = group_.device_backend().alltoall_base(received, input, from, to);
+    auto const work = with_peers(kExchange, [&] {
+        return group_.device_backend().alltoall_base(received, input, from, to);
+    });
     wait(exchanges_, start, work, static_cast<std::int64_t>(values.nbytes()));
     return received;
 }
@@ -49,7 +57,8 @@ at::Tensor SequenceRanks::all_gather(at::Tensor const& own) {
     shape.insert(shape.begin(), size());
     at::Tensor all = at::empty({size() * own.numel()}, own.options()), input = own.view(-1);
     auto const start = Clock::now();
-    auto const work = group_.device_backend()._allgather_base(all, input);
+    auto const work =
+        with_peers(kExchange, [&] { return group_.device_backend()._allgather_base(all, input); });
     wait(gathers_, start, work, static_cast<std::int64_t>(all.nbytes()));
     return all.view(shape);
 }

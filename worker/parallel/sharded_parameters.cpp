@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/parallel/gradient_norm.hpp"
+#include "worker/parallel/with_peers.hpp"
 
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
@@ -27,19 +28,6 @@ namespace {
 constexpr std::int64_t kAlignBytes = 64;
 /// Reductions under way at a time in stages 2 and 3: each holds a bucket and what it receives.
 constexpr std::size_t kInFlight = 4;
-
-/// What a backend throws, as the DistError that step boundaries know.
-template <class F>
-auto with_peers(char const* what, F const& f) {
-    try {
-        return f();
-    } catch (c10::Error const&) {
-        throw;
-    } catch (std::exception const& error) {
-        std::string const why = error.what();
-        C10_THROW_ERROR(DistError, std::string(what) + ": " + why.substr(0, why.find('\n')));
-    }
-}
 
 std::vector<std::int64_t> items_of(std::vector<at::Tensor> const& parameters) {
     std::vector<std::int64_t> items;
