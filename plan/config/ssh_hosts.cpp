@@ -72,7 +72,8 @@ Result<void> check_host(std::string_view name, std::string_view word) {
     bool const colon = address.find(':') != address.npos;
     bool const zone = address.size() < name.size();
     bool const six = address.find_first_not_of("0123456789abcdefABCDEF:.") == address.npos;
-    if ((colon && !six) || (zone && !colon)) return invalid(fmt::format("{} is no host name", quoted(name)));
+    if ((colon && !six) || (zone && !colon))
+        return invalid(fmt::format("{} is no host name", quoted(name)));
     if (!colon && word.starts_with('[')) {
         return invalid(
             fmt::format("{}: brackets hold an IPv6 address; groups of hosts are not "

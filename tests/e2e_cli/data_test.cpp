@@ -69,13 +69,19 @@ TEST_F(Data, BenchSaysWhatIsWrong) {
                    "nearest valid: --frames 9");
     std::string const whole = worker::read_all(folder_ / "a.mp4");
     write("b.mp4", whole);
-    auto bytes = whole;
-    std::fill(bytes.begin() + 600, bytes.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2),
-              '\0');
-    worker::write_all(folder_ / "a.mp4", bytes);
-    auto const damaged = osora({"data", "bench", "--manifest", "one.csv", "--frames", "4"});
+    auto const bench_without = [&](std::size_t begin, std::size_t end) {
+        auto bytes = whole;
+        bytes.replace(begin, end - begin, end - begin, '\0');
+        worker::write_all(folder_ / "a.mp4", bytes);
+        return osora({"data", "bench", "--manifest", "one.csv", "--frames", "4"});
+    };
+    auto const damaged = bench_without(whole.size() / 2, whole.find("moov") - 4);
     EXPECT_EQ(damaged.code, 1) << damaged.out;
     EXPECT_THAT(damaged.err, HasSubstr("line 2: "));
+    // Without its only keyframe nothing comes out of it, as with ffmpeg.
+    auto const empty = bench_without(600, whole.size() / 2);
+    EXPECT_EQ(empty.code, 2) << empty.out;
+    EXPECT_THAT(empty.err, HasSubstr("no frame in it"));
 }
 
 TEST_F(Data, ColumnsOfOtherNamesAreMapped) {

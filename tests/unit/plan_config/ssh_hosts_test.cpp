@@ -119,6 +119,7 @@ TEST(SshHosts, FilesOfOtherLaunchersAreReadOrSaidToBeOtherwise) {
               "\"node-a:2,node-b:2\": one host a line, as \"n1 slots=8\"");
     EXPECT_EQ(error_of("[gpu]"),
               "\"[gpu]\": brackets hold an IPv6 address; groups of hosts are not known");
+    EXPECT_EQ(error_of("f%80::1%eth0"), "\"f%80::1%eth0\" is no host name") << "a zone of no IPv6";
     EXPECT_EQ(error_of("node-a 2"), "2: write slots=2");
     EXPECT_EQ(error_of("worker-1 lots=8"), "unknown setting \"lots\"; did you mean slots?");
 }
