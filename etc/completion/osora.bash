@@ -92,6 +92,7 @@ _osora() {
     "plan:--srun") _osora_files; return ;;
     "plan:--set") _osora_keys; return ;;
     "plan calibrate:--manifest") _osora_files; return ;;
+    "plan calibrate:--columns") :; return ;;
     "plan evaluate:--hardware") _osora_files; return ;;
     "validate:--set") _osora_keys; return ;;
     "exec-steps:--pattern") :; return ;;
@@ -126,12 +127,14 @@ _osora() {
     "nccl predict:--topo") :; return ;;
     "nccl predict:--nccl-version") :; return ;;
     "data bench:--manifest") _osora_files; return ;;
+    "data bench:--columns") :; return ;;
     "data bench:--frames") :; return ;;
     "data bench:--stride") :; return ;;
     "data bench:--start") :; return ;;
     "data bench:--size") :; return ;;
     "data bench:--workers") :; return ;;
     "data check:--manifest") _osora_files; return ;;
+    "data check:--columns") :; return ;;
     "data check:--quarantine") _osora_files; return ;;
     "data check:--deadline") :; return ;;
     "data check:--workers") :; return ;;
@@ -216,7 +219,7 @@ _osora() {
         "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
         "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
         "plan") _osora_words "--model --gpus --topology --topology-name --gpu --nodes --gpus-per-node --nic-gbit --hardware --bucket --resolution --num-frames --explain --top --calibration --srun --set --json --help" ;;
-        "plan calibrate") _osora_words "--manifest --json --help" ;;
+        "plan calibrate") _osora_words "--manifest --columns --json --help" ;;
         "plan evaluate") _osora_words "--hardware --json --help" ;;
         "validate") _osora_words "--set --json --help" ;;
         "exec-steps") _osora_words "--pattern --json --help" ;;
@@ -229,8 +232,8 @@ _osora() {
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
-        "data bench") _osora_words "--manifest --frames --stride --start --size --workers --json --help" ;;
-        "data check") _osora_words "--manifest --full --quarantine --deadline --workers --json --help" ;;
+        "data bench") _osora_words "--manifest --columns --frames --stride --start --size --workers --json --help" ;;
+        "data check") _osora_words "--manifest --columns --full --quarantine --deadline --workers --json --help" ;;
         "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
