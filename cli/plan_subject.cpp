@@ -24,15 +24,11 @@ namespace {
 constexpr int kGpusMax = 1'000'000, kFramesMax = 100'000;
 constexpr std::string_view kShown = "command line";  // in the place of a run file's name
 
-Error bad_option(std::string text) {
-    return {Errc::invalid_input, std::move(text)};
-}
-
 Result<std::string> known_model(std::string const& name) {
     auto const names = plan::model_names();
     if (std::ranges::find(names, name) != names.end()) return name;
     if (lower(name).starts_with("gpt")) {
-        return bad_option(
+        return invalid(
             fmt::format("--model {}: sizes and layouts of GPTs are answered by osora "
                         "plan evaluate, a row each; here: {}",
                         name, fmt::join(names, ", ")));
@@ -59,8 +55,8 @@ Result<plan::BucketSection> bucket_of_words(std::string const& option, std::stri
     auto const [at, error] = std::from_chars(frames.data(), end, bucket.num_frames);
     if (error != std::errc{} || at != end || bucket.num_frames < 1 ||
         bucket.num_frames > kFramesMax) {
-        return bad_option(fmt::format("{}: {} frames: must be a whole number from 1 to {}", option,
-                                      frames.empty() ? "\"\"" : frames, kFramesMax));
+        return invalid(fmt::format("{}: {} frames: must be a whole number from 1 to {}", option,
+                                   frames.empty() ? "\"\"" : frames, kFramesMax));
     }
     OSORA_TRY(auto const shape, plan::model_shape(model));
     auto key = plan::nominal_key({.resolution = bucket.resolution, .num_frames = bucket.num_frames},
@@ -76,7 +72,7 @@ Result<std::vector<plan::BucketSection>> buckets_of(Arguments const& arguments,
         std::string const option = "--bucket " + word;
         std::size_t const colon = word.rfind(':');
         if (colon == std::string::npos) {
-            return bad_option(option + ": must be RESOLUTION:FRAMES, as in 360p:51");
+            return invalid(option + ": must be RESOLUTION:FRAMES, as in 360p:51");
         }
         OSORA_TRY(auto bucket,
                   bucket_of_words(option, model, word.substr(0, colon), word.substr(colon + 1)));
@@ -85,7 +81,7 @@ Result<std::vector<plan::BucketSection>> buckets_of(Arguments const& arguments,
     auto const resolutions = arguments.all("--resolution");
     auto const frames = arguments.all("--num-frames");
     if (resolutions.size() != frames.size()) {
-        return bad_option(
+        return invalid(
             fmt::format("--resolution is given {} times and --num-frames {} times: "
                         "each bucket needs both, or --bucket 360p:51",
                         resolutions.size(), frames.size()));
@@ -117,20 +113,19 @@ Result<plan::ClusterRequest> cluster_request(Context const& context, Arguments c
     request.gpu = arguments.value("--gpu");
     auto const name = arguments.value("--topology-name");
     if (auto const source = arguments.value("--topology")) {
-        if (source->empty())
-            return bad_option("--topology: names no file, folder or synthetic:...");
+        if (source->empty()) return invalid("--topology: names no file, folder or synthetic:...");
         request.source = *source;
         OSORA_TRY(request.topology, load_topology(context, *source, name.value_or("")));
         auto const& [fabric, machines] = request.topology;
         if (machines.empty() && fabric.switches.empty() && fabric.blocks.empty()) {
-            return bad_option(*source + ": no node in it");
+            return invalid(*source + ": no node in it");
         }
     } else if (name) {
-        return bad_option("--topology-name: needs --topology");
+        return invalid("--topology-name: needs --topology");
     }
     for (char const* const option : {"--hardware", "--nic-gbit"}) {
         if (request.gpu || !request.source.empty() || !arguments.has(option)) continue;
-        return bad_option(fmt::format("{}: needs --gpu or --topology", option));
+        return invalid(fmt::format("{}: needs --gpu or --topology", option));
     }
     return request;
 }
@@ -159,14 +154,14 @@ Result<std::pair<int, int>> shape_of_this(plan::ClusterRequest const& request,
     int const nodes = request.nodes.value_or(request.gpus / each);
     if (std::int64_t{nodes} * each != request.gpus) {
         auto const valid = plan::nearest_multiples(request.nodes.value_or(each), request.gpus);
-        return bad_option(fmt::format(
+        return invalid(fmt::format(
             "--gpus {}: does not divide into {}; nearest valid: {}", request.gpus,
             request.nodes ? counted(*request.nodes, "node") : fmt::format("nodes of {}", each),
             fmt::join(valid, ", ")));
     }
     if (here > 0 && each > here) {
-        return bad_option(fmt::format("--gpus-per-node {}: this machine has {}; nearest valid: {}",
-                                      each, here, here));
+        return invalid(fmt::format("--gpus-per-node {}: this machine has {}; nearest valid: {}",
+                                   each, here, here));
     }
     return std::pair(nodes, each);
 }
@@ -176,7 +171,7 @@ Result<PlanSubject> subject_of_model(Context const& context, Arguments const& ar
     OSORA_TRY(auto const hardware, hardware_of(arguments));
     OSORA_TRY(plan::ClusterRequest request, cluster_request(context, arguments));
     OSORA_TRY(auto const gpus, arguments.number("--gpus", 1, kGpusMax));
-    if (!gpus) return bad_option("--gpus is missing: how many the model is trained on");
+    if (!gpus) return invalid("--gpus is missing: how many the model is trained on");
     request.gpus = *gpus;
     PlanSubject subject;
     subject.taken = options.taken;
@@ -206,7 +201,7 @@ Result<PlanSubject> subject_of_model(Context const& context, Arguments const& ar
     auto const& resources = subject.resolved.config.resources;
     bool const read = subject.resolved.problems.empty();
     if (read && (resources.nodes != nodes || resources.gpus_per_node != gpus_per_node)) {
-        return bad_option(
+        return invalid(
             "--set resources.nodes, gpus_per_node: --gpus, --nodes and --gpus-per-node "
             "say it");
     }
@@ -220,7 +215,7 @@ Result<PlanSubject> subject_of_run(Context const& context, Arguments const& argu
                                   "--bucket", "--resolution", "--num-frames"};
     for (char const* const option : kOfModel) {
         if (!arguments.has(option)) continue;
-        return bad_option(
+        return invalid(
             fmt::format("{}: is used with --model; a run file says it, and --set "
                         "changes it",
                         option));
@@ -235,8 +230,7 @@ Result<PlanSubject> subject_of_run(Context const& context, Arguments const& argu
     if (!named || !subject.resolved.problems.empty()) return subject;
     auto const& resources = subject.resolved.config.resources;
     std::int64_t const ranks = std::int64_t{resources.nodes} * resources.gpus_per_node;
-    if (ranks > kGpusMax)
-        return bad_option(fmt::format("{} ranks are more than {}", ranks, kGpusMax));
+    if (ranks > kGpusMax) return invalid(fmt::format("{} ranks are more than {}", ranks, kGpusMax));
     request.gpus = static_cast<int>(ranks);
     request.nodes = resources.nodes;
     request.gpus_per_node = resources.gpus_per_node;
@@ -288,10 +282,10 @@ std::string run_file_text(ModelOptions const& options, int nodes, int gpus_per_n
 
 Result<PlanSubject> plan_subject(Context const& context, Arguments const& arguments) {
     bool const run = arguments.has("RUN.toml"), model = arguments.has("--model");
-    if (run && model) return bad_option("--model: a run file names its own; leave one of them out");
+    if (run && model) return invalid("--model: a run file names its own; leave one of them out");
     if (model) return subject_of_model(context, arguments);
     if (run) return subject_of_run(context, arguments);
-    return bad_option("plan: RUN.toml is missing, or --model MODEL --gpus N");
+    return invalid("plan: RUN.toml is missing, or --model MODEL --gpus N");
 }
 
 }  // namespace osora::cli

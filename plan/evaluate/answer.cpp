@@ -2,7 +2,6 @@
 #include "base/utf8.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/layout_rules.hpp"
-#include "plan/evaluate/measured_runs.hpp"
 
 #include <fmt/format.h>
 
@@ -59,9 +58,8 @@ std::string refusal(std::string_view id, std::string_view message) {
 }
 
 /// What measured runs did to the answer, where there are any.
-std::string correction(EvaluateRow const& row) {
+std::string correction(EvaluateRow const& row, MeasuredCorrection const& by) {
     if (row.measured.empty() && row.left_out.empty()) return "";
-    MeasuredCorrection const by = correction_of(row);
     return fmt::format(
         ",\"calibration\":{{\"runs\":{},\"compute\":{:.4g},\"memory\":{:.4g},\"left_out\":{}}}",
         row.measured.size(), by.compute, by.memory,
@@ -104,7 +102,7 @@ std::string evaluate_line(std::string_view line, HardwareTable const& hardware) 
     if (!std::isfinite(found.step_time_s()) || !std::isfinite(found.peak_memory_gib)) {
         return refusal(id, "the sizes are beyond what can be counted; take smaller ones");
     }
-    return answer(id, found, correction(*row));
+    return answer(id, found, correction(*row, found.by));
 }
 
 }  // namespace osora::plan

@@ -3,7 +3,6 @@
 #include "plan/evaluate/evaluate.hpp"
 
 #include "plan/evaluate/collective_cost.hpp"
-#include "plan/evaluate/measured_runs.hpp"
 #include "plan/evaluate/work_time.hpp"
 
 #include <algorithm>
@@ -194,7 +193,7 @@ Evaluation predict(EvaluateRow const& row) {
 Evaluation evaluate(EvaluateRow const& row) {
     Evaluation found = predict(row);
     if (row.measured.empty()) return found;
-    MeasuredCorrection const by = correction_of(row);
+    MeasuredCorrection const& by = found.by = correction_of(row);
     StepParts& parts = found.parts;
     for (double* each : {&parts.compute_s, &parts.encoder_s, &parts.bubble_s, &parts.optimizer_s,
                          &parts.launch_s}) {

@@ -2,6 +2,7 @@
 // equations, what was fitted, and the errors measured on published runs.
 #pragma once
 
+#include "plan/evaluate/measured_runs.hpp"
 #include "plan/evaluate/rows.hpp"
 
 #include <string>
@@ -28,6 +29,7 @@ struct Evaluation {
     StepParts parts;
     double peak_memory_gib = 0;  // of the fullest rank, GiB
     bool fits = false;           // in the GPU's memory
+    MeasuredCorrection by = {};  // what measured runs changed
     [[nodiscard]] double step_time_s() const { return parts.total_s(); }
 };
 

@@ -52,7 +52,7 @@ struct ManifestOptions {
     /// Rows that say all of a clip whose file is not there stay in `clips`, so that the numbers and
     /// buckets of the others do not depend on it; they are told in `skipped` all the same.
     bool keep_gone = false;
-    /// 64 of the listed sizes, evenly spread, are held against their files, and all of them where
+    /// 64 of the listed sizes, evenly spread, are compared with their files, and all of them where
     /// one is wrong. Files are right: what is read depends on the list and its files alone.
     bool check_sizes = false;
     /// What remember_clips() wrote, for rows of such clips that do not say all; need not be there.

@@ -151,9 +151,7 @@ fs::path adapter_file_in(fs::path const& folder) {
 class WeightFinder {
 public:
     WeightFinder(std::vector<NamedTensor>& weights, bool underscored) : underscored_(underscored) {
-        std::vector<std::string_view> names;
-        for (NamedTensor const& each : weights) names.push_back(each.name);
-        std::string const prefix = wrapper_prefix(names);
+        std::string const prefix = wrapper_prefix(names_of(weights));
         for (NamedTensor& each : weights) {
             by_name_.emplace(key_of(each.name), &each);
             if (!prefix.empty()) by_name_.emplace(key_of(each.name.substr(prefix.size())), &each);
@@ -175,9 +173,7 @@ private:
 };
 
 std::string nearest_note(std::string_view wanted, std::vector<NamedTensor> const& weights) {
-    std::vector<std::string_view> names;
-    for (NamedTensor const& each : weights) names.push_back(each.name);
-    auto const near = nearest_name(wanted, names);
+    auto const near = nearest_name(wanted, names_of(weights));
     return near ? fmt::format("; the nearest is {}", *near) : "";
 }
 

@@ -28,12 +28,6 @@ void add_problem(std::vector<std::string>& problems, std::string text) {
         problems.emplace_back("...");
 }
 
-std::vector<std::string_view> names_of(std::vector<NamedTensor> const& tensors) {
-    std::vector<std::string_view> names;
-    for (auto const& each : tensors) names.push_back(each.name);
-    return names;
-}
-
 }  // namespace
 
 at::Tensor Parameters::add(std::string name, at::IntArrayRef shape, TensorKind kind) {

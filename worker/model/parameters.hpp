@@ -31,6 +31,14 @@ struct NamedTensor {
     TensorKind kind = TensorKind::trainable;
 };
 
+/// Views of the tensors' names, in their order.
+[[nodiscard]] inline std::vector<std::string_view> names_of(
+    std::vector<NamedTensor> const& tensors) {
+    std::vector<std::string_view> names;
+    for (NamedTensor const& each : tensors) names.push_back(each.name);
+    return names;
+}
+
 /// Low-rank adapter of a linear layer (LoRA, arXiv 2106.09685): its outputs get
 /// scale (x a^T) b^T on top. Undefined tensors: it has none.
 struct Adapter {

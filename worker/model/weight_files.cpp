@@ -134,9 +134,7 @@ Result<fs::path> file_in(fs::path const& folder) {
 /// The tensors whose names begin with "PART.", without that.
 Result<LoadedWeights> part_of(LoadedWeights weights, PartOfFile const& wanted) {
     std::string const prefix = wanted.part + ".";
-    std::vector<std::string_view> names;
-    for (auto const& each : weights.tensors) names.push_back(each.name);
-    std::string const there = first_parts(names);
+    std::string const there = first_parts(names_of(weights.tensors));
     std::erase_if(weights.tensors,
                   [&](auto const& each) { return !each.name.starts_with(prefix); });
     if (weights.tensors.empty()) {
@@ -209,9 +207,7 @@ Result<void> widen(LoadedWeights& weights) {
 }
 
 void leave_out_prefix(LoadedWeights& weights) {
-    std::vector<std::string_view> names;
-    for (auto const& each : weights.tensors) names.push_back(each.name);
-    std::string const prefix = wrapper_prefix(names);
+    std::string const prefix = wrapper_prefix(names_of(weights.tensors));
     if (prefix.empty()) return;
     for (auto& each : weights.tensors) each.name.erase(0, prefix.size());
     weights.notices.push_back(fmt::format("all names begin with '{}', which is left out", prefix));
