@@ -23,11 +23,11 @@ inline constexpr char const* kAdapterConfigFile = "adapter_config.json";
 [[nodiscard]] std::string adapter_config(std::vector<NamedTensor> const& adapter, double alpha);
 
 struct LoadedAdapter {
-    std::vector<NamedTensor> tensors;      // plain names: NAME.lora_A.weight, NAME.lora_B.weight
-    double scale = 1;                      // alpha / rank
-    std::map<std::string, double> scales;  // of layers that have one of their own, by NAME
-    bool underscored = false;              // NAME has underscores for dots
-    std::vector<std::string> notices;      // for people
+    std::vector<NamedTensor> tensors;  // plain names: NAME.lora_A.weight, NAME.lora_B.weight
+    double scale = 1;                  // alpha / rank
+    std::map<std::string, double> scales = {};  // of layers that have one of their own, by NAME
+    bool underscored = false;                   // NAME has underscores for dots
+    std::vector<std::string> notices = {};      // for people
 };
 /// `path`: a folder with an adapter file, or a safetensors file. alpha is that of
 /// adapter_config.json beside it, else of the file's metadata, else of its tensors NAME.alpha, else
