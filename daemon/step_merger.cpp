@@ -24,7 +24,7 @@ void StepMerger::add(MetricChunk const& chunk, int first, MonotonicTime now) {
     for (std::size_t i = from; i < chunk.bucket.size(); ++i) {
         Row& row = rows_[chunk.step0 + static_cast<int>(i)];
         if (row.ranks == 0) row.since = now;
-        row.ranks += chunk.ranks;
+        row.ranks = sum_of_counts(row.ranks, chunk.ranks);
         row.samples = sum_of_counts(row.samples, chunk.samples[i]);
         merge_bucket(row.bucket, chunk.bucket[i]);
     }

@@ -3,6 +3,7 @@
 #include "db/step_writer.hpp"
 
 #include "protocol/bucket_label.hpp"
+#include "protocol/step_figures.hpp"
 
 #include <fmt/format.h>
 
@@ -122,8 +123,8 @@ void StepWriter::add_step(protocol::MergedSteps const& steps, std::size_t index)
                    .replaces = !is_new};
         step = &(steps_[number] = std::move(fresh));
     }
-    step->ranks += steps.ranks[index];
-    step->samples += steps.samples[index];
+    step->ranks = protocol::sum_of_counts(step->ranks, steps.ranks[index]);
+    step->samples = protocol::sum_of_counts(step->samples, steps.samples[index]);
     // Ranks may train different buckets in the same step.
     protocol::merge_bucket(step->bucket, steps.bucket[index]);
     for (auto const& [name, column] : steps.columns) {

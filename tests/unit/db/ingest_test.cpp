@@ -85,6 +85,19 @@ TEST_F(Ingest, NodesThatTrainDifferentBucketsAreBothNamed) {
               "64x64x1+8x8x1,64x64x8+8x8x1");
 }
 
+/// Found by history_fuzz: the sum over nodes went beyond an int.
+TEST_F(Ingest, CountsThatNoStepHasStayNumbers) {
+    auto records = RunMaker(1).make({.nodes = 2, .steps = 9});
+    for (auto& record : records) {
+        auto* chunk = std::get_if<protocol::MetricChunk>(&record.event);
+        if (chunk == nullptr) continue;
+        for (auto& samples : chunk->samples) samples = 2'000'000'000;
+    }
+    write("tiny-0001", journal_bytes(records));
+    ingest();
+    EXPECT_EQ(one("SELECT min(samples) FROM step"), "2147483647");
+}
+
 TEST_F(Ingest, KeepsWhatStandsInFrontOfDamage) {
     auto records = RunMaker(1).make({.steps = 40});
     auto bytes = journal_bytes(records);
