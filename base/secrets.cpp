@@ -1,7 +1,7 @@
 #include "base/secrets.hpp"
 
 #include "base/check.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

@@ -1,7 +1,7 @@
 // Gathers; every rule is in plan/.
 #include "cli/advice_inputs.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_list.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/print.hpp"

@@ -1,7 +1,7 @@
 // CLI11 takes the words apart; what it cannot place is reported with the nearest known word.
 #include "cli/arguments.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "cli/command.hpp"
 
 #include <fmt/format.h>

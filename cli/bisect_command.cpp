@@ -1,5 +1,5 @@
 // osora bisect: trials between a good and a bad run, until what made it slow is named and proved.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/bisect_scaling.hpp"
 #include "cli/bisect_search.hpp"
 #include "cli/bisect_text.hpp"

@@ -2,8 +2,8 @@
 
 #include "base/env.hpp"
 #include "base/robust.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/history_access.hpp"

@@ -1,6 +1,6 @@
 #include "cli/bisect_text.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/bisect_culprit.hpp"
 #include "cli/commit_text.hpp"
 #include "cli/fact_text.hpp"

@@ -1,6 +1,6 @@
 #include "cli/bisect_trials.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/robust.hpp"
 #include "cli/bisect_atoms.hpp"
 #include "cli/print.hpp"

@@ -1,9 +1,9 @@
 #include "cli/build_commit.hpp"
 
-#include "base/capture.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/process/capture.hpp"
+#include "base/text/units.hpp"
 #include "cli/git.hpp"
 #include "cli/signals.hpp"
 

@@ -1,5 +1,5 @@
 // osora cancel: asks a run's controller to stop it and waits until it has ended.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
@@ -12,9 +12,9 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 #include "base/host_name.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

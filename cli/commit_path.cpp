@@ -1,8 +1,8 @@
 // git log lists both sides; joining them is pure.
 #include "cli/commit_path.hpp"
 
-#include "base/printable.hpp"
-#include "base/utf8.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Places, from the environment that main read.
 #include "cli/context.hpp"
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/print.hpp"
 

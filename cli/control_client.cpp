@@ -1,7 +1,7 @@
 // A blocking exchange of two frames; the peer must be us.
 #include "cli/control_client.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/framing.hpp"
 #include "protocol/message.hpp"
 

@@ -1,7 +1,7 @@
 // Commands to a run's controller over its socket, and whether there is a controller at all.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 #include "protocol/control_messages.hpp"
 #include "protocol/run_directory.hpp"

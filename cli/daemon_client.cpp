@@ -1,7 +1,7 @@
 // Two exchanges on one connection: the hello, then the command.
 #include "cli/daemon_client.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/version.hpp"
 #include "cli/control_client.hpp"
 #include "protocol/environment_file.hpp"

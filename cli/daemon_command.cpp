@@ -8,9 +8,9 @@
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 
-#include "base/files.hpp"
-#include "base/process.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
+#include "base/text/units.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // osora data check: looks for damaged clips, in osora-clips, and lists them.
-#include "base/csv.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/text/csv.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/print.hpp"

@@ -1,6 +1,6 @@
 // osora detect: whether a series got slower, and where; of a CSV file or of the history.
-#include "base/files.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/detect_history.hpp"
 #include "cli/detect_render.hpp"

@@ -1,7 +1,7 @@
 // Nodes that became slower, as text for 80 columns and as JSON.
-#include "base/shell_word.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/shell_word.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/detect_levels.hpp"
 #include "cli/detect_render.hpp"
 #include "cli/report_render.hpp"

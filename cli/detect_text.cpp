@@ -1,6 +1,6 @@
 // The answer first, then the levels, then why, then what to do next.
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/detect_levels.hpp"
 #include "cli/detect_render.hpp"
 #include "cli/terminal.hpp"

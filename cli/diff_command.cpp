@@ -1,5 +1,5 @@
 // osora diff: what differs between two runs, and where the seconds went.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/diff_text.hpp"
 #include "cli/exit_code.hpp"

@@ -1,9 +1,9 @@
 // Rows that hold less than a hundredth of the gap and a thousandth of the step are not drawn.
 #include "cli/diff_text.hpp"
 
-#include "base/shell_word.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/shell_word.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/fact_text.hpp"
 #include "cli/terminal.hpp"

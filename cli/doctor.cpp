@@ -13,7 +13,7 @@
 #include "topology/doctor/collect.hpp"
 #include "topology/doctor/rule.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include "cli/journal_tail.hpp"
 #include "topology/assignment.hpp"
 
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "cli/doctor_text.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/terminal.hpp"
 

@@ -1,9 +1,9 @@
 // Lines of events: only what a person must know. The echo of a failure (ranks that lost their
 // peers) and notices that repeat are counted, not shown.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/follow_text.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "protocol/verdicts.hpp"
 

@@ -1,7 +1,7 @@
 // Reads /proc, uname and the worker's bytes.
 #include "cli/facts.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/version.hpp"
 #include "topology/local_machine.hpp"
 

@@ -2,7 +2,7 @@
 #include "cli/follow.hpp"
 
 #include "base/host_name.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_output.hpp"

@@ -1,6 +1,6 @@
 // JSON lines: an osora.event/1 for each event, an osora.progress/1 when there are new steps (at
 // most once a second), an osora.end/1 at the end.
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/follow_output.hpp"
 
 #include "cli/node_table.hpp"

@@ -1,8 +1,8 @@
 // Plain lines, none of them twice, none without news.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/follow_output.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/node_table.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Progress and summary. Numbers that are not known yet are left out, never shown as 0.
 #include "cli/follow_text.hpp"
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "cli/git.hpp"
 
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 
 #include <fmt/format.h>
 

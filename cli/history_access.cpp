@@ -1,6 +1,6 @@
 #include "cli/history_access.hpp"
 
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 #include "cli/print.hpp"
 #include "cli/state_folder.hpp"
 #include "db/ingest.hpp"

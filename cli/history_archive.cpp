@@ -1,6 +1,6 @@
 // osora history export and import: runs in one file, to carry them to another machine or to keep.
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"

@@ -1,7 +1,7 @@
 // osora history vacuum and check: what history.db keeps, and whether it is sound.
-#include "base/file_lock.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow_text.hpp"

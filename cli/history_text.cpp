@@ -1,5 +1,5 @@
 // `osora history` as a table: one line a run, newest first.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/report_render.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"

@@ -2,8 +2,8 @@
 // "<!--" do, and U+2028 and U+2029 end lines for old parsers of JavaScript.
 #include "cli/html.hpp"
 
-#include "base/printable.hpp"
-#include "base/utf8.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 #include <fmt/format.h>
 

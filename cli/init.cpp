@@ -1,5 +1,5 @@
 // osora init: a run file to start from, with a comment for every key.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/version.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"

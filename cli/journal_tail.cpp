@@ -1,8 +1,8 @@
 // Plain reads: they work on every file system, where change notices of network ones do not.
 #include "cli/journal_tail.hpp"
 
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 
 #include <unistd.h>
 

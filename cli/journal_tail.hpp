@@ -1,7 +1,7 @@
 // A run's journal as it grows, record by record. The file may not be there yet.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 #include "protocol/journal.hpp"
 #include "protocol/run_view.hpp"

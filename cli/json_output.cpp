@@ -1,7 +1,7 @@
 // The schema stands first, so that a reader of lines can tell them apart early.
 #include "cli/json_output.hpp"
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/print.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // goes.
 #include "cli/launch.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // (--detach).
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "cli/context.hpp"
 #include "cli/runs.hpp"
 

@@ -1,9 +1,9 @@
 // Processes of a run are known by OSORA_RUN_UUID in their environment.
 #include "cli/left_behind.hpp"
 
-#include "base/marked_processes.hpp"
-#include "base/process.hpp"
-#include "base/text.hpp"
+#include "base/process/marked_processes.hpp"
+#include "base/process/process.hpp"
+#include "base/text/text.hpp"
 #include "cli/follow_text.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // are.
 #include "cli/log_files.hpp"
 
-#include "base/regular_file.hpp"
+#include "base/files/regular_file.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // The logs of the ranks of one epoch, read side by side and folded as they grow.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "cli/fold_lines.hpp"
 #include "protocol/run_directory.hpp"
 

@@ -1,5 +1,5 @@
 // osora logs: what the ranks printed, with identical lines folded.
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"

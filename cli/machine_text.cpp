@@ -1,5 +1,5 @@
 // One machine: its sockets, PCIe switches, GPUs and cards, and the matrix of paths.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/topology_text.hpp"
 #include "topology/device_path.hpp"

@@ -1,6 +1,6 @@
 // osora: reads the environment once, finds the command and runs it. A bug that throws ends here
 // with exit code 5.
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "base/version.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_code.hpp"

@@ -1,7 +1,7 @@
 // A file that cannot be read or is of another version is left out: a plan without a network is one.
 #include "cli/measured_network.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "protocol/json_file.hpp"
 

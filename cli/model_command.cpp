@@ -1,5 +1,5 @@
 // osora model forward|train-step|merge: works on the tensors of safetensors files, in osora-worker.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/run_file_command.hpp"

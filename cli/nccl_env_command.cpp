@@ -1,5 +1,5 @@
 // osora nccl env: every variable of NCCL and Gloo that ranks would get, or of a run: got.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/advice_inputs.hpp"
 #include "cli/commands.hpp"
 #include "cli/env_rows.hpp"

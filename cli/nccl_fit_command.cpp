@@ -1,5 +1,5 @@
 // osora nccl fit: t(S) = a + bS + c sqrt(S) from a few measured sizes, and times from it.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"

@@ -1,7 +1,7 @@
 #include "cli/nccl_inputs.hpp"
 
-#include "base/files.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
 #include "cli/context.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/text_table.hpp"

@@ -1,6 +1,6 @@
 // osora nccl model: what NCCL's own cost model says about the graphs of its search.
-#include "base/files.hpp"
-#include "base/printable.hpp"
+#include "base/files/files.hpp"
+#include "base/text/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"

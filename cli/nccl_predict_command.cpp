@@ -1,5 +1,5 @@
 // osora nccl predict: how long a collective takes, from samples, NCCL's model, or both.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"

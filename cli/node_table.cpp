@@ -1,6 +1,6 @@
 #include "cli/node_table.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 

@@ -1,6 +1,6 @@
 // osora plan calibrate: has the worker measure this machine and keeps the constants.
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/json_output.hpp"

@@ -1,7 +1,7 @@
 // The file is JSON as the worker prints it; a broken one is reported and not used.
 #include "cli/plan_calibration.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <utility>

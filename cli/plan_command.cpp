@@ -1,7 +1,7 @@
 // osora plan: the plan of a run file on this machine, without running it.
-#include "base/files.hpp"
-#include "base/printable.hpp"
-#include "base/shell_word.hpp"
+#include "base/files/files.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/shell_word.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/plan_subject.hpp"

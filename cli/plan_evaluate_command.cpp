@@ -1,6 +1,6 @@
 // osora plan evaluate: rows on stdin, one answer a row on stdout, as they come.
-#include "base/files.hpp"
-#include "base/printable.hpp"
+#include "base/files/files.hpp"
+#include "base/text/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/line_reader.hpp"

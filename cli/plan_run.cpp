@@ -1,11 +1,11 @@
 // Gathers the planner's request.
 #include "cli/plan_run.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/cached_clips.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
 #include "cli/cached_clips.hpp"
 #include "cli/measured_network.hpp"
 #include "cli/plan_calibration.hpp"

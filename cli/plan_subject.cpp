@@ -1,10 +1,10 @@
 // Options become a run file and a cluster; from there on a plan is a plan.
 #include "cli/plan_subject.hpp"
 
-#include "base/files.hpp"
-#include "base/nearest.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/topology_source.hpp"
 #include "plan/config/fields.hpp"

@@ -3,9 +3,9 @@
 #include "cli/prepared_run.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/code_facts.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/facts.hpp"

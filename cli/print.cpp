@@ -1,6 +1,6 @@
 #include "cli/print.hpp"
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 namespace osora::cli {
 

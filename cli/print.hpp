@@ -9,7 +9,7 @@
 
 namespace osora::cli {
 
-/// Writes screen_text(text) (base/printable.hpp).
+/// Writes screen_text(text) (base/text/printable.hpp).
 void print_text(std::FILE* stream, std::string_view text);
 
 template <class... Values>

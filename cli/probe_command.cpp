@@ -1,5 +1,5 @@
 // osora probe: a run with job = "probe", started like any other, whose answer is shown.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"

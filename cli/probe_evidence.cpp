@@ -1,6 +1,6 @@
 #include "cli/probe_evidence.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/measured_network.hpp"
 #include "protocol/json_file.hpp"
 #include "topology/probe_result.hpp"

@@ -1,7 +1,7 @@
 #include "cli/probe_text.hpp"
 
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "topology/collective.hpp"
 #include "topology/probing/probe_analysis.hpp"

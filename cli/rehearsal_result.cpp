@@ -1,7 +1,7 @@
 // The answer first: the step time, then where it goes, then what it is to be held against.
 #include "cli/rehearsal_result.hpp"
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"

@@ -1,6 +1,6 @@
 // osora report: what a run did against its plan, or how a series scales.
-#include "base/files.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/detect_history.hpp"
 #include "cli/exit_code.hpp"

@@ -1,5 +1,5 @@
 // The charts of a run.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/html.hpp"
 #include "cli/report_figures.hpp"
 

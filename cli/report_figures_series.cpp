@@ -1,5 +1,5 @@
 // The charts of a series, and how figures become JSON.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
 #include "cli/trend_words.hpp"

@@ -1,5 +1,5 @@
 // Reports as JSON. Names are part of the contract with scripts: grow them, do not change them.
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/report_render.hpp"
 #include "cli/trend_words.hpp"
 #include "protocol/json.hpp"

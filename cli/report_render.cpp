@@ -1,8 +1,8 @@
 // Which form is made by whom, and the short forms.
 #include "cli/report_render.hpp"
 
-#include "base/csv.hpp"
-#include "base/text.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/text.hpp"
 #include "cli/follow_text.hpp"
 #include "cli/report_tables.hpp"
 

@@ -1,7 +1,7 @@
 // The words of a run's report. The answer first (how fast, did it learn), then what went wrong,
 // then what to try.
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/report_tables.hpp"
 #include "cli/report_words.hpp"
 

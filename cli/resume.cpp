@@ -9,7 +9,7 @@
 #include "cli/state_folder.hpp"
 #include "cli/submit_slurm.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Reads the whole journal: a run that is asked about by name is worth it.
 #include "cli/run_command.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "cli/control_client.hpp"
 #include "cli/journal_tail.hpp"

@@ -2,11 +2,11 @@
 // next.
 #include "cli/runs.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/nearest.hpp"
-#include "base/own_folder.hpp"
-#include "base/text.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

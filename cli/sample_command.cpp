@@ -1,5 +1,5 @@
 // osora sample: a clip and a contact sheet from a checkpoint, made by osora-worker.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/run_file_command.hpp"

@@ -1,6 +1,6 @@
 #include "cli/scaling_trials.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/print.hpp"
 #include "cli/run_secrets.hpp"

@@ -4,8 +4,8 @@
 #include "cli/shared_queue.hpp"
 
 #include "base/env.hpp"
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
 #include "cli/slurm_job.hpp"
 #include "slurm/queue_text.hpp"
 

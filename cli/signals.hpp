@@ -2,7 +2,7 @@
 // by themselves.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 
 #include <csignal>
 #include <vector>

@@ -1,9 +1,9 @@
 // Commands run in UTC, so that the times they print can be read.
 #include "cli/slurm_job.hpp"
 
-#include "base/capture.hpp"
 #include "base/env.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/process/capture.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
 #include "slurm/after_sbatch.hpp"

@@ -1,8 +1,8 @@
 // Numbers are never cut: a wrong digit is worse than a long line. Only text is.
 #include "cli/sql_text.hpp"
 
-#include "base/printable.hpp"
-#include "base/units.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 

@@ -2,7 +2,7 @@
 // hidden.
 #include "cli/started.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/control_client.hpp"
 #include "cli/daemon_client.hpp"
 #include "cli/exit_code.hpp"

@@ -1,6 +1,6 @@
 #include "cli/state_folder.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/print.hpp"
 
 #include <fmt/format.h>

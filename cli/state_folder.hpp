@@ -1,7 +1,7 @@
 // The state folder before something is kept or started in it: whose it is, and closed to others.
 #pragma once
 
-#include "base/own_folder.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/result.hpp"
 #include "cli/context.hpp"
 

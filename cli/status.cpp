@@ -2,7 +2,7 @@
 // last, or one run. No daemon is asked: journals, controllers' sockets, history.db and Slurm's
 // queue tell.
 #include "base/env.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "cli/commands.hpp"
 #include "cli/control_client.hpp"
 #include "cli/exit_code.hpp"
@@ -16,7 +16,7 @@
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "db/queries.hpp"
 
 #include "slurm/after_sbatch.hpp"

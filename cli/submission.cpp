@@ -1,7 +1,7 @@
 // Files are 0600: the environment of workers may hold secrets.
 #include "cli/submission.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "cli/run_secrets.hpp"
 #include "plan/worker_job.hpp"

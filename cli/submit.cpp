@@ -1,6 +1,6 @@
 // osora submit: validate, plan, make the run directory, start its controller, follow it.
 #include "base/host_name.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/launch.hpp"

@@ -2,7 +2,7 @@
 // the job runs, so it says when the file system is a local one.
 #include "cli/submit_slurm.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/follow.hpp"
 #include "cli/json_output.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/environment.hpp"
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,8 @@
 // Widths are counted in code points, so "±" takes one column.
 #include "cli/text_table.hpp"
 
-#include "base/csv.hpp"
-#include "base/units.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // osora topology show, diff, import: the cluster as it is, and what differs between its nodes.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_list.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"

@@ -1,9 +1,9 @@
 #include "cli/topology_source.hpp"
 
-#include "base/capture.hpp"
-#include "base/files.hpp"
-#include "base/nearest.hpp"
-#include "base/printable.hpp"
+#include "base/files/files.hpp"
+#include "base/process/capture.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/printable.hpp"
 #include "protocol/json.hpp"
 #include "topology/sources/nccl_xml.hpp"
 #include "topology/sources/read_machine.hpp"

@@ -1,6 +1,6 @@
 #include "cli/trend_words.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/report_render.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "cli/trial_log.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
-#include "base/own_folder.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/sha256.hpp"
 #include "protocol/json.hpp"
 

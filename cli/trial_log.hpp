@@ -2,7 +2,7 @@
 // the same command goes on after a crash and history.db holds it. One process at a time.
 #pragma once
 
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 #include "base/result.hpp"
 #include "cli/trial_run.hpp"
 #include "db/investigation.hpp"

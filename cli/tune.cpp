@@ -1,5 +1,5 @@
 // osora tune: trials of settings in interleaved pairs; what helps beyond noise is kept and said.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/advice_inputs.hpp"
 #include "cli/commands.hpp"
 #include "cli/exit_code.hpp"

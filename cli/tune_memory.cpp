@@ -1,6 +1,6 @@
 #include "cli/tune_memory.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
 #include "cli/state_folder.hpp"
 #include "plan/config/run_file.hpp"

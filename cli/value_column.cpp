@@ -1,8 +1,8 @@
 #include "cli/value_column.hpp"
 
-#include "base/csv.hpp"
-#include "base/nearest.hpp"
-#include "base/text.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "cli/whatif_command.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/context.hpp"
 #include "cli/exit_code.hpp"

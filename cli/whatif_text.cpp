@@ -2,8 +2,8 @@
 // left out of the tables.
 #include "cli/whatif_text.hpp"
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "cli/terminal.hpp"
 #include "cli/text_table.hpp"
 

@@ -2,7 +2,7 @@
 // itself has no LibTorch and no FFmpeg.
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "base/result.hpp"
 #include "cli/context.hpp"
 

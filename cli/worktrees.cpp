@@ -1,10 +1,10 @@
 // The marker's time of change is when the commit was last used.
 #include "cli/worktrees.hpp"
 
-#include "base/files.hpp"
-#include "base/own_folder.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/sha256.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "cli/build_commit.hpp"
 #include "protocol/json.hpp"
 

@@ -3,7 +3,7 @@
 // and made anew. One process at a time for a repository.
 #pragma once
 
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 #include "cli/git.hpp"
 
 #include <boost/describe.hpp>

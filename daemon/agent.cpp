@@ -1,9 +1,9 @@
 // One thread, one io_context. Inputs are queued, so that an action may cause the next one.
 #include "daemon/agent.hpp"
 
-#include "base/descendants.hpp"
 #include "base/host_name.hpp"
-#include "base/seconds.hpp"
+#include "base/process/descendants.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/controller_link.hpp"
 #include "daemon/file_spill.hpp"
 #include "daemon/health_sampler.hpp"

@@ -4,7 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/environment.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "daemon/agent_start.hpp"
 
 #include <filesystem>

@@ -2,7 +2,7 @@
 // lease. Its workers are in agent_workers.cpp.
 #include "base/check.hpp"
 #include "base/env.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "daemon/agent_impl.hpp"
 
 #include <fmt/format.h>

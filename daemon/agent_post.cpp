@@ -1,8 +1,8 @@
 // Whoever waits for the line gets one in any case: with an identity, or with a reason.
 #include "daemon/agent_post.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "daemon/controller_file.hpp"

@@ -2,7 +2,7 @@
 // what arrives, decides nothing. Private to shells (Asio inside).
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/controller_core.hpp"
 #include "daemon/frame_connection.hpp"

@@ -1,7 +1,7 @@
 // Standard input is read to its end, for at most ten seconds: whoever starts an agent has it ready.
 #include "daemon/agent_start.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/leftovers.hpp"
 
 #include <fmt/format.h>

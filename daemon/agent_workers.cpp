@@ -1,6 +1,6 @@
 // The agent's workers: starting one epoch after the other, stopping, and telling a failure from a
 // consequence of having been stopped.
-#include "base/seconds.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/agent_impl.hpp"
 #include "protocol/verdicts.hpp"
 

@@ -1,8 +1,8 @@
 // The real file: pread, write, fallocate, fdatasync.
 #include "daemon/append_file.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <linux/falloc.h>

@@ -1,7 +1,7 @@
 // The socket stands where it is wanted, or in a folder of ours when that path is too long.
 #include "daemon/command_socket.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 // with one. Peers of another uid are refused. Private to shells (Asio inside).
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/frame_connection.hpp"
 

@@ -2,8 +2,8 @@
 // so that an action may cause the next one.
 #include "daemon/controller.hpp"
 
-#include "base/descendants.hpp"
 #include "base/ids.hpp"
+#include "base/process/descendants.hpp"
 #include "daemon/control_server.hpp"
 #include "daemon/history_feed.hpp"
 #include "daemon/journal_queue.hpp"

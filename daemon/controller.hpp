@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/env.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "daemon/backends/make_backend.hpp"
 #include "daemon/controller_core.hpp"
 #include "daemon/journal_file.hpp"

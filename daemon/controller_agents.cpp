@@ -1,9 +1,9 @@
 // What agents say: who is let in, which reports become records, and when silence of a rank is a
 // hang. An agent has shown the token, yet nothing it says is used as an index or size unchecked.
 #include "base/ids.hpp"
-#include "base/seconds.hpp"
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/seconds.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 #include "daemon/controller_impl.hpp"
 #include "daemon/step_text.hpp"
 #include "protocol/measurement.hpp"

@@ -1,9 +1,9 @@
 // What others could have read or written is not a secret: such a file is not used.
 #include "daemon/controller_file.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "protocol/json.hpp"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/env.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_start.hpp"
 #include "daemon/frame_connection.hpp"

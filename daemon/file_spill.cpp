@@ -2,7 +2,7 @@
 // file is of no use after a crash.
 #include "daemon/file_spill.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // A spill in a file of the node's own temporary folder that has no name: it is gone with the agent.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "daemon/report_queue.hpp"
 
 #include <cstdint>

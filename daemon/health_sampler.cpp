@@ -1,7 +1,7 @@
 // The thread starts with the first sample. What it shares with the agent outlives both.
 #include "daemon/health_sampler.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "topology/node_load.hpp"
 #include "topology/probe/nvml.hpp"
 

@@ -2,9 +2,9 @@
 // last lines are searched for a word first.
 #include "daemon/last_line.hpp"
 
-#include "base/printable.hpp"
-#include "base/text.hpp"
-#include "base/line_splitter.hpp"
+#include "base/text/line_splitter.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 #include "daemon/step_text.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // Looks, kills, waits a moment, looks again: a process may be born while /proc is read.
 #include "daemon/leftovers.hpp"
 
-#include "base/descendants.hpp"
 #include "base/environment.hpp"
-#include "base/marked_processes.hpp"
-#include "base/process.hpp"
-#include "base/seconds.hpp"
+#include "base/process/descendants.hpp"
+#include "base/process/marked_processes.hpp"
+#include "base/process/process.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 
 #include <unistd.h>

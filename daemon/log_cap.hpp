@@ -4,7 +4,7 @@
 // are. The beginning, which says how the rank was started, and the newest lines are always there.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // osorad: wiring. Reads the environment and the command line once, hands everything on.
-#include "base/log_sinks.hpp"
-#include "base/printable.hpp"
+#include "base/log/log_sinks.hpp"
+#include "base/text/printable.hpp"
 #include "base/version.hpp"
 #include "daemon/agent.hpp"
 #include "daemon/agent_post.hpp"

@@ -1,7 +1,7 @@
 // /proc/cpuinfo, /proc/meminfo, /etc/os-release, /proc/self/cgroup and its memory.events.
 #include "daemon/node_facts.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 #include "daemon/node_profile.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/ids.hpp"
-#include "base/own_folder.hpp"
 #include "plan/setting_nodes.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"

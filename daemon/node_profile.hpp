@@ -2,7 +2,7 @@
 // that node. Advice: what cannot be written is logged, and the run goes on.
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/result.hpp"
 #include "daemon/rank_binding.hpp"
 #include "plan/decision.hpp"

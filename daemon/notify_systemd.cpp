@@ -1,7 +1,7 @@
 #include "daemon/notify_systemd.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

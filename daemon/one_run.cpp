@@ -1,11 +1,11 @@
 // Gathers what the controller needs from the run directory; every error names its file.
 #include "daemon/one_run.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
-#include "base/own_folder.hpp"
-#include "base/seconds.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/probe_first.hpp"
 #include "daemon/run_lock.hpp"

@@ -1,7 +1,7 @@
 // getifaddrs and the routing table: no name is resolved, so nothing here waits.
 #include "daemon/own_addresses.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -1,10 +1,10 @@
 // Each check stands alone: one that cannot be made says so and does not keep the others from it.
 #include "daemon/preflight.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
-#include "base/units.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/units.hpp"
 #include "daemon/worker_setup.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"

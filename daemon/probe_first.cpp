@@ -1,8 +1,8 @@
 #include "daemon/probe_first.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "base/ids.hpp"
-#include "base/own_folder.hpp"
 #include "base/sha256.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "plan/nccl_env.hpp"

@@ -1,7 +1,7 @@
 // Waiting for a child without blocking. Private to shells (Asio inside).
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -1,7 +1,7 @@
 // The holder writes "PID HOST" into the file for whoever is refused.
 #include "daemon/run_lock.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // One controller for each run: an flock on RUN_DIR/controller.lock, held while the process lives.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 #include "protocol/run_directory.hpp"
 

@@ -1,9 +1,9 @@
 // STATE/daemon.json is the list of runs; it is on the disk before a run counts as taken.
 #include "daemon/serve.hpp"
 
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
-#include "base/own_folder.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
 #include "daemon/command_socket.hpp"
 #include "daemon/notify_systemd.hpp"
 #include "daemon/served_run.hpp"

@@ -1,7 +1,7 @@
 // controller.json says who the controller is, and is gone when it has ended in order.
 #include "daemon/served_run.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/process_end.hpp"
 #include "daemon/stream.hpp"

@@ -4,8 +4,8 @@
 
 #include "base/env.hpp"
 #include "base/environment.hpp"
-#include "base/log.hpp"
-#include "base/process.hpp"
+#include "base/log/log.hpp"
+#include "base/process/process.hpp"
 #include "base/task_group.hpp"
 #include "daemon/supervision.hpp"
 #include "protocol/run_directory.hpp"

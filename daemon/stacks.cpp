@@ -1,11 +1,11 @@
 // All from /proc. One thread after the other is asked for its stack, since they append to one file.
 #include "daemon/stacks.hpp"
 
-#include "base/descendants.hpp"
-#include "base/files.hpp"
-#include "base/process.hpp"
-#include "base/seconds.hpp"
-#include "base/stack_signal.hpp"
+#include "base/files/files.hpp"
+#include "base/process/descendants.hpp"
+#include "base/process/process.hpp"
+#include "base/process/stack_signal.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 
 #include <cxxabi.h>

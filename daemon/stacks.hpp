@@ -1,7 +1,7 @@
 // What the workers of a node are doing, written down before they are killed: threads with their
 // state and where the kernel holds them, the stacks of those that write them themselves
-// (base/stack_signal.hpp), and the flight recorder of c10d where NCCL keeps one. Needs no debugger.
-// Private to shells (Asio inside).
+// (base/process/stack_signal.hpp), and the flight recorder of c10d where NCCL keeps one. Needs no
+// debugger. Private to shells (Asio inside).
 #pragma once
 
 #include "base/ids.hpp"

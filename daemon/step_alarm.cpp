@@ -1,7 +1,7 @@
 #include "daemon/step_alarm.hpp"
 
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // pure but for its sources and its clock.
 #pragma once
 
-#include "base/line_splitter.hpp"
+#include "base/text/line_splitter.hpp"
 #include "daemon/exec_steps.hpp"
 
 #include <algorithm>

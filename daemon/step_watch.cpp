@@ -3,7 +3,7 @@
 // What is too much to read is passed over: steps are for people, the log itself is whole.
 #include "daemon/step_watch.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/frame_connection.hpp"
 #include "plan/steps/step_finder.hpp"
 

@@ -3,8 +3,8 @@
 // is lost or held up when this reader is. Driven by Workers. Private to shells (Asio inside).
 #pragma once
 
-#include "base/descriptor.hpp"
-#include "base/log.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/step_intake.hpp"

@@ -1,7 +1,7 @@
 // Looked at, not watched: inotify says nothing of what another machine writes.
 #include "daemon/stop_request.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/frame_connection.hpp"
 #include "protocol/json.hpp"
 

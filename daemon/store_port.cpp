@@ -1,7 +1,7 @@
 // socket, bind to port 0, listen.
 #include "daemon/store_port.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // handed to rank 0 as an open socket, so that nobody can take it in between.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <string>

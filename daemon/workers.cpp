@@ -3,9 +3,9 @@
 // that was started by a living one may be an orphan too).
 #include "daemon/workers.hpp"
 
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/units.hpp"
 #include "daemon/last_line.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/node_facts.hpp"

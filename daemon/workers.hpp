@@ -3,8 +3,8 @@
 // inside). Use it from the main thread: workers get SIGKILL when the thread that forked them ends.
 #pragma once
 
-#include "base/log.hpp"
-#include "base/process.hpp"
+#include "base/log/log.hpp"
+#include "base/process/process.hpp"
 #include "base/secrets.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_core.hpp"

@@ -1,7 +1,7 @@
 // The archive is built beside its place and renamed when it is whole and on disk.
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "base/sha256.hpp"
 #include "db/archive_format.hpp"
 #include "db/archive_redaction.hpp"

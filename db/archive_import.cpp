@@ -1,9 +1,9 @@
 // Whatever the file holds, nothing of it is used before it is checked: the schema must be ours to
 // the letter, names come from a list, sizes have limits, and every byte is under a checksum.
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "db/archive_format.hpp"
 #include "db/connection_internal.hpp"
 #include "db/ingest.hpp"

@@ -1,7 +1,7 @@
 #include "db/archive_redaction.hpp"
 
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/files/files.hpp"
+#include "base/text/text.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"

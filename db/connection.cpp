@@ -1,7 +1,7 @@
 // What SQLite's errors mean to a user: locked, damaged, full; and the statement cache.
 #include "db/connection_internal.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/lock_holder.hpp"
 
 #include <fmt/format.h>

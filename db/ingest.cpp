@@ -1,8 +1,8 @@
 // A journal is read in pieces; each piece's rows and the place behind it are one transaction.
 #include "db/ingest.hpp"
 
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
 #include "db/connection_internal.hpp"
 #include "db/derived.hpp"
 #include "db/investigation_ingest.hpp"

@@ -1,6 +1,6 @@
 #include "db/investigation_ingest.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/investigation.hpp"
 #include "db/journal_file.hpp"
 #include "protocol/json.hpp"

@@ -1,8 +1,8 @@
 // The file may grow while it is read; what is behind the last whole record is simply read again.
 #include "db/journal_file.hpp"
 
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "base/sha256.hpp"
 
 #include <sys/stat.h>

@@ -1,8 +1,8 @@
 // Rows to value types; what they mean is for db/analysis.
 #include "db/queries.hpp"
 
-#include "base/nearest.hpp"
 #include "base/secrets.hpp"
+#include "base/text/nearest.hpp"
 #include "db/collective_store.hpp"
 #include "db/connection_internal.hpp"
 #include "db/probe_query.hpp"

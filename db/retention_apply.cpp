@@ -1,6 +1,6 @@
 // Locks are held for one run at a time: the controller of another run is never kept waiting long.
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
 #include "db/connection_internal.hpp"
 #include "db/retention.hpp"
 #include "db/run_store.hpp"

@@ -2,8 +2,8 @@
 // complaints are looked up when they are down again.
 #include "db/sql_query.hpp"
 
-#include "base/nearest.hpp"
-#include "base/units.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/units.hpp"
 #include "db/connection_internal.hpp"
 #include "db/read_only.hpp"
 

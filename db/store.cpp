@@ -2,7 +2,7 @@
 // written to it.
 #include "db/store.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "db/connection_internal.hpp"
 #include "db/migrate.hpp"
 

@@ -3,7 +3,7 @@
 // crosses machines (WAL needs shared memory). One thread per Store.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/result.hpp"
 
 #include <chrono>

@@ -1,6 +1,6 @@
 #include "plan/autoencoder_memory.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/vae/training_memory.hpp"
 
 #include <fmt/format.h>

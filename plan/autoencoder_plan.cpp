@@ -1,6 +1,6 @@
 #include "plan/autoencoder_plan.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/autoencoder_memory.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/layout_search.hpp"

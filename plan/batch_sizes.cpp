@@ -1,7 +1,7 @@
 // The rounding rule, and the search for the smallest batch that amortises communication.
 #include "plan/batch_sizes.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/layout_search.hpp"
 
 #include <fmt/format.h>

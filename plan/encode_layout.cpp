@@ -1,6 +1,6 @@
 #include "plan/encode_layout.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/memory.hpp"
 #include "plan/model_sizes.hpp"
 #include "plan/plan_context.hpp"

@@ -2,7 +2,7 @@
 #include "plan/layout_search.hpp"
 
 #include "base/check.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/trained_model.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Tries loader sizes with the step-time model against the memory that is left.
 #include "plan/loader_choice.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Memory terms from parameter counts and sample costs.
 #include "plan/memory.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/model_cost.hpp"
 #include "plan/model_description.hpp"
 #include "plan/trained_parameters.hpp"

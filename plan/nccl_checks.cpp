@@ -1,6 +1,6 @@
 // Values that a user or a machine set: what NCCL would make of them in silence.
-#include "base/nearest.hpp"
-#include "base/text.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 #include "plan/few_names.hpp"
 #include "plan/nccl_advice_parts.hpp"
 #include "topology/nccl_value.hpp"

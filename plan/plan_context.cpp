@@ -1,7 +1,7 @@
 // Looks up what a request names.
 #include "plan/plan_context.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
 #include "plan/trained_model.hpp"
 

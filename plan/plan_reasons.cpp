@@ -1,8 +1,8 @@
 // One function for each kind of reason.
 #include "plan/plan_reasons.hpp"
 
-#include "base/text.hpp"
-#include "base/units.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // write down what was expected and why.
 #include "plan/planner.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/autoencoder_plan.hpp"
 #include "plan/batch_sizes.hpp"
 #include "plan/cut_search.hpp"

@@ -1,7 +1,7 @@
 // Plans again with one thing changed.
 #include "plan/remedies.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/validate.hpp"
 
 #include <fmt/format.h>

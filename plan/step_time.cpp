@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/model_cost.hpp"
 #include "plan/trained_parameters.hpp"
 

@@ -1,8 +1,8 @@
 // poll and plain reads: a worker has one agent and nothing else to do meanwhile.
 #include "protocol/agent_link.hpp"
 
-#include "base/files.hpp"
-#include "base/seconds.hpp"
+#include "base/files/files.hpp"
+#include "base/text/seconds.hpp"
 #include "protocol/message.hpp"
 
 #include <poll.h>

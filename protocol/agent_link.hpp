@@ -2,7 +2,7 @@
 // writes, stop requests when they come.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "protocol/framing.hpp"
 #include "protocol/worker_messages.hpp"
 

@@ -1,6 +1,6 @@
 #include "protocol/cache_index.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
 #include "protocol/json.hpp"
 

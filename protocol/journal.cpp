@@ -2,7 +2,7 @@
 // as an impossible length, or (finish) as whole records behind a record that never ends.
 #include "protocol/journal.hpp"
 
-#include "base/compression.hpp"
+#include "base/files/compression.hpp"
 #include "protocol/measurement.hpp"
 #include "protocol/message.hpp"
 

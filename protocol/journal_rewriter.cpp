@@ -1,6 +1,6 @@
 #include "protocol/journal_rewriter.hpp"
 
-#include "base/compression.hpp"
+#include "base/files/compression.hpp"
 #include "protocol/journal.hpp"
 
 #include <boost/endian/conversion.hpp>

@@ -1,6 +1,6 @@
 #include "protocol/json.hpp"
 
-#include "base/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 #include <boost/beast/core/detail/base64.hpp>
 

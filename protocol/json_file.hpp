@@ -1,7 +1,7 @@
 // A file of one JSON document, read as a described type.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 namespace osora::protocol {

@@ -1,6 +1,6 @@
 #include "protocol/secret_key.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/ids.hpp"
 
 namespace osora::protocol {

@@ -2,7 +2,7 @@
 // call of sbatch.
 #include "slurm/after_sbatch.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "slurm/job_facts.hpp"
 
 #include "base/host_list.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>

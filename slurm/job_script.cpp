@@ -3,7 +3,7 @@
 #include "slurm/job_script.hpp"
 
 #include "base/host_list.hpp"
-#include "base/shell_word.hpp"
+#include "base/text/shell_word.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>

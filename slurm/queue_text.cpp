@@ -1,7 +1,7 @@
 // The name comes last: it may hold the separator.
 #include "slurm/queue_text.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "slurm/words.hpp"
 
 #include <fmt/format.h>

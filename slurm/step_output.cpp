@@ -2,7 +2,7 @@
 #include "slurm/step_output.hpp"
 
 #include "base/host_list.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Times are computed by hand: the C library's depend on the process's time zone.
 #include "slurm/words.hpp"
 
-#include "base/shell_word.hpp"
-#include "base/text.hpp"
+#include "base/text/shell_word.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

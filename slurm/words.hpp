@@ -1,5 +1,5 @@
 // Words for others to read: arguments in #SBATCH lines, and Slurm's times. Pure. Those of a shell:
-// base/shell_word.hpp.
+// base/text/shell_word.hpp.
 #pragma once
 
 #include "base/result.hpp"

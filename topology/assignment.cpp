@@ -1,7 +1,7 @@
 // A shell's line is understood as far as its assignments go; NCCL's to the letter.
 #include "topology/assignment.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "topology/collective.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 

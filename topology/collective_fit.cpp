@@ -3,7 +3,7 @@
 #include "topology/collective_fit.hpp"
 
 #include "base/relative_fit.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "topology/collective_predict.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "topology/cpu_list.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <algorithm>
 

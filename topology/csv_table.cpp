@@ -1,6 +1,6 @@
 #include "topology/csv_table.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

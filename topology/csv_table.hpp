@@ -1,8 +1,8 @@
 // Private to topology/: a CSV text whose columns are found by their names, in any order.
 #pragma once
 
-#include "base/csv.hpp"
 #include "base/result.hpp"
+#include "base/text/csv.hpp"
 
 #include <map>
 #include <optional>

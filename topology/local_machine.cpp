@@ -1,7 +1,7 @@
 // This machine from /proc and the limits of its cgroups (v2, and v1 by controller).
 #include "topology/local_machine.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/text_of.hpp"
 

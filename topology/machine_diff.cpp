@@ -3,7 +3,7 @@
 // runs at (src/init.cc, src/graph/topo.cc).
 #include "topology/machine_diff.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "topology/device_path.hpp"
 #include "topology/pcie_speed.hpp"
 

@@ -1,7 +1,7 @@
 // Look-ups over the rows, which are put into one list once.
 #include "topology/nccl_catalogue.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "topology/nccl_catalogue_rows.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "topology/nccl_graphs.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "topology/csv_table.hpp"
 
 #include <fmt/format.h>

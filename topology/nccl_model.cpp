@@ -1,6 +1,6 @@
 #include "topology/nccl_model.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // One checker for each kind of value.
 #include "topology/nccl_value.hpp"
 
-#include "base/nearest.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Private to topology/: small files of /proc and /sys.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <filesystem>
 #include <string>

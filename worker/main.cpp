@@ -1,9 +1,9 @@
 // osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
 // file; who it is comes from the environment. Exit codes: CONTRACT section 4.
-#include "base/files.hpp"
-#include "base/parent_signal.hpp"
-#include "base/printable.hpp"
-#include "base/stack_signal.hpp"
+#include "base/files/files.hpp"
+#include "base/process/parent_signal.hpp"
+#include "base/process/stack_signal.hpp"
+#include "base/text/printable.hpp"
 #include "base/version.hpp"
 #include "protocol/json.hpp"
 #include "worker/cases/merge_command.hpp"

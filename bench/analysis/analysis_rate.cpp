@@ -1,6 +1,6 @@
 // analysis_rate: how long answers take that a person waits for. Prints seconds, the best of three;
 // exit 1 over a limit.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/changepoint/partition.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/whatif.hpp"

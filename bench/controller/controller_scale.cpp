@@ -1,7 +1,7 @@
 // controller_scale: what the controller itself costs at the size of a large cluster. One thread, no
 // network: agents' messages are frames' JSON as they would arrive, and answers are encoded as they
 // would leave. Prints CPU time and memory; fails over the limits.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "daemon/controller_core.hpp"
 #include "protocol/journal.hpp"
 #include "protocol/matrix_codec.hpp"

@@ -1,7 +1,7 @@
 // Runs ffmpeg once a clip; argument vectors, no shell.
 #include "bench/loader/clips.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <spawn.h>

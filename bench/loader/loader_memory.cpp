@@ -1,6 +1,6 @@
 // loader_memory: sends clips through the loader and watches the memory of this process. Fails when
 // memory grows by more than 1 KiB a clip or the loader needs more than its budget said.
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "bench/loader/clips.hpp"
 #include "bench/loader/slope.hpp"
 #include "worker/data/decoder.hpp"

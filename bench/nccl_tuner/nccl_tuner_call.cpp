@@ -1,6 +1,6 @@
 // nccl_tuner_call: what the tuner plug-in costs a collective, with the most regions that a file may
 // hold. Prints ns a call; fails over the limit of 2 us.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "scheduler_plugins/nccl_tuner/tuner_abi.h"
 #include "topology/nccl_tuner_file.hpp"
 

@@ -3,8 +3,8 @@
 // looked for before an end is reported.
 #include "daemon/backends/local.hpp"
 
-#include "base/files.hpp"
-#include "base/seconds.hpp"
+#include "base/files/files.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 #include "daemon/leftovers.hpp"
 #include "daemon/process_end.hpp"

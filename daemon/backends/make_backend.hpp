@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/environment.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_start.hpp"
 #include "daemon/backends/backend.hpp"

@@ -1,7 +1,7 @@
 // Carries the messages between a ProbeLeader and its probers: poll() over their connections.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "daemon/prober/leader.hpp"
 
 #include <atomic>

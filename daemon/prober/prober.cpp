@@ -1,10 +1,10 @@
 #include "daemon/prober/prober.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
-#include "base/parent_signal.hpp"
-#include "base/printable.hpp"
+#include "base/process/parent_signal.hpp"
+#include "base/text/printable.hpp"
 #include "base/version.hpp"
 #include "daemon/prober/leader_loop.hpp"
 #include "plan/worker_job.hpp"

@@ -1,6 +1,6 @@
 #include "db/analysis/cores.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "db/analysis/run_report.hpp"
 
 #include "base/robust.hpp"
-#include "base/shell_word.hpp"
+#include "base/text/shell_word.hpp"
 #include "db/analysis/stragglers.hpp"
 #include "protocol/json.hpp"
 

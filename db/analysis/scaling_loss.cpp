@@ -1,7 +1,7 @@
 #include "db/analysis/scaling_loss.hpp"
 
-#include "base/units.hpp"
 #include "base/robust.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

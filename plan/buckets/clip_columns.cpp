@@ -1,8 +1,8 @@
 // Names first, then numbers.
 #include "plan/buckets/clip_columns.hpp"
 
-#include "base/nearest.hpp"
-#include "base/text.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

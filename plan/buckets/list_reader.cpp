@@ -1,7 +1,7 @@
 // JSON lines become rows whose fields are the wanted keys.
 #include "plan/buckets/list_reader.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 #include <boost/json.hpp>

@@ -2,8 +2,8 @@
 // (one object a line, keys in place of columns). Pure.
 #pragma once
 
-#include "base/csv.hpp"
 #include "base/result.hpp"
+#include "base/text/csv.hpp"
 #include "plan/buckets/clip_columns.hpp"
 
 #include <optional>

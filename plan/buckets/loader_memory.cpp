@@ -2,7 +2,7 @@
 #include "plan/buckets/loader_memory.hpp"
 
 #include "base/check.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // Missing site and user files are normal; a missing run file names its nearest neighbour.
 #include "plan/config/config_files.hpp"
 
-#include "base/files.hpp"
-#include "base/nearest.hpp"
+#include "base/files/files.hpp"
+#include "base/text/nearest.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/ssh_checks.hpp"

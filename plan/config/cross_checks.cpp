@@ -1,7 +1,7 @@
 // Each rule names the key that is to be changed; its place in the file comes from the origins.
 #include "plan/config/cross_checks.hpp"
 
-#include "base/part_of_file.hpp"
+#include "base/files/part_of_file.hpp"
 #include "plan/buckets/clip_columns.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/frame_masks.hpp"

@@ -1,6 +1,6 @@
 #include "plan/config/frame_masks.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // Walks the tables of a layer; what it cannot place becomes a problem with the nearest valid name.
 #include "plan/config/layer_reader.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "plan/config/read_value.hpp"
 
 #include <fmt/format.h>

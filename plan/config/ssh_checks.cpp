@@ -1,7 +1,7 @@
 // A host file's problems name its own lines; the rest is placed at the key to change.
 #include "plan/config/ssh_checks.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

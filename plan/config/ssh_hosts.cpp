@@ -2,8 +2,8 @@
 // messages that are meant to be pasted into a shell.
 #include "plan/config/ssh_hosts.hpp"
 
-#include "base/nearest.hpp"
-#include "base/text.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // its exceptions end.
 #include "plan/config/step_pattern.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

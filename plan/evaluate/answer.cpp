@@ -1,5 +1,5 @@
 // The JSON of a row's answer.
-#include "base/utf8.hpp"
+#include "base/text/utf8.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/layout_rules.hpp"
 

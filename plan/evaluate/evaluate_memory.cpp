@@ -2,7 +2,7 @@
 // models are counted by plan/memory.hpp.
 #include "plan/evaluate/evaluate.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/evaluate/work_time.hpp"
 #include "plan/memory.hpp"
 

@@ -2,7 +2,7 @@
 #include "plan/evaluate/hardware.hpp"
 
 #include "base/check.hpp"
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

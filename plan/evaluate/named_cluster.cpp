@@ -1,7 +1,7 @@
 // The largest group of equal nodes of the topology, what options say beside it, and what is left.
 #include "plan/evaluate/named_cluster.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "plan/divisibility.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Asks the equations of plan/evaluate for what osora-worker --calibrate would have measured.
 #include "plan/evaluate/nominal_rates.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/evaluate/collective_cost.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/work_time.hpp"

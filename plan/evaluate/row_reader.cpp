@@ -1,7 +1,7 @@
 // Checks of types and ranges.
 #include "plan/evaluate/row_reader.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // From JSON to a row.
 #include "plan/evaluate/rows.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "plan/evaluate/layout_rules.hpp"
 #include "plan/evaluate/row_reader.hpp"
 

@@ -1,7 +1,7 @@
 // tqdm cuts a bar that is wider than the terminal: without its bracket the last note is not whole.
 #include "plan/steps/progress_bar.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "plan/config/step_pattern.hpp"
 #include "plan/steps/step_figures.hpp"
 

@@ -3,7 +3,7 @@
 // each step, and Python keeps what it prints to a file for a while: then the loss is left out.
 #include "plan/steps/step_finder.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "plan/steps/plain_line.hpp"
 #include "plan/steps/progress_bar.hpp"
 #include "plan/steps/step_figures.hpp"

@@ -2,7 +2,7 @@
 // epoch. A percentage, a time ("step: 30.12" of a timer) or a setting ("max steps") is no count.
 #include "plan/steps/step_line.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "plan/steps/plain_line.hpp"
 #include "plan/steps/progress_bar.hpp"
 #include "plan/steps/search_at.hpp"

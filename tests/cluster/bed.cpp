@@ -1,6 +1,6 @@
 #include "tests/cluster/bed.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/environment.hpp"
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "tests/kit/program.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // When the process of a bed is killed, nothing of it is left: no process, mount or network.
-#include "base/descendants.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/process/descendants.hpp"
 #include "tests/cluster/bed.hpp"
 
 #include <unistd.h>

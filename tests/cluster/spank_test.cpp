@@ -1,6 +1,6 @@
 // osora's plug-in in a real Slurm: what tasks of plain srun see, and that no failure of it fails a
 // job that did not ask for it.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/cluster/bed.hpp"
 #include "topology/srun_files.hpp"
 

@@ -1,6 +1,6 @@
 // A controller is killed and started again while its agents wait (--supervised): the run does not
 // notice. Agents talk TLS there, as those of other machines do.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/agent_messages.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/peer.hpp"

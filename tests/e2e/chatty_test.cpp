@@ -2,7 +2,7 @@
 // ends with their exit status. The agent's lease is short here, and so is the controller's
 // patience: an agent that only reads would stop its ranks, or count as lost. OSORA_CHATTY_MIB says
 // how much each rank writes (the soak tier: more), OSORA_CHATTY_RANKS how many there are.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/run_view.hpp"
 #include "tests/e2e/run_fixture.hpp"
 #include "tests/kit/size.hpp"

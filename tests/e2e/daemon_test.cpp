@@ -1,5 +1,5 @@
 // osorad serve: runs that it was given survive their controller, and the daemon's own death.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/daemon_messages.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/peer.hpp"

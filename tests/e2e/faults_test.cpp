@@ -1,7 +1,7 @@
 // Everything that may be killed is killed; disks fill; workers hang. The run goes on, or ends with
 // its cause, and nothing is left.
-#include "base/descendants.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/process/descendants.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // Strangers at the controller's sockets, and a second controller: the run does not notice.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/agent_messages.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/peer.hpp"

@@ -1,7 +1,7 @@
 // A plain client for the sockets of a controller: says anything, well-formed or not.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 #include "tests/e2e/run_fixture.hpp"
 
-#include "base/descendants.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/process/descendants.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/peer.hpp"

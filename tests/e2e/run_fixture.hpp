@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/environment.hpp"
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "protocol/control_messages.hpp"
 #include "protocol/controller_file.hpp"
 #include "protocol/run_directory.hpp"

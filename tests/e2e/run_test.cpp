@@ -1,6 +1,6 @@
 // Runs that go well: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/files/files.hpp"
+#include "base/text/text.hpp"
 #include "protocol/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

@@ -1,6 +1,6 @@
 // Agents of other machines come by TLS, and whoever else comes is turned away with the reason in
 // the controller's log; the run does not notice.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "daemon/agent_start.hpp"
 #include "protocol/agent_messages.hpp"

@@ -1,6 +1,6 @@
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/descendants.hpp"
+#include "base/process/descendants.hpp"
 
 #include <fmt/format.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/environment.hpp"
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/kit/run_folder.hpp"
 

@@ -1,5 +1,5 @@
 // osora daemon start, status, stop, and runs that are given to it (tests/e2e has the rest).
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include <fmt/format.h>

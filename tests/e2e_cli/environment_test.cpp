@@ -2,7 +2,7 @@
 // through controller and agent, to the program of each rank. The backend is a parameter.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "plan/config/fields.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // osora nccl fit, model and predict as scripts call them: the fields of their JSON, exit codes.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 

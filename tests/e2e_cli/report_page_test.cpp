@@ -1,7 +1,7 @@
 // osora report --format html as a user runs it: files, errors and exit codes.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 namespace osora::e2e_cli {
 namespace {

@@ -1,6 +1,6 @@
 // What of a run's secrets is kept where, and what another user of the machine can read, change and
 // start.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include <fmt/format.h>

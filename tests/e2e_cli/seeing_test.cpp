@@ -2,7 +2,7 @@
 // hang.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <csignal>

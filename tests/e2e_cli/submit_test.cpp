@@ -1,7 +1,7 @@
 // The good paths of a run, as a user types them.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <regex>

@@ -1,8 +1,8 @@
 // What a program prints reaches the terminal of who looks at its run, but moves nothing there.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
-#include "base/printable.hpp"
-#include "base/utf8.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 namespace osora::e2e_cli {
 namespace {

@@ -2,7 +2,7 @@
 // that was taken although sbatch failed, a queue that does not answer, a job that is held.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // osora submit inside a job: what it makes of an allocation, with srun played by a script.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // without an environment.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <chrono>
 #include <csignal>

@@ -1,6 +1,6 @@
 #include "tests/e2e_worker/cache_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/seeded_generator.hpp"
 #include "worker/text/clip_text_encoder.hpp"

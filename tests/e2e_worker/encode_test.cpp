@@ -1,6 +1,6 @@
 // The encode job as a process: what is in its cache, with ranks, kills, damaged clips and a full
 // disk.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/e2e_worker/cache_fixture.hpp"
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"

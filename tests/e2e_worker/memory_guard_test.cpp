@@ -1,6 +1,6 @@
 // Ranks on the CPU with memory.rank_memory_gib below what the planned micro-batches take: real
 // workers, the cap of the counting allocator.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 

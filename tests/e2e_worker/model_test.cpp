@@ -1,7 +1,7 @@
 // `osora model` through the real programs, against tensors that Open-Sora itself computed
 // (tests/data/parity/README.md).
 #include "base/environment.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
 #include "tests/unit/worker/torch_kit.hpp"

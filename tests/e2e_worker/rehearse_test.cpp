@@ -2,7 +2,7 @@
 // file with the times of collectives.
 #include "tests/e2e_worker/worker_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // The trainer as a process: real decoding, real collectives, real checkpoints.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/robust.hpp"
 #include "protocol/json.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"

@@ -1,5 +1,5 @@
 // Jobs that train an autoencoder, as processes: ranks, resuming, codes and errors.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 

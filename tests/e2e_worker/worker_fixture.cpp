@@ -1,6 +1,6 @@
 #include "tests/e2e_worker/worker_fixture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <fcntl.h>

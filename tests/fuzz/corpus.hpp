@@ -1,7 +1,7 @@
 // What fuzz tests start from: files of tests/fuzz/corpus, and those that once found something.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Journals with a right checksum and any content, and damaged archives, on their way into the
 // history: they are taken or refused with a message, and what other runs have there stays.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/ingest.hpp"
 #include "db/queries.hpp"
 #include "db/run_archive.hpp"

@@ -1,8 +1,8 @@
 // Damaged frames, messages and journals: they end in a message or an error, never in a crash, and
 // never depend on how the bytes were cut. Best run with the asan preset. OSORA_FUZZ_ROUNDS is small
 // in the gate and large in the soak tier.
-#include "base/compression.hpp"
-#include "base/files.hpp"
+#include "base/files/compression.hpp"
+#include "base/files/files.hpp"
 #include "daemon/agent_core.hpp"
 #include "daemon/agent_start.hpp"
 #include "daemon/controller_core.hpp"

@@ -1,6 +1,6 @@
 // Damaged traces, packed and plain, and damaged meta files: refused with a reason, or answered with
 // figures that hold together. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/whatif.hpp"
 #include "tests/fuzz/mutate.hpp"

@@ -1,7 +1,7 @@
 // Polling with poll(): conditions of other processes cannot be waited for otherwise.
 #include "tests/kit/program.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // A program that a test starts, with its output in files, and waiting for what other processes do.
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "tests/kit/patience.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "tests/kit/recorded_tree.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

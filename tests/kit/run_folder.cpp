@@ -1,7 +1,7 @@
 #include "tests/kit/run_folder.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/marked_processes.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/process/marked_processes.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/kit/program.hpp"
 

@@ -1,7 +1,7 @@
 // The folder of a run as a test reads it: journal, logs, and the processes that carry its mark.
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "protocol/journal.hpp"
 #include "tests/kit/patience.hpp"
 

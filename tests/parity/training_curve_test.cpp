@@ -1,6 +1,6 @@
 // 200 training steps of stdit3-tiny against PyTorch: the same weights, clips, times and noise, and
 // the losses and gradient norms of tests/data/train/curve.json (make_curve.py).
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/json.hpp"
 #include "worker/train/stdit3_objective.hpp"

@@ -1,6 +1,6 @@
 // One node, from the files below its root.
-#include "base/regular_file.hpp"
-#include "base/text.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/text.hpp"
 #include "topology/assignment.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/doctor/collect_internal.hpp"

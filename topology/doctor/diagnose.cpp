@@ -1,6 +1,6 @@
 // Runs the table, folds findings that differ only in their node, ranks them.
 #include "base/host_list.hpp"
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/doctor/rule.hpp"
 
 #include <fmt/format.h>

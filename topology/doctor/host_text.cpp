@@ -1,6 +1,6 @@
 #include "topology/doctor/host_text.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <algorithm>
 #include <array>

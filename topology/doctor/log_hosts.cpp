@@ -1,6 +1,6 @@
 // Whose line it is. NCCL writes "HOST:PID:TID [DEVICE] " in front of all lines but its version;
 // what stands before that is of others: srun -l, mpirun, torchrun, Ray, containers, colours, times.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/doctor/nccl_log_internal.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/doctor/nccl_log_internal.hpp"
 #include "topology/doctor/versions.hpp"
 

@@ -2,7 +2,7 @@
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Rules about which network NCCL takes, and whether RDMA works: rows 1, 6, 8, 13, 23.
 #include "topology/doctor/rules_internal.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 #include "topology/cpu_list.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

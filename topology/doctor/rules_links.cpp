@@ -2,7 +2,7 @@
 // could do, not what it does, so only this rule sees it.
 #include "topology/doctor/rules_internal.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // 10, 11.
 #include "topology/doctor/rules_internal.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

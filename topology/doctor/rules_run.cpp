@@ -1,7 +1,7 @@
 // Rules about how a run spends its step, and how it would start again: rows 21 and 28, requeue.
 #include "topology/doctor/rules_internal.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // The tables: where each row comes from stands in it.
 #include "topology/doctor/versions.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 #include "topology/probe/storage_read.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "base/robust.hpp"
 
 #include <fcntl.h>

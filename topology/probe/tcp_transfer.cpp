@@ -2,7 +2,7 @@
 #include "topology/probe/tcp_transfer.hpp"
 
 #include "base/robust.hpp"
-#include "base/seconds.hpp"
+#include "base/text/seconds.hpp"
 #include "topology/probe/socket_address.hpp"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 // together. Blocking, with a limit on everything; one thread a stream while it runs.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "topology/probing/probe_analysis.hpp"
 
 #include "base/robust.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "topology/probing/end_scores.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // The format is that of infiniband-diags: a section for each switch and adapter, its ports below.
 #include "topology/sources/ibnetdiscover.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/fabric_links.hpp"
 #include "topology/sources/one_line.hpp"
 

@@ -1,8 +1,8 @@
 // Private to the parsers: messages that quote what a file holds.
 #pragma once
 
-#include "base/printable.hpp"
 #include "base/result.hpp"
+#include "base/text/printable.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 #include "topology/sources/slurm_topology.hpp"
 
 #include "base/host_list.hpp"
-#include "base/nearest.hpp"
-#include "base/text.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 #include "topology/fabric_links.hpp"
 #include "topology/sources/one_line.hpp"
 

@@ -1,8 +1,8 @@
 // Each NUMA node of a machine has PCIe switches; a switch holds one GPU and the card beside it.
 #include "topology/sources/synthetic.hpp"
 
-#include "base/nearest.hpp"
-#include "base/units.hpp"
+#include "base/text/nearest.hpp"
+#include "base/text/units.hpp"
 #include "topology/fabric_links.hpp"
 #include "topology/gpu_models.hpp"
 #include "topology/sources/one_line.hpp"

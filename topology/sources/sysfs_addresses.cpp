@@ -1,7 +1,7 @@
 // Addresses of interfaces from proc/net. IPv4: fib_trie names this machine's own addresses, route
 // the networks of each interface; an address belongs to the interface with the narrowest network
 // that holds it. IPv6: if_inet6 says it all.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
 #include <arpa/inet.h>

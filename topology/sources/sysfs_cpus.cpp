@@ -1,6 +1,6 @@
 // CPUs, NUMA nodes and memory.
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/files/files.hpp"
+#include "base/text/text.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/local_machine.hpp"
 #include "topology/sources/sysfs_internal.hpp"

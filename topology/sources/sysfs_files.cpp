@@ -1,7 +1,7 @@
 // Small files of sysfs: opened and read once, so that a tree of hundreds takes milliseconds.
-#include "base/descriptor.hpp"
-#include "base/regular_file.hpp"
-#include "base/text.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/text.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 

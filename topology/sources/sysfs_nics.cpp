@@ -1,6 +1,6 @@
 // Network cards: RDMA devices of sys/class/infiniband, each port joined with its interface of
 // sys/class/net, then the interfaces that are left.
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
 #include <algorithm>

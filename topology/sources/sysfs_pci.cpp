@@ -1,6 +1,6 @@
 // The PCIe tree. Where sys/bus/pci/devices holds links, their targets say who is below whom; where
 // it was copied into plain folders, the bus numbers of the bridges do.
-#include "base/regular_file.hpp"
+#include "base/files/regular_file.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 

@@ -1,6 +1,6 @@
 #include "worker/cache/latent_shard.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "plan/buckets/cost.hpp"
 #include "worker/cache/shard_tensors.hpp"
 

@@ -1,6 +1,6 @@
 #include "worker/cases/case_inputs.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

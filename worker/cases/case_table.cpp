@@ -1,7 +1,7 @@
 // A new component is one row here, and its header.
 #include "worker/cases/case_table.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "worker/cases/clip_text_case.hpp"
 #include "worker/cases/t5_case.hpp"
 #include "worker/cases/vae_pipeline_case.hpp"

@@ -1,6 +1,6 @@
 #include "worker/cases/model_command.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "base/version.hpp"
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"

@@ -1,7 +1,7 @@
 // Workers decode into a few slots; the calling thread hashes them in manifest order.
 #include "worker/clips/bench.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/data/decoder.hpp"

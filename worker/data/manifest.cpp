@@ -1,9 +1,9 @@
 // Manifest rows to clips: columns by name, numbers checked, gaps filled from the files.
 #include "worker/data/manifest.hpp"
 
-#include "base/csv.hpp"
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/files/files.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/text.hpp"
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/list_reader.hpp"
 #include "worker/data/decoder.hpp"

@@ -2,7 +2,7 @@
 // in it.
 #include "worker/data/video_writer.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "worker/data/av_handles_internal.hpp"
 
 #include <fmt/format.h>

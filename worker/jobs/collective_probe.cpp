@@ -3,7 +3,7 @@
 #include "worker/jobs/collective_probe.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "plan/collective_request.hpp"
 #include "protocol/json_file.hpp"

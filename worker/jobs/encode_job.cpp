@@ -1,6 +1,6 @@
 #include "worker/jobs/encode_job.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "worker/jobs/encode_latents.hpp"
 #include "worker/jobs/encode_text.hpp"

@@ -1,7 +1,7 @@
 #include "worker/jobs/encode_latents.hpp"
 
 #include "base/check.hpp"
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 #include "plan/buckets/one_pass.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/train/step_boundary.hpp"

@@ -1,6 +1,6 @@
 #include "worker/jobs/memory_report.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Checkpoint -> latent -> pixels -> files; each step by its own part.
 #include "worker/jobs/sample_command.hpp"
 
-#include "base/files.hpp"
-#include "base/printable.hpp"
+#include "base/files/files.hpp"
+#include "base/text/printable.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "worker/data/contact_sheet.hpp"

@@ -1,6 +1,6 @@
 #include "worker/jobs/sample_request.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "worker/jobs/shortage_teller.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "worker/memory/counted_allocator.hpp"
 
 #include <fmt/format.h>

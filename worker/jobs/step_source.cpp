@@ -1,6 +1,6 @@
 #include "worker/jobs/step_source.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/data/prefetcher.hpp"

@@ -1,6 +1,6 @@
 #include "worker/jobs/train_data.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"

@@ -1,6 +1,6 @@
 #include "worker/jobs/train_job.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/trained_model.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/jobs/check_captions.hpp"

@@ -2,7 +2,7 @@
 // so peaks of several threads at once may be off by what one of them just asked for.
 #include "worker/memory/counted_allocator.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <c10/core/CPUAllocator.h>
 #include <c10/util/Exception.h>
@@ -75,8 +75,7 @@ void release(void* block) {
 void raise_peak(std::int64_t to) {
     auto& peak = counts().peak;
     std::int64_t before = peak.load(std::memory_order_relaxed);
-    while (before < to && !peak.compare_exchange_weak(before, to, std::memory_order_relaxed)) {
-    }
+    while (before < to && !peak.compare_exchange_weak(before, to, std::memory_order_relaxed)) {}
 }
 
 CountedAllocator* the_installed = nullptr;

@@ -1,7 +1,7 @@
 // A folder is written under another name and renamed when it is whole.
 #include "worker/mock/checkpoint.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // osora-worker-mock: what osora-worker is to its agent, without LibTorch and with faults on demand
 // (script.hpp). Starts in milliseconds. For tests and demonstrations of faults.
-#include "base/files.hpp"
-#include "base/parent_signal.hpp"
-#include "base/stack_signal.hpp"
+#include "base/files/files.hpp"
+#include "base/process/parent_signal.hpp"
+#include "base/process/stack_signal.hpp"
 #include "protocol/json.hpp"
 #include "worker/mock/trainer.hpp"
 

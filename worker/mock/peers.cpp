@@ -1,7 +1,7 @@
 // One byte each way for each step.
 #include "worker/mock/peers.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // run's store port, the others are its clients. A peer that is gone is an error, as with Gloo.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <string>

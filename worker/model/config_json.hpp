@@ -2,8 +2,8 @@
 // struct. Private to worker/model.
 #pragma once
 
-#include "base/nearest.hpp"
 #include "base/result.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <boost/describe.hpp>

@@ -1,7 +1,7 @@
 #include "worker/model/merge_adapter.hpp"
 
-#include "base/files.hpp"
-#include "base/nearest.hpp"
+#include "base/files/files.hpp"
+#include "base/text/nearest.hpp"
 #include "worker/model/adapter_names.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/weight_names.hpp"

@@ -1,8 +1,8 @@
 #include "worker/model/safetensors.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "worker/model/safetensors_header.hpp"
 
 #include <ATen/ops/empty.h>

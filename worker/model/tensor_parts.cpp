@@ -1,6 +1,6 @@
 #include "worker/model/tensor_parts.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/safetensors_header.hpp"
 

@@ -1,8 +1,8 @@
 #include "worker/model/torch_file.hpp"
 
-#include "base/files.hpp"
-#include "base/regular_file.hpp"
-#include "base/shell_word.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/shell_word.hpp"
 #include "worker/model/torch_records.hpp"
 
 #include <ATen/ops/empty.h>

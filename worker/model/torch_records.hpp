@@ -2,7 +2,7 @@
 // versions before 1.6 wrote, one pickle behind the other and the storages at the end.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 #include "worker/model/torch_pickle.hpp"
 

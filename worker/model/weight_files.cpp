@@ -1,7 +1,7 @@
 #include "worker/model/weight_files.hpp"
 
-#include "base/files.hpp"
-#include "base/part_of_file.hpp"
+#include "base/files/files.hpp"
+#include "base/files/part_of_file.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/torch_file.hpp"
 #include "worker/model/weight_names.hpp"

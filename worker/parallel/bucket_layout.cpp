@@ -2,7 +2,7 @@
 #include "worker/parallel/bucket_layout.hpp"
 
 #include "base/check.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 // What handlers use are descriptors in atomics: they have no arguments of ours.
 #include "worker/parallel/flight_signal.hpp"
 
-#include "base/stack_signal.hpp"
+#include "base/process/stack_signal.hpp"
 
 #include <poll.h>
 #include <unistd.h>

@@ -10,7 +10,7 @@ namespace osora::worker {
 /// that reads is there; -1 switches it off.
 void flight_signals_wake(int asked_fd, int answered_fd);
 
-/// Catches the request (base/stack_signal.hpp: flight_signal()) and SIGABRT.
+/// Catches the request (base/process/stack_signal.hpp: flight_signal()) and SIGABRT.
 void catch_flight_signals();
 
 /// From a handler of a signal that ends this process: asks, and waits for the answer.

@@ -1,6 +1,6 @@
 #include "worker/parallel/flight_watch.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "protocol/flight_analysis.hpp"
 #include "protocol/flight_files.hpp"
 #include "worker/parallel/flight_signal.hpp"

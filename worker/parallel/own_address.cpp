@@ -1,7 +1,7 @@
 // Connecting a datagram socket only asks the kernel for a route.
 #include "worker/parallel/own_address.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 
 #include <fmt/format.h>
 #include <netdb.h>

@@ -1,7 +1,7 @@
 #include "worker/text/caption_encoder.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
 #include "worker/model/fingerprint.hpp"
 #include "worker/text/t5_files.hpp"

@@ -3,7 +3,7 @@
 #include "worker/text/clip_tokenizer.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/sha256.hpp"
 #include "worker/text/clip_words.hpp"
 

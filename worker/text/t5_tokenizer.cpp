@@ -1,7 +1,7 @@
 #include "worker/text/t5_tokenizer.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>

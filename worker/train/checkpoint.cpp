@@ -1,6 +1,6 @@
 #include "worker/train/checkpoint.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "worker/model/merge_adapter.hpp"
 #include "worker/model/safetensors.hpp"

@@ -2,7 +2,7 @@
 #include "worker/train/frame_mask.hpp"
 
 #include "base/check.hpp"
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "plan/config/frame_masks.hpp"
 
 #include <fmt/format.h>

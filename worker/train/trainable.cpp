@@ -1,6 +1,6 @@
 #include "worker/train/trainable.hpp"
 
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 #include "worker/model/seeded_generator.hpp"
 
 #include <ATen/ops/empty.h>

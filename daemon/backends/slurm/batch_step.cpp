@@ -1,8 +1,8 @@
 // Signals are read, not handled: SIGUSR2 is --signal's warning, SIGTERM a preemption or scancel.
 #include "daemon/backends/slurm/batch_step.hpp"
 
-#include "base/files.hpp"
-#include "base/process.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/stop_request.hpp"
 #include "protocol/environment_file.hpp"

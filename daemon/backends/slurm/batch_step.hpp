@@ -4,7 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/environment.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/result.hpp"
 #include "protocol/run_directory.hpp"
 

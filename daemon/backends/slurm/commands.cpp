@@ -1,7 +1,7 @@
 #include "daemon/backends/slurm/commands.hpp"
 
-#include "base/log_sinks.hpp"
-#include "base/printable.hpp"
+#include "base/log/log_sinks.hpp"
+#include "base/text/printable.hpp"
 #include "daemon/backends/slurm/batch_step.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
 #include "protocol/exit_codes.hpp"

@@ -1,8 +1,8 @@
 #include "daemon/backends/slurm/errand.hpp"
 
-#include "base/files.hpp"
-#include "base/process.hpp"
-#include "base/seconds.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
+#include "base/text/seconds.hpp"
 #include "daemon/frame_connection.hpp"
 #include "slurm/step_output.hpp"
 

@@ -2,8 +2,8 @@
 // Private to shells (Asio inside).
 #pragma once
 
-#include "base/descriptor.hpp"
 #include "base/environment.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <boost/asio/awaitable.hpp>

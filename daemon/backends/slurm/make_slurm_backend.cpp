@@ -1,8 +1,8 @@
 // Hosts that failed lately are left out while enough others are there.
 #include "daemon/backends/slurm/make_slurm_backend.hpp"
 
-#include "base/capture.hpp"
 #include "base/host_list.hpp"
+#include "base/process/capture.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "daemon/backends/slurm/slurm_backend.hpp"

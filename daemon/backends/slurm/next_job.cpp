@@ -1,10 +1,10 @@
 // The new job is submitted with the run's own script; it resumes from the newest checkpoint.
 #include "daemon/backends/slurm/next_job.hpp"
 
-#include "base/capture.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "base/host_list.hpp"
-#include "base/regular_file.hpp"
+#include "base/process/capture.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"

@@ -1,7 +1,7 @@
 #include "daemon/backends/slurm/node_memory_file.hpp"
 
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 namespace osora::daemon {

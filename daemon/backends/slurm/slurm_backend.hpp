@@ -3,10 +3,10 @@
 // Private to shells (Asio inside).
 #pragma once
 
-#include "base/descriptor.hpp"
 #include "base/environment.hpp"
-#include "base/log.hpp"
-#include "base/process.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/log/log.hpp"
+#include "base/process/process.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent_start.hpp"
 #include "daemon/backends/backend.hpp"

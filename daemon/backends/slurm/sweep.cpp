@@ -1,7 +1,7 @@
 #include "daemon/backends/slurm/sweep.hpp"
 
 #include "base/ids.hpp"
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 #include "daemon/leftovers.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"

@@ -2,7 +2,7 @@
 // standard input, the answer goes to standard output, both as one JSON document.
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 #include <boost/describe.hpp>
 

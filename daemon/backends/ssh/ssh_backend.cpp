@@ -2,7 +2,7 @@
 #include "daemon/backends/ssh/ssh_backend.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <boost/asio/post.hpp>

@@ -3,7 +3,7 @@
 // Private to shells (Asio inside).
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/backends/backend.hpp"
 #include "daemon/backends/ssh/errands.hpp"

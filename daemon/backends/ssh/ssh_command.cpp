@@ -2,7 +2,7 @@
 // open by a child of it.
 #include "daemon/backends/ssh/ssh_command.hpp"
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 #include <fmt/format.h>
 #include <libssh/callbacks.h>

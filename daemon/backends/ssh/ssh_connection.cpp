@@ -2,8 +2,8 @@
 // kernel within seconds. libssh gets a copy of its descriptor, which it closes.
 #include "daemon/backends/ssh/ssh_connection.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/shell_word.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/text/shell_word.hpp"
 #include "daemon/deadline.hpp"
 #include "daemon/own_addresses.hpp"
 

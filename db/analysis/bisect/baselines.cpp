@@ -1,6 +1,6 @@
 #include "db/analysis/bisect/baselines.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 #include <boost/math/distributions/students_t.hpp>

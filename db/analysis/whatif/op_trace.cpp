@@ -2,8 +2,8 @@
 // is left out by whoever compares the steps.
 #include "db/analysis/whatif/op_trace.hpp"
 
-#include "base/csv.hpp"
-#include "base/nearest.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

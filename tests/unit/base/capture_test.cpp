@@ -1,4 +1,4 @@
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "base/compression.hpp"
+#include "base/files/compression.hpp"
 
 #include <gtest/gtest.h>
 

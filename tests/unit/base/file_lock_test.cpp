@@ -1,6 +1,6 @@
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

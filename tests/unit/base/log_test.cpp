@@ -1,7 +1,7 @@
 // Lines as logfmt and JSON readers expect them, the level, and the bound on the rate.
-#include "base/log_sinks.hpp"
+#include "base/log/log_sinks.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

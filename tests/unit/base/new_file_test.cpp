@@ -1,4 +1,4 @@
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

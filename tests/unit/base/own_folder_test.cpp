@@ -1,5 +1,5 @@
 // Folders are opened to others with chmod, and given away where the test may do that (as root).
-#include "base/own_folder.hpp"
+#include "base/files/own_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

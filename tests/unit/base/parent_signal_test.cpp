@@ -1,4 +1,4 @@
-#include "base/parent_signal.hpp"
+#include "base/process/parent_signal.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // The code points are those of ECMA-48 and of Unicode's UAX 9; the answers were written by hand.
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
 #include <gtest/gtest.h>
 

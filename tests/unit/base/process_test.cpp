@@ -1,9 +1,9 @@
 // Real children: what they get must be byte for byte what was asked, and none may stay.
-#include "base/process.hpp"
-#include "base/descendants.hpp"
+#include "base/process/process.hpp"
 #include "base/environment.hpp"
-#include "base/files.hpp"
-#include "base/marked_processes.hpp"
+#include "base/files/files.hpp"
+#include "base/process/descendants.hpp"
+#include "base/process/marked_processes.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // What is no file is refused at once. A case that waits for a writer would not come back; the limit
 // of the whole program then ends it.
-#include "base/regular_file.hpp"
-#include "base/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

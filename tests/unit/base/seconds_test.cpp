@@ -1,4 +1,4 @@
-#include "base/seconds.hpp"
+#include "base/text/seconds.hpp"
 
 #include <gtest/gtest.h>
 

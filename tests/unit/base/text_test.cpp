@@ -1,4 +1,4 @@
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The reference detectors against what Otava and Perfherder themselves answer.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/changepoint/mozilla.hpp"
 #include "db/analysis/changepoint/otava.hpp"
 #include "protocol/json.hpp"

@@ -2,9 +2,9 @@
 // knows two runs.
 #include "cli/completion.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/process.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 #include "cli/man_page.hpp"
 
 #include <fcntl.h>

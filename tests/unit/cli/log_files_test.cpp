@@ -1,6 +1,6 @@
 #include "cli/log_files.hpp"
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

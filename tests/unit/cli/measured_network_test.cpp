@@ -1,6 +1,6 @@
 #include "cli/measured_network.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>

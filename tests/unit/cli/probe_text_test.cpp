@@ -1,5 +1,5 @@
 #include "cli/probe_text.hpp"
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "cli/runs.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

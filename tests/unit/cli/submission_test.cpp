@@ -1,6 +1,6 @@
 #include "cli/submission.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/secrets.hpp"
 #include "plan/worker_job.hpp"
 

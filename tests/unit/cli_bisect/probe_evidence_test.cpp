@@ -1,6 +1,6 @@
 #include "cli/probe_evidence.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/unit/db/history_kit.hpp"
 #include "topology/probe_result.hpp"

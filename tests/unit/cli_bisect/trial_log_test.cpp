@@ -1,7 +1,7 @@
 // What a search has measured survives, and is found by the same question only.
 #include "cli/trial_log.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 

@@ -1,7 +1,7 @@
 // Built commits are kept, half-built ones are not, and old ones make room. With a real git.
 #include "cli/worktrees.hpp"
 
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 #include "cli/code_facts.hpp"
 #include "cli/commit_runner.hpp"
 

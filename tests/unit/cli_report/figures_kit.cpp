@@ -1,6 +1,6 @@
 #include "tests/unit/cli_report/figures_kit.hpp"
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 #include "cli/html.hpp"
 #include "db/connection_internal.hpp"
 

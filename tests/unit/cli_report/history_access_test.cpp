@@ -1,7 +1,7 @@
 // The history is there for a reader even when its file is not.
 #include "cli/history_access.hpp"
 
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 #include "db/queries.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"

@@ -1,7 +1,7 @@
 // The answer first, 80 columns, and JSON that scripts find their fields in.
 #include "cli/whatif_text.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/terminal.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 

@@ -1,5 +1,5 @@
 // The commands as their rows run them: exit codes, JSON, and sources of every kind.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "cli/commands.hpp"
 #include "cli/topology_source.hpp"
 #include "protocol/json.hpp"

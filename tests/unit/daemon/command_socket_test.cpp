@@ -1,7 +1,7 @@
 // Commands get in however many connections are held by others that say nothing.
 #include "daemon/command_socket.hpp"
-#include "base/descriptor.hpp"
 #include "base/env.hpp"
+#include "base/files/descriptor.hpp"
 #include "tests/kit/patience.hpp"
 
 #include <fmt/format.h>

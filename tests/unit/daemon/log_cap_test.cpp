@@ -1,7 +1,7 @@
 // A log that is held to a size while somebody else writes it.
 #include "daemon/log_cap.hpp"
-#include "base/files.hpp"
-#include "base/units.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "daemon/node_profile.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "daemon/preflight.hpp"
 
 #include "base/env.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "daemon/probe_first.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "topology/probe_request.hpp"
 
 #include <gmock/gmock.h>

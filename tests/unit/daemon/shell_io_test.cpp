@@ -1,6 +1,6 @@
 // Connections and the journal queue on a real io_context, without a network: a socketpair, a file
 // in memory. Nothing waits for time to pass.
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "daemon/frame_connection.hpp"
 #include "daemon/journal_queue.hpp"
 

@@ -1,6 +1,6 @@
 // The journal on real files and on files whose k-th operation fails: what a reader finds afterwards
 // is always a whole journal, and nothing that was promised durable is missing.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/journal_file.hpp"
 #include "daemon/run_lock.hpp"
 

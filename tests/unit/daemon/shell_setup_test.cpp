@@ -1,5 +1,5 @@
 // What a worker is started with, the store port, and what an agent reads of its node.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/agent_start.hpp"
 #include "daemon/file_spill.hpp"
 #include "daemon/node_facts.hpp"

@@ -1,7 +1,7 @@
 // TLS between two ends of a socketpair on a real io_context; the openssl program is the outside
 // opinion on fingerprints.
-#include "base/files.hpp"
-#include "base/process.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 #include "daemon/controller_file.hpp"
 #include "daemon/frame_connection.hpp"
 #include "daemon/own_addresses.hpp"

@@ -1,5 +1,5 @@
 // What crosses a shell on another host, and what is sent there as data.
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 #include "daemon/backends/ssh/environment_to_send.hpp"
 #include "daemon/backends/ssh/errands.hpp"
 

@@ -2,8 +2,8 @@
 // stack, and a program that answers where c10d's flight recorder would.
 #include "daemon/stacks.hpp"
 
-#include "base/files.hpp"
-#include "base/process.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

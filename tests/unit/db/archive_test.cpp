@@ -1,6 +1,6 @@
 // Runs go into a file and come out of it elsewhere as they were; whatever else the file is, nothing
 // appears.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/ingest.hpp"
 #include "db/queries.hpp"
 #include "db/run_archive.hpp"

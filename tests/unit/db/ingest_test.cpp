@@ -1,7 +1,7 @@
 #include "db/ingest.hpp"
 
-#include "base/file_lock.hpp"
-#include "base/files.hpp"
+#include "base/files/file_lock.hpp"
+#include "base/files/files.hpp"
 #include "db/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 

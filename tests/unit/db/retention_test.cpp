@@ -1,7 +1,7 @@
 // Old runs are thinned and their reports stay; nothing comes back by itself, nothing live goes.
 #include "db/retention.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/run_report.hpp"
 #include "db/check.hpp"
 #include "db/ingest.hpp"

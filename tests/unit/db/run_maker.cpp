@@ -1,6 +1,6 @@
 #include "tests/unit/db/run_maker.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "daemon/step_merger.hpp"
 #include "protocol/matrix_codec.hpp"
 

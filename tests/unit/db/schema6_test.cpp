@@ -1,6 +1,6 @@
 // A history.db as an older osora left it, without its journals: it is brought up to date, and what
 // follows from its rows is made.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/check.hpp"
 #include "db/derived.hpp"
 #include "db/ingest.hpp"

@@ -1,6 +1,6 @@
 // A history.db of schema 7, from before collectives were counted: its rows stay, and v_collective
 // has the probes' figures that it had.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/check.hpp"
 #include "db/ingest.hpp"
 #include "db/migrate.hpp"

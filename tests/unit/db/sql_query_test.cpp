@@ -1,7 +1,7 @@
 // What users may ask, and that nothing they ask changes or leaves the file.
 #include "db/sql_query.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 

@@ -1,6 +1,6 @@
 // Whatever operation of the disk fails, and wherever the power goes: history.db opens, what was
 // said to be in it is, and the next ingestion makes it what it would have been.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/ingest.hpp"
 #include "protocol/measurement.hpp"
 #include "tests/kit/size.hpp"

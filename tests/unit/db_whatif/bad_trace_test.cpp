@@ -1,5 +1,5 @@
 // Traces and files that are damaged: an error that says what and where, or a step left out.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/whatif.hpp"
 #include "tests/unit/db_whatif/trace_maker.hpp"

@@ -1,5 +1,5 @@
 // The what-if replay against what was published with the trace (tests/data/stragglers).
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 #include "db/analysis/whatif/whatif.hpp"
 

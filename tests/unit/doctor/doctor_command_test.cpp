@@ -1,5 +1,5 @@
 // The program: exit codes, JSON, and what it says of input that is wrong.
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 #include "tests/kit/recorded_tree.hpp"
 
 #include <gmock/gmock.h>

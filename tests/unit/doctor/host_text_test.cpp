@@ -1,6 +1,6 @@
 #include "topology/doctor/host_text.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // The mock worker's script, checkpoints and the loop of one rank; its processes are tested in
 // tests/e2e.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/framing.hpp"
 #include "protocol/message.hpp"
 #include "worker/mock/checkpoint.hpp"

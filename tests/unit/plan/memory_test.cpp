@@ -1,6 +1,6 @@
 #include "plan/memory.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/model_cost.hpp"
 
 #include <gtest/gtest.h>

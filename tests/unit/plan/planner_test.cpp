@@ -1,6 +1,6 @@
 #include "plan/planner.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/buckets/cost.hpp"
 #include "plan/layout_search.hpp"
 #include "tests/unit/plan/requests.hpp"

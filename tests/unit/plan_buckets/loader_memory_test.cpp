@@ -1,6 +1,6 @@
 #include "plan/buckets/loader_memory.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <gtest/gtest.h>
 

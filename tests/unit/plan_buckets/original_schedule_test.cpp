@@ -1,7 +1,7 @@
 // The original order against Open-Sora's sampler, and as a schedule.
 #include "plan/buckets/original_schedule.hpp"
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The original's shapes against those in the recorded bucket choices, and their areas.
 #include "plan/buckets/original_shapes.hpp"
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Logs of trainers as people have posted them (tests/data/steps): each figure is the one that a
 // person reads.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "steps_kit.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // What StepFinder makes of a log, in words.
 #pragma once
 
-#include "base/line_splitter.hpp"
+#include "base/text/line_splitter.hpp"
 #include "plan/steps/step_finder.hpp"
 
 #include <fmt/format.h>

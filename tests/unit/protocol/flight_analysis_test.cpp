@@ -1,7 +1,7 @@
 // Sets of dumps as ranks leave them, and ones that no rank would leave.
 #include "protocol/flight_analysis.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/flight_files.hpp"
 #include "protocol/json.hpp"
 

@@ -1,7 +1,7 @@
 // The bytes on the wire and on disk, against files that were made by tests/data/protocol/
 // make_golden.py without osora. A file that does not read any more breaks runs in progress.
-#include "base/compression.hpp"
-#include "base/files.hpp"
+#include "base/files/compression.hpp"
+#include "base/files/files.hpp"
 #include "protocol/agent_messages.hpp"
 #include "protocol/control_messages.hpp"
 #include "protocol/framing.hpp"

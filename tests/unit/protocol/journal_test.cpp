@@ -1,6 +1,6 @@
 #include "protocol/journal.hpp"
 
-#include "base/compression.hpp"
+#include "base/files/compression.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/crc.hpp>

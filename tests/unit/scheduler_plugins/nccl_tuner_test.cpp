@@ -1,5 +1,5 @@
 // The tuner plug-in, loaded as NCCL loads it: what it may and may not change.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/unit/scheduler_plugins/tuner.hpp"
 #include "topology/nccl_graphs.hpp"
 #include "topology/nccl_tuner_file.hpp"

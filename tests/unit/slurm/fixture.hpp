@@ -1,7 +1,7 @@
 // A file of tests/data/slurm: what Slurm's commands printed.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <gtest/gtest.h>
 

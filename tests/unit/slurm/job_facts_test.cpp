@@ -1,7 +1,7 @@
 // Fixtures in tests/data/slurm (its README says where each is from).
 #include "slurm/job_facts.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/unit/slurm/fixture.hpp"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,7 @@
 #include "slurm/queue_json.hpp"
 #include "slurm/queue_text.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/unit/slurm/fixture.hpp"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // Shell words are held against a real shell, times against the C library.
 #include "slurm/words.hpp"
 
-#include "base/process.hpp"
-#include "base/shell_word.hpp"
+#include "base/process/process.hpp"
+#include "base/text/shell_word.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

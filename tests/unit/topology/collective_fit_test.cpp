@@ -2,7 +2,7 @@
 // samples.
 #include "topology/collective_fit.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "tests/unit/topology/nccl_data.hpp"
 #include "topology/collective_samples.hpp"
 

@@ -1,7 +1,7 @@
 // Which source answers, and how a measurement is carried to another shape.
 #include "topology/collective_predict.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "tests/unit/topology/nccl_data.hpp"
 #include "topology/nccl_graphs.hpp"
 

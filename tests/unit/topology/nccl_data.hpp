@@ -1,7 +1,7 @@
 // Reads tests/data/nccl.
 #pragma once
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "topology/csv_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "topology/sources/nccl_xml.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/device_path.hpp"
 #include "topology/sources/read_machine.hpp"

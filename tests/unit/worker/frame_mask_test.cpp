@@ -1,7 +1,7 @@
 // Masks against recorded ones of Open-Sora 1.2 and its frequencies, and the guard.
 #include "worker/train/frame_mask.hpp"
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // AdamW on fp32 masters of bf16 and fp16 parameters, the loss scale and the learning rates against
 // PyTorch (tests/data/train/make_trainer_golden.py).
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/parity/compare.hpp"
 #include "worker/model/safetensors.hpp"

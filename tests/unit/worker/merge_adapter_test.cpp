@@ -1,7 +1,7 @@
 // Adapters of several trainers on one layer: weight + alpha / rank * B A, by hand.
 #include "worker/model/merge_adapter.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/kit/temp_folder.hpp"
 #include "worker/model/safetensors.hpp"
 

@@ -1,7 +1,7 @@
 // Tensors through files: values, types, alignment, and what is left after a failure.
 #include "worker/model/safetensors.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "worker/model/safetensors_header.hpp"
 
 #include <ATen/ops/arange.h>

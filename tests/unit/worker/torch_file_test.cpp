@@ -1,6 +1,6 @@
 // Files of torch.save as PyTorch 2.11 wrote them (tests/data/torch_files), and broken ones.
 #include "worker/model/torch_file.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/unit/worker/torch_kit.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/weight_files.hpp"

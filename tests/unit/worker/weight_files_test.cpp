@@ -2,7 +2,7 @@
 // beside the plain set, fp8 with scales, names behind a wrapper's.
 #include "worker/model/weight_files.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "tests/kit/temp_folder.hpp"
 #include "worker/model/safetensors.hpp"
 

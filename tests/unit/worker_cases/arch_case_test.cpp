@@ -1,5 +1,5 @@
 // Architectures by name, with weights in one file or in shards as Hugging Face writes them.
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "worker/cases/model_command.hpp"
 #include "worker/model/mmdit.hpp"
 #include "worker/model/stdit3.hpp"

@@ -1,7 +1,7 @@
 // Clips of several codecs, copied for each test, and loaders over them.
 #pragma once
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
 #include "tests/unit/worker_data/clips.hpp"
 #include "worker/data/decoder.hpp"

@@ -2,7 +2,7 @@
 // by; and the field report of an autoencoder that ran out of memory at batch 1.
 #include "plan/vae/training_memory.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 #include "plan/planner.hpp"
 
 #include "tests/kit/counted_memory.hpp"

@@ -1,7 +1,7 @@
 // Optimal string alignment distance over whole rows; names are short.
-#include "base/nearest.hpp"
+#include "base/text/nearest.hpp"
 
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -2,7 +2,7 @@
 // Spawn from the main thread only: the death signal follows the thread that forked.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 

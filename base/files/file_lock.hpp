@@ -2,7 +2,7 @@
 // The kernel lets go of it when the holder dies, however it dies.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <chrono>

@@ -1,7 +1,7 @@
 // One pass over /proc/*/environ; those of other users cannot be read and are not ours.
-#include "base/marked_processes.hpp"
+#include "base/process/marked_processes.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <unistd.h>
 

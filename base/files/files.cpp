@@ -1,6 +1,6 @@
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
-#include "base/regular_file.hpp"
+#include "base/files/regular_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 
-#include "base/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,9 @@
 // Every component is looked at with lstat, so that links are seen as such.
-#include "base/own_folder.hpp"
+#include "base/files/own_folder.hpp"
 
-#include "base/descriptor.hpp"
-#include "base/files.hpp"
-#include "base/text.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/files.hpp"
+#include "base/text/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // device, a socket, a folder) is refused at once, in place of a wait that has no end.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // The handler has no arguments of ours, so the path lies in a static buffer, written once before
 // the handler is installed.
-#include "base/stack_signal.hpp"
+#include "base/process/stack_signal.hpp"
 
 #include <execinfo.h>
 #include <fcntl.h>

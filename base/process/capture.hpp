@@ -2,7 +2,7 @@
 // that answer in milliseconds (squeue, sbatch).
 #pragma once
 
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 #include <chrono>
 #include <string>

@@ -1,8 +1,8 @@
 // One pass over /proc for each call.
-#include "base/descendants.hpp"
+#include "base/process/descendants.hpp"
 
-#include "base/files.hpp"
-#include "base/process.hpp"
+#include "base/files/files.hpp"
+#include "base/process/process.hpp"
 
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "base/utf8.hpp"
+#include "base/text/utf8.hpp"
 
 namespace osora {
 

@@ -1,9 +1,9 @@
 // fork and exec. Between the two only async-signal-safe calls: all memory is prepared before. A
 // failed exec comes back through a pipe that a successful one closes.
-#include "base/process.hpp"
+#include "base/process/process.hpp"
 
 #include "base/check.hpp"
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // flock has no time limit, so a wait is a poll; 10 ms is short beside what is done under such
 // locks.
-#include "base/file_lock.hpp"
+#include "base/files/file_lock.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "base/shell_word.hpp"
+#include "base/text/shell_word.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // One poll() over the pipes and the child; what a grandchild holds open does not keep us.
-#include "base/capture.hpp"
+#include "base/process/capture.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

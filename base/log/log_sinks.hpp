@@ -2,7 +2,7 @@
 // disk) loses the line and counts it; logging never stops a run.
 #pragma once
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "base/result.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "base/part_of_file.hpp"
+#include "base/files/part_of_file.hpp"
 
 #include <system_error>
 

@@ -1,6 +1,6 @@
-#include "base/new_file.hpp"
+#include "base/files/new_file.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 #include "base/ids.hpp"
 
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // Sinks on spdlog's single-threaded ones. spdlog's exceptions (a file that cannot be opened or
 // written) stop here.
-#include "base/log_sinks.hpp"
+#include "base/log/log_sinks.hpp"
 
-#include "base/files.hpp"
+#include "base/files/files.hpp"
 
 #include <fcntl.h>
 #include <spdlog/pattern_formatter.h>

@@ -1,8 +1,8 @@
 // The rate limit and the two line formats. Pure but for the sink that it was handed.
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
-#include "base/printable.hpp"
-#include "base/utf8.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "base/text.hpp"
+#include "base/text/text.hpp"
 
-#include "base/units.hpp"
+#include "base/text/units.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 // read them. Errors name the target; a full disk or quota is Errc::out_of_space.
 #pragma once
 
-#include "base/descriptor.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/result.hpp"
 
 #include <filesystem>

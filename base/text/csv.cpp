@@ -1,5 +1,5 @@
 // CSV as a scanner over the text.
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,8 +2,8 @@
 // Errors carry the path; a full disk or quota is Errc::out_of_space.
 #pragma once
 
-#include "base/descriptor.hpp"
-#include "base/new_file.hpp"
+#include "base/files/descriptor.hpp"
+#include "base/files/new_file.hpp"
 #include "base/result.hpp"
 
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace osora {
 /// have put it there.
 [[nodiscard]] Result<Descriptor> open_private(std::filesystem::path const& path, int flags);
 
-/// All of base/new_file.hpp at once: readers see the old or the new content, never a part. On error
-/// `path` is as it was and nothing is left beside it.
+/// All of base/files/new_file.hpp at once: readers see the old or the new content, never a part. On
+/// error `path` is as it was and nothing is left beside it.
 [[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,
                                              std::string_view content, int mode = 0644);
 
