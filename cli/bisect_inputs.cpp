@@ -5,7 +5,7 @@
 #include "db/analysis/bucket_compute.hpp"
 #include "db/queries.hpp"
 #include "plan/config/config_files.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 #include "cli/control_client.hpp"
 
 #include "base/files/files.hpp"
-#include "protocol/framing.hpp"
-#include "protocol/message.hpp"
+#include "protocol/journal/framing.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <sys/socket.h>
 #include <sys/time.h>

@@ -3,7 +3,7 @@
 
 #include "base/files/descriptor.hpp"
 #include "base/result.hpp"
-#include "protocol/control_messages.hpp"
+#include "protocol/messages/control_messages.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <filesystem>

@@ -5,8 +5,8 @@
 #include "base/version.hpp"
 #include "cli/control_client.hpp"
 #include "protocol/environment_file.hpp"
-#include "protocol/framing.hpp"
-#include "protocol/message.hpp"
+#include "protocol/journal/framing.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <sys/socket.h>
 

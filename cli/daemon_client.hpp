@@ -4,7 +4,7 @@
 #include "base/result.hpp"
 #include "cli/context.hpp"
 #include "cli/runs.hpp"
-#include "protocol/daemon_messages.hpp"
+#include "protocol/messages/daemon_messages.hpp"
 
 #include <filesystem>
 

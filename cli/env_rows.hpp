@@ -2,7 +2,7 @@
 #pragma once
 
 #include "plan/worker_job.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <map>
 #include <string>

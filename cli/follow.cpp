@@ -9,7 +9,7 @@
 #include "cli/journal_tail.hpp"
 #include "cli/run_command.hpp"
 #include "cli/signals.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

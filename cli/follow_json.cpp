@@ -4,7 +4,7 @@
 #include "cli/follow_output.hpp"
 
 #include "cli/node_table.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 namespace osora::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/files/descriptor.hpp"
 #include "base/result.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 #include "protocol/run_view.hpp"
 
 #include <filesystem>

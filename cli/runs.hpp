@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "protocol/journal/run_events.hpp"
 #include "protocol/run_directory.hpp"
-#include "protocol/run_events.hpp"
 
 #include <filesystem>
 #include <string>

@@ -6,7 +6,7 @@
 #include "daemon/clock.hpp"
 #include "daemon/report_queue.hpp"
 #include "daemon/step_text.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <map>
 #include <memory>

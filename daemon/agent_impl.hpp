@@ -3,9 +3,9 @@
 
 #include "daemon/agent_core.hpp"
 #include "daemon/health_watch.hpp"
-#include "protocol/collective_reducer.hpp"
-#include "protocol/metric_reducer.hpp"
-#include "protocol/rank_matrix_builder.hpp"
+#include "protocol/steps/collective_reducer.hpp"
+#include "protocol/steps/metric_reducer.hpp"
+#include "protocol/steps/rank_matrix_builder.hpp"
 
 #include <cstddef>
 #include <optional>

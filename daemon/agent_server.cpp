@@ -2,7 +2,7 @@
 #include "daemon/agent_server.hpp"
 
 #include "daemon/own_addresses.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <fmt/format.h>
 #include <boost/asio/ip/v6_only.hpp>

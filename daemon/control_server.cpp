@@ -1,7 +1,7 @@
 // Each frame is a command, each command has one reply.
 #include "daemon/control_server.hpp"
 
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 namespace osora::daemon {
 

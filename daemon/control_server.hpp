@@ -3,7 +3,7 @@
 #pragma once
 
 #include "daemon/command_socket.hpp"
-#include "protocol/control_messages.hpp"
+#include "protocol/messages/control_messages.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <filesystem>

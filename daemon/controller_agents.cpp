@@ -6,7 +6,7 @@
 #include "base/text/units.hpp"
 #include "daemon/controller_impl.hpp"
 #include "daemon/step_text.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
 

@@ -4,8 +4,8 @@
 #include "daemon/agent_core.hpp"
 #include "daemon/controller_impl.hpp"
 #include "daemon/step_text.hpp"
-#include "protocol/event_limits.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/journal/event_limits.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/clock.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 #include "protocol/run_status.hpp"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "daemon/controller_file.hpp"
 #include "daemon/deadline.hpp"
 #include "daemon/own_addresses.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "daemon/agent_start.hpp"
 #include "daemon/frame_connection.hpp"
 #include "daemon/tls_stream.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -4,7 +4,7 @@
 
 #include "base/task_group.hpp"
 #include "daemon/stream.hpp"
-#include "protocol/framing.hpp"
+#include "protocol/journal/framing.hpp"
 
 #include <array>
 #include <deque>

@@ -1,7 +1,7 @@
 // When is silence a hang, and whose? Pure (docs/rfc/001: limits by phase).
 #pragma once
 
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <optional>
 #include <vector>

@@ -3,7 +3,7 @@
 // data.
 #include "daemon/journal_file.hpp"
 
-#include "protocol/measurement.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/append_file.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 
 #include <atomic>
 #include <cstdint>

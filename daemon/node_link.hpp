@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/clock.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <cstdint>
 #include <deque>

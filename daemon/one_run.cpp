@@ -11,8 +11,8 @@
 #include "daemon/run_lock.hpp"
 #include "daemon/stop_request.hpp"
 #include "plan/config/candidate_hosts.hpp"
-#include "protocol/flight_analysis.hpp"
-#include "protocol/flight_files.hpp"
+#include "protocol/flight/flight_analysis.hpp"
+#include "protocol/flight/flight_files.hpp"
 #include "protocol/json_file.hpp"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "daemon/report_queue.hpp"
 
-#include "protocol/measurement.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <utility>
 

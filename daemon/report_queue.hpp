@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <cstdint>
 #include <deque>

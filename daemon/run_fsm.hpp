@@ -3,7 +3,7 @@
 // pursued again after a crash or a lost connection without harm.
 #pragma once
 
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 #include "protocol/run_status.hpp"
 
 namespace osora::daemon {

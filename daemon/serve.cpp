@@ -7,9 +7,9 @@
 #include "daemon/command_socket.hpp"
 #include "daemon/notify_systemd.hpp"
 #include "daemon/served_run.hpp"
-#include "protocol/daemon_messages.hpp"
 #include "protocol/exit_codes.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/daemon_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>

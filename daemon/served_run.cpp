@@ -6,8 +6,8 @@
 #include "daemon/process_end.hpp"
 #include "daemon/stream.hpp"
 #include "protocol/environment_file.hpp"
+#include "protocol/journal/run_events.hpp"
 #include "protocol/json.hpp"
-#include "protocol/run_events.hpp"
 
 #include <fcntl.h>
 #include <boost/asio/posix/stream_descriptor.hpp>

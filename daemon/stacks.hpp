@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/ids.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <boost/asio/awaitable.hpp>
 

@@ -5,8 +5,8 @@
 // where replayed records give the same state.
 #pragma once
 
-#include "protocol/merged_steps.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
+#include "protocol/steps/merged_steps.hpp"
 
 #include <deque>
 #include <map>

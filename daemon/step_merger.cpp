@@ -1,7 +1,7 @@
 #include "daemon/step_merger.hpp"
 
-#include "protocol/bucket_label.hpp"
-#include "protocol/step_figures.hpp"
+#include "protocol/steps/bucket_label.hpp"
+#include "protocol/steps/step_figures.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "daemon/clock.hpp"
-#include "protocol/merged_steps.hpp"
+#include "protocol/steps/merged_steps.hpp"
 
 #include <map>
 #include <string>

@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/steps/step_line.hpp"
-#include "protocol/worker_messages.hpp"
+#include "protocol/messages/worker_messages.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/control_messages.hpp"
+#include "protocol/messages/control_messages.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <boost/asio/awaitable.hpp>

@@ -5,7 +5,7 @@
 #include "base/environment.hpp"
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 
 #include <filesystem>
 #include <string>

@@ -11,7 +11,7 @@
 #include "daemon/node_facts.hpp"
 #include "daemon/process_end.hpp"
 #include "daemon/stacks.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fcntl.h>

@@ -7,8 +7,8 @@
 #include "db/archive_redaction.hpp"
 #include "db/connection_internal.hpp"
 #include "db/run_archive.hpp"
-#include "protocol/journal.hpp"
-#include "protocol/journal_rewriter.hpp"
+#include "protocol/journal/journal.hpp"
+#include "protocol/journal/journal_rewriter.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

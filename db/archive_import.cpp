@@ -10,7 +10,7 @@
 #include "db/journal_file.hpp"
 #include "db/run_archive.hpp"
 #include "db/run_store.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "db/connection_internal.hpp"
 #include "db/journal_file.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
 

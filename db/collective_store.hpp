@@ -4,7 +4,7 @@
 
 #include "db/collective_record.hpp"
 #include "db/connection_internal.hpp"
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 // Every event struct names its epoch, node, rank and step the same way, so they are picked by name.
 #include "db/event_row.hpp"
 
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <string_view>
 #include <type_traits>

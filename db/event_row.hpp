@@ -2,7 +2,7 @@
 #pragma once
 
 #include "db/run_record.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 namespace osora::db {
 

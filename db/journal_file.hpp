@@ -2,7 +2,7 @@
 // changes nothing.
 #pragma once
 
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 
 #include <cstdint>
 #include <filesystem>

@@ -1,7 +1,7 @@
 // A run as history knows it: value types between the store, the analysis and the reports.
 #pragma once
 
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <array>
 #include <cstdint>

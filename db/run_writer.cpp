@@ -11,7 +11,7 @@
 #include "db/probe_writer.hpp"
 #include "db/run_store.hpp"
 #include "db/step_store.hpp"
-#include "protocol/event_limits.hpp"
+#include "protocol/journal/event_limits.hpp"
 
 #include <algorithm>
 #include <charconv>

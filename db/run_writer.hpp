@@ -6,7 +6,7 @@
 #include "db/connection_internal.hpp"
 #include "db/run_record.hpp"
 #include "db/step_writer.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <array>
 #include <cstdint>

@@ -2,8 +2,8 @@
 // as if it had stayed in memory, so where a batch ends does not show in the rows.
 #include "db/step_writer.hpp"
 
-#include "protocol/bucket_label.hpp"
-#include "protocol/step_figures.hpp"
+#include "protocol/steps/bucket_label.hpp"
+#include "protocol/steps/step_figures.hpp"
 
 #include <fmt/format.h>
 

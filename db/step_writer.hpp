@@ -5,7 +5,7 @@
 #pragma once
 
 #include "db/connection_internal.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <cstdint>
 #include <map>

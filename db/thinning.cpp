@@ -2,7 +2,7 @@
 #include "db/thinning.hpp"
 
 #include "db/step_store.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <fmt/format.h>
 

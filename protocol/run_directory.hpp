@@ -14,10 +14,11 @@
 //       run.toml                as the user wrote it
 //       submission.json         RunSubmitted, written by the CLI before the controller starts
 //       plan.json job.json      plan::PlanDecision, plan::WorkerJob
-//       journal                 protocol/journal.hpp; its appender holds controller.lock (flock)
-//       controller.json         protocol/controller_file.hpp, mode 0600: it holds the run's token
-//       controller.pem          key and certificate of the controller, mode 0600 (TLS only)
-//       control.sock            protocol/control_messages.hpp (or the path in control.path, when
+//       journal                 protocol/journal/journal.hpp; its appender holds controller.lock
+//       (flock) controller.json         protocol/controller_file.hpp, mode 0600: it holds the run's
+//       token controller.pem          key and certificate of the controller, mode 0600 (TLS only)
+//       control.sock            protocol/messages/control_messages.hpp (or the path in
+//       control.path, when
 //                               RUN_DIR is too long for a socket)
 //       controller.log agent-NODE.log
 //       job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),

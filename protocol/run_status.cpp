@@ -2,8 +2,8 @@
 // sequence of events leaves a status that makes sense.
 #include "protocol/run_status.hpp"
 
-#include "protocol/event_limits.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/journal/event_limits.hpp"
+#include "protocol/steps/measurement.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <fmt/format.h>

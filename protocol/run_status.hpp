@@ -2,7 +2,7 @@
 // decides from it (daemon/run_fsm), CLI and history show it. Pure; replaying gives the same state.
 #pragma once
 
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <boost/describe.hpp>
 

@@ -2,8 +2,8 @@
 // a chunk is trusted: columns may be missing or short.
 #include "protocol/run_view.hpp"
 
-#include "protocol/event_limits.hpp"
-#include "protocol/step_figures.hpp"
+#include "protocol/journal/event_limits.hpp"
+#include "protocol/steps/step_figures.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "protocol/run_status.hpp"
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -2,7 +2,7 @@
 // Pure.
 #pragma once
 
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <string>
 #include <string_view>

@@ -3,7 +3,7 @@
 // requeue. Pure.
 #pragma once
 
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <boost/describe.hpp>
 

@@ -3,10 +3,10 @@
 // would leave. Prints CPU time and memory; fails over the limits.
 #include "base/text/units.hpp"
 #include "daemon/controller_core.hpp"
-#include "protocol/journal.hpp"
-#include "protocol/matrix_codec.hpp"
-#include "protocol/message.hpp"
-#include "protocol/rank_matrix_builder.hpp"
+#include "protocol/journal/journal.hpp"
+#include "protocol/messages/message.hpp"
+#include "protocol/steps/matrix_codec.hpp"
+#include "protocol/steps/rank_matrix_builder.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

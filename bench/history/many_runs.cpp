@@ -9,7 +9,7 @@
 #include "db/ingest.hpp"
 #include "db/queries.hpp"
 #include "db/sql_query.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 
 #include <fmt/format.h>
 

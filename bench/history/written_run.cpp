@@ -5,10 +5,10 @@
 #include "bench/history/must.hpp"
 #include "daemon/step_merger.hpp"
 #include "db/ingest.hpp"
-#include "protocol/collective_reducer.hpp"
-#include "protocol/journal.hpp"
-#include "protocol/metric_reducer.hpp"
-#include "protocol/rank_matrix_builder.hpp"
+#include "protocol/journal/journal.hpp"
+#include "protocol/steps/collective_reducer.hpp"
+#include "protocol/steps/metric_reducer.hpp"
+#include "protocol/steps/rank_matrix_builder.hpp"
 
 #include <fmt/format.h>
 

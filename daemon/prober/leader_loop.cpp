@@ -1,6 +1,6 @@
 #include "daemon/prober/leader_loop.hpp"
 
-#include "protocol/framing.hpp"
+#include "protocol/journal/framing.hpp"
 #include "topology/probe/socket_address.hpp"
 
 #include <poll.h>

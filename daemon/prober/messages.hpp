@@ -2,7 +2,7 @@
 // each. A prober does one thing at a time and answers each order.
 #pragma once
 
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "topology/probe_result.hpp"
 
 #include <boost/describe.hpp>

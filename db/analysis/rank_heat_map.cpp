@@ -3,7 +3,7 @@
 #include "db/analysis/rank_heat_map.hpp"
 
 #include "base/robust.hpp"
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <algorithm>
 #include <climits>

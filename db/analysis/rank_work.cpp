@@ -1,7 +1,7 @@
 #include "db/analysis/rank_work.hpp"
 
 #include "base/robust.hpp"
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,8 @@
 
 namespace osora::db::analysis {
 
-/// Steps of the ranks [first_rank, first_rank + ranks), as protocol/matrix_codec.hpp writes them.
+/// Steps of the ranks [first_rank, first_rank + ranks), as protocol/steps/matrix_codec.hpp writes
+/// them.
 struct RankBlock {
     int first_rank = 0, ranks = 0, steps = 0;
     std::string data;

@@ -1,6 +1,6 @@
 #include "db/analysis/relaunches.hpp"
 
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "protocol/run_status.hpp"
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include "db/analysis/relaunches.hpp"
 #include "db/analysis/run_state.hpp"
 #include "db/analysis/stage_rows.hpp"
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <optional>
 #include <string>

@@ -1,8 +1,8 @@
 #include "db/analysis/run_spans.hpp"
 
 #include "db/analysis/relaunches.hpp"
-#include "protocol/message.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "base/robust.hpp"
 #include "db/analysis/measure.hpp"
-#include "protocol/bucket_label.hpp"
+#include "protocol/steps/bucket_label.hpp"
 
 #include <algorithm>
 #include <set>

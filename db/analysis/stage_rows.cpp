@@ -2,8 +2,8 @@
 
 #include "base/robust.hpp"
 #include "db/analysis/measure.hpp"
+#include "protocol/journal/run_events.hpp"
 #include "protocol/json.hpp"
-#include "protocol/run_events.hpp"
 
 #include <boost/describe.hpp>
 

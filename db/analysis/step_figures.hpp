@@ -5,7 +5,7 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
 #include "db/run_record.hpp"
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <map>
 #include <optional>

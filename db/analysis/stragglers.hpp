@@ -2,7 +2,7 @@
 #pragma once
 
 #include "db/run_record.hpp"
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
 // Schema 4: what each rank took, step by step. `data`: steps rows of ranks values of one metric, as
-// protocol/matrix_codec writes them.
+// protocol/steps/matrix_codec writes them.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,8 +1,8 @@
 // A controller is killed and started again while its agents wait (--supervised): the run does not
 // notice. Agents talk TLS there, as those of other machines do.
 #include "base/files/files.hpp"
-#include "protocol/agent_messages.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/agent_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

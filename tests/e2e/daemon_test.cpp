@@ -1,7 +1,7 @@
 // osorad serve: runs that it was given survive their controller, and the daemon's own death.
 #include "base/files/files.hpp"
-#include "protocol/daemon_messages.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/daemon_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

@@ -1,7 +1,7 @@
 // Programs of the user's own: their steps become the run's, their last words its cause, and a port
 // that somebody took is tried again.
 #include "base/files/files.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "protocol/run_view.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

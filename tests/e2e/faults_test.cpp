@@ -2,7 +2,7 @@
 // its cause, and nothing is left.
 #include "base/files/files.hpp"
 #include "base/process/descendants.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
 #include <fcntl.h>

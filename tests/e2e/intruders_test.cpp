@@ -1,7 +1,7 @@
 // Strangers at the controller's sockets, and a second controller: the run does not notice.
 #include "base/files/files.hpp"
-#include "protocol/agent_messages.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/agent_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

@@ -1,5 +1,5 @@
 // What an agent does with its machine: cores for the ranks, health of the node.
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
 #include <fmt/format.h>

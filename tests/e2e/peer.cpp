@@ -1,7 +1,7 @@
 // Blocking sockets with a receive limit.
 #include "tests/e2e/peer.hpp"
 
-#include "protocol/framing.hpp"
+#include "protocol/journal/framing.hpp"
 #include "tests/kit/patience.hpp"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
 #include "base/files/files.hpp"
 #include "base/process/descendants.hpp"
 #include "plan/worker_job.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"
 
 #include <fcntl.h>

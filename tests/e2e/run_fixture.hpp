@@ -4,8 +4,8 @@
 
 #include "base/environment.hpp"
 #include "base/process/process.hpp"
-#include "protocol/control_messages.hpp"
 #include "protocol/controller_file.hpp"
+#include "protocol/messages/control_messages.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/kit/patience.hpp"
 #include "tests/kit/program.hpp"

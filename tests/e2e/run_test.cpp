@@ -1,7 +1,7 @@
 // Runs that go well: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
 #include "base/files/files.hpp"
 #include "base/text/text.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
 #include <fmt/format.h>

@@ -3,8 +3,8 @@
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "daemon/agent_start.hpp"
-#include "protocol/agent_messages.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/agent_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"
 #include "tests/e2e/run_fixture.hpp"
 

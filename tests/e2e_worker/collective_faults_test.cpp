@@ -1,5 +1,5 @@
 // Ranks that die, stop or do something else than the others: real workers, a timeout of seconds.
-#include "protocol/flight_files.hpp"
+#include "protocol/flight/flight_files.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 
 #include <gmock/gmock.h>

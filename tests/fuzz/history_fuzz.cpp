@@ -4,7 +4,7 @@
 #include "db/ingest.hpp"
 #include "db/queries.hpp"
 #include "db/run_archive.hpp"
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/rounds.hpp"
 #include "tests/unit/db/history_kit.hpp"

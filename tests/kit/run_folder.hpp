@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/process/process.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 #include "tests/kit/patience.hpp"
 
 #include <filesystem>

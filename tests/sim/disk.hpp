@@ -2,7 +2,7 @@
 // crash makes of the rest.
 #pragma once
 
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 #include "tests/sim/world.hpp"
 
 #include <string>

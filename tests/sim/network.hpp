@@ -2,7 +2,7 @@
 // breaks; a partition holds everything back, news of a break included.
 #pragma once
 
-#include "protocol/agent_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
 #include "tests/sim/world.hpp"
 
 #include <map>

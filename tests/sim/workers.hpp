@@ -2,8 +2,8 @@
 // a peer late or never. A group trains only while every rank of its epoch takes part.
 #pragma once
 
-#include "protocol/agent_messages.hpp"
-#include "protocol/worker_messages.hpp"
+#include "protocol/messages/agent_messages.hpp"
+#include "protocol/messages/worker_messages.hpp"
 #include "tests/sim/world.hpp"
 
 #include <map>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/framing.hpp"
-#include "protocol/worker_messages.hpp"
+#include "protocol/journal/framing.hpp"
+#include "protocol/messages/worker_messages.hpp"
 
 #include <mutex>
 #include <optional>

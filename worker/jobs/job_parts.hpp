@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
-#include "protocol/worker_messages.hpp"
+#include "protocol/messages/worker_messages.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/rank_groups.hpp"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/worker_job.hpp"
-#include "protocol/agent_link.hpp"
+#include "protocol/messages/agent_link.hpp"
 #include "worker/mock/peers.hpp"
 #include "worker/mock/script.hpp"
 

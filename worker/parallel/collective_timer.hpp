@@ -2,7 +2,7 @@
 // any of them was under way. Whoever starts them tells it; it starts nothing and never fails.
 #pragma once
 
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 #include "worker/parallel/process_group.hpp"
 
 #include <c10/util/intrusive_ptr.h>

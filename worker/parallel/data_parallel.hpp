@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 #include "worker/parallel/bucket_layout.hpp"
 #include "worker/parallel/rank_groups.hpp"
 

@@ -3,7 +3,7 @@
 // thread may call; a record costs a lock and no allocation of its own. No LibTorch.
 #pragma once
 
-#include "protocol/flight.hpp"
+#include "protocol/flight/flight.hpp"
 
 #include <array>
 #include <chrono>

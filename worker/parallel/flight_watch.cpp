@@ -1,8 +1,8 @@
 #include "worker/parallel/flight_watch.hpp"
 
 #include "base/files/descriptor.hpp"
-#include "protocol/flight_analysis.hpp"
-#include "protocol/flight_files.hpp"
+#include "protocol/flight/flight_analysis.hpp"
+#include "protocol/flight/flight_files.hpp"
 #include "worker/parallel/flight_signal.hpp"
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // what it brings.
 #pragma once
 
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 #include "worker/model/token_ranks.hpp"
 #include "worker/parallel/collective_timer.hpp"
 #include "worker/parallel/step_exchange.hpp"

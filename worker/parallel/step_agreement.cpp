@@ -1,6 +1,6 @@
 #include "worker/parallel/step_agreement.hpp"
 
-#include "protocol/flight_analysis.hpp"
+#include "protocol/flight/flight_analysis.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // What ranks tell each other inside the passes of a step, as a trainer sees it.
 #pragma once
 
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 
 #include <vector>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/collectives.hpp"
+#include "protocol/steps/collectives.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/parallel/step_agreement.hpp"
 

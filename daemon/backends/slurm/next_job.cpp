@@ -8,7 +8,7 @@
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"

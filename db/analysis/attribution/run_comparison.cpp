@@ -4,8 +4,8 @@
 #include "db/analysis/measure.hpp"
 #include "db/analysis/stragglers.hpp"
 #include "db/facts.hpp"
-#include "protocol/bucket_label.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
+#include "protocol/steps/bucket_label.hpp"
 
 #include <fmt/format.h>
 

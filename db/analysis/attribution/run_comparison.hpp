@@ -5,7 +5,7 @@
 #include "db/analysis/attribution/differences.hpp"
 #include "db/analysis/attribution/waterfall.hpp"
 #include "db/analysis/history.hpp"
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <boost/describe/enum.hpp>
 

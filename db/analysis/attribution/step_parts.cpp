@@ -1,7 +1,7 @@
 #include "db/analysis/attribution/step_parts.hpp"
 
 #include "db/analysis/measure.hpp"
-#include "protocol/bucket_label.hpp"
+#include "protocol/steps/bucket_label.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What nodes tell of steps, ranks and health: each record once in the journal, and within measure.
-#include "protocol/collective_reducer.hpp"
+#include "protocol/steps/collective_reducer.hpp"
 #include "tests/unit/daemon/controller_by_hand.hpp"
 
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 #include "db/analysis/pair_matrix.hpp"
 #include "db/analysis/rank_heat_map.hpp"
 #include "db/analysis/series_charts.hpp"
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

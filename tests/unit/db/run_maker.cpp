@@ -2,7 +2,7 @@
 
 #include "base/files/files.hpp"
 #include "daemon/step_merger.hpp"
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 // relaunches, several nodes, chunks cut anywhere, resent chunks and NaN, all from a seed.
 #pragma once
 
-#include "protocol/journal.hpp"
-#include "protocol/run_events.hpp"
+#include "protocol/journal/journal.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <cstdint>
 #include <filesystem>

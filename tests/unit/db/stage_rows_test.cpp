@@ -2,7 +2,7 @@
 // in the run's journal, written here as JSON text.
 #include "db/analysis/stage_rows.hpp"
 
-#include "protocol/run_events.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

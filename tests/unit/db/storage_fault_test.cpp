@@ -2,7 +2,7 @@
 // said to be in it is, and the next ingestion makes it what it would have been.
 #include "base/files/files.hpp"
 #include "db/ingest.hpp"
-#include "protocol/measurement.hpp"
+#include "protocol/steps/measurement.hpp"
 #include "tests/kit/size.hpp"
 #include "tests/unit/db/fault_disk.hpp"
 #include "tests/unit/db/history_kit.hpp"

@@ -1,8 +1,8 @@
 // The mock worker's script, checkpoints and the loop of one rank; its processes are tested in
 // tests/e2e.
 #include "base/files/files.hpp"
-#include "protocol/framing.hpp"
-#include "protocol/message.hpp"
+#include "protocol/journal/framing.hpp"
+#include "protocol/messages/message.hpp"
 #include "worker/mock/checkpoint.hpp"
 #include "worker/mock/script.hpp"
 #include "worker/mock/trainer.hpp"

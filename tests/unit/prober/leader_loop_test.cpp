@@ -1,7 +1,7 @@
 // Strangers at the port of a probe's leader: they are closed, and probers get in.
 #include "daemon/prober/leader_loop.hpp"
 #include "daemon/prober/messages.hpp"
-#include "protocol/framing.hpp"
+#include "protocol/journal/framing.hpp"
 #include "tests/kit/patience.hpp"
 
 #include <arpa/inet.h>

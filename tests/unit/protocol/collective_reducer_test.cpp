@@ -1,5 +1,5 @@
 // Sums of collectives against sums made here, taken at any time.
-#include "protocol/collective_reducer.hpp"
+#include "protocol/steps/collective_reducer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Numbers that no run reaches: they are named, and what is folded stays computable.
-#include "protocol/event_limits.hpp"
+#include "protocol/journal/event_limits.hpp"
 #include "protocol/run_view.hpp"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // Sets of dumps as ranks leave them, and ones that no rank would leave.
-#include "protocol/flight_analysis.hpp"
+#include "protocol/flight/flight_analysis.hpp"
 
 #include "base/files/files.hpp"
-#include "protocol/flight_files.hpp"
+#include "protocol/flight/flight_files.hpp"
 #include "protocol/json.hpp"
 
 #include <gmock/gmock.h>

@@ -2,13 +2,13 @@
 // make_golden.py without osora. A file that does not read any more breaks runs in progress.
 #include "base/files/compression.hpp"
 #include "base/files/files.hpp"
-#include "protocol/agent_messages.hpp"
-#include "protocol/control_messages.hpp"
-#include "protocol/framing.hpp"
-#include "protocol/journal.hpp"
-#include "protocol/matrix_codec.hpp"
-#include "protocol/message.hpp"
+#include "protocol/journal/framing.hpp"
+#include "protocol/journal/journal.hpp"
+#include "protocol/messages/agent_messages.hpp"
+#include "protocol/messages/control_messages.hpp"
+#include "protocol/messages/message.hpp"
 #include "protocol/run_view.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <gtest/gtest.h>
 

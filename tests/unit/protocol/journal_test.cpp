@@ -1,4 +1,4 @@
-#include "protocol/journal.hpp"
+#include "protocol/journal/journal.hpp"
 
 #include "base/files/compression.hpp"
 

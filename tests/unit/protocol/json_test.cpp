@@ -1,7 +1,7 @@
 #include "protocol/json.hpp"
 
-#include "protocol/message.hpp"
-#include "protocol/worker_messages.hpp"
+#include "protocol/messages/message.hpp"
+#include "protocol/messages/worker_messages.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "protocol/merged_steps.hpp"
+#include "protocol/steps/merged_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

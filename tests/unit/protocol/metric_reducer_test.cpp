@@ -1,6 +1,6 @@
-#include "protocol/metric_reducer.hpp"
+#include "protocol/steps/metric_reducer.hpp"
 
-#include "protocol/bucket_label.hpp"
+#include "protocol/steps/bucket_label.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "protocol/rank_matrix_builder.hpp"
+#include "protocol/steps/rank_matrix_builder.hpp"
 
-#include "protocol/matrix_codec.hpp"
+#include "protocol/steps/matrix_codec.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

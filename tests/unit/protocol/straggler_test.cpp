@@ -1,5 +1,5 @@
 // Against times that were made with a rank that is slow by a known amount, and ones without.
-#include "protocol/straggler.hpp"
+#include "protocol/steps/straggler.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // What a rank asks of c10d comes into its recorder, with Gloo between threads.
 #include "worker/parallel/flight_backend.hpp"
 
-#include "protocol/flight_analysis.hpp"
+#include "protocol/flight/flight_analysis.hpp"
 #include "tests/unit/worker/ranks.hpp"
 #include "worker/parallel/on_any_rank.hpp"
 #include "worker/parallel/rank_groups.hpp"

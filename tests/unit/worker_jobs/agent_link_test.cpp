@@ -1,6 +1,6 @@
 #include "worker/jobs/agent_link.hpp"
 
-#include "protocol/message.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

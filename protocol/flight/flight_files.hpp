@@ -1,0 +1,27 @@
+// RUN_DIR/flight: what ranks kept of their collectives, one file each.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/flight/flight.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace osora::protocol {
+
+/// RUN_DIR/flight/rank-R.json.
+[[nodiscard]] std::filesystem::path flight_file(std::filesystem::path const& run_dir, int rank);
+
+/// Written whole or not at all.
+[[nodiscard]] Result<void> write_flight(std::filesystem::path const& run_dir,
+                                        FlightDump const& dump);
+
+/// Removes what an earlier start of the same epoch left, which would be taken for this one's.
+void forget_flight(std::filesystem::path const& run_dir, int rank, int epoch);
+
+/// Those of `epoch` that can be read, by rank; at most `world_size` of them. A file that is cut
+/// off, of another schema, epoch or rank, or larger than 8 MiB is left out.
+[[nodiscard]] std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir, int epoch,
+                                                   int world_size);
+
+}  // namespace osora::protocol

@@ -1,0 +1,170 @@
+// What happens to a run: the events of its journal (docs/rfc/001). Only decisions are events;
+// replaying them through daemon/run_fsm gives the run's state. Measurements change none.
+#pragma once
+
+#include "protocol/json.hpp"
+#include "protocol/messages/worker_messages.hpp"
+#include "protocol/node_health.hpp"
+#include "protocol/steps/merged_steps.hpp"
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace osora::protocol {
+
+enum class Verdict {
+    none,
+    ok,
+    app_bug,  // never retried
+    oom,
+    data,
+    comm,
+    node_fault,
+    preempted,
+    timeout,
+    no_progress,
+    cancelled,        // asked for by a user, or the attached osora went away
+    controller_lost,  // found later: the controller ended without ending the run
+    internal
+};
+BOOST_DESCRIBE_ENUM(Verdict, none, ok, app_bug, oom, data, comm, node_fault, preempted, timeout,
+                    no_progress, cancelled, controller_lost, internal)
+
+struct RunSubmitted {
+    static constexpr std::string_view kType = "submitted";
+    std::string run_uuid, run_name, job, user, host, base_dir;
+    int number = 0;  // "osora report 42"
+    int nodes = 1, ranks_per_node = 1, restarts_max = 3, steps = 0;
+    bool attached = true;                      // ends with the osora that started it
+    std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
+    json::value config, origins;               // plan::RunConfig, resolved; plan::Origins
+    std::int64_t submitted_us = 0;             // when the user asked for it; 0: not known
+};
+struct PlanChosen {
+    static constexpr std::string_view kType = "plan";
+    json::value plan;  // plan::PlanDecision
+};
+/// A controller took the run over; from the second one on it re-adopts the agents that live. Behind
+/// a RunEnded that was not ok it opens the run again (osora resume).
+struct ControllerStarted {
+    static constexpr std::string_view kType = "controller";
+    std::string host, boot_id;
+    int pid = 0, life = 0;  // life: 0-based count of controllers of this run
+    double probed_s = 0;    // right before: links were measured for so long
+};
+struct AgentJoined {
+    static constexpr std::string_view kType = "agent_joined";
+    int node = 0;
+    std::string host, boot_id;
+    int pid = 0;
+    std::int64_t start_ticks = 0;
+    std::map<std::string, std::string> facts;
+};
+struct NodeLost {
+    static constexpr std::string_view kType = "node_lost";
+    int node = 0;
+    double silent_s = 0;
+    std::string why;  // "fell silent", "agent exited with 5", "killed by signal 9"
+};
+/// Workers of `epoch` were ordered on every node.
+struct LaunchOrdered {
+    static constexpr std::string_view kType = "launch";
+    int epoch = 0, world_size = 0;
+    std::string store_host;
+    int store_port = 0;
+};
+struct RankStarted {
+    static constexpr std::string_view kType = "rank_started";
+    int epoch = 0, node = 0, rank = 0, pid = 0, start_step = 0;
+    std::map<std::string, std::string> facts;  // as the worker saw them after start
+    std::string cpus = {};                     // that it is bound to: "0-15,64-79"; "": to none
+};
+struct RankFailed {
+    static constexpr std::string_view kType = "rank_failed";
+    int epoch = 0, node = 0, rank = 0;
+    int exit_code = 0, signal = 0;  // exit_code: meaningful when signal is 0
+    bool oom_killed = false;        // the kernel's out-of-memory killer is known to be the cause
+    std::string message;            // the worker's own last words, or ""
+    std::string tail = {};          // end of its log; of the first rank of a node that fails
+};
+struct NodeFinished {  // every rank of the node ended well
+    static constexpr std::string_view kType = "node_finished";
+    int epoch = 0, node = 0, steps = 0;
+    bool stopped = false;  // asked to stop before the last step
+};
+struct HangDetected {
+    static constexpr std::string_view kType = "hang";
+    int epoch = 0, node = 0, rank = 0;
+    Phase phase = Phase::starting;
+    double silent_s = 0;
+    int step = -1, waiting = 0;  // last one that it completed; ranks that wait at a collective
+    std::string detail = {};     // what it was found doing: "is stopped by a signal"
+};
+struct CheckpointCompleted {
+    static constexpr std::string_view kType = "checkpoint";
+    int epoch = 0, step = 0;
+    std::string path;
+    double seconds = 0;
+    std::int64_t bytes = 0;
+};
+struct RunNotice {
+    static constexpr std::string_view kType = "notice";
+    int epoch = 0, node = -1, rank = -1, step = 0;
+    std::string kind, severity, detail;
+};
+struct StopRequested {
+    static constexpr std::string_view kType = "stop_requested";
+    bool now = false;    // true: without a checkpoint
+    std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
+};
+/// All workers of `epoch` are known to be gone on `node`.
+struct NodeStopped {
+    static constexpr std::string_view kType = "node_stopped";
+    int epoch = 0, node = 0, processes_left = 0;
+    bool unasked = false;  // the agent's lease had ended
+};
+struct RunEnded {
+    static constexpr std::string_view kType = "ended";
+    Verdict verdict = Verdict::none;
+    int exit_code = 0;  // of osora: CONTRACT section 4
+    std::string cause;  // as the user reads it; empty when all is well
+};
+
+using RunEvent =
+    std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
+                 RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
+                 RunNotice, StopRequested, NodeStopped, RunEnded, MetricChunk, NodeHealth,
+                 RankMatrix, ProbePart, MergedSteps, CollectiveSums, EvaluationDone>;
+
+struct JournalRecord {
+    std::uint64_t sequence = 0;  // from 0, without gaps
+    std::int64_t wall_us = 0;    // may jump; order comes from the sequence
+    RunEvent event;
+};
+
+BOOST_DESCRIBE_STRUCT(RunSubmitted, (),
+                      (run_uuid, run_name, job, user, host, base_dir, number, nodes, ranks_per_node,
+                       restarts_max, steps, attached, facts, config, origins, submitted_us))
+BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
+BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life, probed_s))
+BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))
+BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
+BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (epoch, world_size, store_host, store_port))
+BOOST_DESCRIBE_STRUCT(RankStarted, (), (epoch, node, rank, pid, start_step, facts, cpus))
+BOOST_DESCRIBE_STRUCT(RankFailed, (),
+                      (epoch, node, rank, exit_code, signal, oom_killed, message, tail))
+BOOST_DESCRIBE_STRUCT(NodeFinished, (), (epoch, node, steps, stopped))
+BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s, step, waiting, detail))
+BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (epoch, step, path, seconds, bytes))
+BOOST_DESCRIBE_STRUCT(RunNotice, (), (epoch, node, rank, step, kind, severity, detail))
+BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
+BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left, unasked))
+BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
+
+}  // namespace osora::protocol

@@ -1,0 +1,52 @@
+// What the collectives of training steps cost a rank, by class. Ranks count them step by step;
+// agents tell sums over their ranks and over steps (protocol/steps/collective_reducer.hpp), which
+// the journal keeps as they are.
+#pragma once
+
+#include <boost/describe.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::protocol {
+
+/// The collectives of one class.
+struct CollectiveCost {
+    std::string name;        // of the class: "gradients all_reduce", "stop vote"
+    std::string collective;  // "all_reduce", "barrier", ...: as probes call them
+    std::string backend;     // "gloo", "nccl"
+    int ranks = 0;           // of the group
+    std::int64_t calls = 0;
+    std::int64_t bytes = 0;  // of whole operations, as nccl-tests counts sizes
+    /// While at least one of them was under way, from its start on this rank until it was done:
+    /// those that queue behind each other are not counted twice.
+    double seconds = 0;
+    double exposed_s = 0;  // of the step, in which this rank did nothing but wait for them
+};
+
+/// Sums over the ranks of a node and over steps.
+struct CollectiveSum {
+    std::string bucket;           // that those steps trained
+    bool warmup = false;          // of the first steps of the launch
+    std::int64_t rank_steps = 0;  // steps with such collectives, counted for each rank
+    CollectiveCost cost;
+};
+struct CollectiveSums {
+    static constexpr std::string_view kType = "collectives";
+    int epoch = 0, node = 0;
+    int number = 0;  // of this node's in this epoch, from 0
+    std::vector<CollectiveSum> sums;
+};
+
+/// Whether it can be counted: it comes from a worker, a network or a file.
+[[nodiscard]] bool is_sane(CollectiveCost const& cost);
+[[nodiscard]] bool is_sane(CollectiveSums const& sums);
+
+BOOST_DESCRIBE_STRUCT(CollectiveCost, (),
+                      (name, collective, backend, ranks, calls, bytes, seconds, exposed_s))
+BOOST_DESCRIBE_STRUCT(CollectiveSum, (), (bucket, warmup, rank_steps, cost))
+BOOST_DESCRIBE_STRUCT(CollectiveSums, (), (epoch, node, number, sums))
+
+}  // namespace osora::protocol

@@ -1,0 +1,72 @@
+// Steps as the journal keeps them: the chunks of all nodes merged (docs/rfc/014). Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/steps/metric_chunk.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::protocol {
+
+/// Steps [step0, step0 + n), each over the ranks that had told it; the others of a step follow in a
+/// later record. Readers merge the two (FigureSummary).
+struct MergedSteps {
+    static constexpr std::string_view kType = "steps";
+    int epoch = 0, step0 = 0;
+    std::vector<int> ranks;                       // per step, that are in it
+    std::vector<int> samples;                     // per step, summed over them
+    std::vector<std::string> bucket;              // per step
+    std::map<std::string, MetricColumn> columns;  // as in MetricChunk, over those ranks
+    /// Per step, for figures that not all of them told: how many did.
+    std::map<std::string, std::vector<int>> told_by = {};
+
+    // Nodes [first_node, first_node + n); see NodeTold.
+    int first_node = 0;
+    std::vector<int> next_steps;  // 0: nothing new of this node
+    std::vector<int> local_ranks = {};
+    Bytes node_figures = {};
+};
+
+/// A figure of a step over ranks.
+struct FigureSummary {
+    std::int64_t n = 0;  // ranks; 0: nobody told it
+    double mean = 0, min = 0, max = 0;
+    int argmax = 0;
+    /// n-weighted mean. NaN counts as the greatest value (as in MetricReducer), so argmax names a
+    /// rank that has it; of equal maxima the lowest rank is named.
+    void merge(FigureSummary const& other);
+};
+
+/// What a node told last: means over the steps of one chunk. NaN, -1: not told. In MergedSteps the
+/// figures are within 0.1 % (matrix_codec); they are for whoever watches the run.
+struct NodeTold {
+    int node = 0, next_step = 0;  // its steps below are in the journal
+    double step_time_s = std::nan(""), arrival_s = std::nan("");  // of the rank that took longest
+    double exposed_comm_s = std::nan("");                         // mean over its ranks
+    int latest_local_rank = -1;                                   // in the newest step
+    double rss_bytes = std::nan(""), peak_allocated_bytes = std::nan("");  // maximum over ranks
+};
+
+/// Figure `column`, that has `name`, of step `index`; n = 0: not told, or the record is damaged.
+[[nodiscard]] FigureSummary summary_of(MergedSteps const& steps, std::string const& name,
+                                       MetricColumn const& column, std::size_t index);
+
+[[nodiscard]] NodeTold told_by_node(MetricChunk const& chunk, int ranks_per_node);
+/// `told`: by node, ascending.
+void put_nodes(MergedSteps& steps, std::vector<NodeTold> const& told);
+/// The nodes of which there is something new. invalid_input: damaged.
+[[nodiscard]] Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps);
+
+/// A chunk of a journal whose controller did not merge; without figures of nodes.
+[[nodiscard]] MergedSteps merged_steps_of(MetricChunk const& chunk);
+
+BOOST_DESCRIBE_STRUCT(MergedSteps, (),
+                      (epoch, step0, ranks, samples, bucket, columns, told_by, first_node,
+                       next_steps, local_ranks, node_figures))
+
+}  // namespace osora::protocol

@@ -1,0 +1,50 @@
+// The steps of a node's ranks, gathered into matrices (docs/rfc/002) beside the reduced chunks.
+// Used by the agent. Pure.
+#pragma once
+
+#include "protocol/messages/worker_messages.hpp"
+#include "protocol/steps/metric_chunk.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::protocol {
+
+class RankMatrixBuilder {
+public:
+    static constexpr int kBlockSteps = 64;
+    static constexpr std::size_t kBlocksMax = 16;  // kept while nobody takes them
+
+    /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
+    RankMatrixBuilder(int epoch, int node, int first_rank, int ranks);
+
+    /// A rank of another node, or a step of a block that was taken, is ignored.
+    void add(int rank, StepMetrics const& metrics);
+
+    /// The oldest block of steps: when all its ranks have reported all of it, when a rank is two
+    /// blocks ahead, and with `partial` (end of an epoch) as it is.
+    [[nodiscard]] std::optional<RankMatrix> take(bool partial = false);
+
+    /// Steps that were dropped because nobody took them, since the last call.
+    [[nodiscard]] std::uint64_t take_dropped();
+
+private:
+    using Rows = std::vector<float>;  // kBlockSteps rows of `ranks_`
+    struct Block {
+        std::size_t cells = 0;              // reported
+        int first = kBlockSteps, last = 0;  // step reported, inside the block
+        std::map<std::string, Rows> figures;
+    };
+    [[nodiscard]] RankMatrix matrix_of(int number, Block const& block) const;
+
+    int epoch_, node_, first_rank_, ranks_;
+    int next_block_ = 0;  // below it everything was taken
+    std::uint64_t dropped_ = 0;
+    std::map<int, Block> blocks_;  // by step / kBlockSteps
+};
+
+}  // namespace osora::protocol
