@@ -7,8 +7,8 @@
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "protocol/json.hpp"
-#include "topology/nccl_catalogue.hpp"
-#include "topology/nccl_conf.hpp"
+#include "topology/nccl/nccl_catalogue.hpp"
+#include "topology/nccl/nccl_conf.hpp"
 #include "topology/sources/read_machine.hpp"
 #include "topology/text_of.hpp"
 

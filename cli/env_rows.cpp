@@ -3,7 +3,7 @@
 
 #include "plan/setting_nodes.hpp"
 #include "topology/assignment.hpp"
-#include "topology/nccl_catalogue.hpp"
+#include "topology/nccl/nccl_catalogue.hpp"
 
 #include <fmt/format.h>
 

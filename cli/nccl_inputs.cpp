@@ -6,7 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"
-#include "topology/nccl_graphs.hpp"
+#include "topology/nccl/nccl_graphs.hpp"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
-#include "topology/collective_samples.hpp"
-#include "topology/nccl_model.hpp"
+#include "topology/collectives/collective_samples.hpp"
+#include "topology/nccl/nccl_model.hpp"
 
 #include <optional>
 #include <string>

@@ -9,7 +9,7 @@
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
 #include "protocol/json.hpp"
-#include "topology/nccl_tuner_file.hpp"
+#include "topology/nccl/nccl_tuner_file.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/text_table.hpp"
-#include "topology/collective_predict.hpp"
+#include "topology/nccl/collective_predict.hpp"
 
 #include <fmt/format.h>
 

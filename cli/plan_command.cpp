@@ -8,7 +8,7 @@
 #include "cli/plan_text.hpp"
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
-#include "topology/srun_files.hpp"
+#include "topology/nccl/srun_files.hpp"
 
 #include <fmt/format.h>
 

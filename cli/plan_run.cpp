@@ -15,7 +15,7 @@
 #include "plan/trained_model.hpp"
 #include "plan/validate.hpp"
 #include "topology/local_machine.hpp"
-#include "topology/nccl_conf.hpp"
+#include "topology/nccl/nccl_conf.hpp"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
 #include "cli/terminal.hpp"
-#include "topology/collective.hpp"
-#include "topology/probing/probe_analysis.hpp"
-#include "topology/probing/probe_summary.hpp"
+#include "topology/collectives/collective.hpp"
+#include "topology/probe/probe_analysis.hpp"
+#include "topology/probe/probe_summary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

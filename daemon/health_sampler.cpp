@@ -2,8 +2,8 @@
 #include "daemon/health_sampler.hpp"
 
 #include "base/files/files.hpp"
+#include "topology/live/nvml.hpp"
 #include "topology/node_load.hpp"
-#include "topology/probe/nvml.hpp"
 
 #include <boost/asio/post.hpp>
 

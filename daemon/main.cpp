@@ -12,7 +12,7 @@
 #include "daemon/serve.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
-#include "topology/probe/node_facts.hpp"
+#include "topology/live/node_facts.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -7,7 +7,7 @@
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "topology/cpu_list.hpp"
-#include "topology/probe/read_cores.hpp"
+#include "topology/live/read_cores.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "daemon/rank_binding.hpp"
 #include "plan/decision.hpp"
-#include "topology/srun_files.hpp"
+#include "topology/nccl/srun_files.hpp"
 
 #include <filesystem>
 #include <string>

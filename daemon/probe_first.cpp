@@ -8,8 +8,8 @@
 #include "plan/nccl_env.hpp"
 #include "protocol/json_file.hpp"
 #include "topology/assignment.hpp"
+#include "topology/probe/probe_summary.hpp"
 #include "topology/probe_request.hpp"
-#include "topology/probing/probe_summary.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

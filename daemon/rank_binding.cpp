@@ -1,7 +1,7 @@
 #include "daemon/rank_binding.hpp"
 
 #include "topology/cpu_list.hpp"
-#include "topology/probe/read_cores.hpp"
+#include "topology/live/read_cores.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -3,7 +3,7 @@
 
 #include "base/check.hpp"
 #include "base/robust.hpp"
-#include "topology/collective_predict.hpp"
+#include "topology/nccl/collective_predict.hpp"
 
 #include <algorithm>
 #include <cmath>

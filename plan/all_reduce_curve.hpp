@@ -3,7 +3,7 @@
 // Pure.
 #pragma once
 
-#include "topology/collective.hpp"
+#include "topology/collectives/collective.hpp"
 #include "topology/probe_result.hpp"
 
 #include <functional>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "topology/fabric.hpp"
-#include "topology/inherited_setting.hpp"
 #include "topology/machine.hpp"
+#include "topology/nccl/inherited_setting.hpp"
 #include "topology/probe_result.hpp"
 
 #include <map>

@@ -4,7 +4,7 @@
 #include "plan/hca_choice.hpp"
 #include "plan/interface_choice.hpp"
 #include "plan/nccl_advice.hpp"
-#include "topology/nccl_catalogue.hpp"
+#include "topology/nccl/nccl_catalogue.hpp"
 
 #include <string>
 #include <string_view>

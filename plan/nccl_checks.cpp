@@ -3,7 +3,7 @@
 #include "base/text/text.hpp"
 #include "plan/few_names.hpp"
 #include "plan/nccl_advice_parts.hpp"
-#include "topology/nccl_value.hpp"
+#include "topology/nccl/nccl_value.hpp"
 
 #include <algorithm>
 #include <charconv>

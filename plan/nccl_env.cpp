@@ -2,7 +2,7 @@
 #include "plan/nccl_env.hpp"
 
 #include "topology/assignment.hpp"
-#include "topology/nccl_value.hpp"
+#include "topology/nccl/nccl_value.hpp"
 
 #include <fmt/format.h>
 

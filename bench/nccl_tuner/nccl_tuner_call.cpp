@@ -2,7 +2,7 @@
 // hold. Prints ns a call; fails over the limit of 2 us.
 #include "base/files/files.hpp"
 #include "scheduler_plugins/nccl_tuner/tuner_abi.h"
-#include "topology/nccl_tuner_file.hpp"
+#include "topology/nccl/nccl_tuner_file.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 
 #include "base/ids.hpp"
 #include "base/robust.hpp"
-#include "topology/probing/probe_analysis.hpp"
+#include "topology/probe/probe_analysis.hpp"
 
 #include <fmt/format.h>
 

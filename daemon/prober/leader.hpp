@@ -3,8 +3,8 @@
 #pragma once
 
 #include "daemon/prober/messages.hpp"
+#include "topology/probe/probe_schedule.hpp"
 #include "topology/probe_request.hpp"
-#include "topology/probing/probe_schedule.hpp"
 
 #include <map>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "daemon/prober/leader_loop.hpp"
 
 #include "protocol/journal/framing.hpp"
-#include "topology/probe/socket_address.hpp"
+#include "topology/live/socket_address.hpp"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -11,10 +11,10 @@
 #include "protocol/json_file.hpp"
 #include "protocol/messages/agent_link.hpp"
 #include "protocol/run_directory.hpp"
-#include "topology/probe/socket_address.hpp"
-#include "topology/probe/storage_read.hpp"
-#include "topology/probe/tcp_transfer.hpp"
-#include "topology/probing/leaf_address.hpp"
+#include "topology/live/socket_address.hpp"
+#include "topology/live/storage_read.hpp"
+#include "topology/live/tcp_transfer.hpp"
+#include "topology/probe/leaf_address.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-// A pair's rate is that of topology/probing/probe_analysis.hpp: a round's slower direction counts.
+// A pair's rate is that of topology/probe/probe_analysis.hpp: a round's slower direction counts.
 #include "db/analysis/pair_matrix.hpp"
 
 #include "base/robust.hpp"

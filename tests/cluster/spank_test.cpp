@@ -2,7 +2,7 @@
 // job that did not ask for it.
 #include "base/files/files.hpp"
 #include "tests/cluster/bed.hpp"
-#include "topology/srun_files.hpp"
+#include "topology/nccl/srun_files.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

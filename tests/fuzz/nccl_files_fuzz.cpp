@@ -2,8 +2,8 @@
 // limits. OSORA_FUZZ_ROUNDS is small in the gate, large in the soak tier.
 #include "tests/fuzz/mutate.hpp"
 #include "tests/kit/size.hpp"
-#include "topology/collective_samples.hpp"
-#include "topology/nccl_graphs.hpp"
+#include "topology/collectives/collective_samples.hpp"
+#include "topology/nccl/nccl_graphs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "tests/kit/size.hpp"
 #include "topology/assignment.hpp"
 #include "topology/ip_network.hpp"
-#include "topology/nccl_value.hpp"
+#include "topology/nccl/nccl_value.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "tests/fuzz/mutate.hpp"
 #include "tests/kit/size.hpp"
 #include "tests/unit/scheduler_plugins/settings.hpp"
-#include "topology/srun_files.hpp"
+#include "topology/nccl/srun_files.hpp"
 
 #include <gtest/gtest.h>
 

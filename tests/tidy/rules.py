@@ -19,7 +19,7 @@ ARROWS = {
     "plan": {"base", "topology", "plan"},
     "slurm": {"base", "protocol", "topology", "plan", "slurm"},
     "db": {"base", "protocol", "db"},
-    "daemon": {"base", "protocol", "topology", "topology/probe", "plan", "slurm", "db", "daemon"},
+    "daemon": {"base", "protocol", "topology", "topology/live", "plan", "slurm", "db", "daemon"},
     "worker": {"base", "protocol", "topology", "plan", "worker"},
     "cli": {"base", "protocol", "topology", "plan", "slurm", "db", "cli"},
     "scheduler_plugins": {"scheduler_plugins"},
@@ -115,8 +115,8 @@ def included_folder(include):
     folder = include.split("/", 1)[0]
     if include in SYSTEM_HEADERS:
         return None
-    if include.startswith("topology/probe/"):
-        return "topology/probe"
+    if include.startswith("topology/live/"):
+        return "topology/live"
     return folder if folder in ARROWS and "/" in include else None
 
 
@@ -125,7 +125,7 @@ def check_arrows(path, source):
     for line, include in source.includes():
         target = included_folder(include)
         if folder in ARROWS and target and target not in ARROWS[folder]:
-            if not (target == "topology/probe" and path.startswith("topology/probe/")):
+            if not (target == "topology/live" and path.startswith("topology/live/")):
                 yield Finding("arrow", path, line, f"{folder} may not include {include}")
         for pattern, allowed in LIBRARIES:
             if folder in ARROWS and pattern.search(include) and folder not in allowed:

@@ -40,7 +40,7 @@ CASES = {
     "arrow": ([
         '// x\n#include "worker/model/a.hpp"\n',
         {"worker/a.cpp": '// x\n#include "db/store.hpp"\n'},
-        {"worker/a.cpp": '// x\n#include "topology/probe/tcp.hpp"\n'},
+        {"worker/a.cpp": '// x\n#include "topology/live/tcp.hpp"\n'},
         {"db/a.cpp": '// x\n#  include "plan/layout.hpp"\n'},
         {"cli/a.cpp": "// x\n#include <torch/types.h>\n"},
         {"cli/a.cpp": "// x\n#include <sqlite3.h>\n"},
@@ -50,7 +50,7 @@ CASES = {
         '// x\n#include "base/result.hpp"\n#include "topology/cluster.hpp"\n#include <vector>\n',
         '// x\n// #include "worker/a.hpp" is what this must not do\nchar const* s = "#include";\n',
         {"worker/a.cpp": '// x\n#include "plan/layout.hpp"\n#include <ATen/core/Tensor.h>\n'},
-        {"topology/probe/a.cpp": '// x\n#include "topology/probe/b.hpp"\n'},
+        {"topology/live/a.cpp": '// x\n#include "topology/live/b.hpp"\n'},
         {"daemon/CMakeLists.txt": "osora_program(osorad LINK osora_topology_probe osora_db)"},
         {"tests/e2e/a.cpp": '// x\n#include "daemon/run.hpp"\n'},
     ]),

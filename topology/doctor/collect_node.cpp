@@ -7,7 +7,7 @@
 #include "topology/doctor/host_text.hpp"
 #include "topology/doctor/versions.hpp"
 #include "topology/local_machine.hpp"
-#include "topology/nccl_conf.hpp"
+#include "topology/nccl/nccl_conf.hpp"
 #include "topology/sources/read_machine.hpp"
 #include "topology/text_of.hpp"
 

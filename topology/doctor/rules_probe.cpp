@@ -3,7 +3,7 @@
 
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
-#include "topology/collective.hpp"
+#include "topology/collectives/collective.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

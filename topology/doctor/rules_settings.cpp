@@ -1,6 +1,6 @@
 // Rules about NCCL_* that nobody of this run asked for: row 29, and row 20's forced choices.
 #include "topology/doctor/rules_internal.hpp"
-#include "topology/nccl_catalogue.hpp"
+#include "topology/nccl/nccl_catalogue.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,7 +8,7 @@
 #include "plan/collective_request.hpp"
 #include "protocol/json_file.hpp"
 #include "protocol/run_directory.hpp"
-#include "topology/probing/probe_summary.hpp"
+#include "topology/probe/probe_summary.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/parallel/collective_op.hpp"
 

@@ -2,8 +2,8 @@
 #include "daemon/health_sampler.hpp"
 
 #include "tests/kit/patience.hpp"
+#include "topology/live/nvml.hpp"
 #include "topology/node_load.hpp"
-#include "topology/probe/nvml.hpp"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "topology/probe/storage_read.hpp"
+#include "topology/live/storage_read.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

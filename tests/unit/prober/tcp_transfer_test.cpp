@@ -1,7 +1,7 @@
 // Over loopback: what is carried, and every way in which the other side is not there.
-#include "topology/probe/tcp_transfer.hpp"
+#include "topology/live/tcp_transfer.hpp"
 #include "tests/kit/patience.hpp"
-#include "topology/probe/socket_address.hpp"
+#include "topology/live/socket_address.hpp"
 
 #include <gtest/gtest.h>
 

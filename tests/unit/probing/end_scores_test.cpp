@@ -1,4 +1,4 @@
-#include "topology/probing/end_scores.hpp"
+#include "topology/probe/end_scores.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "topology/probing/matchings.hpp"
+#include "topology/probe/matchings.hpp"
 
 #include <gtest/gtest.h>
 

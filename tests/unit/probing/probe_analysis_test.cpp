@@ -1,6 +1,6 @@
-#include "topology/probing/probe_analysis.hpp"
-#include "topology/probing/leaf_address.hpp"
-#include "topology/probing/probe_schedule.hpp"
+#include "topology/probe/probe_analysis.hpp"
+#include "topology/probe/leaf_address.hpp"
+#include "topology/probe/probe_schedule.hpp"
 
 #include <gtest/gtest.h>
 

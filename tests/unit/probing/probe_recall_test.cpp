@@ -1,7 +1,7 @@
 // The schedule and the scores against a simulated fabric: who is named, and who is not. The figures
 // to reach are those of docs/rfc/008.
 #include "simulated_fabric.hpp"
-#include "topology/probing/probe_analysis.hpp"
+#include "topology/probe/probe_analysis.hpp"
 
 #include <gtest/gtest.h>
 

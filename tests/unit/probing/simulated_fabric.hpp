@@ -1,7 +1,7 @@
 // A fabric for tests: nodes and leaf uplinks with a capacity, noise, and transfers that are odd.
 #pragma once
 
-#include "topology/probing/probe_schedule.hpp"
+#include "topology/probe/probe_schedule.hpp"
 
 #include <map>
 #include <random>

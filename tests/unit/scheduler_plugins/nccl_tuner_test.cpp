@@ -1,8 +1,8 @@
 // The tuner plug-in, loaded as NCCL loads it: what it may and may not change.
 #include "base/files/files.hpp"
 #include "tests/unit/scheduler_plugins/tuner.hpp"
-#include "topology/nccl_graphs.hpp"
-#include "topology/nccl_tuner_file.hpp"
+#include "topology/nccl/nccl_graphs.hpp"
+#include "topology/nccl/nccl_tuner_file.hpp"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Reader of docs/rfc/003's files: what the C++ writer makes it reads, and it refuses the rest.
 #include "base/files/files.hpp"
 #include "tests/unit/scheduler_plugins/settings.hpp"
-#include "topology/srun_files.hpp"
+#include "topology/nccl/srun_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // Fits against published sweeps that they have not seen, against laws that are known, and bad
 // samples.
-#include "topology/collective_fit.hpp"
+#include "topology/collectives/collective_fit.hpp"
 
 #include "base/text/units.hpp"
 #include "tests/unit/topology/nccl_data.hpp"
-#include "topology/collective_samples.hpp"
+#include "topology/collectives/collective_samples.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

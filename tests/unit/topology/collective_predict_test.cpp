@@ -1,9 +1,9 @@
 // Which source answers, and how a measurement is carried to another shape.
-#include "topology/collective_predict.hpp"
+#include "topology/nccl/collective_predict.hpp"
 
 #include "base/text/units.hpp"
 #include "tests/unit/topology/nccl_data.hpp"
-#include "topology/nccl_graphs.hpp"
+#include "topology/nccl/nccl_graphs.hpp"
 
 #include <gmock/gmock.h>
 

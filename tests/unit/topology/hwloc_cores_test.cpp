@@ -1,7 +1,7 @@
 // Machines that hwloc makes from a string, through the reader into a binding.
 #include "topology/cpu_list.hpp"
-#include "topology/probe/hwloc_cores_internal.hpp"
-#include "topology/probe/read_cores.hpp"
+#include "topology/live/hwloc_cores_internal.hpp"
+#include "topology/live/read_cores.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // The catalogue against NVIDIA's user guide (env.rst of 2.30.7) and itself, and the values that
 // NCCL would take without a word.
-#include "topology/nccl_catalogue.hpp"
-#include "topology/nccl_value.hpp"
+#include "topology/nccl/nccl_catalogue.hpp"
+#include "topology/nccl/nccl_value.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What a rank inherits: NCCL's files read to the letter (src/misc/param.cc), the order of its
 // files, and the file of the machine that set a variable of the environment.
-#include "topology/nccl_conf.hpp"
+#include "topology/nccl/nccl_conf.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // NCCL's cost model against what NCCL itself printed: golden rows of 2.30.7, a real log of 2.27.5.
-#include "topology/nccl_model.hpp"
+#include "topology/nccl/nccl_model.hpp"
 
 #include "tests/unit/topology/nccl_data.hpp"
-#include "topology/nccl_graphs.hpp"
+#include "topology/nccl/nccl_graphs.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // NVML is tests/kit/fake_nvml.c, the files are a recorded machine.
-#include "topology/probe/node_facts.hpp"
+#include "topology/live/node_facts.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/device_path.hpp"
 
