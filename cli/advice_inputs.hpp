@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/context.hpp"
 #include "plan/config/run_file.hpp"
-#include "plan/nccl_env.hpp"
+#include "plan/nccl/nccl_env.hpp"
 
 #include <filesystem>
 #include <map>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/clip_statistics.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 #include "protocol/cache_index.hpp"
 
 namespace osora::cli {

@@ -1,7 +1,7 @@
 // Ordered values against those that ranks report, folded over ranks that agree.
 #include "cli/env_rows.hpp"
 
-#include "plan/setting_nodes.hpp"
+#include "plan/nccl/setting_nodes.hpp"
 #include "topology/assignment.hpp"
 #include "topology/nccl/nccl_catalogue.hpp"
 

@@ -8,7 +8,7 @@
 #include "cli/run_file_command.hpp"
 #include "cli/topology_source.hpp"
 #include "plan/config/fields.hpp"
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>

@@ -5,7 +5,7 @@
 #include "base/result.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 #include "plan/tune/tune_search.hpp"
 
 #include <string>

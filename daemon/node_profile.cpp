@@ -3,7 +3,7 @@
 #include "base/files/files.hpp"
 #include "base/files/own_folder.hpp"
 #include "base/ids.hpp"
-#include "plan/setting_nodes.hpp"
+#include "plan/nccl/setting_nodes.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "topology/cpu_list.hpp"

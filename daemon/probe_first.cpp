@@ -5,7 +5,7 @@
 #include "base/ids.hpp"
 #include "base/sha256.hpp"
 #include "plan/config/candidate_hosts.hpp"
-#include "plan/nccl_env.hpp"
+#include "plan/nccl/nccl_env.hpp"
 #include "protocol/json_file.hpp"
 #include "topology/assignment.hpp"
 #include "topology/probe/probe_summary.hpp"

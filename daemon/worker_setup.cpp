@@ -2,7 +2,7 @@
 #include "daemon/worker_setup.hpp"
 
 #include "daemon/stacks.hpp"
-#include "plan/setting_nodes.hpp"
+#include "plan/nccl/setting_nodes.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>

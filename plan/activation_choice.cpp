@@ -1,6 +1,6 @@
 #include "plan/activation_choice.hpp"
 
-#include "plan/config/memory_section.hpp"
+#include "plan/config/sections/memory_section.hpp"
 
 #include <fmt/format.h>
 

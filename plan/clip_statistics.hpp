@@ -6,7 +6,7 @@
 #include "plan/buckets/assign.hpp"
 #include "plan/buckets/clip_columns.hpp"
 #include "plan/config/run_config.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <cstdint>
 #include <span>

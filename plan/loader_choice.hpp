@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/loader_memory.hpp"
-#include "plan/layout_search.hpp"
+#include "plan/layout/layout_search.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,9 +2,9 @@
 #include "plan/memory.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/model_cost.hpp"
-#include "plan/model_description.hpp"
-#include "plan/trained_parameters.hpp"
+#include "plan/model/model_cost.hpp"
+#include "plan/model/model_description.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <algorithm>
 

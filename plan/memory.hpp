@@ -7,7 +7,7 @@
 #include "plan/activation_choice.hpp"
 #include "plan/buckets/loader_memory.hpp"
 #include "plan/buckets/shapes.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <algorithm>
 #include <cstdint>

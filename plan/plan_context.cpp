@@ -3,7 +3,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/memory.hpp"
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 #include "plan/planner.hpp"
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // that lost. Pure; private to the planner.
 #pragma once
 
-#include "plan/batch_sizes.hpp"
 #include "plan/decision.hpp"
-#include "plan/layout_search.hpp"
+#include "plan/layout/batch_sizes.hpp"
+#include "plan/layout/layout_search.hpp"
 #include "plan/loader_choice.hpp"
 
 #include <string>

@@ -9,9 +9,9 @@
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
-#include "plan/divisibility.hpp"
-#include "plan/model_description.hpp"
-#include "plan/nccl_env.hpp"
+#include "plan/layout/divisibility.hpp"
+#include "plan/model/model_description.hpp"
+#include "plan/nccl/nccl_env.hpp"
 #include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
 

@@ -4,8 +4,8 @@
 #include "base/check.hpp"
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
-#include "plan/model_cost.hpp"
-#include "plan/trained_parameters.hpp"
+#include "plan/model/model_cost.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <algorithm>
 #include <cmath>

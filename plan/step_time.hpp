@@ -7,7 +7,7 @@
 #include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <string>
 #include <vector>

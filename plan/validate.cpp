@@ -2,13 +2,13 @@
 #include "plan/validate.hpp"
 
 #include "plan/activation_choice.hpp"
-#include "plan/autoencoder_checks.hpp"
-#include "plan/batch_sizes.hpp"
+#include "plan/autoencoder/autoencoder_checks.hpp"
 #include "plan/config/frame_masks.hpp"
-#include "plan/divisibility.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/layout/batch_sizes.hpp"
+#include "plan/layout/divisibility.hpp"
+#include "plan/model/model_sizes.hpp"
+#include "plan/model/trained_model.hpp"
 #include "plan/plan_context.hpp"
-#include "plan/trained_model.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-// A video model's blocks, from the sample costs that the planner counts (plan/model_cost.hpp), and
-// the encoders in front of it.
+// A video model's blocks, from the sample costs that the planner counts
+// (plan/model/model_cost.hpp), and the encoders in front of it.
 #include "plan/evaluate/work_time.hpp"
 
-#include "plan/model_cost.hpp"
-#include "plan/trained_parameters.hpp"
+#include "plan/model/model_cost.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <algorithm>
 #include <cmath>

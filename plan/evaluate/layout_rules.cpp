@@ -1,7 +1,7 @@
 // The second table of rules.
 #include "plan/evaluate/layout_rules.hpp"
 
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

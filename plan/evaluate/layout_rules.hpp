@@ -1,9 +1,9 @@
-// What a layout of a row must meet: the rules of plan/divisibility.hpp, and those of training that
-// only this model knows (grouped heads, interleaved pipelines, sharded state). Pure.
+// What a layout of a row must meet: the rules of plan/layout/divisibility.hpp, and those of
+// training that only this model knows (grouped heads, interleaved pipelines, sharded state). Pure.
 #pragma once
 
-#include "plan/divisibility.hpp"
 #include "plan/evaluate/rows.hpp"
+#include "plan/layout/divisibility.hpp"
 
 #include <vector>
 

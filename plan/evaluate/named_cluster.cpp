@@ -2,7 +2,7 @@
 #include "plan/evaluate/named_cluster.hpp"
 
 #include "base/text/text.hpp"
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

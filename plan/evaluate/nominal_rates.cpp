@@ -5,7 +5,7 @@
 #include "plan/evaluate/collective_cost.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/work_time.hpp"
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 #include "plan/step_time.hpp"
 
 #include <fmt/format.h>

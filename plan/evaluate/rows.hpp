@@ -5,7 +5,7 @@
 #include "plan/buckets/shapes.hpp"
 #include "plan/evaluate/cost_constants.hpp"
 #include "plan/evaluate/hardware.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <boost/json.hpp>
 

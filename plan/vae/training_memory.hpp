@@ -6,8 +6,8 @@
 // piece keeps something. The frames, their reconstruction and its gradient are whole in both.
 #pragma once
 
-#include "plan/config/vae_loss_section.hpp"
-#include "plan/config/vqvae_section.hpp"
+#include "plan/config/sections/vae_loss_section.hpp"
+#include "plan/config/sections/vqvae_section.hpp"
 #include "plan/vae/vae_memory.hpp"
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "plan/buckets/assign.hpp"
-#include "plan/config/bucket_section.hpp"
-#include "plan/model_description.hpp"
+#include "plan/config/sections/bucket_section.hpp"
+#include "plan/model/model_description.hpp"
 #include "protocol/cache_index.hpp"
 
 #include <filesystem>

@@ -3,7 +3,7 @@
 #include "base/sha256.hpp"
 #include "plan/buckets/hash.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "protocol/json.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/fingerprint.hpp"

@@ -3,7 +3,7 @@
 
 #include "plan/activation_choice.hpp"
 #include "plan/config/frame_masks.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/jobs/cached_data.hpp"
 #include "worker/jobs/train_data.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 #include "plan/worker_job.hpp"
 #include "worker/model/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"

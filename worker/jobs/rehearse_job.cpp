@@ -2,7 +2,7 @@
 #include "worker/jobs/rehearse_job.hpp"
 
 #include "base/env.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/rehearsal_step.hpp"
 #include "worker/jobs/train_data.hpp"

@@ -1,6 +1,6 @@
 #include "worker/jobs/resume.hpp"
 
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 #include "worker/jobs/train_data.hpp"
 
 #include <fmt/format.h>

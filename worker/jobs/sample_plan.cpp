@@ -1,8 +1,8 @@
 #include "worker/jobs/sample_plan.hpp"
 
-#include "plan/divisibility.hpp"
-#include "plan/model_cost.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/layout/divisibility.hpp"
+#include "plan/model/model_cost.hpp"
+#include "plan/model/model_sizes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

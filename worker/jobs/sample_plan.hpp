@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 #include "worker/jobs/sample_request.hpp"
 #include "worker/train/checkpoint.hpp"
 

@@ -4,8 +4,8 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/model_sizes.hpp"
-#include "plan/trained_model.hpp"
+#include "plan/model/model_sizes.hpp"
+#include "plan/model/trained_model.hpp"
 #include "worker/data/listed_size.hpp"
 #include "worker/jobs/objectives.hpp"
 

@@ -1,7 +1,7 @@
 #include "worker/jobs/train_job.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/jobs/check_captions.hpp"
 #include "worker/jobs/checkpoint_peers.hpp"

@@ -1,7 +1,7 @@
 #include "worker/jobs/train_loop.hpp"
 
 #include "base/env.hpp"
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
 
 #include <fmt/format.h>

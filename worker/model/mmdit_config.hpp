@@ -1,10 +1,10 @@
 // Sizes of MMDiT (Open-Sora v2.0 "flux", opensora/models/mmdit/model.py); those of the named models
-// come from plan/model_description. Pure data; a size that cannot work is an Error that names the
-// rule.
+// come from plan/model/model_description. Pure data; a size that cannot work is an Error that names
+// the rule.
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <boost/describe/class.hpp>
 

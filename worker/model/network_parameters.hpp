@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 #include "worker/model/parameters.hpp"
 
 namespace osora::worker {

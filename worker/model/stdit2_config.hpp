@@ -1,5 +1,5 @@
 // Sizes of STDiT2 (Open-Sora v1.1, opensora/models/stdit/stdit2.py): those of STDiT3 with other
-// defaults; those of the named models stand in plan/model_description.
+// defaults; those of the named models stand in plan/model/model_description.
 #pragma once
 
 #include "worker/model/stdit3_config.hpp"

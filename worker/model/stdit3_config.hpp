@@ -1,10 +1,10 @@
 // Sizes of STDiT3 (Open-Sora v1.2, opensora/models/stdit/stdit3.py); those of the named models
-// stand in plan/model_description. Pure data; a size that cannot work is an Error that names the
-// rule.
+// stand in plan/model/model_description. Pure data; a size that cannot work is an Error that names
+// the rule.
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <boost/describe/class.hpp>
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/model_section.hpp"
+#include "plan/config/sections/model_section.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/model/tensor_parts.hpp"
 #include "worker/train/adaptive_clip.hpp"

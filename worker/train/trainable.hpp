@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/optim_section.hpp"
+#include "plan/config/sections/optim_section.hpp"
 #include "worker/model/parameters.hpp"
 
 #include <cstdint>

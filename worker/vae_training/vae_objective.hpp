@@ -3,7 +3,7 @@
 // cut in pieces is computed again in backward (recompute.hpp), with the same gradients.
 #pragma once
 
-#include "plan/config/vae_loss_section.hpp"
+#include "plan/config/sections/vae_loss_section.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/objective.hpp"
 #include "worker/vae/lpips.hpp"

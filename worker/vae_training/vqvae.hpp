@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/vqvae_section.hpp"
+#include "plan/config/sections/vqvae_section.hpp"
 #include "worker/model/parameters.hpp"
 #include "worker/vae/codebook.hpp"
 

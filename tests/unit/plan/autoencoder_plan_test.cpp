@@ -1,5 +1,5 @@
 // Plans of jobs that train an autoencoder: pieces by memory, batches, and what is refused.
-#include "plan/autoencoder_memory.hpp"
+#include "plan/autoencoder/autoencoder_memory.hpp"
 #include "requests.hpp"
 
 #include <gmock/gmock.h>

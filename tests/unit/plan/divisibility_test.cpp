@@ -1,4 +1,4 @@
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Plans of encode runs, and of training from what they made.
-#include "plan/encode_layout.hpp"
+#include "plan/layout/encode_layout.hpp"
 
 #include "plan/vae/vae_memory.hpp"
 #include "tests/unit/plan/requests.hpp"

@@ -1,7 +1,7 @@
 #include "plan/memory.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <gtest/gtest.h>
 

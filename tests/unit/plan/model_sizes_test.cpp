@@ -1,4 +1,4 @@
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/cost.hpp"
-#include "plan/layout_search.hpp"
+#include "plan/layout/layout_search.hpp"
 #include "tests/unit/plan/requests.hpp"
 
 #include <gmock/gmock.h>

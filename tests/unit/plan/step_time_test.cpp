@@ -1,6 +1,6 @@
 #include "plan/step_time.hpp"
 
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 
 #include <gtest/gtest.h>
 

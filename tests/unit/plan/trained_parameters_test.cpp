@@ -1,6 +1,6 @@
 // What a frozen prefix takes from a run, against the tensor lists of the published models
 // (tests/data/models/README.md).
-#include "plan/trained_parameters.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include "plan/calibration.hpp"
 #include "plan/memory.hpp"

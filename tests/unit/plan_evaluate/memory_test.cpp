@@ -1,6 +1,6 @@
 // Parameters against published counts, bytes of activations against the published formulas.
 #include "plan/evaluate/work_time.hpp"
-#include "plan/trained_parameters.hpp"
+#include "plan/model/trained_parameters.hpp"
 #include "tests/unit/plan_evaluate/rows_kit.hpp"
 
 namespace osora::plan {

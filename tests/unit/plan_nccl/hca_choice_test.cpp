@@ -1,5 +1,5 @@
 // Compute cards are told from storage and management cards by link layer, rate and distance.
-#include "plan/hca_choice.hpp"
+#include "plan/nccl/hca_choice.hpp"
 #include "tests/unit/plan_nccl/machines.hpp"
 
 #include <gmock/gmock.h>

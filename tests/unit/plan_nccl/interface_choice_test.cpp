@@ -1,5 +1,5 @@
 // The interface of each node: measured before nominal, a common network before the fastest card.
-#include "plan/interface_choice.hpp"
+#include "plan/nccl/interface_choice.hpp"
 #include "tests/unit/plan_nccl/machines.hpp"
 #include "topology/ip_network.hpp"
 

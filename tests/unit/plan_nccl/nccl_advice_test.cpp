@@ -1,6 +1,6 @@
 // Each rule fires where it should and not elsewhere; the user's value wins; nothing of class B is
 // ever set by osora.
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 #include "tests/unit/plan_nccl/machines.hpp"
 
 #include <fmt/format.h>

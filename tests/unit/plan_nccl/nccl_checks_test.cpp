@@ -1,5 +1,5 @@
 // What is said of values that somebody else chose.
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 #include "tests/unit/plan_nccl/machines.hpp"
 
 #include <fmt/format.h>

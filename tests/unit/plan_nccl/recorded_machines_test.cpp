@@ -1,7 +1,7 @@
 // Advice on two of each recorded machine: the compute cards of a DGX A100 and an HGX H100 as NVIDIA
 // names them (DGX A100 guide: mlx5_0-3 and 6-9 compute, 4 and 5 storage), a bond, a virtual
 // machine.
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/sources/read_machine.hpp"
 

@@ -1,6 +1,6 @@
 // What ranks tell each other that train on the same samples: sequence, tensor and pipeline
 // parallel.
-#include "plan/trained_parameters.hpp"
+#include "plan/model/trained_parameters.hpp"
 #include "tests/unit/worker/layout_training.hpp"
 
 namespace osora::worker {

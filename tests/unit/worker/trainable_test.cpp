@@ -1,7 +1,7 @@
 // Freeze lists, LoRA adapters and their merge, on stdit3-tiny.
 #include "worker/train/trainable.hpp"
 
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 #include "tests/parity/compare.hpp"
 #include "worker/model/merge_adapter.hpp"
 #include "worker/model/stdit3.hpp"

@@ -1,7 +1,7 @@
 // Samples of latents: a network and an autoencoder with random weights, to a file.
 #include "worker/jobs/sample_command.hpp"
 
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "protocol/json.hpp"
 #include "worker/model/safetensors.hpp"
 #include "worker/model/stdit3.hpp"

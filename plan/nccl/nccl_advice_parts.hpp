@@ -1,9 +1,9 @@
 // Private to plan/: the steps of advise_nccl().
 #pragma once
 
-#include "plan/hca_choice.hpp"
-#include "plan/interface_choice.hpp"
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/hca_choice.hpp"
+#include "plan/nccl/interface_choice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 #include "topology/nccl/nccl_catalogue.hpp"
 
 #include <string>

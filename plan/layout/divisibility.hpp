@@ -2,7 +2,7 @@
 // worker all read it. Pure.
 #pragma once
 
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,5 +1,5 @@
 // Names and sizes of parts; their sum is parameter_count(), which a test holds.
-#include "plan/trained_parameters.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <fmt/format.h>
 

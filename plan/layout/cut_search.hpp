@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 #include "plan/planner.hpp"
 
 #include <functional>

@@ -1,7 +1,7 @@
 // Enumerates, plans each, compares samples a second.
-#include "plan/cut_search.hpp"
+#include "plan/layout/cut_search.hpp"
 
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/validate.hpp"
 

@@ -5,7 +5,7 @@
 #include "plan/activation_choice.hpp"
 #include "plan/buckets/cost.hpp"
 #include "plan/buckets/shapes.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <cstdint>
 #include <string_view>

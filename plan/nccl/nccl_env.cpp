@@ -1,5 +1,5 @@
 // A user's value replaces all others; what is inherited stays where nothing better is known.
-#include "plan/nccl_env.hpp"
+#include "plan/nccl/nccl_env.hpp"
 
 #include "topology/assignment.hpp"
 #include "topology/nccl/nccl_value.hpp"

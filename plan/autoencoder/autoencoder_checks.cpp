@@ -1,8 +1,8 @@
-#include "plan/autoencoder_checks.hpp"
+#include "plan/autoencoder/autoencoder_checks.hpp"
 
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
+#include "plan/model/trained_model.hpp"
 #include "plan/plan_context.hpp"
-#include "plan/trained_model.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
-#include "plan/encode_layout.hpp"
+#include "plan/layout/encode_layout.hpp"
 
 #include "base/text/units.hpp"
 #include "plan/memory.hpp"
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/vae/vae_memory.hpp"
 

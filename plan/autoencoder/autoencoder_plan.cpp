@@ -1,9 +1,9 @@
-#include "plan/autoencoder_plan.hpp"
+#include "plan/autoencoder/autoencoder_plan.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/autoencoder_memory.hpp"
-#include "plan/batch_sizes.hpp"
-#include "plan/layout_search.hpp"
+#include "plan/autoencoder/autoencoder_memory.hpp"
+#include "plan/layout/batch_sizes.hpp"
+#include "plan/layout/layout_search.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>

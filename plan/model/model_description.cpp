@@ -1,6 +1,6 @@
 // Sizes of the named architectures and their parameter counts, part by part as their sources build
 // them: hpcaitech/Open-Sora v1.2 stdit3.py, v1.1 stdit2.py, v2.0 mmdit/model.py.
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

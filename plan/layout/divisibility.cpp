@@ -1,5 +1,5 @@
 // The table of divisibility rules, and the values nearest to a wrong one.
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 
 #include "base/check.hpp"
 

@@ -2,7 +2,7 @@
 // alone. Pure; memory and step time count gradients, optimizer and average by it.
 #pragma once
 
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <cstdint>
 #include <string>

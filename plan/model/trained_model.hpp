@@ -3,7 +3,7 @@
 
 #include "base/result.hpp"
 #include "plan/config/run_config.hpp"
-#include "plan/model_description.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "plan/autoencoder_memory.hpp"
+#include "plan/autoencoder/autoencoder_memory.hpp"
 
 #include "base/text/units.hpp"
 #include "plan/vae/training_memory.hpp"

@@ -1,8 +1,8 @@
 // The table of sizes, and what the families ask of them: whole heads, pairs of numbers that rope
 // turns, and in STDiT2 thirds of the width, which its embedders of size and aspect ratio have.
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 
-#include "plan/divisibility.hpp"
+#include "plan/layout/divisibility.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 // The rounding rule, and the search for the smallest batch that amortises communication.
-#include "plan/batch_sizes.hpp"
+#include "plan/layout/batch_sizes.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/layout_search.hpp"
+#include "plan/layout/layout_search.hpp"
 
 #include <fmt/format.h>
 

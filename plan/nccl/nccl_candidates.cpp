@@ -1,5 +1,5 @@
 // What only a measurement can decide: class J, and pairs of it. Each row says when it applies.
-#include "plan/nccl_advice_parts.hpp"
+#include "plan/nccl/nccl_advice_parts.hpp"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/config/model_section.hpp"
-#include "plan/model_description.hpp"
+#include "plan/config/sections/model_section.hpp"
+#include "plan/model/model_description.hpp"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // The rules, one function each; a rule that does not apply adds nothing.
 #include "plan/few_names.hpp"
-#include "plan/nccl_advice_parts.hpp"
+#include "plan/nccl/nccl_advice_parts.hpp"
 #include "topology/cpu_list.hpp"
 #include "topology/ip_network.hpp"
 

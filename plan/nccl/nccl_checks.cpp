@@ -2,7 +2,7 @@
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
 #include "plan/few_names.hpp"
-#include "plan/nccl_advice_parts.hpp"
+#include "plan/nccl/nccl_advice_parts.hpp"
 #include "topology/nccl/nccl_value.hpp"
 
 #include <algorithm>

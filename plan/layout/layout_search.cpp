@@ -1,9 +1,9 @@
 // Enumerates what is free, drops what does not fit, keeps the fastest.
-#include "plan/layout_search.hpp"
+#include "plan/layout/layout_search.hpp"
 
 #include "base/check.hpp"
 #include "base/text/units.hpp"
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 
 #include <fmt/format.h>
 

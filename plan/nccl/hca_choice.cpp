@@ -1,5 +1,5 @@
 // Rate, link layer and distance to the GPUs tell a compute card from the others.
-#include "plan/hca_choice.hpp"
+#include "plan/nccl/hca_choice.hpp"
 
 #include "plan/few_names.hpp"
 #include "topology/ip_network.hpp"

@@ -1,6 +1,6 @@
-#include "plan/trained_model.hpp"
+#include "plan/model/trained_model.hpp"
 
-#include "plan/model_sizes.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "plan/vae/vae_sizes.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // A network is what has the same subnet on every node; where addresses are not known, the same
 // name.
-#include "plan/interface_choice.hpp"
+#include "plan/nccl/interface_choice.hpp"
 
 #include "base/robust.hpp"
 #include "plan/few_names.hpp"

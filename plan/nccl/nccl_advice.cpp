@@ -1,8 +1,8 @@
 // Derived settings, then the user's over them, then what is inherited beside both.
-#include "plan/nccl_advice.hpp"
+#include "plan/nccl/nccl_advice.hpp"
 
 #include "plan/few_names.hpp"
-#include "plan/nccl_advice_parts.hpp"
+#include "plan/nccl/nccl_advice_parts.hpp"
 #include "topology/nccl/nccl_value.hpp"
 
 #include <algorithm>

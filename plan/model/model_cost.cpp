@@ -1,6 +1,6 @@
 // Costs of a sample, counted from the layers of worker/model (STDiT) and the formulas of the MMDiT
 // report (arXiv 2503.09642, appendix).
-#include "plan/model_cost.hpp"
+#include "plan/model/model_cost.hpp"
 
 #include <algorithm>
 
