@@ -12,7 +12,7 @@
 #include "cli/print.hpp"
 #include "cli/run_command.hpp"
 #include "cli/run_file_command.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 #include "plan/config/candidate_hosts.hpp"
 
 #include <fmt/format.h>

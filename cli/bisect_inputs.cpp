@@ -3,7 +3,7 @@
 #include "cli/hybrid_config.hpp"
 #include "cli/run_secrets.hpp"
 #include "db/analysis/bucket_compute.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 #include "plan/config/config_files.hpp"
 #include "protocol/journal/run_events.hpp"
 

@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "cli/runs.hpp"
 #include "db/analysis/history.hpp"
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/json.hpp"
 

@@ -15,7 +15,7 @@
 #include "cli/scaling_trials.hpp"
 #include "cli/tune_plan.hpp"
 #include "db/analysis/changepoint/significance.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "cli/detect_history.hpp"
 
 #include "db/analysis/confirmation.hpp"
-#include "db/node_scores.hpp"
-#include "db/queries.hpp"
+#include "db/derived/node_scores.hpp"
+#include "db/store/queries.hpp"
 
 namespace osora::cli {
 

@@ -3,7 +3,7 @@
 
 #include "base/result.hpp"
 #include "cli/detect_render.hpp"
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 
 #include <optional>
 #include <string>

@@ -7,7 +7,7 @@
 #include "cli/json_output.hpp"
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

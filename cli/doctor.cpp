@@ -9,7 +9,7 @@
 #include "cli/measured_network.hpp"
 #include "cli/print.hpp"
 #include "cli/run_file_command.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 #include "topology/doctor/collect.hpp"
 #include "topology/doctor/rule.hpp"
 

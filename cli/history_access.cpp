@@ -3,7 +3,7 @@
 #include "base/files/file_lock.hpp"
 #include "cli/print.hpp"
 #include "cli/state_folder.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>

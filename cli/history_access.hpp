@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "db/analysis/run_state.hpp"
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 
 #include <filesystem>
 #include <memory>

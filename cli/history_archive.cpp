@@ -10,9 +10,9 @@
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
-#include "db/run_archive.hpp"
+#include "db/archive/run_archive.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

@@ -6,8 +6,8 @@
 #include "cli/print.hpp"
 #include "cli/report_render.hpp"
 #include "cli/run_file_command.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

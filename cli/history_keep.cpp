@@ -10,9 +10,9 @@
 #include "cli/run_file_command.hpp"
 #include "cli/state_folder.hpp"
 #include "cli/terminal.hpp"
-#include "db/check.hpp"
-#include "db/ingest.hpp"
-#include "db/retention.hpp"
+#include "db/ingest/check.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/retention/retention.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>

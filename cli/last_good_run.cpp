@@ -1,7 +1,7 @@
 #include "cli/last_good_run.hpp"
 
 #include "db/analysis/detection.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

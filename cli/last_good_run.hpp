@@ -3,7 +3,7 @@
 
 #include "base/result.hpp"
 #include "db/analysis/history.hpp"
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 
 #include <string>
 

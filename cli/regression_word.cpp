@@ -6,7 +6,7 @@
 #include "cli/print.hpp"
 #include "cli/terminal.hpp"
 #include "cli/trial_run.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

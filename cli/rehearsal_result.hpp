@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/rehearsal_source.hpp"
-#include "db/analysis/run_report.hpp"
+#include "db/analysis/report/run_report.hpp"
 #include "plan/rehearsal.hpp"
 
 #include <map>

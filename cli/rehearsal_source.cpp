@@ -3,8 +3,8 @@
 
 #include "cli/history_access.hpp"
 #include "db/analysis/bucket_compute.hpp"
-#include "db/facts.hpp"
-#include "db/queries.hpp"
+#include "db/record/facts.hpp"
+#include "db/store/queries.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>

@@ -10,7 +10,7 @@
 #include "cli/report_render.hpp"
 #include "cli/run_file_command.hpp"
 #include "cli/whatif_command.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include <fmt/format.h>
 

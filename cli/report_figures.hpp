@@ -3,10 +3,10 @@
 #pragma once
 
 #include "cli/report_page.hpp"
-#include "db/analysis/pair_matrix.hpp"
-#include "db/analysis/rank_heat_map.hpp"
-#include "db/analysis/run_charts.hpp"
-#include "db/analysis/series_charts.hpp"
+#include "db/analysis/report/pair_matrix.hpp"
+#include "db/analysis/report/rank_heat_map.hpp"
+#include "db/analysis/report/run_charts.hpp"
+#include "db/analysis/report/series_charts.hpp"
 
 #include <vector>
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cli/command.hpp"
-#include "db/analysis/run_report.hpp"
-#include "db/analysis/series_report.hpp"
+#include "db/analysis/report/run_report.hpp"
+#include "db/analysis/report/series_report.hpp"
 
 #include <cstdint>
 #include <optional>

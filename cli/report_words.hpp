@@ -1,8 +1,8 @@
 // Private to the report commands: what a report says in words, the same in every form for people.
 #pragma once
 
-#include "db/analysis/run_report.hpp"
-#include "db/analysis/series_report.hpp"
+#include "db/analysis/report/run_report.hpp"
+#include "db/analysis/report/series_report.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "cli/run_measured.hpp"
 
 #include "cli/history_access.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 namespace osora::cli {
 

@@ -3,7 +3,7 @@
 
 #include "cli/context.hpp"
 #include "cli/runs.hpp"
-#include "db/analysis/run_report.hpp"
+#include "db/analysis/report/run_report.hpp"
 
 namespace osora::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/report_render.hpp"
-#include "db/sql_query.hpp"
+#include "db/store/sql_query.hpp"
 
 #include <string>
 

@@ -17,7 +17,7 @@
 #include "cli/run_file_command.hpp"
 
 #include "base/text/units.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 
 #include "slurm/after_sbatch.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/text_table.hpp"
-#include "db/analysis/series_report.hpp"
+#include "db/analysis/report/series_report.hpp"
 
 #include <string>
 #include <vector>

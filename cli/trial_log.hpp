@@ -5,7 +5,7 @@
 #include "base/files/file_lock.hpp"
 #include "base/result.hpp"
 #include "cli/trial_run.hpp"
-#include "db/investigation.hpp"
+#include "db/derived/investigation.hpp"
 #include "plan/tune/tune_search.hpp"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Opens the store for each call: the database may be moved, replaced or repaired meanwhile.
 #include "daemon/history_ingest.hpp"
 
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 
 namespace osora::daemon {
 

@@ -4,11 +4,11 @@
 #include "bench/history/must.hpp"
 #include "cli/report_figures.hpp"
 #include "cli/report_page.hpp"
-#include "db/analysis/run_report.hpp"
-#include "db/analysis/series_report.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
-#include "db/sql_query.hpp"
+#include "db/analysis/report/run_report.hpp"
+#include "db/analysis/report/series_report.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
+#include "db/store/sql_query.hpp"
 #include "protocol/journal/journal.hpp"
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "bench/history/must.hpp"
 #include "daemon/step_merger.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "protocol/journal/journal.hpp"
 #include "protocol/steps/collective_reducer.hpp"
 #include "protocol/steps/metric_reducer.hpp"

@@ -2,7 +2,7 @@
 // its model. Pure.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <string>
 #include <vector>

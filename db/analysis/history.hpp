@@ -1,12 +1,12 @@
-// What the analysis is fed with: runs as db/queries.hpp reads them.
+// What the analysis is fed with: runs as db/store/queries.hpp reads them.
 #pragma once
 
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
 #include "db/analysis/step_figures.hpp"
-#include "db/collective_record.hpp"
-#include "db/probe_record.hpp"
-#include "db/run_record.hpp"
+#include "db/record/collective_record.hpp"
+#include "db/record/probe_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <optional>
 #include <string>

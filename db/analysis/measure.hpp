@@ -3,7 +3,7 @@
 // runs takes several runs.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <cstdint>
 #include <string>

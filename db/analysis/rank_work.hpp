@@ -2,7 +2,7 @@
 // node told. Pure.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <boost/describe.hpp>
 

@@ -2,7 +2,7 @@
 // folder exists is looked up by the caller.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include "db/analysis/measure.hpp"
 #include "db/analysis/rank_work.hpp"
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 #include "protocol/steps/straggler.hpp"
 
 #include <map>

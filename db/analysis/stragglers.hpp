@@ -1,7 +1,7 @@
 // The rank that holds the others up in a run, from its recorded times of arrival. Pure.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 #include "protocol/steps/straggler.hpp"
 
 #include <optional>

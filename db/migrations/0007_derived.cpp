@@ -1,5 +1,6 @@
 // Schema 7: what follows from the rows of a run and of its series, and the trials of osora bisect
-// and osora tune. `stale` and `stale_series` say what has to be made again (db/derived.hpp).
+// and osora tune. `stale` and `stale_series` say what has to be made again
+// (db/derived/derived.hpp).
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,9 +1,9 @@
 // Journals with a right checksum and any content, and damaged archives, on their way into the
 // history: they are taken or refused with a message, and what other runs have there stays.
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
-#include "db/run_archive.hpp"
+#include "db/archive/run_archive.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
 #include "protocol/messages/message.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/rounds.hpp"

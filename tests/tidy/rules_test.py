@@ -39,7 +39,7 @@ def found(files):
 CASES = {
     "arrow": ([
         '// x\n#include "worker/model/a.hpp"\n',
-        {"worker/a.cpp": '// x\n#include "db/store.hpp"\n'},
+        {"worker/a.cpp": '// x\n#include "db/store/store.hpp"\n'},
         {"worker/a.cpp": '// x\n#include "topology/live/tcp.hpp"\n'},
         {"db/a.cpp": '// x\n#  include "plan/layout.hpp"\n'},
         {"cli/a.cpp": "// x\n#include <torch/types.h>\n"},

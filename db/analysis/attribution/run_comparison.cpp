@@ -3,7 +3,7 @@
 #include "base/robust.hpp"
 #include "db/analysis/measure.hpp"
 #include "db/analysis/stragglers.hpp"
-#include "db/facts.hpp"
+#include "db/record/facts.hpp"
 #include "protocol/journal/run_events.hpp"
 #include "protocol/steps/bucket_label.hpp"
 

@@ -8,7 +8,7 @@
 // left to the network. Without times of arrival all of it is put down to the ranks.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <array>
 #include <vector>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "db/analysis/bisect/factor.hpp"
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <boost/describe/enum.hpp>
 
@@ -14,7 +14,7 @@ namespace osora::db::analysis {
 
 /// Of one run, as history has it.
 struct RunFacts {
-    Facts config, software, env, hardware;  // keys as db/facts.hpp makes them
+    Facts config, software, env, hardware;  // keys as db/record/facts.hpp makes them
     std::vector<std::string> nodes;         // host names, in the order of the run
     int node_count = 1, gpus_per_node = 1;
     std::string commit;  // of the program that trains; "" = not known

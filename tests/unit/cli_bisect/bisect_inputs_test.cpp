@@ -3,7 +3,7 @@
 
 #include "cli/bisect_atoms.hpp"
 #include "cli/bisect_text.hpp"
-#include "db/facts.hpp"
+#include "db/record/facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

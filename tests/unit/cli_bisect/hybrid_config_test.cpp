@@ -1,7 +1,7 @@
 // Settings between two run files: nothing is lost, nothing is mixed up.
 #include "cli/hybrid_config.hpp"
 
-#include "db/facts.hpp"
+#include "db/record/facts.hpp"
 #include "plan/config/run_config.hpp"
 
 #include <gtest/gtest.h>

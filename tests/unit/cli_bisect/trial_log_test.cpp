@@ -2,7 +2,7 @@
 #include "cli/trial_log.hpp"
 
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "tests/unit/cli_report/demo_run.hpp"
 
 #include "cli/terminal.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 
 #include <fmt/format.h>
 

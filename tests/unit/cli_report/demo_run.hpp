@@ -2,9 +2,9 @@
 // shares of it for the phases, and what may go wrong.
 #pragma once
 
-#include "db/analysis/run_report.hpp"
-#include "db/analysis/series_report.hpp"
-#include "db/queries.hpp"
+#include "db/analysis/report/run_report.hpp"
+#include "db/analysis/report/series_report.hpp"
+#include "db/store/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "base/text/csv.hpp"
 #include "cli/html.hpp"
-#include "db/connection_internal.hpp"
+#include "db/store/connection_internal.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

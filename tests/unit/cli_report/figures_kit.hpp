@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/text_table.hpp"
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 
 #include <map>
 #include <string>

@@ -3,8 +3,8 @@
 #include "cli/report_figures.hpp"
 #include "cli/report_render.hpp"
 #include "cli/report_tables.hpp"
-#include "db/analysis/series_report.hpp"
-#include "db/ingest.hpp"
+#include "db/analysis/report/series_report.hpp"
+#include "db/ingest/ingest.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 #include "tests/unit/cli_report/figures_kit.hpp"
 

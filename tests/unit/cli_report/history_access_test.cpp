@@ -2,7 +2,7 @@
 #include "cli/history_access.hpp"
 
 #include "base/files/file_lock.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 

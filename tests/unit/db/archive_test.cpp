@@ -1,9 +1,9 @@
 // Runs go into a file and come out of it elsewhere as they were; whatever else the file is, nothing
 // appears.
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
-#include "db/run_archive.hpp"
+#include "db/archive/run_archive.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

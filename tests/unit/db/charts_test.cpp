@@ -1,8 +1,8 @@
 // What charts draw, against brute force and figures worked out by hand.
 #include "db/analysis/keep_extremes.hpp"
-#include "db/analysis/pair_matrix.hpp"
-#include "db/analysis/rank_heat_map.hpp"
-#include "db/analysis/series_charts.hpp"
+#include "db/analysis/report/pair_matrix.hpp"
+#include "db/analysis/report/rank_heat_map.hpp"
+#include "db/analysis/report/series_charts.hpp"
 #include "protocol/steps/matrix_codec.hpp"
 
 #include <gmock/gmock.h>

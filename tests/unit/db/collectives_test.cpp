@@ -1,9 +1,9 @@
 // What collectives cost, from journals into v_collective and reports: against sums over the
 // records, through archives, vacuum and a rebuild.
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
-#include "db/retention.hpp"
-#include "db/run_archive.hpp"
+#include "db/archive/run_archive.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/retention/retention.hpp"
+#include "db/store/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // What follows from several runs follows them: after a resumed run, a run that was replaced, and
 // whichever call read the journals, it is what a fresh history has.
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <gtest/gtest.h>

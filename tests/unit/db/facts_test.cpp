@@ -1,4 +1,4 @@
-#include "db/facts.hpp"
+#include "db/record/facts.hpp"
 
 #include "base/sha256.hpp"
 

@@ -2,7 +2,7 @@
 // internal numbers, and the same text computed from records by brute force.
 #pragma once
 
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 #include "tests/unit/db/run_maker.hpp"
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // Whatever way the records come in, the database has the same rows, and its steps are those that a
 // brute force over the records gives.
-#include "db/connection_internal.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/connection_internal.hpp"
 #include "tests/kit/size.hpp"
 #include "tests/unit/db/history_kit.hpp"
 

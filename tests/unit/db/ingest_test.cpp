@@ -1,8 +1,8 @@
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
-#include "db/queries.hpp"
+#include "db/store/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

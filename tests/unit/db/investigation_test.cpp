@@ -1,7 +1,7 @@
 // The files of osora bisect and osora tune in history.db: once however often they are read, and
 // none is lost to a damaged neighbour.
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // What probes say of nodes, read from rows that are written here.
-#include "db/node_scores.hpp"
+#include "db/derived/node_scores.hpp"
 
-#include "db/connection_internal.hpp"
+#include "db/store/connection_internal.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // Old runs are thinned and their reports stay; nothing comes back by itself, nothing live goes.
-#include "db/retention.hpp"
+#include "db/retention/retention.hpp"
 
 #include "base/files/files.hpp"
-#include "db/analysis/run_report.hpp"
-#include "db/check.hpp"
-#include "db/ingest.hpp"
-#include "db/queries.hpp"
+#include "db/analysis/report/run_report.hpp"
+#include "db/ingest/check.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
 #include "protocol/json.hpp"
 #include "tests/unit/db/history_kit.hpp"
 

@@ -1,7 +1,7 @@
 // Spans against the times that a run was made with.
-#include "db/analysis/run_spans.hpp"
+#include "db/analysis/report/run_spans.hpp"
 
-#include "db/event_row.hpp"
+#include "db/ingest/event_row.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Where a window ends, and that its figures are those of its own steps.
-#include "db/analysis/run_windows.hpp"
+#include "db/analysis/report/run_windows.hpp"
 
 #include "db/analysis/measure.hpp"
 

@@ -1,10 +1,10 @@
 // A history.db as an older osora left it, without its journals: it is brought up to date, and what
 // follows from its rows is made.
 #include "base/files/files.hpp"
-#include "db/check.hpp"
-#include "db/derived.hpp"
-#include "db/ingest.hpp"
-#include "db/migrate.hpp"
+#include "db/derived/derived.hpp"
+#include "db/ingest/check.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/migrate.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

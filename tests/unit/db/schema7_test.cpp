@@ -1,9 +1,9 @@
 // A history.db of schema 7, from before collectives were counted: its rows stay, and v_collective
 // has the probes' figures that it had.
 #include "base/files/files.hpp"
-#include "db/check.hpp"
-#include "db/ingest.hpp"
-#include "db/migrate.hpp"
+#include "db/ingest/check.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/migrate.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

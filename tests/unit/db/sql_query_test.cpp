@@ -1,8 +1,8 @@
 // What users may ask, and that nothing they ask changes or leaves the file.
-#include "db/sql_query.hpp"
+#include "db/store/sql_query.hpp"
 
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Steps of a staged run by the [[stage]] they ran in; where stages begin comes from the plan event
 // in the run's journal, written here as JSON text.
-#include "db/analysis/stage_rows.hpp"
+#include "db/analysis/report/stage_rows.hpp"
 
 #include "protocol/journal/run_events.hpp"
 

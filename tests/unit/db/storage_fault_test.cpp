@@ -1,7 +1,7 @@
 // Whatever operation of the disk fails, and wherever the power goes: history.db opens, what was
 // said to be in it is, and the next ingestion makes it what it would have been.
 #include "base/files/files.hpp"
-#include "db/ingest.hpp"
+#include "db/ingest/ingest.hpp"
 #include "protocol/steps/measurement.hpp"
 #include "tests/kit/size.hpp"
 #include "tests/unit/db/fault_disk.hpp"

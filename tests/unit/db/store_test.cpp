@@ -1,8 +1,8 @@
-#include "db/store.hpp"
+#include "db/store/store.hpp"
 
-#include "db/ingest.hpp"
-#include "db/migrate.hpp"
+#include "db/ingest/ingest.hpp"
 #include "db/migrations/migrations.hpp"
+#include "db/store/migrate.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

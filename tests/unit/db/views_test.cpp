@@ -1,9 +1,9 @@
 // The views against the tables they stand on, read by another path, and their names, which users'
 // queries hold on to.
-#include "db/ingest.hpp"
-#include "db/migrate.hpp"
-#include "db/queries.hpp"
-#include "db/sql_query.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/migrate.hpp"
+#include "db/store/queries.hpp"
+#include "db/store/sql_query.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>

@@ -2,7 +2,7 @@
 // seconds of a cause can be worked out by hand.
 #pragma once
 
-#include "db/run_record.hpp"
+#include "db/record/run_record.hpp"
 
 #include <algorithm>
 #include <functional>

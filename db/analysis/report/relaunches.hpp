@@ -1,0 +1,23 @@
+// The relaunches of a run, out of its events, by the same fold that the controller decides with
+// (protocol/run_status.hpp). Pure.
+#pragma once
+
+#include "db/record/run_record.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::db::analysis {
+
+struct Relaunch {
+    int epoch = 0;
+    int start_step = 0;        // where it went on
+    std::string cause;         // "rank 1 on node 0 was killed by signal 9"
+    double down_s = kUnknown;  // from the fault until every rank was back; clocks may jump
+    std::int64_t back_us = 0;  // when every rank was back; of down_s
+};
+
+[[nodiscard]] std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events);
+
+}  // namespace osora::db::analysis

@@ -1,0 +1,252 @@
+// Phases are means over the used steps, so that they add up; step times are medians.
+#include "db/analysis/report/run_report.hpp"
+
+#include "base/robust.hpp"
+#include "base/text/shell_word.hpp"
+#include "db/analysis/stragglers.hpp"
+#include "protocol/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace osora::db::analysis {
+namespace {
+
+/// A plan of a job whose times osora does not predict says 0.
+double predicted(double planned) {
+    return planned > 0 ? planned : kUnknown;
+}
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
+constexpr double kWaitHigh = 0.10;
+
+/// In the order of the report; "compute" is the sum of the parts behind it.
+std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& figures) {
+    auto const phase = [&](char const* name, char const* column, double predicted_s = kUnknown) {
+        PhaseRow row;
+        row.name = name;
+        row.mean_s = figures.mean_of(column);
+        row.predicted_s = predicted_s;
+        return row;
+    };
+    PlanRecord const plan = history.summary.plan.value_or(PlanRecord{});
+    auto data = phase("data wait", "data_wait_s", plan.loader_s);
+    auto forward = phase("forward", "forward_s"), backward = phase("backward", "backward_s");
+    auto optimizer = phase("optimizer", "optimizer_s");
+    for (auto* part : {&forward, &backward, &optimizer}) part->part_of_compute = true;
+    PhaseRow compute;
+    compute.name = "compute";
+    compute.mean_s = forward.mean_s + backward.mean_s + optimizer.mean_s;
+    compute.predicted_s = plan.compute_s;
+    auto comm = phase("exposed comm", "exposed_comm_s", plan.exposed_comm_s);
+    PhaseRow wait;
+    wait.name = "wait for ranks";
+    wait.mean_s = comm.mean_s - figures.least_comm_s;
+    comm.mean_s = figures.least_comm_s;
+    auto const step = phase("step", "step_time_s", plan.step_time_s);
+    std::vector<PhaseRow> rows{data, compute, forward, backward, optimizer};
+    if (history.summary.run.ranks > 1) rows.insert(rows.end(), {comm, wait});
+    rows.insert(rows.end(), {phase("other", "other_s"), step});
+    std::erase_if(rows, [](PhaseRow const& row) { return std::isnan(row.mean_s); });
+    for (auto& row : rows) row.share = row.mean_s / step.mean_s;
+    return rows;
+}
+
+std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {
+    std::vector<BucketRow> rows;
+    for (auto const& bucket : measured.buckets) {
+        if (bucket.steps == 0 || bucket.bucket.empty()) continue;  // exec jobs have no buckets
+        BucketRow row;
+        row.measured = bucket;
+        row.share = static_cast<double>(bucket.steps) / measured.steps_used;
+        row.step_s.measured = bucket.step_s_median;
+        row.samples_per_s = bucket.samples_per_step / bucket.step_s_median;
+        if (auto const& plan = history.summary.plan) {
+            auto const planned =
+                std::ranges::find(plan->buckets, bucket.bucket, &PlannedBucket::label);
+            if (planned != plan->buckets.end())
+                row.step_s.predicted = predicted(planned->step_time_s);
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+std::vector<CollectiveRow> collectives_of(std::vector<CollectiveTotal> const& totals) {
+    std::vector<CollectiveRow> rows;
+    for (auto const& total : totals) {
+        auto const steps = static_cast<double>(total.rank_steps);
+        CollectiveRow row{.name = total.name,
+                          .collective = total.collective,
+                          .backend = total.backend,
+                          .ranks = total.ranks,
+                          .calls = static_cast<double>(total.calls) / steps,
+                          .bytes = total.bytes / steps,
+                          .seconds = total.seconds / steps,
+                          .exposed_s = total.exposed_s / steps};
+        if (total.bytes > 0 && total.seconds > 0) {
+            row.algbw_gbps = total.bytes / total.seconds / 1e9;
+        }
+        rows.push_back(std::move(row));
+    }
+    return rows;
+}
+
+CheckpointSummary checkpoints_of(std::vector<EventRecord> const& events) {
+    CheckpointSummary summary;
+    std::vector<double> seconds;
+    for (auto const& event : events) {
+        if (event.kind != protocol::CheckpointCompleted::kType) continue;
+        auto const read = protocol::decode<protocol::CheckpointCompleted>(event.body);
+        if (read.has_error()) continue;
+        ++summary.count;
+        summary.last_step = read->step;
+        summary.bytes = read->bytes;
+        seconds.push_back(read->seconds);
+    }
+    summary.median_s = median(std::move(seconds));
+    return summary;
+}
+
+EvaluationSummary evaluations_of(std::vector<EventRecord> const& events) {
+    std::map<int, protocol::EvaluationDone> by_step;
+    for (auto const& event : events) {
+        if (event.kind != protocol::EvaluationDone::kType) continue;
+        auto const read = protocol::decode<protocol::EvaluationDone>(event.body);
+        if (read.has_value()) by_step[read->step] = *read;
+    }
+    EvaluationSummary summary;
+    for (auto const& [step, done] : by_step) {
+        ++summary.count;
+        summary.last_step = step;
+        summary.last_loss = done.loss;
+        summary.samples = done.samples;
+        if (std::isnan(summary.best_loss) || done.loss < summary.best_loss) {
+            summary.best_loss = done.loss;
+            summary.best_step = step;
+        }
+    }
+    return summary;
+}
+
+std::vector<NoticeGroup> notices_of(std::vector<EventRecord> const& events) {
+    std::vector<NoticeGroup> groups;
+    for (auto const& event : events) {
+        if (event.kind != protocol::RunNotice::kType) continue;
+        auto const read = protocol::decode<protocol::RunNotice>(event.body);
+        if (read.has_error()) continue;
+        auto const known = std::ranges::find(groups, read->kind, &NoticeGroup::kind);
+        if (known != groups.end()) {
+            ++known->count;
+        } else {
+            groups.push_back({read->kind, read->severity, 1, read->detail});
+        }
+    }
+    return groups;
+}
+
+std::vector<std::string> findings_of(std::vector<EventRecord> const& events) {
+    std::vector<std::string> findings;
+    for (auto const& event : events) {
+        if (event.sequence >= 0) continue;
+        auto const body = protocol::parse_json(event.body);
+        auto const* object = body.has_value() ? body->if_object() : nullptr;
+        auto const* detail = object != nullptr ? object->if_contains("detail") : nullptr;
+        if (detail == nullptr || !detail->is_string()) continue;
+        findings.emplace_back(detail->get_string());
+    }
+    return findings;
+}
+
+double peak_gib(Measured const& measured, std::string const& device) {
+    bool const on_gpu = !device.empty() && !device.starts_with("cpu");
+    auto const bytes = on_gpu ? measured.peak_allocated_bytes : measured.rss_bytes;
+    return bytes == 0 ? kUnknown : static_cast<double>(bytes) / kGiB;
+}
+
+void compare_with_plan(RunReport& report) {
+    report.step_s.measured = report.measured.step_s_mix;
+    report.samples_per_s.measured = report.measured.samples_per_s;
+    report.memory_gib.measured = peak_gib(report.measured, report.run.device);
+    auto const& plan = report.run.plan;
+    if (!plan) return;
+    report.step_s.predicted = predicted(plan->step_time_s);
+    report.samples_per_s.predicted = predicted(plan->samples_per_s);
+    report.memory_gib.predicted = plan->peak_memory_gib;
+    double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
+    report.outside_expected = plan->step_time_error > 0 && off > plan->step_time_error;
+}
+
+std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
+    std::vector<std::string> next;
+    int const number = report.run.run.number;
+    if (report.state.word == "controller_lost") {
+        next.push_back(fmt::format("osora resume {}", number));
+    } else if (!report.state.good) {
+        next.push_back(fmt::format("osora logs {}", number));
+    }
+    if (report.measured.data_share > kDataWaitHigh) {
+        int const workers = report.run.plan ? report.run.plan->num_workers : 1;
+        next.push_back(
+            fmt::format("--set data.num_workers={}: the step waits for data {:.0f} % of its time",
+                        workers + 1, 100 * report.measured.data_share));
+    }
+    if (report.measured.wait_share > kWaitHigh) {
+        next.push_back(fmt::format("ranks wait for a slower one {:.0f} % of the step{}",
+                                   100 * report.measured.wait_share,
+                                   report.cores.shared ? ": they share cores" : ""));
+    }
+    if (report.outside_expected) {
+        next.push_back("osora plan calibrate: the step time is outside what was expected");
+    }
+    if (runs_in_series > 1 && report.run.run.job != "probe") {
+        next.push_back("osora report --series " + shell_word(report.run.run.series));
+    }
+    return next;
+}
+
+std::string value_or_empty(Facts const& facts, char const* key) {
+    auto const found = facts.find(key);
+    return found == facts.end() ? std::string() : found->second;
+}
+
+}  // namespace
+
+RunReport run_report(RunHistory const& history, Surroundings const& surroundings) {
+    RunReport report;
+    report.run = history.summary;
+    auto const& run = report.run.run;
+    report.state = state_of(run, surroundings);
+    report.commit = value_or_empty(history.software, "osora.commit");
+    auto const until = run.ended_us ? run.ended_us : run.last_us;
+    if (until && run.submitted_us) {
+        report.wall_s = std::max(0.0, static_cast<double>(*until - *run.submitted_us) / 1e6);
+    }
+    auto const figures =
+        history.kept ? *history.kept : step_figures(history.steps, history.arrivals);
+    report.measured = figures.measured;
+    compare_with_plan(report);
+    report.phases = phases_of(history, figures);
+    report.straggler = figures.straggler;
+    report.rank_work = figures.rank_work;
+    report.buckets = buckets_of(history, report.measured);
+    report.stages = stage_rows(history.events, history.steps);
+    report.collectives = collectives_of(history.collectives);
+    report.relaunches = relaunches_of(history.events);
+    report.checkpoints = checkpoints_of(history.events);
+    report.evaluations = evaluations_of(history.events);
+    report.notices = notices_of(history.events);
+    report.findings = findings_of(history.events);
+    report.cores = core_use(report.run);
+    if (run.job == "probe") report.probe = history.probe;
+    report.next = advice(report, history.runs_in_series);
+    return report;
+}
+
+}  // namespace osora::db::analysis

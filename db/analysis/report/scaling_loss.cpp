@@ -1,0 +1,84 @@
+#include "db/analysis/report/scaling_loss.hpp"
+
+#include "base/robust.hpp"
+#include "base/text/units.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace osora::db::analysis {
+namespace {
+
+double known(double value) {
+    return std::isnan(value) ? 0 : value;
+}
+
+}  // namespace
+
+BucketTimes bucket_times(std::vector<SeriesRun const*> const& runs) {
+    std::map<std::string, std::vector<BucketMeasure>> by_bucket;
+    for (auto const* run : runs) {
+        for (auto const& bucket : run->summary.measured->buckets) {
+            if (bucket.steps > 0) by_bucket[bucket.bucket].push_back(bucket);
+        }
+    }
+    BucketTimes times;
+    for (auto const& [name, measures] : by_bucket) {
+        std::vector<double> samples, seconds;
+        auto& time = times[name];
+        for (auto const& each : measures) {
+            time.steps += each.steps;
+            samples.push_back(each.samples_per_step);
+            seconds.push_back(each.step_s_median);
+        }
+        time.samples_per_step = median(std::move(samples));
+        time.step_s = median(std::move(seconds));
+    }
+    return times;
+}
+
+double efficiency(BucketTimes const& base, int base_ranks, BucketTimes const& other,
+                  int other_ranks) {
+    double base_samples = 0, base_s = 0, other_samples = 0, other_s = 0;
+    for (auto const& [name, time] : base) {
+        auto const same = other.find(name);
+        if (same == other.end()) continue;
+        base_samples += time.steps * time.samples_per_step;
+        base_s += time.steps * time.step_s;
+        other_samples += time.steps * same->second.samples_per_step;
+        other_s += time.steps * same->second.step_s;
+    }
+    if (base_s <= 0 || other_s <= 0) return kUnknown;
+    return (other_samples / other_s / other_ranks) / (base_samples / base_s / base_ranks);
+}
+
+std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
+    auto const compute = [](ScalingRow const& each) {
+        return each.step_s *
+               (1 - known(each.comm_share) - known(each.wait_share) - known(each.data_share));
+    };
+    auto const samples_of_a_rank = [](ScalingRow const& each) {
+        return each.samples_per_s * each.step_s / each.ranks;
+    };
+    // What computing would take if a rank were as fast as at the smallest size.
+    double const ideal = compute(base) * samples_of_a_rank(row) / samples_of_a_rank(base);
+    struct Part {
+        double seconds;
+        std::string text;
+    };
+    std::array<Part, 4> const parts{
+        Part{row.step_s * known(row.comm_share), "is exposed communication"},
+        Part{row.step_s * known(row.wait_share), "is waiting for a slower rank"},
+        Part{row.step_s * known(row.data_share), "is waiting for data"},
+        Part{compute(row) - ideal,
+             row.shares_cores ? "is slower computing: ranks share cores" : "is slower computing"}};
+    auto const largest = std::ranges::max_element(parts, {}, &Part::seconds);
+    if (largest->seconds <= 0) return {};
+    return fmt::format("{} of the {} {}", format_seconds(largest->seconds),
+                       format_seconds(row.step_s), largest->text);
+}
+
+}  // namespace osora::db::analysis

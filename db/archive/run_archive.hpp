@@ -1,0 +1,42 @@
+// Runs in one file that can be carried elsewhere: their journals and the files that say what they
+// were (docs/rfc/014). No secrets: no tokens, keys, environment, logs or checkpoints, and
+// digests of what [worker] env holds of them. An archive is a SQLite file of its own kind and
+// version; each piece of a file carries its SHA-256.
+#pragma once
+
+#include "base/result.hpp"
+#include "db/record/run_record.hpp"
+#include "db/store/store.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::db {
+
+struct ArchivedRun {
+    std::string uuid, name;
+    int number = 0;
+    std::int64_t bytes = 0;  // of its files
+};
+
+/// Writes `file`, which must not exist yet; all or nothing. A run that goes on is taken up to its
+/// last whole record. invalid_input: the file exists, a run is named twice; corrupt or not_found:
+/// the journal of a run.
+[[nodiscard]] Result<std::vector<ArchivedRun>> export_runs(std::vector<RunRecord> const& runs,
+                                                           std::filesystem::path const& file);
+
+struct Imported {
+    std::vector<ArchivedRun> added;
+    std::vector<ArchivedRun> known;  // their journal is here already and was left as it is
+};
+
+/// Makes STATE/runs/NAME.UUID8 for each run of `file` that is not here, and ingests them. All of
+/// them are unpacked and verified before the first one appears. invalid_input: not an archive, one
+/// of another version, or something in it that no osora writes; corrupt: cut off or damaged;
+/// out_of_space before anything is written.
+[[nodiscard]] Result<Imported> import_runs(Store& store, std::filesystem::path const& state_dir,
+                                           std::filesystem::path const& file);
+
+}  // namespace osora::db

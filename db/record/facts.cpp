@@ -1,0 +1,130 @@
+// Facts are compared as text, so every value has one spelling: JSON's, without quotes for strings.
+#include "db/record/facts.hpp"
+
+#include "base/sha256.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace osora::db {
+namespace {
+
+namespace json = protocol::json;
+
+constexpr std::size_t kDistinctValuesMax = 16;
+constexpr std::string_view kJoin = " | ";
+
+void flatten_into(std::string const& path, json::value const& value, Facts& into) {
+    if (auto const* object = value.if_object(); object != nullptr && !object->empty()) {
+        for (auto const& [key, each] : *object) {
+            flatten_into(path.empty() ? std::string(key) : path + "." + std::string(key), each,
+                         into);
+        }
+    } else if (auto const* array = value.if_array(); array != nullptr && !array->empty()) {
+        for (std::size_t i = 0; i < array->size(); ++i) {
+            flatten_into(fmt::format("{}[{}]", path, i), (*array)[i], into);
+        }
+    } else if (value.is_string()) {
+        into[path] = std::string(value.get_string());
+    } else {
+        into[path] = json::serialize(value);
+    }
+}
+
+std::set<std::string> split_values(std::string_view joined) {
+    std::set<std::string> values;
+    for (std::size_t end = joined.find(kJoin); end != joined.npos; end = joined.find(kJoin)) {
+        values.emplace(joined.substr(0, end));
+        joined.remove_prefix(end + kJoin.size());
+    }
+    values.emplace(joined);
+    return values;
+}
+
+std::string value_or(Facts const& facts, std::string const& key, std::string fallback) {
+    auto const found = facts.find(key);
+    return found == facts.end() ? std::move(fallback) : found->second;
+}
+
+/// Keys of the resolved run file that a step's work depends on, as prefixes.
+constexpr std::array<std::string_view, 7> kWorkKeys{
+    "run.job",         "model.arch",     "data.manifest", "data.latents",
+    "text.embeddings", "worker.command", "bucket["};
+
+bool is_work(std::string const& key, std::string const& value) {
+    if (key.ends_with(".micro_batch_size")) return false;  // the layout's, not the work's
+    // Of rehearsals; older versions did not write it.
+    if (key.ends_with("].compute_s") && value == "auto") return false;
+    return std::ranges::any_of(kWorkKeys, [&](auto prefix) { return key.starts_with(prefix); });
+}
+
+}  // namespace
+
+Facts flatten(json::value const& value) {
+    Facts facts;
+    if (!value.is_null()) flatten_into("", value, facts);
+    return facts;
+}
+
+FactKind kind_of_fact(std::string_view key, FactKind otherwise) {
+    bool const capitals = std::ranges::all_of(
+        key, [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
+    if (capitals) return FactKind::env;
+    for (std::string_view const known : {"os", "kernel", "host.kernel"}) {
+        if (key == known) return FactKind::software;
+    }
+    if (key == "device" || key.starts_with("host.")) return FactKind::hardware;
+    return otherwise;
+}
+
+void merge_fact(Facts& facts, std::string const& key, std::string const& value) {
+    auto const [place, is_new] = facts.emplace(key, value);
+    if (is_new || place->second == value) return;
+    auto values = split_values(place->second);
+    values.merge(split_values(value));
+    std::string joined;
+    std::size_t kept = 0;
+    for (auto const& each : values) {
+        if (kept++ == kDistinctValuesMax) break;
+        if (!joined.empty()) joined += kJoin;
+        joined += each;
+    }
+    place->second = std::move(joined);
+}
+
+std::string fingerprint_sha256(FactKind kind, Facts const& facts) {
+    std::string text(boost::describe::enum_to_string(kind, "?"));
+    for (auto const& [key, value] : facts) {
+        text += fmt::format("\n{}:{}={}:{}", key.size(), key, value.size(), value);
+    }
+    return sha256_hex(text);
+}
+
+Facts work_of(json::value const& config) {
+    Facts work;
+    for (auto& [key, value] : flatten(config)) {
+        if (is_work(key, value)) work.emplace(key, value);
+    }
+    return work;
+}
+
+std::string describe_difference(Facts const& left, Facts const& right, std::size_t limit) {
+    std::set<std::string> keys;
+    for (auto const& [key, value] : left) keys.insert(key);
+    for (auto const& [key, value] : right) keys.insert(key);
+    std::string text;
+    std::size_t differing = 0;
+    for (auto const& key : keys) {
+        auto const a = value_or(left, key, "none");
+        auto const b = value_or(right, key, "none");
+        if (a == b || ++differing > limit) continue;
+        text += fmt::format("{}{} {} / {}", text.empty() ? "" : ", ", key, a, b);
+    }
+    if (differing > limit) text += fmt::format(", {} more", differing - limit);
+    return text;
+}
+
+}  // namespace osora::db

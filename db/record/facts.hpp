@@ -1,0 +1,34 @@
+// Pure: facts about a run as flat key = value sets, the form in which two runs are compared.
+#pragma once
+
+#include "db/record/run_record.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace osora::db {
+
+/// {"a": {"b": 1}, "c": [true]} -> a.b = 1, c[0] = true. Empty containers keep their brackets.
+[[nodiscard]] Facts flatten(protocol::json::value const& value);
+
+/// Names in capitals are environment variables; names that do not say what they are get the kind
+/// that their source sends: software from a submission or a worker, hardware from an agent.
+[[nodiscard]] FactKind kind_of_fact(std::string_view key, FactKind otherwise = FactKind::software);
+
+/// Adds one source's value. Sources that differ leave their distinct values, sorted and joined by
+/// " | " (the first 16 of them), so the order in which they speak does not matter.
+void merge_fact(Facts& facts, std::string const& key, std::string const& value);
+
+/// What two sets of the same kind hash to is equal only if their keys and values are.
+[[nodiscard]] std::string fingerprint_sha256(FactKind kind, Facts const& facts);
+
+/// What makes runs of one name comparable: job, model, buckets and data of a resolved run file.
+[[nodiscard]] Facts work_of(protocol::json::value const& config);
+
+/// "model.arch stdit3-tiny / mmdit-tiny, bucket[1] none / 64 x 8": where two sets differ, at most
+/// `limit` keys and then how many more.
+[[nodiscard]] std::string describe_difference(Facts const& left, Facts const& right,
+                                              std::size_t limit = 3);
+
+}  // namespace osora::db

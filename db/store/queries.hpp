@@ -1,0 +1,39 @@
+// What reports ask of history.db. Reading only; errors are those of Store::open.
+#pragma once
+
+#include "base/result.hpp"
+#include "db/analysis/history.hpp"
+#include "db/store/store.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::db {
+
+using analysis::RunHistory;
+using analysis::RunSummary;
+using analysis::SeriesRun;
+
+/// Runs whose name, series, model, user, commit or cause contains `text` (any case; empty: all),
+/// newest first, at most `limit`.
+[[nodiscard]] Result<std::vector<RunSummary>> list_runs(Store& store, std::string_view text,
+                                                        int limit);
+
+/// The run that `wanted` names: a number, a run's name, the newest run of a series, or the first
+/// characters (4 or more) of a uuid; an imported one only where no other has the number or name.
+/// not_found names the nearest; invalid_input: ambiguous.
+[[nodiscard]] Result<RunRecord> find_run(Store& store, std::string_view wanted);
+
+[[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
+
+/// config.run.name of every run, each once, sorted.
+[[nodiscard]] Result<std::vector<std::string>> series_names(Store& store);
+
+/// All runs with this config.run.name, oldest first; not_found names the nearest.
+[[nodiscard]] Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name);
+
+/// The same without imported runs: for what starts a run or takes one as good.
+[[nodiscard]] Result<std::vector<SeriesRun>> load_own_series(Store& store, std::string_view name);
+
+}  // namespace osora::db

@@ -1,0 +1,135 @@
+// Steps and summaries are both read in the order of their keys, so a column is filled by walking
+// two ascending lists side by side.
+#include "db/store/step_store.hpp"
+
+#include <algorithm>
+
+namespace osora::db {
+namespace {
+
+void load_rows(Connection& connection, std::int64_t run_id, StepTable& into) {
+    auto& row = bind(connection.prepared("SELECT step,epoch,ranks,samples,repeated,bucket FROM "
+                                         "step WHERE run_id=?1 ORDER BY step"),
+                     run_id);
+    while (row.executeStep()) {
+        int column = 0;
+        for (auto* values : {&into.step, &into.epoch, &into.ranks, &into.samples, &into.repeated}) {
+            values->push_back(row.getColumn(column++).getInt());
+        }
+        auto const bucket = row.getColumn(column).getString();
+        auto const known = std::ranges::find(into.buckets, bucket);
+        into.bucket.push_back(static_cast<int>(known - into.buckets.begin()));
+        if (known == into.buckets.end()) into.buckets.push_back(bucket);
+    }
+}
+
+void load_column(Connection& connection, std::int64_t run_id, std::int64_t metric,
+                 StepTable const& steps, StepColumn& into) {
+    for (auto* values : {&into.mean, &into.min, &into.max}) values->resize(steps.size(), kUnknown);
+    into.argmax.resize(steps.size(), -1);
+    auto& row = bind(connection.prepared("SELECT step,mean,vmin,vmax,argmax FROM step_summary "
+                                         "WHERE run_id=?1 AND metric_id=?2 ORDER BY step"),
+                     run_id, metric);
+    std::size_t i = 0;
+    while (row.executeStep()) {
+        int const step = row.getColumn(0).getInt();
+        while (i < steps.size() && steps.step[i] < step) ++i;
+        if (i == steps.size()) break;
+        into.mean[i] = real_or_nan(row.getColumn(1));
+        into.min[i] = real_or_nan(row.getColumn(2));
+        into.max[i] = real_or_nan(row.getColumn(3));
+        into.argmax[i] = row.getColumn(4).isNull() ? -1 : row.getColumn(4).getInt();
+    }
+    row.reset();
+}
+
+void load_buckets(Connection& connection, std::int64_t run_id, analysis::Measured& into) {
+    auto& row = bind(connection.prepared("SELECT bucket,steps,samples_per_step,step_s_median,"
+                                         "step_s_mad FROM measured_bucket WHERE run_id=?1"),
+                     run_id);
+    while (row.executeStep()) {
+        into.buckets.push_back({.bucket = row.getColumn(0).getString(),
+                                .steps = row.getColumn(1).getInt(),
+                                .samples_per_step = real_or_nan(row.getColumn(2)),
+                                .step_s_median = real_or_nan(row.getColumn(3)),
+                                .step_s_mad = real_or_nan(row.getColumn(4))});
+    }
+}
+
+}  // namespace
+
+StepTable load_steps(Connection& connection, std::int64_t run_id,
+                     std::span<std::string_view const> metrics) {
+    StepTable steps;
+    load_rows(connection, run_id, steps);
+    for (auto const metric : metrics) {
+        auto const id = select_integer(connection,
+                                       "SELECT metric_id FROM metric m WHERE name=?1 AND EXISTS("
+                                       "SELECT 1 FROM step_summary s WHERE s.run_id=?2 AND "
+                                       "s.metric_id=m.metric_id)",
+                                       metric, run_id);
+        if (id) load_column(connection, run_id, *id, steps, steps.columns[std::string(metric)]);
+    }
+    return steps;
+}
+
+std::vector<analysis::RankBlock> load_blocks(Connection& connection, std::int64_t run_id,
+                                             std::string_view metric) {
+    std::vector<analysis::RankBlock> blocks;
+    auto& row = db::bind(connection.prepared("SELECT first_rank,ranks,steps,data,epoch,step0 FROM "
+                                             "rank_matrix JOIN metric USING(metric_id) WHERE "
+                                             "run_id=?1 AND name=?2 ORDER BY sequence DESC"),
+                         run_id, metric);
+    std::int64_t bytes = 0;
+    while (bytes < kBlockBytes && row.executeStep()) {
+        auto const data = row.getColumn(3);
+        blocks.push_back({row.getColumn(0).getInt(), row.getColumn(1).getInt(),
+                          row.getColumn(2).getInt(), data.getString(), row.getColumn(4).getInt(),
+                          row.getColumn(5).getInt()});
+        bytes += data.getBytes();
+    }
+    row.reset();
+    return blocks;
+}
+
+void save_measured(Connection& connection, std::int64_t run_id, analysis::Measured const& m) {
+    execute(connection, "DELETE FROM measured WHERE run_id=?1", run_id);
+    execute(connection, "DELETE FROM measured_bucket WHERE run_id=?1", run_id);
+    execute(connection,
+            "INSERT INTO measured VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,"
+            "?17,?18,?19,?20)",
+            run_id, m.steps, m.next_step, m.warmup_steps, m.steps_used, m.steps_incomplete,
+            m.steps_repeated, m.steps_undone, m.step_s_median, m.step_s_mad, m.step_s_mix,
+            m.samples_per_s, m.data_share, m.comm_share, m.wait_share, m.loss_window, m.loss_first,
+            m.loss_last, m.rss_bytes, m.peak_allocated_bytes);
+    for (auto const& bucket : m.buckets) {
+        execute(connection, "INSERT INTO measured_bucket VALUES(?1,?2,?3,?4,?5,?6)", run_id,
+                bucket.bucket, bucket.steps, bucket.samples_per_step, bucket.step_s_median,
+                bucket.step_s_mad);
+    }
+}
+
+std::optional<analysis::Measured> load_measured(Connection& connection, std::int64_t run_id) {
+    auto& row = bind(connection.prepared("SELECT * FROM measured WHERE run_id=?1"), run_id);
+    if (!row.executeStep()) return std::nullopt;
+    analysis::Measured m;
+    int column = 1;
+    for (auto* count : {&m.steps, &m.next_step, &m.warmup_steps, &m.steps_used, &m.steps_incomplete,
+                        &m.steps_repeated, &m.steps_undone}) {
+        *count = row.getColumn(column++).getInt();
+    }
+    for (auto* figure : {&m.step_s_median, &m.step_s_mad, &m.step_s_mix, &m.samples_per_s,
+                         &m.data_share, &m.comm_share, &m.wait_share}) {
+        *figure = real_or_nan(row.getColumn(column++));
+    }
+    m.loss_window = row.getColumn(column++).getInt();
+    m.loss_first = real_or_nan(row.getColumn(column++));
+    m.loss_last = real_or_nan(row.getColumn(column++));
+    m.rss_bytes = row.getColumn(column++).getInt64();
+    m.peak_allocated_bytes = row.getColumn(column++).getInt64();
+    row.reset();
+    load_buckets(connection, run_id, m);
+    return m;
+}
+
+}  // namespace osora::db
