@@ -20,7 +20,7 @@ struct EnvRow {
     std::string ordered = {};        // of a run: what was to be set, where that is not the value
 };
 
-/// What osora's launch adds for hangs where nobody set it (daemon/worker_setup).
+/// What osora's launch adds for hangs where nobody set it (daemon/agent/worker_setup).
 void add_flight_recorder(std::vector<EnvRow>& rows);
 
 /// What the ranks of a run said after their start. `hosts`: by node number. Rows with an `ordered`

@@ -1,5 +1,6 @@
 // What a journal means: the state of a run as a fold over its events (docs/rfc/001). The controller
-// decides from it (daemon/run_fsm), CLI and history show it. Pure; replaying gives the same state.
+// decides from it (daemon/controller/run_fsm), CLI and history show it. Pure; replaying gives the
+// same state.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"

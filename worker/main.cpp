@@ -95,7 +95,7 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
                                         "encode, rehearse, probe",
                                         job->config.run.job)});
     }
-    // The agent knows the name, too (daemon/stacks.hpp).
+    // The agent knows the name, too (daemon/agent/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /
                     fmt::format("{}.own", self.rank));
     CountedAllocator::install();  // before the first tensor

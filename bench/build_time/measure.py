@@ -27,13 +27,13 @@ ROWS = {
     "ci-cold": (".ci/run, empty ccache", 35 * 60),
     "ci-warm": (".ci/run, warm ccache", 12 * 60),
     "touch-plan": ("plan/step_time.cpp changed, unit_plan has run", 15),
-    "touch-daemon": ("daemon/agent_core.cpp changed, unit_daemon_core has run", 15),
+    "touch-daemon": ("daemon/agent/agent_core.cpp changed, unit_daemon_core has run", 15),
     "touch-worker": ("worker/train/optimizer.cpp changed, unit_worker_train has run", 15),
     "touch-base": ("base/result.hpp changed, make build", 8 * 60),
 }
 TOUCHED = {
     "touch-plan": ("plan/step_time.cpp", "unit_plan"),
-    "touch-daemon": ("daemon/agent_core.cpp", "unit_daemon_core"),
+    "touch-daemon": ("daemon/agent/agent_core.cpp", "unit_daemon_core"),
     "touch-worker": ("worker/train/optimizer.cpp", "unit_worker_train"),
 }
 

@@ -2,7 +2,7 @@
 // network: agents' messages are frames' JSON as they would arrive, and answers are encoded as they
 // would leave. Prints CPU time and memory; fails over the limits.
 #include "base/text/units.hpp"
-#include "daemon/controller_core.hpp"
+#include "daemon/controller/controller_core.hpp"
 #include "protocol/journal/journal.hpp"
 #include "protocol/messages/message.hpp"
 #include "protocol/steps/matrix_codec.hpp"

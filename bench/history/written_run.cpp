@@ -3,7 +3,7 @@
 #include "bench/history/written_run.hpp"
 
 #include "bench/history/must.hpp"
-#include "daemon/step_merger.hpp"
+#include "daemon/steps/step_merger.hpp"
 #include "db/ingest/ingest.hpp"
 #include "protocol/journal/journal.hpp"
 #include "protocol/steps/collective_reducer.hpp"

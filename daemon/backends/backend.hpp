@@ -2,8 +2,8 @@
 // the controller shell; errors travel as AgentExited.
 #pragma once
 
-#include "daemon/agent_start.hpp"
-#include "daemon/controller_core.hpp"
+#include "daemon/agent/agent_start.hpp"
+#include "daemon/controller/controller_core.hpp"
 
 #include <functional>
 

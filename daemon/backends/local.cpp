@@ -5,9 +5,9 @@
 
 #include "base/files/files.hpp"
 #include "base/text/seconds.hpp"
-#include "daemon/frame_connection.hpp"
-#include "daemon/leftovers.hpp"
-#include "daemon/process_end.hpp"
+#include "daemon/net/frame_connection.hpp"
+#include "daemon/process/leftovers.hpp"
+#include "daemon/process/process_end.hpp"
 #include "protocol/json.hpp"
 
 #include <fcntl.h>

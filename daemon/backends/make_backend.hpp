@@ -5,7 +5,7 @@
 #include "base/environment.hpp"
 #include "base/log/log.hpp"
 #include "base/task_group.hpp"
-#include "daemon/agent_start.hpp"
+#include "daemon/agent/agent_start.hpp"
 #include "daemon/backends/backend.hpp"
 #include "plan/config/run_config.hpp"
 

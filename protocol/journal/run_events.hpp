@@ -1,5 +1,5 @@
 // What happens to a run: the events of its journal (docs/rfc/001). Only decisions are events;
-// replaying them through daemon/run_fsm gives the run's state. Measurements change none.
+// replaying them through daemon/controller/run_fsm gives the run's state. Measurements change none.
 #pragma once
 
 #include "protocol/json.hpp"

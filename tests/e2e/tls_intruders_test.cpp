@@ -2,7 +2,7 @@
 // the controller's log; the run does not notice.
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
-#include "daemon/agent_start.hpp"
+#include "daemon/agent/agent_start.hpp"
 #include "protocol/messages/agent_messages.hpp"
 #include "protocol/messages/message.hpp"
 #include "tests/e2e/peer.hpp"

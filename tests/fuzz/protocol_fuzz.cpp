@@ -3,9 +3,9 @@
 // in the gate and large in the soak tier.
 #include "base/files/compression.hpp"
 #include "base/files/files.hpp"
-#include "daemon/agent_core.hpp"
-#include "daemon/agent_start.hpp"
-#include "daemon/controller_core.hpp"
+#include "daemon/agent/agent_core.hpp"
+#include "daemon/agent/agent_start.hpp"
+#include "daemon/controller/controller_core.hpp"
 #include "protocol/controller_file.hpp"
 #include "protocol/journal/framing.hpp"
 #include "protocol/journal/journal.hpp"

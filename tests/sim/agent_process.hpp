@@ -1,7 +1,7 @@
 // An agent as a process: the shell's part around AgentCore, with its connection and its workers.
 #pragma once
 
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/agent_core.hpp"
 #include "tests/sim/world.hpp"
 
 #include <deque>

@@ -2,7 +2,7 @@
 // order, behind a record that is to be durable they wait.
 #pragma once
 
-#include "daemon/controller_core.hpp"
+#include "daemon/controller/controller_core.hpp"
 #include "tests/sim/world.hpp"
 
 #include <deque>

@@ -54,7 +54,7 @@ int run(std::filesystem::path const& job_file, Environment const& environment) {
                       .local_rank = integer_or(environment, "LOCAL_RANK", 0),
                       .world_size = integer_or(environment, "WORLD_SIZE", 1),
                       .epoch = integer_or(environment, "OSORA_EPOCH", 0)};
-    // The agent knows the name, too (daemon/stacks.hpp).
+    // The agent knows the name, too (daemon/agent/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(place.epoch) /
                     fmt::format("{}.own", place.rank));
     only_parent_terminates();

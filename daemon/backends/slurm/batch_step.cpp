@@ -4,7 +4,7 @@
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
-#include "daemon/stop_request.hpp"
+#include "daemon/controller/stop_request.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"

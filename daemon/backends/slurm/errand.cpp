@@ -3,7 +3,7 @@
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
 #include "base/text/seconds.hpp"
-#include "daemon/frame_connection.hpp"
+#include "daemon/net/frame_connection.hpp"
 #include "slurm/step_output.hpp"
 
 #include <fcntl.h>

@@ -4,8 +4,8 @@
 
 #include "daemon/backends/slurm/errand.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
-#include "daemon/frame_connection.hpp"
-#include "daemon/leftovers.hpp"
+#include "daemon/net/frame_connection.hpp"
+#include "daemon/process/leftovers.hpp"
 #include "protocol/json.hpp"
 #include "slurm/agent_step.hpp"
 

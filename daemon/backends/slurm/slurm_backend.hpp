@@ -8,7 +8,7 @@
 #include "base/log/log.hpp"
 #include "base/process/process.hpp"
 #include "base/task_group.hpp"
-#include "daemon/agent_start.hpp"
+#include "daemon/agent/agent_start.hpp"
 #include "daemon/backends/backend.hpp"
 #include "slurm/placement.hpp"
 #include "slurm/step_output.hpp"

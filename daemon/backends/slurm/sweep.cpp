@@ -2,7 +2,7 @@
 
 #include "base/ids.hpp"
 #include "base/process/process.hpp"
-#include "daemon/leftovers.hpp"
+#include "daemon/process/leftovers.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 

@@ -3,7 +3,7 @@
 // standard input. Private to shells (Asio inside).
 #pragma once
 
-#include "daemon/agent_post.hpp"
+#include "daemon/agent/agent_post.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
 #include "daemon/backends/ssh/ssh_command.hpp"
 

@@ -1,7 +1,7 @@
 // Lets so many in at once. Private to shells (Asio inside).
 #pragma once
 
-#include "daemon/stream.hpp"
+#include "daemon/net/stream.hpp"
 
 #include <boost/asio/steady_timer.hpp>
 

@@ -4,8 +4,8 @@
 
 #include "base/files/descriptor.hpp"
 #include "base/text/shell_word.hpp"
-#include "daemon/deadline.hpp"
-#include "daemon/own_addresses.hpp"
+#include "daemon/net/deadline.hpp"
+#include "daemon/net/own_addresses.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "daemon/stream.hpp"
+#include "daemon/net/stream.hpp"
 #include "plan/config/ssh_hosts.hpp"
 
 #include <boost/asio/ip/tcp.hpp>

@@ -1,7 +1,7 @@
 // An agent core that tests drive by hand.
 #pragma once
 
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/agent_core.hpp"
 
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 // The agent core: when it samples, what it makes of a sample; its ranks' cores and matrices.
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/agent_core.hpp"
 
 #include <gtest/gtest.h>
 

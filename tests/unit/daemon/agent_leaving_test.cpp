@@ -1,5 +1,5 @@
 // When an agent without workers and without a controller gives up.
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/agent_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Commands get in however many connections are held by others that say nothing.
-#include "daemon/command_socket.hpp"
+#include "daemon/net/command_socket.hpp"
 #include "base/env.hpp"
 #include "base/files/descriptor.hpp"
 #include "tests/kit/patience.hpp"

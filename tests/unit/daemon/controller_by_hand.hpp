@@ -1,7 +1,7 @@
 // A controller core that tests drive by hand.
 #pragma once
 
-#include "daemon/controller_core.hpp"
+#include "daemon/controller/controller_core.hpp"
 
 #include <algorithm>
 #include <csignal>

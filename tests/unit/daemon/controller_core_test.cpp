@@ -1,6 +1,6 @@
 #include "tests/unit/daemon/controller_by_hand.hpp"
 
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/agent_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // A hang, as the controller handles it: it asks before it kills, waits for a bounded time, and does
 // nothing to a run that goes on.
-#include "daemon/controller_core.hpp"
+#include "daemon/controller/controller_core.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

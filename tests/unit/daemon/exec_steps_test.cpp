@@ -1,7 +1,7 @@
 // Lines as they are printed by programs that people have, steps on the descriptor, and the clock.
-#include "daemon/exec_steps.hpp"
+#include "daemon/steps/exec_steps.hpp"
 #include "base/text/line_splitter.hpp"
-#include "daemon/last_line.hpp"
+#include "daemon/agent/last_line.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

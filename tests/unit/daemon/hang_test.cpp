@@ -1,6 +1,6 @@
-#include "daemon/hang.hpp"
-#include "daemon/liveness.hpp"
-#include "daemon/run_fsm.hpp"
+#include "daemon/controller/hang.hpp"
+#include "daemon/controller/liveness.hpp"
+#include "daemon/controller/run_fsm.hpp"
 
 #include <gtest/gtest.h>
 

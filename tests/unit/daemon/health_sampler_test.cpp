@@ -1,5 +1,5 @@
 // The sampler on a fake root and a fake driver with two GPUs, and the driver's library by itself.
-#include "daemon/health_sampler.hpp"
+#include "daemon/node/health_sampler.hpp"
 
 #include "tests/kit/patience.hpp"
 #include "topology/live/nvml.hpp"

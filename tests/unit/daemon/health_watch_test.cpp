@@ -1,4 +1,4 @@
-#include "daemon/health_watch.hpp"
+#include "daemon/node/health_watch.hpp"
 
 #include <gtest/gtest.h>
 

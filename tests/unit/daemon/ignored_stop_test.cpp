@@ -1,6 +1,6 @@
 // Ranks that ignore an orderly stop: the agent sees it, the controller does not wait for them.
-#include "daemon/agent_core.hpp"
-#include "daemon/controller_core.hpp"
+#include "daemon/agent/agent_core.hpp"
+#include "daemon/controller/controller_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // A log that is held to a size while somebody else writes it.
-#include "daemon/log_cap.hpp"
+#include "daemon/agent/log_cap.hpp"
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
 

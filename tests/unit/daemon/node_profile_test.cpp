@@ -1,4 +1,4 @@
-#include "daemon/node_profile.hpp"
+#include "daemon/node/node_profile.hpp"
 
 #include "base/files/files.hpp"
 

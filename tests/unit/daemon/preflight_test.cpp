@@ -1,5 +1,5 @@
 // Each finding is made to happen in a folder of the test's own.
-#include "daemon/preflight.hpp"
+#include "daemon/node/preflight.hpp"
 
 #include "base/env.hpp"
 #include "base/files/files.hpp"

@@ -1,4 +1,4 @@
-#include "daemon/probe_first.hpp"
+#include "daemon/controller/probe_first.hpp"
 #include "base/files/files.hpp"
 #include "topology/probe_request.hpp"
 

@@ -1,4 +1,4 @@
-#include "daemon/rank_binding.hpp"
+#include "daemon/node/rank_binding.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

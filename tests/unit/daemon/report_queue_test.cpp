@@ -1,7 +1,7 @@
 // Reports behind a spill against a plain list: the same order, nothing twice, and only metrics and
 // notices may be missing.
-#include "daemon/report_queue.hpp"
-#include "daemon/agent_core.hpp"
+#include "daemon/agent/report_queue.hpp"
+#include "daemon/agent/agent_core.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Connections and the journal queue on a real io_context, without a network: a socketpair, a file
 // in memory. Nothing waits for time to pass.
 #include "base/files/descriptor.hpp"
-#include "daemon/frame_connection.hpp"
-#include "daemon/journal_queue.hpp"
+#include "daemon/journal/journal_queue.hpp"
+#include "daemon/net/frame_connection.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // The journal on real files and on files whose k-th operation fails: what a reader finds afterwards
 // is always a whole journal, and nothing that was promised durable is missing.
 #include "base/files/files.hpp"
-#include "daemon/journal_file.hpp"
-#include "daemon/run_lock.hpp"
+#include "daemon/controller/run_lock.hpp"
+#include "daemon/journal/journal_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // What a worker is started with, the store port, and what an agent reads of its node.
 #include "base/files/files.hpp"
-#include "daemon/agent_start.hpp"
-#include "daemon/file_spill.hpp"
-#include "daemon/node_facts.hpp"
-#include "daemon/store_port.hpp"
-#include "daemon/worker_setup.hpp"
+#include "daemon/agent/agent_start.hpp"
+#include "daemon/agent/file_spill.hpp"
+#include "daemon/agent/store_port.hpp"
+#include "daemon/agent/worker_setup.hpp"
+#include "daemon/node/node_facts.hpp"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -2,10 +2,10 @@
 // opinion on fingerprints.
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
-#include "daemon/controller_file.hpp"
-#include "daemon/frame_connection.hpp"
-#include "daemon/own_addresses.hpp"
-#include "daemon/tls_stream.hpp"
+#include "daemon/net/controller_file.hpp"
+#include "daemon/net/frame_connection.hpp"
+#include "daemon/net/own_addresses.hpp"
+#include "daemon/net/tls_stream.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // What a process is found doing: a child that sleeps, one that is stopped, one that writes its own
 // stack, and a program that answers where c10d's flight recorder would.
-#include "daemon/stacks.hpp"
+#include "daemon/agent/stacks.hpp"
 
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"

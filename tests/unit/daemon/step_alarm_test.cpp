@@ -1,5 +1,5 @@
 // Alarms inside a run: told when steps or the loss leave their path, and not for noise.
-#include "daemon/step_alarm.hpp"
+#include "daemon/controller/step_alarm.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

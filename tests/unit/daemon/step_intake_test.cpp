@@ -1,6 +1,6 @@
 // Programs that write more than can be read: what a look costs, who gets his turn, what is left
 // out.
-#include "daemon/step_intake.hpp"
+#include "daemon/steps/step_intake.hpp"
 
 #include "plan/steps/step_finder.hpp"
 

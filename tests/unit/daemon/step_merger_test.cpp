@@ -1,5 +1,5 @@
 // Chunks of nodes in any order and cut anywhere: every rank of a step is in the records once.
-#include "daemon/step_merger.hpp"
+#include "daemon/steps/step_merger.hpp"
 
 #include "protocol/run_view.hpp"
 

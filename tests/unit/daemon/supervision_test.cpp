@@ -1,4 +1,4 @@
-#include "daemon/supervision.hpp"
+#include "daemon/service/supervision.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "tests/unit/db/run_maker.hpp"
 
 #include "base/files/files.hpp"
-#include "daemon/step_merger.hpp"
+#include "daemon/steps/step_merger.hpp"
 #include "protocol/steps/matrix_codec.hpp"
 
 #include <fmt/format.h>

@@ -1,0 +1,345 @@
+// The agent's workers: starting one epoch after the other, stopping, and telling a failure from a
+// consequence of having been stopped.
+#include "base/text/seconds.hpp"
+#include "daemon/agent/agent_impl.hpp"
+#include "protocol/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace osora::daemon {
+
+using namespace protocol;
+
+namespace {
+
+constexpr MonotonicTime kTimeToObey = std::chrono::seconds(5);
+constexpr int kStepsToObey = 4;
+constexpr double kStacksLeast_s = 0.001, kStacksMost_s = 3600;
+constexpr double kSilenceMost_s = 1e9;  // as faults.step_timeout
+constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
+constexpr MonotonicTime kTooFastFirst = std::chrono::minutes(10);
+constexpr MonotonicTime kNoStepsAfter = std::chrono::minutes(10);
+
+}  // namespace
+
+int AgentCore::Impl::workers_alive() const {
+    return static_cast<int>(std::ranges::count_if(workers_, &WorkerState::alive));
+}
+
+WorkerState* AgentCore::Impl::worker_at(int epoch, int rank) {
+    int const local_rank = rank - first_rank_;
+    bool const here = local_rank >= 0 && local_rank < static_cast<int>(workers_.size());
+    return epoch == epoch_ && here ? &workers_[static_cast<std::size_t>(local_rank)] : nullptr;
+}
+
+void AgentCore::Impl::hear(LaunchWorkers const& message) {
+    bool const sane = message.local_world_size >= 1 && message.local_world_size <= 1024 &&
+                      message.first_rank >= 0;
+    if (!sane || message.epoch <= epoch_ || leaving_) return;  // stale, or asked a second time
+    if (workers_alive() > 0) {
+        // The controller waits for NodeStopped before it launches; should it not, this node does.
+        waiting_ = message;
+        stop(StopHow::kill, "a newer epoch starts");
+        return;
+    }
+    launch(message);
+}
+
+void AgentCore::Impl::launch(LaunchWorkers const& order) {
+    waiting_.reset();
+    epoch_ = order.epoch;
+    first_rank_ = order.first_rank;
+    stop_.reset();
+    stop_reported_ = lease_ended_ = false;
+    kill_at_ = reap_at_ = kNever;
+    workers_.assign(static_cast<std::size_t>(order.local_world_size), {});
+    int rank = first_rank_;
+    for (WorkerState& each : workers_) {
+        each.alive = true;
+        each.last_heard = now_.monotonic;
+        each.pulse.rank = rank++;
+    }
+    using Wait = MetricReducer::Wait;
+    reducer_.emplace(epoch_, options_.node, first_rank_, order.local_world_size,
+                     options_.exec ? Wait::speakers : Wait::all);
+    matrices_.reset();
+    if (wants_matrices_) {
+        matrices_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+    }
+    collectives_.reset();
+    if (wants_collectives_) {
+        collectives_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+        collectives_wait_ = kCollectivesFirst;
+        next_collectives_ = now_.monotonic + kCollectivesFirst;
+    }
+    said_.clear();
+    printed_since_ = kNever;
+    unheard_ = too_fast_ = {};
+    told_too_fast_ = 0;
+    too_fast_wait_ = kTooFastFirst;
+    next_too_fast_ = now_.monotonic + kTooFastFirst;
+    act(SpawnWorkers{order});
+}
+
+void AgentCore::Impl::on(WorkerSpawned const& input) {
+    WorkerState* worker = worker_at(input.epoch, input.rank);
+    if (worker == nullptr || !worker->alive) return;
+    worker->pid = input.pid;
+    worker->cpus = input.cpus;
+    if (input.pid <= 0) {
+        worker->alive = false;
+        worker->last_words = "cannot be started: " + input.error;
+        worker_failed(input.rank, {input.epoch, input.rank, 126, 0, false});
+        when_none_is_left();
+    } else if (options_.exec) {
+        RankStarted started;
+        started.epoch = epoch_;
+        started.node = options_.node;
+        started.rank = input.rank;
+        started.pid = input.pid;
+        started.cpus = input.cpus;
+        report(std::move(started));
+    }
+}
+
+/// Nodes are mostly alike: one says it for all.
+void AgentCore::Impl::on(RanksNotBound const& input) {
+    if (input.epoch != epoch_ || options_.node != 0) return;
+    RunNotice notice;
+    notice.epoch = epoch_;
+    notice.node = options_.node;
+    notice.kind = "not_bound";
+    notice.severity = "info";
+    notice.detail = "ranks are not bound to cores: " + input.why;
+    report(std::move(notice));
+}
+
+void AgentCore::Impl::on(WorkerSaid const& input) {
+    WorkerState* worker = worker_at(input.epoch, input.rank);
+    if (worker == nullptr || !worker->alive) return;
+    worker->last_heard = now_.monotonic;
+    std::visit([&](auto const& each) { hear(input.rank, each); }, input.message);
+}
+
+void AgentCore::Impl::on(WorkerStepped const& input) {
+    WorkerState* worker = worker_at(input.epoch, input.rank);
+    if (worker == nullptr || !worker->alive) return;
+    worker->last_heard = now_.monotonic;
+    worker->speaks = true;
+    worker->pulse.phase = Phase::step;
+    said_.insert(input.step.said.begin(), input.step.said.end());
+    hear(input.rank, input.step.metrics);
+}
+
+void AgentCore::Impl::on(StepsLeftOut const& input) {
+    if (worker_at(input.epoch, input.rank) == nullptr) return;
+    too_fast_.log_bytes += input.bytes;
+    too_fast_.steps += static_cast<std::uint64_t>(input.steps);
+}
+
+/// The controller knows of the other nodes' steps, and leaves it out where there are some.
+void AgentCore::Impl::on(OutputRead const& input) {
+    if (worker_at(input.epoch, input.rank) == nullptr || no_steps_told_) return;
+    bool const stepped =
+        std::ranges::any_of(workers_, [](WorkerState const& each) { return each.speaks; });
+    if (stepped) return;
+    if (printed_since_ == kNever) printed_since_ = now_.monotonic;
+    if (now_.monotonic - printed_since_ < kNoStepsAfter) return;
+    no_steps_told_ = true;
+    warn_of_steps(
+        kNoStepsFound, "info",
+        "no training steps were found in 10 min of output so far; " + how_steps_are_found());
+}
+
+void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
+    WorkerState& worker = *worker_at(epoch_, rank);
+    if (message.protocol != kWorkerProtocol) {
+        worker.last_words = fmt::format("the worker speaks protocol {}, its agent {}",
+                                        message.protocol, kWorkerProtocol);
+        worker_failed(rank, {epoch_, rank, kExitConfiguration, 0, false});
+        return;
+    }
+    report(RankStarted{epoch_, options_.node, rank, worker.pid, message.start_step, message.facts,
+                       worker.cpus});
+}
+
+void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {
+    worker_at(epoch_, rank)->pulse.phase = message.phase;
+    worker_at(epoch_, rank)->pulse.limit_s = seconds_within(message.limit_s, 0, kSilenceMost_s);
+}
+
+void AgentCore::Impl::hear(int rank, Arrived const& message) {
+    worker_at(epoch_, rank)->pulse.arrived = message.step;
+}
+
+void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
+    worker_at(epoch_, rank)->pulse.step = message.step;
+    if (reducer_) reducer_->add(rank, message);
+    if (matrices_) matrices_->add(rank, message);
+    if (collectives_) collectives_->add(rank, message);
+}
+
+void AgentCore::Impl::hear(int, CheckpointSaved const& message) {
+    report(CheckpointCompleted{epoch_, message.step, message.path, message.seconds, message.bytes});
+}
+
+void AgentCore::Impl::hear(int, Evaluated const& message) {
+    report(EvaluationDone{epoch_, message.step, message.loss, message.samples, message.seconds});
+}
+
+void AgentCore::Impl::hear(int rank, WorkerNotice const& message) {
+    report(RunNotice{epoch_, options_.node, rank, message.step, message.kind, message.severity,
+                     message.detail});
+}
+
+void AgentCore::Impl::hear(int rank, WorkerFailed const& message) {
+    worker_at(epoch_, rank)->last_words = message.message;
+}
+
+void AgentCore::Impl::hear(int rank, WorkerFinished const& message) {
+    WorkerState& worker = *worker_at(epoch_, rank);
+    worker.finished = true;
+    worker.stopped = message.stopped;
+    worker.steps = message.steps;
+}
+
+void AgentCore::Impl::hear(int, ProbeMeasured const& message) {
+    report(ProbePart{epoch_, options_.node, message.part});
+}
+
+/// An end that only follows from having been stopped.
+bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&) const {
+    if (!stop_) return false;
+    if (options_.exec) return !end.oom_killed;  // what a program makes of SIGTERM is its own affair
+    if (end.oom_killed) return false;
+    bool const ended_by_us =
+        end.signal == 0 && (end.exit_code == kExitEndedByController || end.exit_code == kExitOk);
+    if (stop_ == StopHow::checkpoint && !lease_ended_) return ended_by_us;
+    bool const killed = end.signal == SIGTERM || end.signal == SIGKILL;
+    bool const lost_peers = end.signal == 0 && end.exit_code == kExitComm;
+    return ended_by_us || killed || lost_peers;
+}
+
+void AgentCore::Impl::on(WorkerExited const& input) {
+    WorkerState* worker = worker_at(input.epoch, input.rank);
+    if (worker == nullptr || !worker->alive) return;
+    worker->alive = false;
+    bool const well = input.exit_code == 0 && input.signal == 0;
+    worker->done = options_.exec ? well : worker->finished;
+    if (worker->done && !well) {
+        WorkerNotice notice;
+        notice.kind = "exit_after_finish";
+        notice.detail = describe(RankFailed{epoch_, options_.node, input.rank, input.exit_code,
+                                            input.signal, input.oom_killed, ""},
+                                 options_.exec);
+        hear(input.rank, notice);
+    } else if (!worker->done && !is_consequence(input, *worker)) {
+        worker_failed(input.rank, input);
+    }
+    when_none_is_left();
+}
+
+void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
+    WorkerState& worker = *worker_at(epoch_, rank);
+    if (std::exchange(worker.failed, true)) return;
+    bool const first = std::ranges::count_if(workers_, &WorkerState::failed) == 1;
+    report(RankFailed{epoch_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
+                      worker.last_words.empty() ? end.last_line : worker.last_words,
+                      first ? end.tail : ""});
+}
+
+void AgentCore::Impl::when_none_is_left() {
+    if (workers_alive() > 0) return;
+    idle_since_ = now_.monotonic;
+    kill_at_ = reap_at_ = kNever;
+    take_metrics(true);
+    if (std::ranges::all_of(workers_, &WorkerState::done)) {
+        NodeFinished finished{epoch_, options_.node, 0, false};
+        for (WorkerState const& each : workers_) {
+            finished.steps = std::max(finished.steps, each.steps);
+            finished.stopped = finished.stopped || each.stopped;
+        }
+        if (options_.exec && stop_) finished.stopped = true;
+        if (!finished.stopped || !lease_ended_) report(std::move(finished));
+    }
+    if (stop_ && !std::exchange(stop_reported_, true)) {
+        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
+    }
+    if (waiting_) launch(*std::exchange(waiting_, std::nullopt));
+}
+
+void AgentCore::Impl::hear(TakeStacks const& message) {
+    if (message.epoch == epoch_ && workers_alive() > 0) {
+        act(TakeStacksOf{epoch_, seconds_within(message.limit_s, kStacksLeast_s, kStacksMost_s)});
+    } else {
+        act(SendToController{StacksTaken{message.epoch, {}}});
+    }
+}
+
+void AgentCore::Impl::on(StacksReady const& input) {
+    if (welcomed_) act(SendToController{StacksTaken{input.epoch, input.ranks}});
+}
+
+void AgentCore::Impl::hear(StopEpoch const& message) {
+    if (message.epoch < epoch_ || (waiting_ && message.epoch < waiting_->epoch)) return;
+    waiting_.reset();
+    if (message.epoch > epoch_ && workers_alive() == 0) {
+        // Its launch was never received, and must have no effect if it still comes.
+        epoch_ = message.epoch;
+        workers_.clear();
+        reducer_.reset();
+        matrices_.reset();
+        collectives_.reset();
+        lease_ended_ = false;
+        stop_ = message.how;
+        stop_reported_ = false;
+    }
+    if (workers_alive() == 0) {
+        stop_ = message.how;
+        stop_reported_ = true;
+        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
+        return;
+    }
+    stop(message.how, message.reason);
+}
+
+/// Stopping only ever gets harder.
+void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
+    if (stop_ && *stop_ >= how) return;
+    stop_ = how;
+    if (how == StopHow::kill) {
+        reap_at_ = now_.monotonic + options_.reap_limit;
+        kill_at_ = kNever;
+        act(SignalWorkers{SIGKILL});
+    } else if (how == StopHow::terminate || options_.exec) {
+        if (how == StopHow::terminate) kill_at_ = now_.monotonic + options_.kill_grace;
+        act(SignalWorkers{SIGTERM});
+    } else {
+        told_to_stop_ = now_.monotonic;
+        for (WorkerState& each : workers_) each.step_when_told = each.pulse.step;
+        act(TellWorkers{StopWorker{true, reason}});
+    }
+}
+
+/// Ranks that agree to stop do one more step, perhaps two. A node that hears of it so much later
+/// than the others would count as lost.
+bool AgentCore::Impl::ignores_stop(WorkerState const& worker) const {
+    return stop_ == StopHow::checkpoint && !options_.exec &&
+           now_.monotonic - told_to_stop_ >= kTimeToObey && worker.pulse.phase == Phase::step &&
+           worker.pulse.step >= worker.step_when_told + kStepsToObey;
+}
+
+/// Nobody commands this node any more: the workers may save what they have, then they go.
+void AgentCore::Impl::end_lease() {
+    if (std::exchange(lease_ended_, true)) return;
+    auto const limit = now_.monotonic + options_.kill_grace;
+    stop(StopHow::checkpoint, fmt::format("no controller for {:.1f} s",
+                                          std::chrono::duration<double>(options_.lease).count()));
+    if (stop_ != StopHow::kill) kill_at_ = std::min(kill_at_, limit);
+}
+
+}  // namespace osora::daemon

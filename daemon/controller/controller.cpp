@@ -1,0 +1,315 @@
+// One thread for decisions; syncs of the journal and the history have one each. Inputs are queued,
+// so that an action may cause the next one.
+#include "daemon/controller/controller.hpp"
+
+#include "base/ids.hpp"
+#include "base/process/descendants.hpp"
+#include "daemon/controller/stop_request.hpp"
+#include "daemon/journal/history_feed.hpp"
+#include "daemon/journal/journal_queue.hpp"
+#include "daemon/net/control_server.hpp"
+#include "daemon/net/open_to_agents.hpp"
+#include "daemon/process/leftovers.hpp"
+#include "protocol/exit_codes.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/describe/enum_to_string.hpp>
+
+#include <csignal>
+#include <deque>
+
+namespace osora::daemon {
+namespace {
+
+constexpr double kLeftoverLimit_s = 2;
+
+protocol::RunNotice make_notice(std::string kind, std::string detail) {
+    protocol::RunNotice notice;
+    notice.kind = std::move(kind);
+    notice.severity = "warning";
+    notice.detail = std::move(detail);
+    return notice;
+}
+
+class Controller {
+public:
+    Controller(ControllerSetup setup, Env& env, Logger& log);
+    [[nodiscard]] Result<int> run();
+
+private:
+    [[nodiscard]] Now now() const { return {env_.now(), env_.wall_us()}; }
+    [[nodiscard]] AgentDoor door() const;
+    void end_dead_agents();
+    void feed(ControllerInput input);
+    void perform_all(ControllerActions actions);
+    void perform(AppendRecord action);
+    void perform(SendToAgent action);
+    void perform(CloseConnection action);
+    void perform(StartAgent action);
+    void perform(StopAgent action);
+    void perform(Finish action);
+
+    void note(protocol::RunNotice notice);
+    void journal_failed(Error const& error);
+    void metrics_lost(Error const& error);
+    void history_failed(Error const& error);
+    [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message);
+    asio::awaitable<void> keep_time();
+    asio::awaitable<void> watch_signals();
+    asio::awaitable<void> watch_leash();
+    asio::awaitable<void> finish(Finish action);
+    void write_last_words(Finish const& action);
+    void end(int exit_code);
+
+    Env& env_;
+    Logger& log_;
+    ControllerSetup setup_;
+    asio::io_context context_{1};
+    TaskGroup tasks_;
+    ControllerCore core_;
+    AgentServer agents_;
+    ControlServer commands_;
+    std::unique_ptr<Backend> backend_;  // from run() on
+    asio::steady_timer timer_{context_};
+    std::deque<ControllerInput> inputs_;
+    bool feeding_ = false;
+    bool ended_ = false;
+    int exit_code_ = 0;
+    JournalQueue journal_;
+    HistoryFeed history_;
+};
+
+Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
+    : env_(env),
+      log_(log),
+      setup_(std::move(setup)),
+      tasks_(context_.get_executor(),
+             [this](std::string_view task, std::string_view what) {
+                 log_.error("task failed", {{"task", task}, {"what", what}});
+                 end(kExitInternal);
+             }),
+      core_(setup_.core, setup_.replayed),
+      agents_(tasks_, log, [this](ControllerInput input) { feed(std::move(input)); }),
+      commands_(tasks_, log,
+                [this](protocol::ToController const& message) { return command(message); }),
+      journal_(context_.get_executor(), *setup_.journal, env,
+               {.on_failed = [this](Error const& error) { journal_failed(error); },
+                .on_lossy = [this](Error const& error) { metrics_lost(error); }}),
+      history_(tasks_, setup_.paths, setup_.ingest,
+               [this](Error const& error) { history_failed(error); }) {
+    setup_.replayed = {};
+}
+
+Result<int> Controller::run() {
+    OSORA_TRY_VOID(
+        commands_.listen(setup_.paths, setup_.core.submission.run_uuid, setup_.runtime_dir));
+    OSORA_TRY(backend_, make_backend(setup_.backend, tasks_, log_,
+                                     [this](AgentExited exited) { feed(std::move(exited)); }));
+    BackendTraits const& traits = setup_.backend.traits;
+    OSORA_TRY(auto const address, open_to_agents(agents_, setup_.paths, door()));
+    backend_->set_address(address);
+    log_.info("listening", {{"agents_port", address.port},
+                            {"addresses", fmt::format("{}", fmt::join(address.addresses, " "))},
+                            {"tls", !address.fingerprint.empty()},
+                            {"control", commands_.path().string()}});
+    tasks_.spawn("signals", watch_signals());
+    auto on_stop = [this](protocol::ControlStop const& stop) { (void)command(stop); };
+    tasks_.spawn("stop requests", watch_stop_requests(setup_.paths, std::move(on_stop)));
+    if (setup_.leash_fd >= 0) tasks_.spawn("leash", watch_leash());
+    history_.start();
+    if (traits.outlive && !traits.other_hosts) end_dead_agents();
+    perform_all(core_.start(now()));
+    for (auto& notice : setup_.notices) note(std::move(notice));
+    tasks_.spawn("timer", keep_time());
+    context_.run();
+    return exit_code_;
+}
+
+/// Agents of this machine that ended while there was no controller need not be waited for.
+void Controller::end_dead_agents() {
+    auto const& nodes = core_.status().nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+        protocol::NodeStatus const& node = nodes[i];
+        ProcessId const agent{.pid = node.agent_pid, .start_ticks = node.agent_start_ticks};
+        bool const lives = node.boot_id == setup_.core.boot_id && is_alive(agent);
+        if (!node.joined || lives) continue;
+        backend_->stop_agent({static_cast<int>(i), 0, node.boot_id, agent.pid, agent.start_ticks});
+    }
+}
+
+AgentDoor Controller::door() const {
+    BackendTraits const& traits = setup_.backend.traits;
+    AgentDoor door;
+    door.everywhere = traits.other_hosts || setup_.open_to_others;
+    door.tls = traits.needs_tls() || setup_.open_to_others;
+    door.wanted_port = setup_.wanted_port;
+    ControllerOptions const& core = setup_.core;
+    door.file.run_uuid = core.submission.run_uuid;
+    door.file.token = core.token;
+    door.file.host = core.host;
+    door.file.boot_id = core.boot_id;
+    door.file.pid = core.pid;
+    if (auto const self = process_id_of(core.pid); self.has_value()) {
+        door.file.start_ticks = self->start_ticks;
+    }
+    door.file.life = core_.status().lives;
+    return door;
+}
+
+void Controller::end(int exit_code) {
+    if (ended_) return;
+    ended_ = true;
+    exit_code_ = exit_code;
+    context_.stop();
+}
+
+void Controller::feed(ControllerInput input) {
+    inputs_.push_back(std::move(input));
+    if (feeding_) return;
+    feeding_ = true;
+    while (!inputs_.empty()) {
+        ControllerInput const next = std::move(inputs_.front());
+        inputs_.pop_front();
+        perform_all(core_.handle(now(), next));
+    }
+    feeding_ = false;
+    timer_.cancel();  // keep_time() asks for the next deadline
+}
+
+void Controller::perform_all(ControllerActions actions) {
+    for (ControllerAction& action : actions) {
+        std::visit([this](auto& each) { perform(std::move(each)); }, action);
+    }
+}
+
+void Controller::perform(AppendRecord action) {
+    journal_.append(std::move(action.record), action.sync);
+}
+
+void Controller::perform(SendToAgent action) {
+    if (!action.waits) return agents_.send(action.connection, action.message);
+    journal_.then(
+        [this, action = std::move(action)] { agents_.send(action.connection, action.message); });
+}
+
+void Controller::perform(CloseConnection action) {
+    journal_.then(
+        [this, action = std::move(action)] { agents_.close(action.connection, action.why); });
+}
+
+void Controller::perform(StartAgent action) {
+    journal_.then([this, action] { backend_->start_agent(action); });
+}
+
+void Controller::perform(StopAgent action) {
+    journal_.then([this, action = std::move(action)] { backend_->stop_agent(action); });
+}
+
+void Controller::perform(Finish action) {
+    journal_.then([this, action = std::move(action)] { tasks_.spawn("finish", finish(action)); });
+}
+
+/// Nobody of this run may be left, whoever started it; then the history gets the whole journal.
+asio::awaitable<void> Controller::finish(Finish action) {
+    LeftoverScope const scope{setup_.core.submission.run_uuid, -1, {}};
+    int const left = co_await end_leftovers(scope, kLeftoverLimit_s);
+    if (left > 0) log_.error("processes are left", {{"count", left}});
+    if (journal_.has_failed()) write_last_words(action);
+    std::error_code ignored;
+    std::filesystem::remove(setup_.paths.controller_file(), ignored);
+    co_await history_.finish();
+    bool const bad = action.exit_code != 0;
+    log_.log(bad ? LogLevel::warning : LogLevel::info, "run ended",
+             {{"exit_code", action.exit_code}, {"why", action.message}});
+    end(action.exit_code);
+}
+
+/// The core does not record any more; the reserve may still hold the end.
+void Controller::write_last_words(Finish const& action) {
+    protocol::RunEnded ended;
+    ended.verdict = protocol::Verdict::internal;
+    ended.exit_code = action.exit_code;
+    ended.cause = action.message;
+    journal_.append({0, env_.wall_us(), std::move(ended)}, false);
+    (void)setup_.journal->sync();
+}
+
+void Controller::journal_failed(Error const& error) {
+    log_.error("the journal cannot be written: the run is stopped", {{"why", error.message}});
+    bool const full = error.code == Errc::out_of_space;
+    feed(JournalFailed{full ? "no space left on device" : error.message});
+}
+
+void Controller::metrics_lost(Error const& error) {
+    log_.error("the run goes on without metrics", {{"why", error.message}});
+    note(make_notice("metrics_lost", error.message));
+}
+
+void Controller::history_failed(Error const& error) {
+    log_.warning("the history was not brought up to date", {{"why", error.message}});
+    // Behind the run's end nothing is recorded.
+    if (core_.status().state == protocol::RunState::done) return;
+    note(make_notice("history_behind", error.message));
+}
+
+/// A notice of the controller's own; changes no state, so the core need not know.
+void Controller::note(protocol::RunNotice notice) {
+    notice.epoch = core_.status().epoch;
+    journal_.append({0, env_.wall_us(), std::move(notice)}, true);
+}
+
+protocol::ControlReply Controller::command(protocol::ToController const& message) {
+    auto const& status = core_.status();
+    std::string const state = boost::describe::enum_to_string(status.state, "?");
+    if (std::holds_alternative<protocol::ControlPing>(message)) return {true, state};
+    auto const& stop = std::get<protocol::ControlStop>(message);
+    if (status.state == protocol::RunState::done) return {false, "the run is over"};
+    feed(StopAsked{stop.now, stop.reason.empty() ? "asked by osora" : stop.reason});
+    return {true, "stopping"};
+}
+
+asio::awaitable<void> Controller::keep_time() {
+    while (true) {
+        timer_.expires_at(asio::steady_timer::time_point(core_.next_deadline()));
+        auto const [error] = co_await timer_.async_wait(kToken);
+        if (!error) feed(Tick{});
+    }
+}
+
+asio::awaitable<void> Controller::watch_signals() {
+    asio::signal_set signals(context_, SIGTERM, SIGINT);
+    while (true) {
+        auto const [error, signal] = co_await signals.async_wait(kToken);
+        if (!error)
+            feed(StopAsked{false, fmt::format("signal {} ({})", signal, strsignal(signal))});
+    }
+}
+
+asio::awaitable<void> Controller::watch_leash() {
+    asio::posix::stream_descriptor leash(context_, setup_.leash_fd);
+    std::array<char, 64> ignored{};
+    auto const buffer = asio::buffer(ignored);
+    while (true) {
+        auto const [error, got] = co_await leash.async_read_some(buffer, kToken);
+        if (error) break;
+    }
+    log_.warning("the attached osora went away");
+    feed(LeashBroken{});
+}
+
+}  // namespace
+
+Result<int> run_controller(ControllerSetup setup, Env& env, Logger& log) {
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGHUP, SIG_IGN);
+    become_subreaper();
+    Controller controller(std::move(setup), env, log);
+    return controller.run();
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,256 @@
+// Gathers what the controller needs from the run directory; every error names its file.
+#include "daemon/controller/one_run.hpp"
+
+#include "base/files/files.hpp"
+#include "base/files/own_folder.hpp"
+#include "base/host_name.hpp"
+#include "base/ids.hpp"
+#include "base/text/seconds.hpp"
+#include "daemon/controller/probe_first.hpp"
+#include "daemon/controller/run_lock.hpp"
+#include "daemon/controller/stop_request.hpp"
+#include "daemon/net/controller_file.hpp"
+#include "plan/config/candidate_hosts.hpp"
+#include "protocol/flight/flight_analysis.hpp"
+#include "protocol/flight/flight_files.hpp"
+#include "protocol/json_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+namespace osora::daemon {
+namespace {
+
+constexpr std::int64_t kFileBytesMax = 64 << 20;
+
+Result<protocol::json::value> read_document(std::filesystem::path const& path) {
+    OSORA_TRY(auto const text, read_file(path, kFileBytesMax));
+    auto value = protocol::parse_json(text);
+    if (value.has_error()) return std::move(value).error().in(path.string());
+    return value;
+}
+
+Result<protocol::RunSubmitted> read_submission(protocol::RunPaths const& paths) {
+    auto const path = paths.submission();
+    OSORA_TRY(auto const value, read_document(path));
+    auto submission = protocol::from_json<protocol::RunSubmitted>(value);
+    if (submission.has_error()) return std::move(submission).error().in(path.string());
+    if (submission->nodes < 1 || submission->ranks_per_node < 1 || submission->run_uuid.empty()) {
+        return Error{Errc::invalid_input,
+                     path.string() + ": needs run_uuid, nodes >= 1 and ranks_per_node >= 1"};
+    }
+    return submission;
+}
+
+Result<plan::RunConfig> config_of(protocol::RunSubmitted const& submission) {
+    auto config = protocol::from_json<plan::RunConfig>(submission.config);
+    if (config.has_error()) return std::move(config).error().in("submission.json: config");
+    return config;
+}
+
+std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
+                                            JournalFile::Opened const& opened) {
+    std::vector<protocol::RunNotice> notices;
+    auto add = [&](std::string kind, std::string detail) {
+        protocol::RunNotice notice;
+        notice.kind = std::move(kind);
+        notice.severity = "warning";
+        notice.detail = std::move(detail);
+        notices.push_back(std::move(notice));
+    };
+    auto const network = is_network_file_system(paths.dir);
+    if (network.has_value() && *network) {
+        auto const type = file_system_type(paths.dir);
+        add("network_file_system",
+            fmt::format("the run directory is on {}: its lock is only as good as that file "
+                        "system's, and a slow server slows the run down",
+                        type.has_value() ? *type : "a network file system"));
+    }
+    if (opened.dropped_bytes > 0) {
+        add("journal_recovered",
+            fmt::format("{} bytes of a record that the last controller did not "
+                        "finish were cut off",
+                        opened.dropped_bytes));
+    }
+    return notices;
+}
+
+ControllerOptions controller_options(protocol::RunSubmitted submission,
+                                     BackendTraits const& traits) {
+    ControllerOptions options;
+    options.submission = std::move(submission);
+    options.host = host_name();
+    options.boot_id = boot_id();
+    options.pid = ::getpid();
+    options.lease = traits.lease;
+    if (!traits.outlive) options.steps_wait = {};
+    options.adopt_limit = traits.adopt_limit;
+    options.agent_stop_limit = traits.agent_stop_limit;
+    return options;
+}
+
+/// In words, whom the ranks of an epoch wait for. Of larger runs a few ranks tell (FlightWatch).
+std::function<std::string(int)> flight_reader(protocol::RunPaths const& paths,
+                                              protocol::RunSubmitted const& submission) {
+    constexpr int kRanksMax = 512;
+    int const ranks = submission.nodes * submission.ranks_per_node;
+    return [run_dir = paths.dir, ranks](int epoch) -> std::string {
+        if (ranks > kRanksMax) return "";
+        auto const finding = protocol::find_stall(protocol::read_flights(run_dir, epoch, ranks));
+        return finding ? protocol::describe(*finding) : "";
+    };
+}
+
+MonotonicTime time_of(double seconds) {
+    return duration_of<MonotonicTime>(seconds);
+}
+
+void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults) {
+    options.step_timeout_s = faults.step_timeout.value_or(0);
+    options.lost_after = time_of(faults.lost_after);
+    options.stacks_limit = time_of(faults.stacks_limit);
+    if (!faults.lease.is_auto()) options.lease = time_of(*faults.lease.value);
+}
+
+/// What agents of an earlier life know stays as it was.
+void take_over(ControllerSetup& setup, protocol::RunPaths const& paths) {
+    auto const last = read_controller_file(paths, setup.core.submission.run_uuid);
+    setup.core.token = last.has_value() ? last->token : make_token();
+    if (last.has_value()) setup.wanted_port = last->port;
+}
+
+void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
+    protocol::RunSubmitted const& submission = setup.core.submission;
+    BackendSetup& backend = setup.backend;
+    backend.osorad = options.osorad;
+    backend.environment = options.environment;
+    backend.start.token = setup.core.token;
+    backend.start.run_uuid = submission.run_uuid;
+    backend.start.run_dir = options.paths.dir.string();
+    backend.start.exec = submission.job == "exec";
+    backend.start.lease_s = std::chrono::duration<double>(setup.core.lease).count();
+    backend.start.worker = options.worker_program.string();
+}
+
+/// Where nodes have several networks, what was measured decides on which ranks meet: plan and job
+/// are written again, before an agent has read them.
+Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
+                            topology::ProbeResult const& result) {
+    if (result.interfaces.empty()) return {};
+    OSORA_TRY(auto const document, read_document(options.paths.job()));
+    OSORA_TRY(auto job, protocol::from_json<plan::WorkerJob>(document));
+    auto const origins = protocol::from_json<plan::Origins>(setup.core.submission.origins);
+    auto settings = settings_after(result, job, origins.has_value() ? *origins : plan::Origins{},
+                                   options.environment);
+    job.plan.nccl_env = std::move(settings);
+    OSORA_TRY_VOID(write_file_atomic(options.paths.job(), protocol::encode(job) + "\n", kPrivate));
+    OSORA_TRY_VOID(
+        write_file_atomic(options.paths.plan(), protocol::encode(job.plan) + "\n", kPrivate));
+    setup.core.plan = protocol::to_json(job.plan);
+    return {};
+}
+
+/// A run that begins on several nodes has its links measured first.
+void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link_probe, Env& env,
+                 Logger& log) {
+    plan::RunConfig& config = setup.backend.config;
+    if (!setup.replayed.empty() || !wants_probe(config, link_probe)) return;
+    ProbeFirst const before{
+        .paths = options.paths,
+        .submission = setup.core.submission,
+        .config = config,
+        .environment = options.environment,
+        .wall_us = env.wall_us(),
+        .run = [&](protocol::RunPaths const& paths) {
+            OneRunOptions probe = options;
+            probe.paths = paths;
+            probe.leash_fd =
+                options.leash_fd < 0 ? -1 : ::fcntl(options.leash_fd, F_DUPFD_CLOEXEC, 3);
+            probe.resume = probe.supervised = false;
+            probe.ingest = {};
+            return run_one(std::move(probe), env, log);
+        }};
+    auto const probed = probe_first(before);
+    setup.core.probed_s = probed.took_s;
+    if (probed.stopped) {
+        // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants the run to end.
+        auto const asked =
+            write_stop_request(options.paths, {.reason = "stopped while its links were probed"});
+        if (asked.has_error()) log.error("no wish to stop", {{"why", asked.error().message}});
+    }
+    protocol::RunNotice notice;
+    notice.kind = "probe";
+    bool const well = probed.result && probed.result->findings.empty();
+    notice.severity = well ? "info" : "warning";
+    notice.detail = probe_sentence(probed);
+    setup.notices.push_back(std::move(notice));
+    if (probed.result) {
+        setup.core.probe = protocol::to_json(*probed.result);
+        auto const applied = apply_settings(setup, options, *probed.result);
+        if (applied.has_error()) log.warning("settings stay", {{"why", applied.error().message}});
+    }
+    auto& excluded = config.faults.exclude_nodes;
+    excluded.insert(excluded.end(), probed.exclude.begin(), probed.exclude.end());
+}
+
+/// What a probe of its own measured serves the runs that follow.
+Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& options) {
+    OSORA_TRY(auto result, protocol::read_json_file<topology::ProbeResult>(options.paths.probe()));
+    result.backend = config.resources.backend;
+    auto const state = options.paths.dir.parent_path().parent_path();
+    return keep_probe(state, plan::candidate_hosts(config, options.environment), result);
+}
+
+}  // namespace
+
+Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
+    OSORA_TRY_VOID(check_own_folder(options.paths.dir, Parents::believed));
+    OSORA_TRY(auto const lock, RunLock::take(options.paths));
+    OSORA_TRY(auto submission, read_submission(options.paths));
+    OSORA_TRY(auto plan, read_document(options.paths.plan()));
+    ControllerSetup setup;
+    OSORA_TRY(setup.backend.config, config_of(submission));
+    auto const& config = setup.backend.config;
+    OSORA_TRY(setup.backend.traits, backend_traits(config.resources.backend, options.supervised));
+    OSORA_TRY(auto file, open_append_file(options.paths.journal()));
+    OSORA_TRY(auto opened, JournalFile::open(std::move(file)));
+    log.info(
+        "controller started",
+        {{"run", submission.run_name}, {"records", opened.records.size()}, {"pid", ::getpid()}});
+
+    setup.paths = options.paths;
+    setup.notices = notices_of(options.paths, opened);
+    setup.core = controller_options(std::move(submission), setup.backend.traits);
+    setup.core.plan = std::move(plan);
+    setup.core.next_sequence = opened.journal->next_sequence();
+    apply_limits(setup.core, config.faults);
+    setup.core.leash_limit = time_of(options.leash_limit_s);
+    setup.core.read_flights = flight_reader(options.paths, setup.core.submission);
+    setup.core.resume = options.resume;
+    setup.replayed = std::move(opened.records);
+    setup.journal = std::move(opened.journal);
+    setup.open_to_others = options.open_to_others;
+    bool link_probe = false;
+    if (config.run.job == "probe") {
+        OSORA_TRY(auto const job, protocol::read_json_file<plan::WorkerJob>(options.paths.job()));
+        link_probe = plan::is_link_probe(job);
+    }
+    probe_links(setup, options, link_probe, env, log);
+    take_over(setup, options.paths);
+    set_up_backend(setup, options);
+    setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
+    setup.leash_fd = options.leash_fd;
+    setup.ingest = options.ingest;
+    plan::RunConfig const of_run = setup.backend.config;
+    OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
+    if (exit_code == 0 && of_run.run.job == "probe" && options.ingest) {
+        auto const kept = keep_result(of_run, options);
+        if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
+    }
+    return exit_code;
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,127 @@
+// controller.json says who the controller is, and is gone when it has ended in order.
+#include "daemon/service/served_run.hpp"
+
+#include "base/files/files.hpp"
+#include "daemon/net/controller_file.hpp"
+#include "daemon/net/stream.hpp"
+#include "daemon/process/process_end.hpp"
+#include "protocol/environment_file.hpp"
+#include "protocol/journal/run_events.hpp"
+#include "protocol/json.hpp"
+
+#include <fcntl.h>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <cerrno>
+
+namespace osora::daemon {
+namespace {
+
+constexpr std::int64_t kSubmissionBytesMax = 64 << 20;
+
+std::string uuid_of(protocol::RunPaths const& paths) {
+    auto const text = read_file(paths.submission(), kSubmissionBytesMax);
+    if (text.has_error()) return "";
+    auto const submission = protocol::decode<protocol::RunSubmitted>(*text);
+    return submission.has_value() ? submission->run_uuid : "";
+}
+
+}  // namespace
+
+ServedRun::ServedRun(ServedRunOptions options, Env& env, Logger& log)
+    : options_(std::move(options)), env_(env), log_(log) {}
+
+ProcessId ServedRun::living_controller() const {
+    auto const file = read_controller_file(options_.paths, uuid_of(options_.paths));
+    if (file.has_error() || file->boot_id != boot_id()) return {};
+    ProcessId const process{.pid = file->pid, .start_ticks = file->start_ticks};
+    return is_alive(process) ? process : ProcessId{};
+}
+
+Result<Environment> ServedRun::environment() const {
+    auto const path = options_.paths.environment();
+    auto const text = read_file(path, kSubmissionBytesMax);
+    if (text.has_error() && text.error().code == Errc::not_found) return options_.environment;
+    if (text.has_error()) return text.error();
+    auto environment = protocol::decode_environment(*text);
+    if (environment.has_error()) return std::move(environment).error().in(path.string());
+    return environment;
+}
+
+Result<Child> ServedRun::start() {
+    auto const errors = options_.paths.dir / "controller.stderr";
+    OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));
+    SpawnOptions spawning;
+    spawning.program = options_.osorad;
+    spawning.arguments = {"--one-run", options_.paths.dir.string(), "--supervised"};
+    if (options_.resume) spawning.arguments.emplace_back("--resume");
+    OSORA_TRY(spawning.environment, environment());
+    spawning.working_directory = "/";
+    spawning.descriptors = {{output.get(), STDOUT_FILENO}, {output.get(), STDERR_FILENO}};
+    spawning.death_signal = 0;  // it does its work without this process
+    spawning.new_session = true;
+    options_.resume = false;
+    return spawn(spawning);
+}
+
+boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
+    ControllerEnd end;
+    std::string const name = options_.paths.dir.filename().string();
+    controller_ = living_controller();
+    Descriptor handle = open_process(controller_);
+    if (handle.is_open()) {
+        log_.info("controller found", {{"run", name}, {"pid", controller_.pid}});
+        asio::posix::stream_descriptor ended(co_await asio::this_coro::executor, handle.release());
+        while (is_alive(controller_)) {
+            co_await ended.async_wait(asio::posix::stream_descriptor::wait_read, kToken);
+        }
+    } else {
+        auto child = start();
+        if (child.has_error()) {
+            log_.error("controller not started", {{"run", name}, {"why", child.error().message}});
+            co_return end;
+        }
+        controller_ = child->id;
+        log_.info("controller started", {{"run", name}, {"pid", controller_.pid}});
+        std::function<void()> const nothing = [] {};
+        ExitStatus const status = co_await wait_and_reap(std::move(*child), nothing);
+        end.known = true;
+        end.exit_code = status.exit_code;
+        end.signal = status.signal;
+    }
+    controller_ = {};
+    std::error_code error;
+    end.left_word = std::filesystem::exists(options_.paths.controller_file(), error);
+    co_return end;
+}
+
+void ServedRun::forget_environment() const {
+    std::error_code ignored;  // a resume writes it again
+    std::filesystem::remove(options_.paths.environment(), ignored);
+}
+
+boost::asio::awaitable<void> ServedRun::run() {
+    std::string const name = options_.paths.dir.filename().string();
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    while (true) {
+        ControllerEnd const end = co_await watch();
+        SupervisionStep const step = supervision_.on_end(env_.now(), end);
+        if (step.what == AfterEnd::forget) {
+            log_.info("run over", {{"run", name}, {"why", step.why}});
+            forget_environment();
+            co_return;
+        }
+        if (step.what == AfterEnd::give_up) {
+            log_.error("run given up", {{"run", name}, {"why", step.why}});
+            forget_environment();
+            co_return;
+        }
+        log_.warning("controller starts again", {{"run", name}, {"why", step.why}});
+        ++restarts_;
+        timer.expires_after(step.delay);
+        co_await timer.async_wait(kToken);
+    }
+}
+
+}  // namespace osora::daemon

@@ -1,0 +1,35 @@
+// The steps that one rank of an exec job tells of, as metrics: each step once, counted on when the
+// program begins to count anew, and timed by the clock when the program does not say. Pure.
+#pragma once
+
+#include "daemon/clock.hpp"
+#include "daemon/steps/step_text.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace osora::daemon {
+
+enum class StepSource { output, descriptor };
+
+class ExecSteps {
+public:
+    static constexpr std::int64_t kStepsMax = 1'000'000'000;  // as the journal has it
+
+    /// nullopt: nothing new, or a step of kStepsMax and more. The first step without a time of its
+    /// own only starts the clock. Once the descriptor has been used, output is not looked at any
+    /// more.
+    [[nodiscard]] std::optional<SaidStep> take(plan::StepFigures const& figures, StepSource source,
+                                               MonotonicTime now);
+
+    /// Output tells nothing more.
+    [[nodiscard]] bool has_descriptor() const { return descriptor_; }
+
+private:
+    int last_step_ = -1;       // as the program counts; -1 = none
+    std::int64_t offset_ = 0;  // added to it
+    MonotonicTime last_at_{};
+    bool descriptor_ = false;
+};
+
+}  // namespace osora::daemon
