@@ -51,9 +51,9 @@ struct Shards {
                divided_up(bytes * whole.slices, together / query.tp_size);
     }
 
-    /// worker/parallel/sharded_parameters: flat gradients (stage 0, 1); four reductions under way
-    /// with what they receive, and the bucket that is being filled (2, 3); the parameters outside
-    /// the blocks and of three blocks (3). `bytes` of a weight and its gradient.
+    /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); four reductions
+    /// under way with what they receive, and the bucket that is being filled (2, 3); the parameters
+    /// outside the blocks and of three blocks (3). `bytes` of a weight and its gradient.
     [[nodiscard]] std::int64_t communication_bytes(std::int64_t bytes,
                                                    Numbers const& trained) const {
         if (query.ranks() == 1) return 0;

@@ -10,7 +10,7 @@ namespace osora {
 /// is sent to those only that catch it.
 [[nodiscard]] int stack_signal();
 
-/// The same for what a rank has kept of its collectives (worker/parallel/flight_signal.hpp).
+/// The same for what a rank has kept of its collectives (worker/parallel/flight/flight_signal.hpp).
 [[nodiscard]] int flight_signal();
 
 /// From now on a thread that gets the signal appends "thread TID", its frames, and "end" to `file`.

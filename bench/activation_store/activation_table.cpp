@@ -4,7 +4,7 @@
 // misses its limits.
 #include "tests/kit/counted_memory.hpp"
 #include "worker/memory/activation_store.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>

@@ -3,7 +3,7 @@
 #include "base/text/units.hpp"
 #include "bench/loader/clips.hpp"
 #include "bench/loader/slope.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/loader.hpp"
 
 #include <fmt/format.h>

@@ -6,12 +6,12 @@
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
 // [--reduce-dtype fp32|bf16].
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit3.hpp"
-#include "worker/parallel/gradient_norm.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/parallel/own_address.hpp"
-#include "worker/train/rectified_flow.hpp"
-#include "worker/train/stdit3_objective.hpp"
+#include "worker/parallel/sharding/gradient_norm.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
 #include "worker/train/trainer.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>

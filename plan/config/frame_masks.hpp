@@ -1,6 +1,6 @@
 // train.frame_masks: strategies by which frames of a sample are given to the model instead of
 // noised, with the share of samples for each. Pure; the worker draws them
-// (worker/train/frame_mask).
+// (worker/train/objective/frame_mask).
 #pragma once
 
 #include <array>

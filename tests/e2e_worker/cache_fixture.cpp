@@ -1,8 +1,8 @@
 #include "tests/e2e_worker/cache_fixture.hpp"
 
 #include "base/files/files.hpp"
-#include "worker/model/safetensors.hpp"
 #include "worker/model/seeded_generator.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/text/clip_text_encoder.hpp"
 #include "worker/text/t5_encoder.hpp"
 

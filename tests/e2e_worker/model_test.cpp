@@ -5,7 +5,7 @@
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
 #include "tests/unit/worker/torch_kit.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,8 +3,8 @@
 #include "tests/e2e_worker/worker_fixture.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>

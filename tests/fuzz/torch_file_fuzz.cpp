@@ -4,7 +4,7 @@
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/rounds.hpp"
 #include "tests/unit/worker/torch_kit.hpp"
-#include "worker/model/torch_file.hpp"
+#include "worker/model/weights/torch_file.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>

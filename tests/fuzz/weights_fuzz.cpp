@@ -3,9 +3,9 @@
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/rounds.hpp"
-#include "worker/model/safetensors_header.hpp"
-#include "worker/model/torch_pickle.hpp"
-#include "worker/model/weight_index.hpp"
+#include "worker/model/weights/safetensors_header.hpp"
+#include "worker/model/weights/torch_pickle.hpp"
+#include "worker/model/weights/weight_index.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // Names, shapes and counts of the models against the state dicts they must load
 // (tests/data/models/README.md); on the meta device, so that nothing is allocated.
 #include "plan/model/model_sizes.hpp"
-#include "worker/model/mmdit.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
 #include "worker/model/network_parameters.hpp"
-#include "worker/model/stdit2.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

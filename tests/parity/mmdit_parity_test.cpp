@@ -2,8 +2,8 @@
 // file does not hold (interleaved rope, fused names, guidance, cond) is held against the same
 // numbers by weights that must give them.
 #include "compare.hpp"
-#include "worker/model/mmdit.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>

@@ -1,7 +1,7 @@
 // Rectified flow against tensors that Open-Sora v1.2 itself computed (tests/data/parity/README.md).
 #include "compare.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/train/rectified_flow.hpp"
+#include "worker/model/weights/safetensors.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
 
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // STDiT2 against tensors that Open-Sora v1.1 itself computed (tests/data/stdit2).
 #include "compare.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit2.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>

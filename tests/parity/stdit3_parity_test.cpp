@@ -1,7 +1,7 @@
 // STDiT3 against tensors that Open-Sora v1.2 itself computed (tests/data/parity/README.md).
 #include "compare.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>

@@ -3,7 +3,7 @@
 #include "base/files/files.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/json.hpp"
-#include "worker/train/stdit3_objective.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
 #include "worker/train/trainer.hpp"
 
 #include <ATen/Parallel.h>

@@ -1,7 +1,7 @@
 // The tensors of a shard by name, each checked for type and shape. Private to worker/cache.
 #pragma once
 
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/core/Tensor.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <string>
 #include <vector>

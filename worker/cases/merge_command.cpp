@@ -1,8 +1,8 @@
 #include "worker/cases/merge_command.hpp"
 
-#include "worker/model/merge_adapter.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/merge_adapter.hpp"
+#include "worker/model/weights/safetensors.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <fmt/format.h>
 #include <boost/json.hpp>

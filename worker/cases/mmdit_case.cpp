@@ -2,7 +2,7 @@
 // guidance_embed guidance, as MMDiTModel.forward takes them -> out. Its config is MMDiTConfig's.
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"
-#include "worker/model/mmdit.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
 
 namespace osora::worker {
 namespace {

@@ -2,7 +2,7 @@
 // -> packed, img_ids, shift_alpha, t, x_t, target, loss of Open-Sora v2.0.
 #include "worker/cases/case_inputs.hpp"
 #include "worker/cases/case_table.hpp"
-#include "worker/train/rectified_flow_v2.hpp"
+#include "worker/train/objective/rectified_flow_v2.hpp"
 
 #include <ATen/ops/full.h>
 #include <fmt/format.h>

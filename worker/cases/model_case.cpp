@@ -1,6 +1,6 @@
 #include "worker/cases/model_case.hpp"
 
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <ATen/ops/mul.h>
 #include <c10/core/GradMode.h>

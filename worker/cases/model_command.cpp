@@ -4,11 +4,11 @@
 #include "base/version.hpp"
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"
-#include "worker/model/mmdit_config.hpp"
-#include "worker/model/older_weights.hpp"
-#include "worker/model/stdit2_config.hpp"
-#include "worker/model/stdit3_config.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/mmdit/mmdit_config.hpp"
+#include "worker/model/stdit/stdit2_config.hpp"
+#include "worker/model/stdit/stdit3_config.hpp"
+#include "worker/model/weights/older_weights.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -3,8 +3,8 @@
 // times (uniform, normal, randint), or the sampling loop with a linear network (z).
 #include "worker/cases/case_inputs.hpp"
 #include "worker/cases/case_table.hpp"
-#include "worker/train/rectified_flow.hpp"
-#include "worker/train/rectified_flow_sampler.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
+#include "worker/train/objective/rectified_flow_sampler.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/einsum.h>

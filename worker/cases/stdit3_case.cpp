@@ -3,8 +3,8 @@
 // -> out. Their configs are STDiT3's and STDiT2's.
 #include "worker/cases/case_table.hpp"
 #include "worker/cases/model_case.hpp"
-#include "worker/model/stdit2.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include "worker/clips/check.hpp"
 
 #include "worker/clips/in_order.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/listed_size.hpp"
 #include "worker/data/manifest.hpp"
 

@@ -5,7 +5,7 @@
 #include "protocol/json.hpp"
 #include "worker/clips/bench.hpp"
 #include "worker/clips/check.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
 

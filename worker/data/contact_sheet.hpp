@@ -1,7 +1,7 @@
 // One picture with frames of a clip side by side, for people who want to look. Pure.
 #pragma once
 
-#include "worker/data/rgb_frames.hpp"
+#include "worker/data/frames/rgb_frames.hpp"
 
 namespace osora::worker {
 

@@ -3,7 +3,7 @@
 // Pure.
 #pragma once
 
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include <string>
 #include <string_view>

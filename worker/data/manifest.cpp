@@ -6,7 +6,7 @@
 #include "base/text/text.hpp"
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/list_reader.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/listed_size.hpp"
 
 #include <fmt/format.h>

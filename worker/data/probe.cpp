@@ -1,10 +1,10 @@
 // What a file says about its video. Nothing is decoded but a picture that is the whole clip, and
 // clips whose packets do not say how many pictures come out.
-#include "worker/data/frame_display.hpp"
-#include "worker/data/frame_reader.hpp"
-#include "worker/data/h264_ratio.hpp"
-#include "worker/data/shown_frames.hpp"
-#include "worker/data/window_start.hpp"
+#include "worker/data/frames/frame_display.hpp"
+#include "worker/data/frames/frame_reader.hpp"
+#include "worker/data/frames/h264_ratio.hpp"
+#include "worker/data/frames/shown_frames.hpp"
+#include "worker/data/frames/window_start.hpp"
 
 #include <algorithm>
 #include <span>

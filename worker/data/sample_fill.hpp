@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/schedule.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
 

@@ -3,7 +3,7 @@
 #include "worker/data/video_writer.hpp"
 
 #include "base/files/files.hpp"
-#include "worker/data/av_handles_internal.hpp"
+#include "worker/data/frames/av_handles_internal.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "worker/data/rgb_frames.hpp"
+#include "worker/data/frames/rgb_frames.hpp"
 
 #include <cstdint>
 #include <filesystem>

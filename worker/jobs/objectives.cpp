@@ -8,12 +8,12 @@
 #include "worker/jobs/cached_data.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_objectives.hpp"
-#include "worker/model/older_weights.hpp"
-#include "worker/model/weight_files.hpp"
-#include "worker/train/mmdit_objective.hpp"
+#include "worker/model/weights/older_weights.hpp"
+#include "worker/model/weights/weight_files.hpp"
+#include "worker/train/objective/mmdit_objective.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
+#include "worker/train/objective/stored_objective.hpp"
 #include "worker/train/precision.hpp"
-#include "worker/train/stdit3_objective.hpp"
-#include "worker/train/stored_objective.hpp"
 
 #include <utility>
 

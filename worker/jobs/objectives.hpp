@@ -4,11 +4,11 @@
 #include "base/result.hpp"
 #include "plan/model/model_description.hpp"
 #include "plan/worker_job.hpp"
-#include "worker/model/loaded_weights.hpp"
+#include "worker/model/weights/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/rank_groups.hpp"
-#include "worker/train/mmdit_objective.hpp"
-#include "worker/train/objective.hpp"
+#include "worker/train/objective/mmdit_objective.hpp"
+#include "worker/train/objective/objective.hpp"
 
 #include <memory>
 #include <string>

@@ -3,8 +3,8 @@
 #include "base/text/units.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/cache/text_cache.hpp"
-#include "worker/jobs/check_captions.hpp"
 #include "worker/jobs/checkpoint_peers.hpp"
+#include "worker/jobs/encode/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
@@ -12,7 +12,7 @@
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
 #include "worker/memory/counted_allocator.hpp"
-#include "worker/parallel/flight_watch.hpp"
+#include "worker/parallel/flight/flight_watch.hpp"
 #include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>

@@ -9,7 +9,7 @@
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/checkpoint_writer.hpp"
 #include "worker/train/trainer.hpp"

@@ -2,7 +2,7 @@
 
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_of_job.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 #include "worker/vae_training/vae_objective.hpp"
 #include "worker/vae_training/vqvae_objective.hpp"
 

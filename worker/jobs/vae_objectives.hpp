@@ -3,10 +3,10 @@
 
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
-#include "worker/model/loaded_weights.hpp"
+#include "worker/model/weights/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/process_group.hpp"
-#include "worker/train/objective.hpp"
+#include "worker/train/objective/objective.hpp"
 
 #include <memory>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "worker/jobs/vae_of_job.hpp"
 
 #include "worker/jobs/train_data.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <ATen/core/TensorBody.h>
 

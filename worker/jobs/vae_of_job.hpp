@@ -3,7 +3,7 @@
 
 #include "base/result.hpp"
 #include "plan/worker_job.hpp"
-#include "worker/model/loaded_weights.hpp"
+#include "worker/model/weights/loaded_weights.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 

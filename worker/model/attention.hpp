@@ -4,7 +4,7 @@
 
 #include "worker/model/embedders.hpp"
 #include "worker/model/linear.hpp"
-#include "worker/model/stdit3_config.hpp"
+#include "worker/model/stdit/stdit3_config.hpp"
 #include "worker/model/token_exchange.hpp"
 
 namespace osora::worker {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "worker/model/linear.hpp"
-#include "worker/model/stdit3_config.hpp"
+#include "worker/model/stdit/stdit3_config.hpp"
 
 #include <map>
 #include <tuple>

@@ -2,7 +2,7 @@
 // has its own stream, made from the seed and its name.
 #include "worker/model/rope.hpp"
 #include "worker/model/seeded_generator.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>

@@ -1,8 +1,8 @@
 #include "worker/model/network_parameters.hpp"
 
-#include "worker/model/mmdit.hpp"
-#include "worker/model/stdit2.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 namespace osora::worker {
 

@@ -1,7 +1,7 @@
 #include "worker/model/parameters.hpp"
 
 #include "base/check.hpp"
-#include "worker/model/weight_names.hpp"
+#include "worker/model/weights/weight_names.hpp"
 
 #include <ATen/ops/empty.h>
 #include <c10/core/GradMode.h>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "worker/model/tensor_slice.hpp"
 #include "worker/model/unit_gate.hpp"
+#include "worker/model/weights/tensor_slice.hpp"
 
 #include <ATen/core/Tensor.h>
 

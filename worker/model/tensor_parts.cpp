@@ -1,8 +1,8 @@
 #include "worker/model/tensor_parts.hpp"
 
 #include "base/files/files.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/safetensors_header.hpp"
+#include "worker/model/weights/safetensors.hpp"
+#include "worker/model/weights/safetensors_header.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

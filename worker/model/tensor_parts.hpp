@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "worker/model/tensor_slice.hpp"
+#include "worker/model/weights/tensor_slice.hpp"
 
 #include <ATen/core/Tensor.h>
 

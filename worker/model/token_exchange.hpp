@@ -2,8 +2,8 @@
 // has all of them, and nothing is exchanged.
 #pragma once
 
-#include "worker/model/tensor_slice.hpp"
 #include "worker/model/token_ranks.hpp"
+#include "worker/model/weights/tensor_slice.hpp"
 
 #include <functional>
 

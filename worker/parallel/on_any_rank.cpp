@@ -1,6 +1,6 @@
 #include "worker/parallel/on_any_rank.hpp"
 
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 
 #include <ATen/ops/full.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>

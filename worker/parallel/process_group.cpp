@@ -2,7 +2,7 @@
 
 #include "base/check.hpp"
 #include "worker/cuda/cuda_module.hpp"
-#include "worker/parallel/flight_backend.hpp"
+#include "worker/parallel/flight/flight_backend.hpp"
 
 #include <fmt/format.h>
 #include <stdlib.h>

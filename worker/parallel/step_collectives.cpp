@@ -2,7 +2,7 @@
 // and a sum here move the same bytes in a third of its time (LibTorch 2.11).
 #include "worker/parallel/step_collectives.hpp"
 
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>

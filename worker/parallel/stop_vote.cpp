@@ -1,7 +1,7 @@
 #include "worker/parallel/stop_vote.hpp"
 
 #include "worker/parallel/collective_timer.hpp"
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/tensor.h>

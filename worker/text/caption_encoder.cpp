@@ -3,7 +3,7 @@
 #include "base/check.hpp"
 #include "base/files/files.hpp"
 #include "base/sha256.hpp"
-#include "worker/model/fingerprint.hpp"
+#include "worker/model/weights/fingerprint.hpp"
 #include "worker/text/t5_files.hpp"
 
 #include <ATen/ops/empty.h>

@@ -1,7 +1,7 @@
 #include "worker/text/clip_text_encoder.hpp"
 
 #include "base/check.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 #include "worker/text/padding_bias.hpp"
 
 #include <ATen/TensorOperators.h>

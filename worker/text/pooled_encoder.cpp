@@ -1,7 +1,7 @@
 #include "worker/text/pooled_encoder.hpp"
 
 #include "base/check.hpp"
-#include "worker/model/fingerprint.hpp"
+#include "worker/model/weights/fingerprint.hpp"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "worker/text/t5_files.hpp"
 
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <algorithm>
 

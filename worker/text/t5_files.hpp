@@ -2,7 +2,7 @@
 // shards named by model.safetensors.index.json.
 #pragma once
 
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/text/t5_encoder.hpp"
 
 #include <filesystem>

@@ -2,8 +2,8 @@
 
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"
-#include "worker/model/merge_adapter.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/merge_adapter.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

@@ -59,7 +59,7 @@ BOOST_DESCRIBE_STRUCT(CheckpointState, (),
 template <class Tensor>
 struct CheckpointFiles {
     std::vector<Tensor> model;    // all, in the type of the model; with adapters: none
-    std::vector<Tensor> adapter;  // under peft's names (worker/model/merge_adapter.hpp)
+    std::vector<Tensor> adapter;  // under peft's names (worker/model/weights/merge_adapter.hpp)
     std::vector<Tensor> master;   // fp32, of what is trained; empty where the model is fp32
     std::vector<Tensor> ema, exp_avg, exp_avg_sq;
     std::vector<Tensor> objective;  // what the objective keeps beside the network; often none

@@ -1,7 +1,7 @@
 #include "worker/train/trainer.hpp"
 
 #include "worker/memory/counted_allocator.hpp"
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/on_any_rank.hpp"
 #include "worker/train/learning_rate.hpp"
 #include "worker/train/pass_order.hpp"

@@ -5,12 +5,12 @@
 
 #include "base/result.hpp"
 #include "plan/job_stage.hpp"
-#include "worker/parallel/data_parallel.hpp"
 #include "worker/parallel/device.hpp"
+#include "worker/parallel/sharding/data_parallel.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/train/loss_scale.hpp"
 #include "worker/train/memory_guard.hpp"
-#include "worker/train/objective.hpp"
+#include "worker/train/objective/objective.hpp"
 #include "worker/train/optimizer.hpp"
 
 #include <ATen/core/Tensor.h>

@@ -1,5 +1,5 @@
 // What of a trainer goes into a checkpoint, and how it comes back.
-#include "worker/model/merge_adapter.hpp"
+#include "worker/model/weights/merge_adapter.hpp"
 #include "worker/train/trainer.hpp"
 
 #include <c10/core/GradMode.h>

@@ -3,7 +3,7 @@
 #include "base/check.hpp"
 #include "plan/vae/vae_chunks.hpp"
 #include "worker/memory/recompute.hpp"
-#include "worker/train/rectified_flow.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
 #include <ATen/ops/cat.h>

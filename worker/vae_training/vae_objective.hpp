@@ -5,7 +5,7 @@
 
 #include "plan/config/sections/vae_loss_section.hpp"
 #include "worker/parallel/process_group.hpp"
-#include "worker/train/objective.hpp"
+#include "worker/train/objective/objective.hpp"
 #include "worker/vae/lpips.hpp"
 #include "worker/vae/vae_loss.hpp"
 #include "worker/vae/vae_pipeline.hpp"

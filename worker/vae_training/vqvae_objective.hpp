@@ -3,7 +3,7 @@
 #pragma once
 
 #include "worker/parallel/process_group.hpp"
-#include "worker/train/objective.hpp"
+#include "worker/train/objective/objective.hpp"
 #include "worker/vae_training/vqvae.hpp"
 #include "worker/vae_training/vqvae_layers.hpp"
 

@@ -1,5 +1,5 @@
 // Names of the tensors of adapters as peft, diffusers, kohya's sd-scripts and ComfyUI write them.
-#include "worker/model/adapter_names.hpp"
+#include "worker/model/weights/adapter_names.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a rank asks of c10d comes into its recorder, with Gloo between threads.
-#include "worker/parallel/flight_backend.hpp"
+#include "worker/parallel/flight/flight_backend.hpp"
 
 #include "protocol/flight/flight_analysis.hpp"
 #include "tests/unit/worker/ranks.hpp"

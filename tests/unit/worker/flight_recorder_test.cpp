@@ -1,4 +1,4 @@
-#include "worker/parallel/flight_recorder.hpp"
+#include "worker/parallel/flight/flight_recorder.hpp"
 
 #include "worker/parallel/step_agreement.hpp"
 

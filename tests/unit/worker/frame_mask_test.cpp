@@ -1,5 +1,5 @@
 // Masks against recorded ones of Open-Sora 1.2 and its frequencies, and the guard.
-#include "worker/train/frame_mask.hpp"
+#include "worker/train/objective/frame_mask.hpp"
 
 #include "base/text/csv.hpp"
 

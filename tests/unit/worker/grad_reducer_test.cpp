@@ -1,10 +1,10 @@
 // Data-parallel gradients of STDiT3 equal those of one rank on the whole batch, with as many
 // collectives as the bucket size asks for.
-#include "worker/parallel/grad_reducer.hpp"
+#include "worker/parallel/sharding/grad_reducer.hpp"
 
 #include "ranks.hpp"
 #include "tests/parity/compare.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>

@@ -1,9 +1,9 @@
 // Layouts that are compared with one rank: their run file and their objective with a tiny network.
 #pragma once
 
-#include "worker/train/mmdit_objective.hpp"
-#include "worker/train/stdit3_objective.hpp"
-#include "worker/train/stored_objective.hpp"
+#include "worker/train/objective/mmdit_objective.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
+#include "worker/train/objective/stored_objective.hpp"
 #include "worker/train/trainable.hpp"
 #include "worker/train/trainer.hpp"
 

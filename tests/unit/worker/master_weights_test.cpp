@@ -3,12 +3,12 @@
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/train/learning_rate.hpp"
 #include "worker/train/loss_scale.hpp"
 #include "worker/train/optimizer.hpp"
 
-#include "worker/parallel/gradient_norm.hpp"
+#include "worker/parallel/sharding/gradient_norm.hpp"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

@@ -1,9 +1,9 @@
 // Adapters of several trainers on one layer: weight + alpha / rank * B A, by hand.
-#include "worker/model/merge_adapter.hpp"
+#include "worker/model/weights/merge_adapter.hpp"
 
 #include "base/files/files.hpp"
 #include "tests/kit/temp_folder.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>

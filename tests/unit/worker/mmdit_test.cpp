@@ -1,5 +1,5 @@
 // Sizes and initial values of MMDiT; its numbers are in tests/parity.
-#include "worker/model/mmdit.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/ones.h>

@@ -1,10 +1,10 @@
 // What objectives make of a micro-batch, against the parts of the training step that are compared
 // with Open-Sora's own numbers (tests/parity), put together here by hand.
 #include "tests/parity/compare.hpp"
-#include "worker/train/caption_drop.hpp"
-#include "worker/train/mmdit_objective.hpp"
-#include "worker/train/rectified_flow_v2.hpp"
-#include "worker/train/stdit3_objective.hpp"
+#include "worker/train/objective/caption_drop.hpp"
+#include "worker/train/objective/mmdit_objective.hpp"
+#include "worker/train/objective/rectified_flow_v2.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
 
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>

@@ -1,7 +1,7 @@
 // What opensora/utils/ckpt_utils.py (reparameter) does to weights of PixArt, by hand.
-#include "worker/model/older_weights.hpp"
-#include "worker/model/stdit2.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/weights/older_weights.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>

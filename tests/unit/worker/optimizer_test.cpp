@@ -2,10 +2,10 @@
 // (tests/data/train/make_adamw_golden.py).
 #include "worker/train/optimizer.hpp"
 
-#include "worker/parallel/gradient_norm.hpp"
+#include "worker/parallel/sharding/gradient_norm.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/train/learning_rate.hpp"
 
 #include <ATen/ops/full.h>

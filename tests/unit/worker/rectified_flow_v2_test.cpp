@@ -1,5 +1,5 @@
 // Tokens and times of Open-Sora v2.0's training step; its numbers are in tests/e2e_worker (F6).
-#include "worker/train/rectified_flow_v2.hpp"
+#include "worker/train/objective/rectified_flow_v2.hpp"
 
 #include "tests/parity/compare.hpp"
 

@@ -1,7 +1,7 @@
 // Gradients that travel as bf16: what arrives is the sum of what was rounded, in half the bytes.
 #include "tests/unit/worker/ranks.hpp"
-#include "worker/parallel/grad_reducer.hpp"
-#include "worker/parallel/sharded_parameters.hpp"
+#include "worker/parallel/sharding/grad_reducer.hpp"
+#include "worker/parallel/sharding/sharded_parameters.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>

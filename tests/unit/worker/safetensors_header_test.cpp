@@ -1,5 +1,5 @@
 // The safetensors header: what the format allows, what a hostile file may try, and random damage.
-#include "worker/model/safetensors_header.hpp"
+#include "worker/model/weights/safetensors_header.hpp"
 
 #include <gtest/gtest.h>
 

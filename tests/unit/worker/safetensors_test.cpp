@@ -1,8 +1,8 @@
 // Tensors through files: values, types, alignment, and what is left after a failure.
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include "base/files/files.hpp"
-#include "worker/model/safetensors_header.hpp"
+#include "worker/model/weights/safetensors_header.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

@@ -1,7 +1,7 @@
 // Numbers of a sample: known values, independence of everything but their key, distribution.
 #include "worker/train/sample_rng.hpp"
 
-#include "worker/train/rectified_flow.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
 
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>

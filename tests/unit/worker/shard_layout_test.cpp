@@ -1,5 +1,5 @@
 // What ranks share out, they have together once, for any sizes, ranks and bucket.
-#include "worker/parallel/shard_layout.hpp"
+#include "worker/parallel/sharding/shard_layout.hpp"
 
 #include <gtest/gtest.h>
 

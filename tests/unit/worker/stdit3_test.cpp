@@ -1,5 +1,5 @@
 // Sizes, initial values and shapes of STDiT3; its numbers are in tests/parity.
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/allclose.h>

@@ -1,4 +1,4 @@
-#include "worker/train/token_sampler.hpp"
+#include "worker/train/objective/token_sampler.hpp"
 
 #include "tests/parity/compare.hpp"
 

@@ -1,9 +1,9 @@
 // Files of torch.save as PyTorch 2.11 wrote them (tests/data/torch_files), and broken ones.
-#include "worker/model/torch_file.hpp"
+#include "worker/model/weights/torch_file.hpp"
 #include "base/files/files.hpp"
 #include "tests/unit/worker/torch_kit.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/safetensors.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>

@@ -3,8 +3,8 @@
 
 #include "plan/model/model_description.hpp"
 #include "tests/parity/compare.hpp"
-#include "worker/model/merge_adapter.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/merge_adapter.hpp"
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/matmul.h>

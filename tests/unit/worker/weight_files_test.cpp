@@ -1,10 +1,10 @@
 // Folders and files of weights as they are published: shards with an index, variants in fp16
 // beside the plain set, fp8 with scales, names behind a wrapper's.
-#include "worker/model/weight_files.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include "base/files/files.hpp"
 #include "tests/kit/temp_folder.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>

@@ -1,5 +1,5 @@
 // Names as people's wrappers leave them: karpathy/nanoGPT#325 (_orig_mod.), DDP (module.), ComfyUI.
-#include "worker/model/weight_names.hpp"
+#include "worker/model/weights/weight_names.hpp"
 
 #include <gtest/gtest.h>
 

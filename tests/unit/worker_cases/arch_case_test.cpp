@@ -1,9 +1,9 @@
 // Architectures by name, with weights in one file or in shards as Hugging Face writes them.
 #include "base/files/files.hpp"
 #include "worker/cases/model_command.hpp"
-#include "worker/model/mmdit.hpp"
-#include "worker/model/stdit3.hpp"
-#include "worker/model/weight_files.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/weight_files.hpp"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>

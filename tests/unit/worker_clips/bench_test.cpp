@@ -3,8 +3,8 @@
 
 #include "base/sha256.hpp"
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
-#include "worker/data/yuv_to_rgb.hpp"
+#include "worker/data/frames/decoder.hpp"
+#include "worker/data/frames/yuv_to_rgb.hpp"
 
 #include <gtest/gtest.h>
 

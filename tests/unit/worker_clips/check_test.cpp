@@ -2,7 +2,7 @@
 #include "worker/clips/check.hpp"
 
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -68,8 +68,8 @@ TEST_F(Check, EveryKindHasItsReason) {
 TEST_F(Check, SizesAreThoseThatPlayersShow) {
     ASSERT_TRUE(make_clip(folder_.file("wide.mp4"), "96x96", 0.4,
                           {"-vf", "setsar=4/3", "-c:v", "libx264", "-pix_fmt", "yuv420p"}));
-    auto const checked = check(
-        "path,height,width\nwide.mp4,96,128\nwide.mp4,96,96\nwide.mp4,50,50\nwide.mp4,,\n");
+    auto const checked =
+        check("path,height,width\nwide.mp4,96,128\nwide.mp4,96,96\nwide.mp4,50,50\nwide.mp4,,\n");
     ASSERT_TRUE(checked) << checked.error().message;
     ASSERT_EQ(checked->damaged.size(), 2u);
     EXPECT_EQ(checked->damaged[0].kind, "size");

@@ -1,5 +1,5 @@
 // Damaged and foreign files: an error or a picture, never a crash, a hang or a wrong length.
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include "tests/kit/patience.hpp"
 #include "tests/unit/worker_data/clips.hpp"

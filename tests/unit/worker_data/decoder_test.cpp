@@ -1,8 +1,8 @@
 // Pixels: layout, crop, colours; images; odd formats; limits.
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/scaler.hpp"
+#include "worker/data/frames/scaler.hpp"
 
 #include <gtest/gtest.h>
 

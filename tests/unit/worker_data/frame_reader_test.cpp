@@ -1,5 +1,5 @@
 // Selective decoding against the ffmpeg program's decoding of everything: bit-exact planes.
-#include "worker/data/frame_reader.hpp"
+#include "worker/data/frames/frame_reader.hpp"
 
 #include "tests/unit/worker_data/clips.hpp"
 

@@ -1,5 +1,5 @@
 // Windows from packet times, against sorting all packets of random clips by hand.
-#include "worker/data/frame_table.hpp"
+#include "worker/data/frames/frame_table.hpp"
 
 #include <gtest/gtest.h>
 

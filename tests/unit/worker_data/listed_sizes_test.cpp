@@ -1,6 +1,6 @@
 // Sizes of a list against those that its files show.
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <gtest/gtest.h>

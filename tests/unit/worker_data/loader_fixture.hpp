@@ -4,7 +4,7 @@
 #include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/loader.hpp"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "worker/data/manifest.hpp"
 
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 #include "worker/data/read_summary.hpp"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // What is taken from a file is what a player shows of it: turned, with square pixels, in its
 // colours; without covers, and as many frames as the ffmpeg program shows.
 #include "tests/unit/worker_data/clips.hpp"
-#include "worker/data/decoder.hpp"
-#include "worker/data/display.hpp"
-#include "worker/data/shown_frames.hpp"
+#include "worker/data/frames/decoder.hpp"
+#include "worker/data/frames/display.hpp"
+#include "worker/data/frames/shown_frames.hpp"
 
 #include <gtest/gtest.h>
 

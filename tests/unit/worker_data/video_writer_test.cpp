@@ -2,7 +2,7 @@
 #include "worker/data/video_writer.hpp"
 #include "tests/unit/worker_data/clips.hpp"
 #include "worker/data/contact_sheet.hpp"
-#include "worker/data/decoder.hpp"
+#include "worker/data/frames/decoder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

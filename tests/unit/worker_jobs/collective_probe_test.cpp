@@ -1,5 +1,5 @@
 // Ranks as threads: every collective over all of them; what does not fit into the time is named.
-#include "worker/jobs/collective_probe.hpp"
+#include "worker/jobs/rehearse/collective_probe.hpp"
 
 #include "tests/unit/worker/ranks.hpp"
 

@@ -1,5 +1,5 @@
 // The list of a rehearsed step, by hand on small models.
-#include "worker/jobs/rehearsal_plan.hpp"
+#include "worker/jobs/rehearse/rehearsal_plan.hpp"
 
 #include <gtest/gtest.h>
 

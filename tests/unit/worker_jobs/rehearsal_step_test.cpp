@@ -1,10 +1,10 @@
 // A rehearsal asks for the collectives that the trainer asks for: kind, size and order, recorded at
 // the backend on both sides.
-#include "worker/jobs/rehearsal_step.hpp"
+#include "worker/jobs/rehearse/rehearsal_step.hpp"
 #include "recording_backend.hpp"
 #include "tests/unit/worker/ranks.hpp"
 #include "worker/jobs/objectives.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/trainer.hpp"
 

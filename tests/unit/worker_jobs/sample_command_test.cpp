@@ -1,10 +1,10 @@
 // Samples of latents: a network and an autoencoder with random weights, to a file.
-#include "worker/jobs/sample_command.hpp"
+#include "worker/jobs/sample/sample_command.hpp"
 
 #include "plan/model/model_sizes.hpp"
 #include "protocol/json.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/vae/vae_pipeline.hpp"
 

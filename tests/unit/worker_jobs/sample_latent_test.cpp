@@ -1,10 +1,10 @@
 // Samples of small networks with random weights: what decides them, and what is refused.
-#include "worker/jobs/sample_latent.hpp"
+#include "worker/jobs/sample/sample_latent.hpp"
 
-#include "worker/model/mmdit.hpp"
-#include "worker/model/safetensors.hpp"
-#include "worker/model/stdit2.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
+#include "worker/model/stdit/stdit2.hpp"
+#include "worker/model/stdit/stdit3.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/equal.h>

@@ -1,4 +1,4 @@
-#include "worker/jobs/sample_plan.hpp"
+#include "worker/jobs/sample/sample_plan.hpp"
 
 #include <gtest/gtest.h>
 

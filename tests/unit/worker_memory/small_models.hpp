@@ -1,8 +1,8 @@
 // Small networks, a forward pass of each, and their gradients.
 #pragma once
 
-#include "worker/model/mmdit.hpp"
-#include "worker/model/stdit3.hpp"
+#include "worker/model/mmdit/mmdit.hpp"
+#include "worker/model/stdit/stdit3.hpp"
 #include "worker/train/trainable.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,7 +1,7 @@
 // The objective around a store: what it tells, and that training sees no difference.
-#include "worker/train/stored_objective.hpp"
+#include "worker/train/objective/stored_objective.hpp"
 #include "small_models.hpp"
-#include "worker/train/stdit3_objective.hpp"
+#include "worker/train/objective/stdit3_objective.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #include "worker/vae/codebook.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/arange.h>

@@ -3,7 +3,7 @@
 #include "worker/vae/vae_loss.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/vae/lpips.hpp"
 
 #include <ATen/ops/full.h>

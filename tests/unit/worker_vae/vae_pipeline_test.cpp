@@ -2,7 +2,7 @@
 #include "worker/vae/vae_pipeline.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/vae/gaussian.hpp"
 
 #include <ATen/ops/full.h>

@@ -2,7 +2,7 @@
 #include "worker/vae_training/adversary.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>

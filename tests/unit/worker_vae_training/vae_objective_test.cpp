@@ -2,7 +2,7 @@
 // and its loss, and in pieces against the whole.
 #include "worker/vae_training/vae_objective.hpp"
 
-#include "worker/train/rectified_flow.hpp"
+#include "worker/train/objective/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
 #include <ATen/Context.h>

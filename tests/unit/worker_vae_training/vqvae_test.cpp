@@ -2,7 +2,7 @@
 #include "worker/vae_training/vqvae_objective.hpp"
 
 #include "tests/parity/compare.hpp"
-#include "worker/model/safetensors.hpp"
+#include "worker/model/weights/safetensors.hpp"
 #include "worker/train/optimizer.hpp"
 
 #include <ATen/ops/randn.h>

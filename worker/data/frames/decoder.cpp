@@ -1,0 +1,55 @@
+// The decoder's public face: window in, RGB out.
+#include "worker/data/frames/decoder.hpp"
+
+#include "base/check.hpp"
+#include "worker/data/frames/frame_display.hpp"
+#include "worker/data/frames/frame_reader.hpp"
+#include "worker/data/frames/scaler.hpp"
+
+#include <fmt/format.h>
+
+extern "C" {
+#include <libavutil/log.h>
+}
+
+namespace osora::worker {
+
+void silence_ffmpeg() {
+    av_log_set_level(AV_LOG_QUIET);
+}
+
+ClipDecoder::ClipDecoder(DecodeLimits limits)
+    : limits_(limits), scaler_(std::make_unique<Scaler>()) {}
+
+ClipDecoder::~ClipDecoder() = default;
+
+Result<ClipFacts> ClipDecoder::probe(std::string const& path) {
+    return probe_clip(path, limits_);
+}
+
+Result<PictureSizes> ClipDecoder::probe_sizes(std::string const& path) {
+    return osora::worker::probe_sizes(path, limits_);
+}
+
+Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& window, FrameSize size,
+                                 std::span<std::uint8_t> out) {
+    std::size_t const frame_bytes = static_cast<std::size_t>(size.height) * size.width * 3;
+    OSORA_CHECK_EQ(out.size(), frame_bytes * static_cast<std::size_t>(window.num_frames));
+    counts_ = {};
+    FrameSink const sink = [&](int index, AVFrame& frame) -> Result<void> {
+        auto const offset = static_cast<std::size_t>(index) * frame_bytes;
+        if (index == 0) {  // before it is cropped
+            OSORA_TRY(sizes_, sizes_of(frame));
+        }
+        return scaler_->to_rgb(frame, size, out.subspan(offset, frame_bytes));
+    };
+    return read_frames(path, window, limits_, counts_, sink);
+}
+
+Result<void> ClipDecoder::verify(std::string const& path, FrameWindow const& window) {
+    counts_ = {};
+    return read_frames(path, window, limits_, counts_,
+                       [](int, AVFrame&) { return Result<void>(); });
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,44 @@
+// Private to worker/data: a decoded picture of any format, cropped, resized and converted to RGB in
+// memory of the caller. One per thread; its scratch memory stays.
+#pragma once
+
+#include "worker/data/frames/av_handles_internal.hpp"
+#include "worker/data/frames/decoder.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace osora::worker {
+
+/// The centred part of a picture that has the aspect ratio of `size`.
+struct CropBox {
+    int x = 0;
+    int y = 0;
+    int width = 0;
+    int height = 0;
+    friend bool operator==(CropBox const&, CropBox const&) = default;
+};
+[[nodiscard]] CropBox centre_crop(int width, int height, FrameSize size);
+
+class Scaler {
+public:
+    /// `out`: height x width x 3 bytes of `size`, as a player shows the picture: it is cropped and
+    /// resized as it is stored and turned then. 8-bit 4:2:0 goes through libyuv's box filter,
+    /// everything else through swscale (area or bilinear). Colours by the picture's matrix and
+    /// range; without one BT.601, limited, as the ffmpeg program takes it. Errors: corrupt (a
+    /// matrix or an angle that cannot be converted).
+    [[nodiscard]] Result<void> to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
+
+private:
+    Result<void> stored_to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
+    Result<void> planes_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
+    Result<void> any_to_rgb(AVFrame const& frame, FrameSize size, std::span<std::uint8_t> out);
+
+    std::vector<std::uint8_t> planes_;  // I420 of the last size
+    std::vector<std::uint8_t> rows_;    // RGB with padded rows
+    std::vector<std::uint8_t> stored_;  // RGB before it is turned
+    SwsHandle sws_;
+};
+
+}  // namespace osora::worker

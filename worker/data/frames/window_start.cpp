@@ -1,0 +1,121 @@
+// Keyframes and packets around a window, found through the container's index or by reading.
+#include "worker/data/frames/window_start.hpp"
+
+#include "worker/data/frames/shown_frames.hpp"
+
+namespace osora::worker {
+namespace {
+
+struct IndexedKey {
+    AVIndexEntry entry{};
+    std::int64_t frames_before = 0;  // shown frames whose packets come first
+    bool is_first = false;           // nothing comes first
+};
+
+/// The last keyframe with at most `frame` shown frames before it.
+std::optional<IndexedKey> key_before(AVStream* stream, std::int64_t frame, int entries) {
+    std::optional<IndexedKey> key;
+    std::int64_t frames = 0;
+    for (int i = 0; i < entries && frames <= frame; ++i) {
+        AVIndexEntry const* entry = avformat_index_get_entry(stream, i);
+        if (entry == nullptr) break;
+        if ((entry->flags & AVINDEX_KEYFRAME) != 0) {
+            key = IndexedKey{.entry = *entry, .frames_before = frames, .is_first = i == 0};
+        }
+        if (is_shown(*entry)) ++frames;
+    }
+    return key;
+}
+
+Result<void> scan(Demuxer& demuxer, ShownFrames& shown, FrameTable& table, AVPacket& packet) {
+    while (!table.settled()) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more) break;
+        table.add(shown.add(packet));
+    }
+    return {};
+}
+
+/// Reads on until the packet of `entry`; the seek may land on an earlier keyframe.
+Result<bool> find_packet(Demuxer& demuxer, AVIndexEntry const& entry, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.seek(entry.timestamp));
+    for (;;) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more || packet.pos > entry.pos) return false;
+        if (packet.pos == entry.pos) return true;
+    }
+}
+
+/// By the container's index, reading only the packets around the window. nullopt: it does not fit
+/// the packets, or the window needs more than the nearest keyframes.
+Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow const& window,
+                                                 AVPacket& packet) {
+    std::int64_t frame = window.start;
+    int const entries = avformat_index_get_entries_count(demuxer.stream());
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        auto const key = key_before(demuxer.stream(), frame, entries);
+        if (!key) break;
+        if (!key->is_first && attempt == 0) {
+            OSORA_TRY(bool const counts, index_counts(demuxer, packet));
+            if (!counts) break;
+        }
+        OSORA_TRY(bool const found, find_packet(demuxer, key->entry, packet));
+        if (!found) break;
+        FrameTable table(window, key->frames_before);
+        ShownFrames shown(*demuxer.stream()->codecpar, key->is_first);
+        table.add(shown.add(packet));
+        OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
+        OSORA_TRY(auto plan, table.plan());
+        if (plan && !plan->by_count && plan->key_packet == 0) {
+            return std::optional(WindowStart{.plan = std::move(*plan), .seek = key->entry});
+        }
+        if (plan || key->frames_before == 0) break;
+        frame = key->frames_before - 1;
+    }
+    return std::optional<WindowStart>();
+}
+
+/// By reading packets from the first one on.
+Result<WindowStart> plan_by_scan(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.rewind());
+    FrameTable table(window, 0);
+    ShownFrames shown(*demuxer.stream()->codecpar, /*from_first=*/true);
+    OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
+    OSORA_TRY(auto plan, table.plan());
+    if (!plan) return Error{Errc::corrupt, "no keyframe at or before the window"};
+    return WindowStart{.plan = std::move(*plan), .seek = std::nullopt};
+}
+
+}  // namespace
+
+Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet) {
+    OSORA_TRY_VOID(demuxer.rewind());
+    OSORA_TRY(bool const more, demuxer.read(packet));
+    if (!more) return true;
+    AVCodecParameters const& codec = *demuxer.stream()->codecpar;
+    return !starts_without_past(packet, codec) && codec.codec_id != AV_CODEC_ID_VP8;
+}
+
+Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
+    if (demuxer.has_index()) {
+        OSORA_TRY(auto start, plan_by_index(demuxer, window, packet));
+        if (start) return std::move(*start);
+    }
+    return plan_by_scan(demuxer, window, packet);
+}
+
+Result<void> go_to_start(Demuxer& demuxer, WindowStart const& start, AVPacket& packet) {
+    if (start.seek) {
+        OSORA_TRY(bool const found, find_packet(demuxer, *start.seek, packet));
+        if (!found) return Error{Errc::corrupt, "seek: the keyframe is not where it was"};
+        return {};
+    }
+    OSORA_TRY_VOID(demuxer.rewind());
+    for (std::size_t i = 0; i <= start.plan.key_packet; ++i) {
+        OSORA_TRY(bool const more, demuxer.read(packet));
+        if (!more) return Error{Errc::corrupt, "read: the file became shorter"};
+    }
+    return {};
+}
+
+}  // namespace osora::worker

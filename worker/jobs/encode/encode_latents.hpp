@@ -1,0 +1,21 @@
+// Clips of an encode run: decoded by the loader, batch by batch through the autoencoder.
+#pragma once
+
+#include "worker/jobs/encode/encode_steps.hpp"
+
+namespace osora::worker {
+
+/// Makes the shards `open` of plan.latents, in order; ends early when the agent says so. A clip
+/// that cannot be decoded is left out, and the agent is told.
+[[nodiscard]] Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
+                                          VaePipeline const& vae,
+                                          std::vector<std::size_t> const& open, EncodeSteps& steps);
+
+/// The posterior of clips: mean and deviation, both behind the VAE's shift and scale.
+struct Posterior {
+    at::Tensor mean, std;  // (B, C, T, H, W)
+};
+/// x (B, 3, T, H, W) in [-1, 1]
+[[nodiscard]] Posterior posterior_of(VaePipeline const& vae, at::Tensor const& x);
+
+}  // namespace osora::worker

@@ -1,0 +1,48 @@
+// Plays a RehearsalPlan on this rank: gradients are zeros, own work is a busy loop on the rank's
+// cores (CPU) or a sleep (GPU) until the moment that the plan names.
+#pragma once
+
+#include "base/result.hpp"
+#include "worker/jobs/rehearse/rehearsal_plan.hpp"
+#include "worker/parallel/device.hpp"
+#include "worker/parallel/step_collectives.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace osora::worker {
+
+struct RehearsedStep {
+    double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
+    std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
+};
+
+class RehearsalStep {
+public:
+    /// `threads`: that a CPU rank's own work keeps busy.
+    RehearsalStep(RehearsalPlan plan, std::optional<Group> group, Device const& device,
+                  int threads);
+
+    /// unreachable when a peer failed; the group is of no use after that. `on_arrival` is called
+    /// when the own work is done.
+    [[nodiscard]] Result<RehearsedStep> run(plan::BucketCompute const& compute,
+                                            int grad_accum_steps,
+                                            std::function<void()> const& on_arrival);
+
+    /// Passes time as own work does.
+    void work_for(double seconds) const;
+
+private:
+    struct Player;
+
+    RehearsalPlan plan_;
+    std::optional<StepCollectives> collectives_;  // nullopt: one rank
+    Device device_;
+    int threads_;
+    std::vector<at::Tensor> buckets_;
+};
+
+}  // namespace osora::worker

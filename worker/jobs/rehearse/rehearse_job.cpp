@@ -1,0 +1,182 @@
+// The parameters come from a model on the meta device: names and shapes, no memory.
+#include "worker/jobs/rehearse/rehearse_job.hpp"
+
+#include "base/env.hpp"
+#include "plan/model/model_sizes.hpp"
+#include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/rehearse/rehearsal_step.hpp"
+#include "worker/jobs/train_data.hpp"
+#include "worker/model/network_parameters.hpp"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <limits>
+#include <thread>
+
+namespace osora::worker {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Result<void> check_rehearsal(plan::WorkerJob const& job, RankEnvironment const& self) {
+    auto const& chosen = job.plan.chosen;
+    if (chosen.dp_size != self.world_size) {
+        return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
+                                                      chosen.dp_size, self.world_size)};
+    }
+    if (chosen.buckets.empty() || job.rehearsal.size() != chosen.buckets.size()) {
+        return Error{Errc::invalid_input,
+                     fmt::format("the plan has {} buckets, the rehearsal times of {}",
+                                 chosen.buckets.size(), job.rehearsal.size())};
+    }
+    return {};
+}
+
+Result<RehearsalPlan> plan_of(plan::WorkerJob const& job, int world_size) {
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
+    OSORA_TRY(auto const parameters, network_parameters(shape));
+    std::vector<ParameterSize> sizes;
+    for (auto const& each : parameters.all()) {
+        if (each.kind == TensorKind::trainable) sizes.push_back({each.name, each.tensor.numel()});
+    }
+    return make_rehearsal_plan(
+        sizes, {.world_size = world_size,
+                .grad_bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
+                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)});
+}
+
+/// Which bucket of the run file a step trains on, and what workers call it.
+class Buckets {
+public:
+    static Result<Buckets> open(plan::WorkerJob const& job) {
+        Buckets buckets(job);
+        if (job.config.data.manifest.empty()) return buckets;
+        OSORA_TRY(buckets.data_, open_train_data(job));
+        return buckets;
+    }
+    /// With a manifest the training's own order, else one after the other.
+    [[nodiscard]] std::size_t entry(int step) const {
+        if (!data_) return static_cast<std::size_t>(step) % job_->plan.chosen.buckets.size();
+        return slot(step).entry;
+    }
+    [[nodiscard]] std::string name(int step) const {
+        if (data_) return bucket_name(slot(step).key);
+        auto const& plan = job_->plan.chosen.buckets[entry(step)];
+        return fmt::format("{}x{}x{}", plan.height, plan.width, plan.num_frames);
+    }
+
+private:
+    explicit Buckets(plan::WorkerJob const& job) : job_(&job) {}
+    [[nodiscard]] plan::Bucket const& slot(int step) const {
+        // Rank 0's, where the ranks' buckets differ: all ranks rehearse the same step.
+        auto const& schedule = *data_->schedule;
+        return schedule.buckets()[schedule.bucket_of(static_cast<std::uint64_t>(step), 0)];
+    }
+
+    plan::WorkerJob const* job_;
+    std::unique_ptr<TrainData> data_;
+};
+
+class RehearseLoop {
+public:
+    struct Parts {
+        plan::WorkerJob const& job;
+        RankEnvironment const& self;
+        AgentLink& agent;
+        Buckets const& buckets;
+        RehearsalStep& step;
+        StopVote& vote;
+        Device const& device;
+    };
+    explicit RehearseLoop(Parts const& parts) : parts_(parts) {}
+
+    Result<TrainOutcome> run() {
+        using protocol::Phase;
+        int const steps = parts_.job.config.train.steps;
+        parts_.agent.send(protocol::PhaseChanged{.phase = Phase::first_step, .limit_s = 0});
+        for (int step = 0; step < steps; ++step) {
+            OSORA_TRY(Vote const vote, one_step(step));
+            if (step == 0)
+                parts_.agent.send(protocol::PhaseChanged{.phase = Phase::step, .limit_s = 0});
+            if (vote != Vote::go_on) return TrainOutcome{step + 1, step + 1 < steps};
+        }
+        parts_.agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
+        return TrainOutcome{steps, false};
+    }
+
+private:
+    [[nodiscard]] double wait_for_data() const {
+        auto const& asked = parts_.job.config.rehearse;
+        bool const mine = asked.data_wait_rank < 0 || asked.data_wait_rank == parts_.self.rank;
+        if (!mine || asked.data_wait_s <= 0) return 0;
+        auto const start = Clock::now();
+        std::this_thread::sleep_for(std::chrono::duration<double>(asked.data_wait_s));
+        return seconds_since(start);
+    }
+
+    Result<Vote> one_step(int number) {
+        auto const start = Clock::now();
+        std::size_t const entry = parts_.buckets.entry(number);
+        auto const& plan = parts_.job.plan.chosen.buckets[entry];
+        protocol::StepMetrics metrics;
+        metrics.step = number;
+        parts_.vote.begin(vote_of(parts_.agent.stop_order()));
+        metrics.data_wait_s = wait_for_data();
+        auto const arrived = [&] {
+            metrics.arrival_s = seconds_since(start);
+            parts_.agent.send(protocol::Arrived{.step = number});
+        };
+        OSORA_TRY(auto const times,
+                  parts_.step.run(parts_.job.rehearsal[entry], plan.grad_accum_steps, arrived));
+        OSORA_TRY(Vote const vote, parts_.vote.finish());
+        metrics.step_time_s = seconds_since(start);
+        metrics.bucket = parts_.buckets.name(number);
+        metrics.forward_s = times.forward_s;
+        metrics.backward_s = times.backward_s;
+        metrics.exposed_comm_s = times.exposed_comm_s;
+        metrics.optimizer_s = times.optimizer_s;
+        metrics.other_s =
+            std::max(0.0, metrics.step_time_s - metrics.data_wait_s - times.forward_s -
+                              times.backward_s - times.exposed_comm_s - times.optimizer_s);
+        metrics.loss = metrics.grad_norm = metrics.lr = std::numeric_limits<double>::quiet_NaN();
+        metrics.samples = plan.global_batch_size / parts_.self.world_size;
+        metrics.rss_bytes = resident_bytes();
+        metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
+        metrics.collectives = times.collectives;
+        if (auto vote_cost = parts_.vote.cost()) {
+            metrics.collectives.push_back(std::move(*vote_cost));
+        }
+        parts_.agent.send(metrics);
+        return vote;
+    }
+
+    Parts parts_;
+};
+
+}  // namespace
+
+Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironment const& self,
+                                      AgentLink& agent) {
+    OSORA_TRY_VOID(check_rehearsal(job, self));
+    int const threads = std::max(1, job.plan.chosen.threads_per_rank);
+    at::set_num_threads(threads);
+    agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
+    OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
+    OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
+    OSORA_TRY(auto plan, plan_of(job, self.world_size));
+    OSORA_TRY(auto const buckets, Buckets::open(job));
+    auto facts = process_facts(device);
+    facts["collectives"] = std::to_string(plan.bucket_items.size());
+    RehearsalStep step(std::move(plan), group, device, threads);
+    agent.send(protocol::WorkerHello{.rank = self.rank,
+                                     .pid = static_cast<int>(::getpid()),
+                                     .start_step = 0,
+                                     .facts = std::move(facts)});
+    StopVote vote(group);
+    return RehearseLoop({job, self, agent, buckets, step, vote, device}).run();
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,16 @@
+// `osora-worker --sample CHECKPOINT`: a clip from a checkpoint as an MP4, and frames of it as one
+// picture. `osora sample` starts it.
+#pragma once
+
+#include "base/result.hpp"
+#include "worker/jobs/sample/sample_request.hpp"
+
+#include <string>
+
+namespace osora::worker {
+
+/// Samples, decodes, writes both files and gives a summary as JSON (osora.sample/1). Nothing is
+/// written before the sample is there; what was asked for wrongly is invalid_input.
+[[nodiscard]] Result<std::string> run_sample_command(SampleRequest const& request);
+
+}  // namespace osora::worker

@@ -1,0 +1,36 @@
+// What is sampled: a request over what the checkpoint was trained on, held against the sizes that
+// the network takes. Pure.
+#pragma once
+
+#include "base/result.hpp"
+#include "plan/model/model_description.hpp"
+#include "worker/jobs/sample/sample_request.hpp"
+#include "worker/train/checkpoint.hpp"
+
+#include <cstdint>
+
+namespace osora::worker {
+
+struct SamplePlan {
+    plan::ModelShape shape;
+    int num_frames = 0, height = 0, width = 0;  // of the clip, in pixels
+    double fps = 0;
+    int steps = 0;
+    double cfg_scale = 0;
+    std::uint64_t seed = 0;
+    bool timestep_shift = false;
+
+    /// A network on pixels needs no autoencoder.
+    [[nodiscard]] bool is_latent() const { return shape.vae.spatial > 1 || shape.vae.temporal > 1; }
+    [[nodiscard]] std::int64_t latent_frames() const;
+    [[nodiscard]] std::int64_t latent_height() const { return height / shape.vae.spatial; }
+    [[nodiscard]] std::int64_t latent_width() const { return width / shape.vae.spatial; }
+};
+
+/// Sizes that are not whole tokens are not_divisible, with the nearest that are. `vae`: of the run;
+/// what a network without one of its own was trained behind when its channels are not RGB.
+[[nodiscard]] Result<SamplePlan> sample_plan(SampleRequest const& request,
+                                             CheckpointState const& state,
+                                             plan::VaeShape const& vae = {});
+
+}  // namespace osora::worker

@@ -1,0 +1,362 @@
+// Every rank starts its collectives in the same order, whatever the order of its backward pass:
+// buckets are reduced in their own order, and in stage 3 reductions and gathers start at the
+// borders of units, which every rank passes alike.
+#include "worker/parallel/sharding/sharded_parameters.hpp"
+
+#include "base/check.hpp"
+#include "worker/model/parameters.hpp"
+#include "worker/parallel/sharding/gradient_norm.hpp"
+#include "worker/parallel/with_peers.hpp"
+
+#include <ATen/ops/mul.h>
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace osora::worker {
+namespace {
+
+/// Parameters begin where vector instructions and cuBLAS like them to.
+constexpr std::int64_t kAlignBytes = 64;
+/// Reductions under way at a time in stages 2 and 3: each holds a bucket and what it receives.
+constexpr std::size_t kInFlight = 4;
+
+std::vector<std::int64_t> items_of(std::vector<at::Tensor> const& parameters) {
+    std::vector<std::int64_t> items;
+    for (at::Tensor const& parameter : parameters) {
+        OSORA_CHECK(parameter.scalar_type() == parameters.front().scalar_type());
+        items.push_back(parameter.numel());
+    }
+    return items;
+}
+
+/// First parameters of units 0, 1, ...; of one without parameters the next one's.
+std::vector<std::size_t> unit_starts(std::vector<std::size_t> const& units) {
+    std::vector<std::size_t> starts{0};
+    for (std::size_t i = 0; i < units.size(); ++i)
+        while (starts.size() <= units[i]) starts.push_back(i);
+    return starts;
+}
+
+}  // namespace
+
+class ShardedParameters::Hook : public torch::autograd::PostAccumulateGradHook {
+public:
+    Hook(ShardedParameters& owner, std::size_t index) : owner_(owner), index_(index) {}
+    void operator()(at::Tensor const&) override {
+        if (!owner_.active_) return;
+        with_peers("reduce_scatter of gradients", [&] { owner_.take(index_); });
+    }
+
+private:
+    ShardedParameters& owner_;
+    std::size_t index_;
+};
+
+ShardedParameters::ShardedParameters(TrainedSet set, Group group,
+                                     DataParallelOptions const& options, Parameters* network)
+    : collectives_(std::move(group), options.label), options_(options), network_(network) {
+    // Who never tells what it reads next keeps everything.
+    if (set.units.empty() || set.units.back() == 0)
+        options_.zero_stage = std::min(2, options.zero_stage);
+    move_in(set);
+    if (network_ != nullptr) network_->set_gate(this);
+}
+
+ShardedParameters::~ShardedParameters() {
+    if (network_ != nullptr) network_->set_gate(nullptr);
+    for (Slot const& slot : slots_)
+        torch::autograd::impl::post_acc_grad_hooks(slot.parameter).reset();
+}
+
+ShardLayout ShardedParameters::layout_of(TrainedSet const& set) const {
+    auto const items = items_of(set.tensors);
+    auto const element = static_cast<std::int64_t>(set.tensors.front().element_size());
+    ShardLayoutOptions options{.bucket_items = bucket_items_of(options_.bucket_mib, element),
+                               .shards = collectives_.ranks(),
+                               .align_items = kAlignBytes / element,
+                               .groups = {}};
+    if (is_per_parameter()) {
+        options.groups.resize(items.size());
+        std::iota(options.groups.begin(), options.groups.end(), std::size_t{0});
+    } else if (options_.zero_stage == 3) {
+        options.groups = group_units(items, unit_starts(set.units), options.bucket_items);
+    }
+    return lay_out_shards(items, options);
+}
+
+/// A parameter of this unit lies in these buckets.
+void ShardedParameters::note_unit(std::size_t index, ShardLayout::Slot const& slot) {
+    if (units_.size() <= index) units_.resize(index + 1);
+    Unit& unit = units_[index];
+    unit.first_bucket =
+        unit.any ? std::min(unit.first_bucket, slot.first_bucket) : slot.first_bucket;
+    unit.last_bucket = unit.any ? std::max(unit.last_bucket, slot.last_bucket) : slot.last_bucket;
+    unit.any = true;
+    for (std::size_t b = slot.first_bucket; b <= slot.last_bucket; ++b)
+        last_unit_[b] = std::max(last_unit_[b], index);
+}
+
+void ShardedParameters::move_in(TrainedSet const& set) {
+    at::NoGradGuard const no_grad;
+    auto const& parameters = set.tensors;
+    auto const layout = layout_of(set);
+    auto const tensor_options = parameters.front().options().requires_grad(false);
+    auto const& last = layout.buckets.back();
+    // Cut evenly, a parameter may lie in two buckets: their values are one tensor.
+    bool const whole = options_.zero_stage < 3;
+    at::Tensor const flat =
+        whole ? at::zeros({last.offset + last.items}, tensor_options) : at::Tensor();
+    ShardedBucket::Keeps const keeps{.values = whole,
+                                     .gradients = options_.zero_stage == 1,
+                                     .gradient_type = options_.reduce_type};
+    for (auto const& bucket : layout.buckets) {
+        at::Tensor const own_storage =
+            whole ? at::Tensor() : at::zeros({bucket.items}, tensor_options);
+        buckets_.emplace_back(
+            collectives_, whole ? flat.narrow(0, bucket.offset, bucket.items) : own_storage, keeps);
+    }
+    last_unit_.resize(buckets_.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        auto const& slot = layout.slots[i];
+        std::int64_t const offset = slot.offset - layout.buckets[slot.first_bucket].offset;
+        at::Tensor const home =
+            whole ? flat.narrow(0, slot.offset, slot.items)
+                  : buckets_[slot.first_bucket].values().narrow(0, offset, slot.items);
+        at::Tensor parameter = parameters[i];
+        home.copy_(parameter.detach().reshape(-1));
+        parameter.set_data(home.view(parameter.sizes()));
+        slots_.push_back({parameter, slot.first_bucket, slot.last_bucket, offset, false});
+        note_unit(set.units[i], slot);
+        torch::autograd::impl::set_post_acc_grad_hooks(parameter, std::make_unique<Hook>(*this, i));
+    }
+    inner_end_ = std::ranges::find_if(units_, &Unit::any)->first_bucket;
+    inner_first_ = units_.back().last_bucket + 1;
+    missing_.resize(buckets_.size());
+    for (ShardedBucket& bucket : buckets_) bucket.adopt();
+    add_pieces(layout);
+}
+
+void ShardedParameters::add_pieces(ShardLayout const& layout) {
+    for (auto const& piece : layout.pieces(collectives_.rank())) {
+        ShardedBucket const& bucket = buckets_[piece.bucket];
+        at::Tensor const values = bucket.own().narrow(0, piece.at, piece.items);
+        values.mutable_grad() = bucket.own_gradient().narrow(0, piece.at, piece.items);
+        pieces_.push_back({piece.parameter, piece.first, values});
+    }
+}
+
+void ShardedParameters::begin_step() {
+    if (!std::exchange(counting_, false)) collectives_.begin();
+    for (ShardedBucket& bucket : buckets_) bucket.begin_step();
+}
+
+void ShardedParameters::begin(BackwardPass const& pass) {
+    OSORA_CHECK(!active_, "finish() ends what begin() started");
+    // In stage 1 earlier passes accumulate where autograd leaves them.
+    active_ = pass.last || options_.zero_stage > 1;
+    if (!active_) return;
+    scale_ = at::scalar_tensor(pass.scale, at::kDouble);
+    started_ = 0;
+    std::ranges::fill(missing_, std::size_t{0});
+    for (Slot& slot : slots_) {
+        slot.taken = false;
+        for (std::size_t b = slot.first_bucket; b <= slot.last_bucket; ++b) ++missing_[b];
+    }
+}
+
+/// Copies and scales the gradient into its buckets, and drops it.
+void ShardedParameters::take(std::size_t index) {
+    Slot& slot = slots_[index];
+    OSORA_CHECK(!slot.taken, "one backward pass between begin and finish");
+    at::NoGradGuard const no_grad;
+    at::Tensor& gradient = slot.parameter.mutable_grad();
+    at::Tensor const flat = gradient.defined() ? gradient.reshape(-1) : at::Tensor();
+    std::int64_t const items = slot.parameter.numel();
+    std::int64_t at = slot.offset;
+    for (std::int64_t done = 0, b = static_cast<std::int64_t>(slot.first_bucket); done < items;
+         ++b) {
+        ShardedBucket& bucket = buckets_[static_cast<std::size_t>(b)];
+        at::Tensor const& into = bucket.gradients();
+        std::int64_t const count = std::min(items - done, into.numel() - at);
+        at::Tensor target = into.narrow(0, at, count);
+        if (flat.defined())
+            at::mul_out(target, flat.narrow(0, done, count), scale_);
+        else
+            target.zero_();
+        --missing_[static_cast<std::size_t>(b)];
+        done += count;
+        at = 0;
+    }
+    gradient = at::Tensor();
+    slot.taken = true;
+    bool const at_borders = options_.zero_stage == 3;
+    if (overlaps() && !at_borders) start_full_buckets();
+}
+
+/// Parameters that this pass did not reach: what earlier passes left, or zero.
+void ShardedParameters::take_rest_of(std::size_t bucket) {
+    if (missing_[bucket] == 0) return;
+    for (std::size_t i = slots_.size(); i-- > 0;) {
+        Slot const& slot = slots_[i];
+        if (!slot.taken && slot.first_bucket <= bucket && bucket <= slot.last_bucket) take(i);
+    }
+}
+
+/// Of the reductions under way; one may have ended already, to make way for the next pass.
+void ShardedParameters::finish_oldest() {
+    ShardedBucket& oldest = buckets_[in_flight_.front()];
+    in_flight_.pop_front();
+    if (oldest.is_reducing()) oldest.finish_reduce();
+}
+
+void ShardedParameters::reduce(std::size_t bucket) {
+    std::size_t const most = options_.zero_stage == 1 ? buckets_.size() : kInFlight;
+    while (!in_flight_.empty() &&
+           (in_flight_.size() >= most || buckets_[in_flight_.front()].is_reduced()))
+        finish_oldest();
+    buckets_[bucket].start_reduce();
+    in_flight_.push_back(bucket);
+    started_ = bucket + 1;
+}
+
+void ShardedParameters::start_full_buckets() {
+    while (started_ < buckets_.size() && missing_[started_] == 0) reduce(started_);
+}
+
+Result<void> ShardedParameters::finish() {
+    if (!std::exchange(active_, false)) return {};
+    try {
+        if (is_per_parameter()) collectives_.barrier();
+        for (std::size_t b = started_; b < buckets_.size(); ++b) {
+            take_rest_of(b);
+            if (started_ <= b) reduce(b);  // else the last of the rest has started it
+            if (!overlaps()) buckets_[b].finish_reduce();
+            if (b < inner_end_) buckets_[b].release();
+        }
+        while (!in_flight_.empty()) finish_oldest();
+        if (is_per_parameter()) collectives_.barrier();
+    } catch (c10::OutOfMemoryError const&) {
+        throw;
+    } catch (std::exception const& error) {
+        std::string const why = error.what();
+        return Error{Errc::unreachable,
+                     "reduce_scatter of gradients: " + why.substr(0, why.find('\n'))};
+    }
+    return {};
+}
+
+/// Buckets that have not been started become NaN.
+Result<void> ShardedParameters::abandon() {
+    if (options_.zero_stage == 3)
+        return Error{Errc::out_of_memory, "peers gather parameters in each pass (zero_stage 3)"};
+    if (!active_) return {};
+    at::NoGradGuard const no_grad;
+    for (Slot& slot : slots_) {
+        slot.parameter.mutable_grad() = at::Tensor();
+        slot.taken = true;
+    }
+    for (std::size_t b = started_; b < buckets_.size(); ++b) {
+        buckets_[b].gradients().fill_(std::numeric_limits<double>::quiet_NaN());
+        missing_[b] = 0;
+    }
+    return finish();
+}
+
+at::Tensor ShardedParameters::norm() {
+    return with_peers("norm of gradients", [&] {
+        std::vector<at::Tensor> gradients;
+        for (ParameterPiece const& piece : pieces_) gradients.push_back(piece.values.grad());
+        at::Tensor const square = global_norm(gradients).to(at::kDouble).square().view({1});
+        auto started = collectives_.sum_norms(square);
+        collectives_.wait(started);
+        return square.sqrt().to(at::kFloat).select(0, 0);
+    });
+}
+
+/// In the order in which the next forward pass reads them.
+double ShardedParameters::publish() {
+    collectives_.begin();
+    counting_ = true;
+    with_peers("all_gather of parameters", [&] {
+        if (is_per_parameter()) collectives_.barrier();
+        for (std::size_t b = buckets_.size(); b-- > 0;) {
+            if (options_.zero_stage == 3) {
+                buckets_[b].release();
+                continue;
+            }
+            buckets_[b].start_gather();
+            if (!overlaps() || units_.size() == 1) buckets_[b].finish_gather();
+        }
+        if (is_per_parameter()) collectives_.barrier();
+    });
+    return collectives_.waited_s();
+}
+
+double ShardedParameters::waited_s() const {
+    return collectives_.waited_s();
+}
+
+std::vector<protocol::CollectiveCost> ShardedParameters::costs(double exposed_s) const {
+    return collectives_.costs(exposed_s);
+}
+
+/// Stage 3: the buckets of the unit, and the start of the next one on the way.
+void ShardedParameters::gather_for(std::size_t unit, bool backward) {
+    Unit const& needed = units_[unit];
+    auto const start = [&](std::size_t b) {
+        if (!buckets_[b].is_gathered()) buckets_[b].start_gather();
+    };
+    for (std::size_t b = needed.first_bucket; b <= needed.last_bucket; ++b) start(b);
+    if (overlaps() && backward && needed.last_bucket + 1 < buckets_.size())
+        start(needed.last_bucket + 1);
+    if (overlaps() && !backward && needed.first_bucket > 0) start(needed.first_bucket - 1);
+    for (std::size_t b = needed.first_bucket; b <= needed.last_bucket; ++b)
+        buckets_[b].finish_gather();
+}
+
+void ShardedParameters::open(std::size_t unit) {
+    if (unit >= units_.size() || !units_[unit].any) return;
+    with_peers("all_gather of parameters", [&] {
+        if (options_.zero_stage == 3) return gather_for(unit, false);
+        for (std::size_t b = units_[unit].first_bucket; b <= units_[unit].last_bucket; ++b)
+            buckets_[b].finish_gather();
+    });
+}
+
+void ShardedParameters::close(std::size_t unit, std::initializer_list<at::Tensor> outputs) {
+    if (options_.zero_stage < 3 || unit >= units_.size() || !units_[unit].any) return;
+    for (std::size_t b = units_[unit].first_bucket; b <= units_[unit].last_bucket; ++b)
+        if (last_unit_[b] == unit && b >= inner_first_ && b < inner_end_) buckets_[b].release();
+    for (at::Tensor const& output : outputs) {
+        if (!output.requires_grad()) continue;
+        output.register_hook([this, unit](at::Tensor const&) { enter_backward(unit); });
+    }
+}
+
+/// The gradient of a unit's output is there: all later units are behind their backward pass.
+void ShardedParameters::enter_backward(std::size_t unit) {
+    with_peers("collectives of backward", [&] {
+        if (active_ && overlaps()) {
+            for (std::size_t b = started_; b < units_[unit].first_bucket; ++b) {
+                take_rest_of(b);
+                reduce(b);
+                buckets_[b].release();
+            }
+        }
+        // A pass aside (stored_objective.hpp) reduces nothing; the next one gathers what is needed.
+        for (std::size_t b = inner_first_; !active_ && b < units_[unit].first_bucket; ++b)
+            buckets_[b].release();
+        gather_for(unit, true);
+    });
+}
+
+}  // namespace osora::worker
