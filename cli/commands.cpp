@@ -1,5 +1,5 @@
 // The command table: a new command is one line here.
-#include "cli/commands.hpp"
+#include "cli/command/commands.hpp"
 
 namespace osora::cli {
 

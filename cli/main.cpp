@@ -2,10 +2,10 @@
 // with exit code 5.
 #include "base/text/nearest.hpp"
 #include "base/version.hpp"
-#include "cli/command.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/help.hpp"
-#include "cli/print.hpp"
+#include "cli/command/command.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/help.hpp"
+#include "cli/command/print.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

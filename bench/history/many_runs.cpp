@@ -2,8 +2,8 @@
 #include "bench/history/many_runs.hpp"
 
 #include "bench/history/must.hpp"
-#include "cli/report_figures.hpp"
-#include "cli/report_page.hpp"
+#include "cli/report/report_figures.hpp"
+#include "cli/report/report_page.hpp"
 #include "db/analysis/report/run_report.hpp"
 #include "db/analysis/report/series_report.hpp"
 #include "db/ingest/ingest.hpp"

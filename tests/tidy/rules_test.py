@@ -151,7 +151,7 @@ CASES = {
          {"tests/e2e/a_test.cpp": 'auto a = "steps = 300";\nauto b = "OSORA_MOCK_HOLD=20";\n'
                                   "TEST(A, B) { ::kill(id, SIGKILL); }\n"}]),
     "cout": (["// x\nvoid f() { std::cout << 1; }\n"],
-             [{"cli/print.cpp": "// x\nvoid f() { std::cout << 1; }\n"}, "// std::cout\n"]),
+             [{"cli/command/print.cpp": "// x\nvoid f() { std::cout << 1; }\n"}, "// std::cout\n"]),
     "skip_without_reason": (
         [{"tests/unit/a/a_test.cpp": "TEST(A, B) { GTEST_SKIP(); }\n"}],
         [{"tests/unit/a/a_test.cpp": 'TEST(A, B) { GTEST_SKIP() << "why"; }\n'}]),

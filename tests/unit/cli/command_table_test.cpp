@@ -1,8 +1,8 @@
-#include "cli/command.hpp"
+#include "cli/command/command.hpp"
 
-#include "cli/help.hpp"
-#include "cli/man_page.hpp"
-#include "cli/terminal.hpp"
+#include "cli/command/help.hpp"
+#include "cli/command/man_page.hpp"
+#include "cli/text/terminal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
 // The script is checked by bash itself: what it would offer for a line, with a program "osora" that
 // knows two runs.
-#include "cli/completion.hpp"
+#include "cli/command/completion.hpp"
 
 #include "base/files/descriptor.hpp"
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
-#include "cli/man_page.hpp"
+#include "cli/command/man_page.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-#include "cli/context.hpp"
+#include "cli/command/context.hpp"
 
-#include "cli/facts.hpp"
+#include "cli/run/facts.hpp"
 
 #include <gtest/gtest.h>
 

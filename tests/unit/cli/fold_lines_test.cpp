@@ -1,4 +1,4 @@
-#include "cli/fold_lines.hpp"
+#include "cli/run/follow/fold_lines.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

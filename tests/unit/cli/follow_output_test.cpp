@@ -1,4 +1,4 @@
-#include "cli/follow_output.hpp"
+#include "cli/run/follow/follow_output.hpp"
 
 #include "protocol/json.hpp"
 #include "views.hpp"

@@ -1,4 +1,4 @@
-#include "cli/follow_text.hpp"
+#include "cli/text/follow_text.hpp"
 
 #include "views.hpp"
 

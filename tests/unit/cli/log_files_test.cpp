@@ -1,4 +1,4 @@
-#include "cli/log_files.hpp"
+#include "cli/run/follow/log_files.hpp"
 
 #include "base/files/descriptor.hpp"
 

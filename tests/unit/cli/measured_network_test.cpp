@@ -1,4 +1,4 @@
-#include "cli/measured_network.hpp"
+#include "cli/plan/measured_network.hpp"
 
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"

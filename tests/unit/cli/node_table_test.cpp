@@ -1,8 +1,8 @@
 // The table at the width of a terminal: who is shown when there is no place for all, and what is
 // said of a slow rank.
-#include "cli/node_table.hpp"
+#include "cli/run/follow/node_table.hpp"
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "views.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "cli/probe_text.hpp"
+#include "cli/cluster/probe_text.hpp"
 #include "base/text/units.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "cli/runs.hpp"
+#include "cli/run/runs.hpp"
 
 #include "base/files/files.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/submission.hpp"
+#include "cli/run/submission.hpp"
 
 #include "base/files/files.hpp"
 #include "base/secrets.hpp"

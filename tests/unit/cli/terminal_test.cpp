@@ -1,4 +1,4 @@
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 
 #include <gtest/gtest.h>
 

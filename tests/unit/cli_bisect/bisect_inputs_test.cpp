@@ -1,8 +1,8 @@
 // What a trial between two runs is started with, and what of their difference a trial can switch.
-#include "cli/bisect_inputs.hpp"
+#include "cli/bisect/bisect_inputs.hpp"
 
-#include "cli/bisect_atoms.hpp"
-#include "cli/bisect_text.hpp"
+#include "cli/bisect/bisect_atoms.hpp"
+#include "cli/bisect/bisect_text.hpp"
 #include "db/record/facts.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // A trial of a commit runs the commit's files, and finds its data where they are.
-#include "cli/code_place.hpp"
+#include "cli/bisect/commits/code_place.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Commits between two runs: what git prints becomes a path of single steps.
-#include "cli/commit_path.hpp"
+#include "cli/bisect/commits/commit_path.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Settings between two run files: nothing is lost, nothing is mixed up.
-#include "cli/hybrid_config.hpp"
+#include "cli/bisect/hybrid_config.hpp"
 
 #include "db/record/facts.hpp"
 #include "plan/config/run_config.hpp"

@@ -1,4 +1,4 @@
-#include "cli/probe_evidence.hpp"
+#include "cli/bisect/probe_evidence.hpp"
 
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"

@@ -1,5 +1,5 @@
 // What the end of a run says when it was slower than those before it.
-#include "cli/regression_word.hpp"
+#include "cli/trial/regression_word.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

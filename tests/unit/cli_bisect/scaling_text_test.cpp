@@ -1,4 +1,4 @@
-#include "cli/scaling_text.hpp"
+#include "cli/bisect/scaling_text.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // What a search has measured survives, and is found by the same question only.
-#include "cli/trial_log.hpp"
+#include "cli/trial/trial_log.hpp"
 
 #include "base/files/files.hpp"
 #include "db/ingest/ingest.hpp"

@@ -1,9 +1,9 @@
 // Built commits are kept, half-built ones are not, and old ones make room. With a real git.
-#include "cli/worktrees.hpp"
+#include "cli/bisect/commits/worktrees.hpp"
 
 #include "base/process/capture.hpp"
-#include "cli/code_facts.hpp"
-#include "cli/commit_runner.hpp"
+#include "cli/bisect/commits/commit_runner.hpp"
+#include "cli/run/code_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Recorded trees, topologies and probes as inputs of osora nccl advise; bad ones are named.
-#include "cli/advice_inputs.hpp"
+#include "cli/cluster/advice_inputs.hpp"
 
 #include "protocol/json.hpp"
 

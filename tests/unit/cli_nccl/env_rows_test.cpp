@@ -1,5 +1,5 @@
 // What ranks report against what was ordered for their node.
-#include "cli/env_rows.hpp"
+#include "cli/cluster/env_rows.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // Lines of a pipe, as they come.
-#include "cli/line_reader.hpp"
+#include "cli/command/line_reader.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

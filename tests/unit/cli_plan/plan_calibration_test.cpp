@@ -1,7 +1,7 @@
-#include "cli/plan_calibration.hpp"
+#include "cli/plan/plan_calibration.hpp"
 
-#include "cli/commands.hpp"
-#include "cli/exit_code.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
 #include "protocol/json.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "cli/plan_run.hpp"
+#include "cli/plan/plan_run.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

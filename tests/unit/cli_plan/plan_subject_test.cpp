@@ -1,5 +1,5 @@
 // What the words behind --model become.
-#include "cli/plan_subject.hpp"
+#include "cli/plan/plan_subject.hpp"
 
 #include "plan/validate.hpp"
 

@@ -1,6 +1,6 @@
-#include "cli/plan_text.hpp"
+#include "cli/plan/plan_text.hpp"
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #include "tests/unit/cli_report/demo_run.hpp"
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "db/ingest/ingest.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // osora detect over runs of a history: what is compared with what, and what people read.
-#include "cli/detect_render.hpp"
-#include "cli/terminal.hpp"
+#include "cli/detect/detect_render.hpp"
+#include "cli/text/terminal.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // osora diff of recorded runs: figures worked out from demo_run.hpp, 80 columns, exit codes.
-#include "cli/diff_text.hpp"
+#include "cli/report/diff_text.hpp"
 
-#include "cli/exit_code.hpp"
-#include "cli/terminal.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/text/terminal.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 #include "tests/unit/cli_report/figures_kit.hpp"
 
 #include "base/text/csv.hpp"
-#include "cli/html.hpp"
+#include "cli/text/html.hpp"
 #include "db/store/connection_internal.hpp"
 
 #include <fmt/format.h>

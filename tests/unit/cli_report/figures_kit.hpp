@@ -2,7 +2,7 @@
 // says what they mean without the code under test.
 #pragma once
 
-#include "cli/text_table.hpp"
+#include "cli/text/text_table.hpp"
 #include "db/store/store.hpp"
 
 #include <map>

@@ -1,9 +1,9 @@
 // Every figure of the tables, in text, HTML and CSV, against SQL on the history that says what the
 // figure means without the code under test; and every point of the charts against its row.
 #include "base/robust.hpp"
-#include "cli/report_figures.hpp"
-#include "cli/report_render.hpp"
-#include "cli/report_tables.hpp"
+#include "cli/report/report_figures.hpp"
+#include "cli/report/report_render.hpp"
+#include "cli/report/report_tables.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 #include "tests/unit/cli_report/figures_kit.hpp"
 

@@ -1,8 +1,8 @@
 // Figures of a series and of a probe, in text, HTML and CSV, and the points of their charts,
 // against queries on the views that users build on.
-#include "cli/report_figures.hpp"
-#include "cli/report_render.hpp"
-#include "cli/report_tables.hpp"
+#include "cli/report/report_figures.hpp"
+#include "cli/report/report_render.hpp"
+#include "cli/report/report_tables.hpp"
 #include "db/analysis/report/series_report.hpp"
 #include "db/ingest/ingest.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"

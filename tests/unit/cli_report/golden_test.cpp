@@ -1,8 +1,8 @@
 // Every form of the reports against files that people have read. After a wanted change:
 // OSORA_UPDATE_GOLDEN=1 build/tests/unit_cli_report --gtest_filter='Golden*', then read the diff.
 #include "base/files/files.hpp"
-#include "cli/report_render.hpp"
-#include "cli/terminal.hpp"
+#include "cli/report/report_render.hpp"
+#include "cli/text/terminal.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 
 #include <gtest/gtest.h>

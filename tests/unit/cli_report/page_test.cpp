@@ -1,8 +1,8 @@
 // The HTML page: hostile text, its policy, and that it says what the text says.
-#include "cli/html.hpp"
-#include "cli/report_figures.hpp"
-#include "cli/report_page.hpp"
-#include "cli/report_render.hpp"
+#include "cli/report/report_figures.hpp"
+#include "cli/report/report_page.hpp"
+#include "cli/report/report_render.hpp"
+#include "cli/text/html.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 
 #include <fmt/format.h>

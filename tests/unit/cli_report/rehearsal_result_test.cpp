@@ -1,5 +1,5 @@
 // What osora rehearse prints, on a run whose figures can be worked out by hand.
-#include "cli/rehearsal_result.hpp"
+#include "cli/trial/rehearsal_result.hpp"
 #include "demo_run.hpp"
 #include "protocol/json.hpp"
 

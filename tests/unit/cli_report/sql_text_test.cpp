@@ -1,7 +1,7 @@
 // Rows of a query as people and programs read them.
-#include "cli/sql_text.hpp"
+#include "cli/history/sql_text.hpp"
 
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "protocol/json.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "cli/text_table.hpp"
+#include "cli/text/text_table.hpp"
 
 #include <gtest/gtest.h>
 

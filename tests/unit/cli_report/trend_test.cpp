@@ -1,9 +1,9 @@
 // How a series went over time: the sentence of each case, and every figure of it against SQL.
 #include "base/robust.hpp"
-#include "cli/detect_render.hpp"
-#include "cli/report_figures.hpp"
-#include "cli/report_render.hpp"
-#include "cli/trend_words.hpp"
+#include "cli/detect/detect_render.hpp"
+#include "cli/report/report_figures.hpp"
+#include "cli/report/report_render.hpp"
+#include "cli/report/trend_words.hpp"
 #include "tests/unit/cli_report/demo_run.hpp"
 #include "tests/unit/cli_report/figures_kit.hpp"
 

@@ -1,5 +1,5 @@
 // What counts as a value of a CSV file, and what is said of the rest.
-#include "cli/value_column.hpp"
+#include "cli/detect/value_column.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

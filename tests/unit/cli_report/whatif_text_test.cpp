@@ -1,8 +1,8 @@
 // The answer first, 80 columns, and JSON that scripts find their fields in.
-#include "cli/whatif_text.hpp"
+#include "cli/report/whatif_text.hpp"
 
 #include "base/files/files.hpp"
-#include "cli/terminal.hpp"
+#include "cli/text/terminal.hpp"
 #include "db/analysis/whatif/gunzip.hpp"
 
 #include <gmock/gmock.h>

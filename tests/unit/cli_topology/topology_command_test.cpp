@@ -1,7 +1,7 @@
 // The commands as their rows run them: exit codes, JSON, and sources of every kind.
 #include "base/files/files.hpp"
-#include "cli/commands.hpp"
-#include "cli/topology_source.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/plan/topology_source.hpp"
 #include "protocol/json.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/sources/nccl_xml.hpp"

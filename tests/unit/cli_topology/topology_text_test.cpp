@@ -1,5 +1,5 @@
-#include "cli/topology_text.hpp"
-#include "cli/terminal.hpp"
+#include "cli/cluster/topology_text.hpp"
+#include "cli/text/terminal.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/sources/read_machine.hpp"
 #include "topology/sources/slurm_topology.hpp"

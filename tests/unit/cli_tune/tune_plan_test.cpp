@@ -1,5 +1,5 @@
-#include "cli/tune_plan.hpp"
-#include "cli/tune_memory.hpp"
+#include "cli/trial/tune_plan.hpp"
+#include "cli/plan/tune_memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

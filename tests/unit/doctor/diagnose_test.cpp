@@ -1,6 +1,6 @@
 // Folding over nodes, ranking, and the text that a person reads.
-#include "cli/doctor_text.hpp"
-#include "cli/terminal.hpp"
+#include "cli/cluster/doctor_text.hpp"
+#include "cli/text/terminal.hpp"
 #include "tests/unit/doctor/clusters.hpp"
 #include "topology/doctor/rule.hpp"
 

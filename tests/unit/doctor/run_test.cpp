@@ -1,5 +1,5 @@
 // Evidence from a run's folder: journal and logs as a controller leaves them.
-#include "cli/doctor_run.hpp"
+#include "cli/cluster/doctor_run.hpp"
 #include "protocol/journal/journal.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/doctor/rule.hpp"

@@ -1,0 +1,79 @@
+// What `osora bisect` shows: what differs, the trials as they go, and the answer. Pure.
+#pragma once
+
+#include "cli/bisect/commits/commit_range.hpp"
+#include "db/analysis/bisect/bisect.hpp"
+#include "protocol/json.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// A search as it stands before its first trial.
+struct BisectPlan {
+    int good = 0, bad = 0;  // numbers of the runs
+    double good_s = 0, bad_s = 0;
+    TriableAtoms atoms;
+    int expected = 0;  // trials
+    int ranks = 0, nodes = 0, steps = 0;
+    double trial_s = 0;  // wall time of one, as far as it can be guessed
+    double budget_gpu_h = 0;
+    bool gpu = false;
+    std::string rung;          // the first one
+    CommitRange commits;       // a path where commits are tried
+    int expected_commits = 0;  // trials, to tell the commits of the range apart
+    int sigma_runs = 0;        // of history, that sigma was estimated from; 0: of the trials alone
+    double sigma_s = 0;
+
+    [[nodiscard]] bool tries_commits() const { return atoms.commit_atom >= 0; }
+    /// Nothing but commits differs.
+    [[nodiscard]] bool only_commits() const { return tries_commits() && atoms.atoms.size() == 1; }
+};
+
+/// Rung of a trial that an earlier search has run; it costs nothing.
+inline constexpr char const* kFromHistory = "history";
+
+/// What a search has found: among the items, with all commits as one of them, and then among the
+/// commits. One of the two may be missing.
+struct BisectAnswer {
+    std::optional<db::analysis::BisectResult> items, commits;
+    std::string items_log, commits_log;
+    std::map<int, std::string> runs;  // by state of the path: the newest run that measured it
+
+    /// That the verdict is of.
+    [[nodiscard]] db::analysis::BisectResult const& result() const {
+        return items ? *items : *commits;
+    }
+    [[nodiscard]] std::string const& log() const { return items ? items_log : commits_log; }
+    [[nodiscard]] double cost_gpu_s() const;
+    [[nodiscard]] std::size_t trials() const;  // without those from history
+};
+
+[[nodiscard]] std::string bisect_plan_text(BisectPlan const& plan);
+/// "rehearsal of 25 steps".
+[[nodiscard]] std::string rung_text(BisectPlan const& plan, std::string const& rung);
+/// Table of the atoms: both values, prior; for --dry-run.
+[[nodiscard]] std::string bisect_factor_text(BisectPlan const& plan);
+
+[[nodiscard]] std::string bisect_trial_head();
+[[nodiscard]] std::string bisect_trial_line(BisectPlan const& plan,
+                                            db::analysis::TrialRecord const& record);
+
+/// The same of a trial of state `state` of the commits, 0: good's.
+[[nodiscard]] std::string commit_trial_line(BisectPlan const& plan,
+                                            db::analysis::TrialRecord const& record);
+
+[[nodiscard]] std::string bisect_answer_text(BisectPlan const& plan, BisectAnswer const& answer);
+/// Members of osora.bisect/1.
+[[nodiscard]] protocol::json::object bisect_json(BisectPlan const& plan,
+                                                 BisectAnswer const& answer);
+
+/// "debug.collectives = per_parameter" (the bad run's), or without a value where it has none.
+[[nodiscard]] std::string factor_text(db::analysis::Factor const& factor);
+/// What gives a run the good value: "--set debug.collectives=bucketed", "unset NCCL_ALGO".
+[[nodiscard]] std::string undo_text(db::analysis::Factor const& factor);
+
+}  // namespace osora::cli

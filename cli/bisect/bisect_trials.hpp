@@ -1,0 +1,91 @@
+// The trials of osora bisect: what a search asks for, run or played back. Driven by the command.
+#pragma once
+
+#include "cli/bisect/bisect_inputs.hpp"
+#include "cli/bisect/bisect_text.hpp"
+#include "cli/bisect/commits/commit_runner.hpp"
+#include "cli/command/context.hpp"
+#include "cli/trial/trial_log.hpp"
+#include "plan/config/config_files.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// What the command line asks for.
+struct Bisection {
+    BisectSide good, bad;
+    BisectPlan plan;
+    db::analysis::BisectOptions options;
+    plan::ConfigRequest layers;  // of this user, without a run file
+    std::vector<std::string> available;
+    std::string series;  // of the trials
+    std::filesystem::path state;
+    bool json = false, anew = false;
+    std::FILE* progress = stdout;
+};
+
+/// What the switches of one search mean.
+struct TrialKind {
+    std::string rung;
+    bool may_be_too_low = false;  // a higher rung may show the gap
+    std::function<TrialChoice(std::vector<bool> const&)> choice;
+    std::function<std::vector<std::string>(std::vector<bool> const&)> changed;  // names of items
+    std::function<std::string(db::analysis::TrialRecord const&)> line;
+    /// Measured by the search before, by what is flipped in this one: not measured again.
+    std::map<std::string, std::vector<db::InvestigatedTrial>> measured = {};
+    bool is_path = false;  // commits one after the other, not items
+};
+
+/// "0110" for {false, true, true, false}.
+[[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
+
+/// Runs the trials of one search, and keeps what they measured.
+class Trials {
+public:
+    /// `context`, `bisection` and `commits` outlive it.
+    Trials(Context const& context, Bisection const& bisection, CommitRunner& commits, TrialLog log,
+           TrialKind kind);
+
+    /// For bisect(): played back where an earlier call has measured it. cancelled: interrupted;
+    /// not_found: this rung is too low; corrupt: the log holds other trials; else as
+    /// CommitRunner::place.
+    [[nodiscard]] Result<db::analysis::TrialOutcome> measure(db::analysis::Trial const& trial);
+    /// Shows what was decided.
+    void note(db::analysis::TrialRecord const& record);
+
+    /// What was found, for history. A file that cannot be written is said on stderr.
+    void end(db::InvestigationEnd end);
+
+    [[nodiscard]] bool was_too_low() const { return too_low_; }
+    [[nodiscard]] bool interrupted() const { return interrupted_; }
+    [[nodiscard]] TrialLog const& log() const { return log_; }
+    [[nodiscard]] std::string const& failure() const { return failure_; }
+
+private:
+    [[nodiscard]] bool is_too_low();
+    [[nodiscard]] double reproduced() const;
+    [[nodiscard]] db::analysis::TrialOutcome outcome_of(db::InvestigatedTrial const& trial) const;
+    [[nodiscard]] Result<db::InvestigatedTrial> run(db::analysis::Trial const& trial);
+    [[nodiscard]] db::InvestigatedTrial const* measured_before(std::string const& bits) const;
+    [[nodiscard]] db::InvestigatedTrial start(TrialStart start);
+    [[nodiscard]] db::InvestigatedTrial refused(std::string why);
+    [[nodiscard]] Result<std::filesystem::path> write_run_file(plan::RunConfig const& config) const;
+
+    Context const& context_;
+    Bisection const& bisection_;
+    CommitRunner& commits_;
+    TrialLog log_;
+    TrialKind kind_;
+    std::vector<db::InvestigatedTrial> known_;  // measured by earlier calls
+    std::vector<double> good_s_, bad_s_;
+    bool too_low_ = false, interrupted_ = false;
+    std::string failure_;
+};
+
+}  // namespace osora::cli

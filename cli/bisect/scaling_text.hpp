@@ -1,0 +1,57 @@
+// What `osora bisect --scaling` shows at the end. Pure.
+#pragma once
+
+#include "cli/bisect/scaling_trials.hpp"
+#include "db/analysis/bisect/scaling_study.hpp"
+#include "plan/tune/tune_search.hpp"
+#include "protocol/json.hpp"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+struct ScalingAnswer {
+    std::string series;
+    std::string rung;
+    db::analysis::ScalingStudy study = {};  // no steps: fewer than two sizes were measured
+    /// One-sided, exact: that the largest size is as fast as the knee; NaN: there is no knee.
+    double p = std::numeric_limits<double>::quiet_NaN();
+    std::vector<plan::TuneVerdict> remedies = {};  // tried at the largest size
+    std::vector<std::string> notes = {};           // what the budget left out, what a probe saw
+    std::vector<ScalingTrial> trials = {};
+    double cost_gpu_s = 0;
+    std::string log = {};
+    bool stopped = false;
+};
+
+/// What --dry-run says of the trials of the sizes.
+struct ScalingCost {
+    std::string series, rung;
+    int steps = 0;
+    struct Size {
+        int nodes = 1, trials = 0;
+        double gpu_s = 0;  // of a rank, where there are no GPUs
+    };
+    std::vector<Size> sizes = {};
+    double wall_s = 0, budget_gpu_s = 0;
+    double remedies_below = 0;  // efficiency
+};
+
+/// There is a knee, and chance does not make one.
+[[nodiscard]] bool is_proved(ScalingAnswer const& answer);
+
+/// "proved", "sufficient", "not_reproducible": as of a bisect.
+[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+
+/// "proved", "sufficient", "not_reproducible": as of a bisect.
+[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+
+[[nodiscard]] std::string scaling_answer_text(ScalingAnswer const& answer);
+[[nodiscard]] std::string scaling_cost_text(ScalingCost const& cost);
+/// Members of osora.bisect/1.
+[[nodiscard]] protocol::json::object scaling_cost_json(ScalingCost const& cost);
+[[nodiscard]] protocol::json::object scaling_answer_json(ScalingAnswer const& answer);
+
+}  // namespace osora::cli

@@ -1,0 +1,82 @@
+// The trials of osora bisect --scaling: one run at each size again and again, run or played back.
+#pragma once
+
+#include "cli/bisect/bisect_inputs.hpp"
+#include "cli/command/context.hpp"
+#include "cli/trial/rehearsal_result.hpp"
+#include "cli/trial/trial_log.hpp"
+#include "cli/trial/trial_run.hpp"
+#include "plan/config/config_files.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// What the command line asks for.
+struct Scaling {
+    BisectSide base;  // the run that is taken to other sizes
+    std::string series;
+    std::vector<int> sizes;  // nodes, ascending
+    int steps = 0;           // of a trial
+    int repeats = 0;         // of a size
+    bool strong = false, real = false, json = false, anew = false;
+    double budget_gpu_s = std::numeric_limits<double>::infinity();
+    plan::ConfigRequest layers;
+    std::filesystem::path state;
+    std::FILE* progress = stdout;
+
+    [[nodiscard]] std::string rung() const { return real ? "run" : "rehearsal"; }
+};
+
+struct ScalingTrial {
+    int nodes = 1;
+    std::vector<std::string> sets = {};  // "parallel.grad_bucket_mib=50": a remedy
+    double step_s = 0, cost_gpu_s = 0, samples_per_step = 0;
+    RehearsalSplit split = {};
+    std::string run = {};      // "stage1-bisect-0043"
+    std::string failure = {};  // empty: it ended well
+};
+
+/// The base run's settings at another size: the batch of a rank stays, or with `strong` the global
+/// batch.
+[[nodiscard]] Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes);
+
+class ScalingTrials {
+public:
+    /// Both outlive it. busy, corrupt: as TrialLog.
+    [[nodiscard]] static Result<ScalingTrials> open(Context const& context, Scaling const& scaling);
+
+    /// nullopt: the budget has no room for it. cancelled: interrupted; corrupt: the log holds other
+    /// trials. A remedy that fails is an answer; without one a trial that fails is tried once more,
+    /// then invalid_input says why.
+    [[nodiscard]] Result<std::optional<ScalingTrial>> measure(int nodes,
+                                                              std::vector<std::string> const& sets);
+
+    [[nodiscard]] std::vector<ScalingTrial> const& done() const { return done_; }
+    [[nodiscard]] double cost_gpu_s() const { return cost_gpu_s_; }
+    [[nodiscard]] std::string const& id() const { return log_.id(); }
+    [[nodiscard]] std::size_t known() const { return known_; }
+    /// What was found, for history. A file that cannot be written is said on stderr.
+    void end(db::InvestigationEnd end);
+
+private:
+    ScalingTrials(Context const& context, Scaling const& scaling, TrialLog log);
+    [[nodiscard]] bool is_spent(int nodes) const;
+    [[nodiscard]] Result<ScalingTrial> measure_anew(int nodes,
+                                                    std::vector<std::string> const& sets);
+    [[nodiscard]] Result<ScalingTrial> run(int nodes, std::vector<std::string> const& sets) const;
+
+    Context const* context_;
+    Scaling const* scaling_;
+    TrialLog log_;
+    std::size_t known_ = 0;
+    std::vector<ScalingTrial> done_;
+    double cost_gpu_s_ = 0;
+};
+
+}  // namespace osora::cli

@@ -1,0 +1,207 @@
+// osora doctor: what is wrong with this machine, with recorded machines, or with a run.
+#include "cli/cluster/advice_inputs.hpp"
+#include "cli/cluster/doctor_run.hpp"
+#include "cli/cluster/doctor_text.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/history/history_access.hpp"
+#include "cli/plan/measured_network.hpp"
+#include "db/store/queries.hpp"
+#include "topology/doctor/collect.hpp"
+#include "topology/doctor/rule.hpp"
+
+#include "base/files/files.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace osora::cli {
+namespace {
+
+namespace doctor = topology::doctor;
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> variables_of(Environment const& environment) {
+    std::map<std::string, std::string> variables;
+    for (std::string const& entry : environment) {
+        auto const equals = entry.find('=');
+        if (equals == std::string::npos) continue;
+        variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+    }
+    return variables;
+}
+
+/// Versions of runs that ended well here. A history that cannot be read proves nothing.
+std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& state) {
+    constexpr int kRunsMax = 20;
+    std::vector<std::map<std::string, std::string>> proven;
+    std::error_code error;
+    if (!fs::exists(state / "history.db", error)) return proven;
+    auto const history = open_history(state);
+    if (history.has_error()) return proven;
+    auto const runs = db::list_runs(*history->store, "", kRunsMax);
+    if (runs.has_error()) return proven;
+    for (auto const& each : *runs) {
+        if (each.run.verdict != protocol::Verdict::ok) continue;
+        auto const loaded = db::load_run(*history->store, each.run.run_id);
+        if (loaded.has_error()) continue;
+        std::map<std::string, std::string> versions;
+        for (auto const& [fact, name] : {std::pair{"torch", "libtorch"},
+                                         {"nccl", "nccl"},
+                                         {"cuda", "cuda"},
+                                         {"driver", "driver"},
+                                         {"ffmpeg", "ffmpeg"},
+                                         {"colossalai", "colossalai"}}) {
+            auto const found = loaded->software.find(fact);
+            if (found != loaded->software.end()) versions[name] = found->second;
+        }
+        if (!versions.empty()) proven.push_back(std::move(versions));
+    }
+    return proven;
+}
+
+/// The newest measurement that is kept (STATE/probes) and not older than a day; empty: none.
+fs::path newest_probe(fs::path const& state) {
+    constexpr auto kAgeMax = std::chrono::hours(24);
+    auto const files = kept_probes(state);
+    bool const fresh =
+        !files.empty() && files.front().written > fs::file_time_type::clock::now() - kAgeMax;
+    return fresh ? files.front().path : fs::path();
+}
+
+/// Where the measurement stands that belongs to what is looked at; empty: nowhere.
+fs::path probe_beside(fs::path const& state, std::optional<std::string> const& root,
+                      std::optional<RunFolder> const& run) {
+    std::vector<fs::path> places;
+    if (root) places.push_back(fs::path(*root) / "probe.json");
+    if (run) places = {run->paths.probe(), run->paths.probe_run().probe()};
+    if (!root && !run) places.push_back(newest_probe(state));
+    std::error_code error;
+    for (auto const& place : places) {
+        if (!place.empty() && fs::exists(place, error)) return place;
+    }
+    return {};
+}
+
+Result<doctor::Evidence> collect(Context const& context, Arguments const& arguments) {
+    doctor::Evidence evidence;
+    auto const root = arguments.value("--root");
+    auto const run = arguments.value("--run");
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    if (root) {
+        OSORA_TRY(evidence, doctor::read_evidence(*root));
+    } else {
+        evidence.proven = proven_versions(state);
+    }
+    std::optional<RunFolder> folder;
+    if (run) {
+        OSORA_TRY(folder, find_run(state, *run));
+        OSORA_TRY_VOID(add_run_evidence(*folder, evidence));
+    }
+    if (!root) {
+        auto here = doctor::read_this_node(variables_of(context.environment));
+        auto const same = std::ranges::find(evidence.nodes, here.name, &doctor::NodeEvidence::name);
+        if (same != evidence.nodes.end()) {
+            // The run's ranks know their own settings and limits; this shell's are others.
+            same->machine = std::move(here.machine);
+            same->modules = std::move(here.modules);
+            same->shm_bytes = here.shm_bytes;
+            for (auto& [name, version] : here.versions) same->versions.emplace(name, version);
+        } else if (!run) {
+            evidence.nodes.push_back(std::move(here));
+        }
+    }
+    auto const named = arguments.value("--probe");
+    auto const file = named ? *named : probe_beside(state, root, folder).string();
+    if (named || !file.empty()) {
+        auto probe = read_probe_json(file);
+        if (probe.has_error()) return Error{Errc::invalid_input, probe.error().message};
+        evidence.probe = std::move(*probe);
+    }
+    return evidence;
+}
+
+protocol::json::object to_object(doctor::Finding const& finding) {
+    return {{"severity", protocol::to_json(finding.severity)},
+            {"where", finding.where},
+            {"nodes", protocol::to_json(finding.nodes)},
+            {"rule", finding.rule},
+            {"title", finding.title},
+            {"seen", protocol::bytes_to_json(finding.seen)},
+            {"effect", finding.effect},
+            {"fix", finding.fix},
+            {"threads", protocol::to_json(finding.threads)}};
+}
+
+int run_doctor(Context const& context, Arguments const& arguments) {
+    auto const evidence = collect(context, arguments);
+    if (evidence.has_error()) {
+        auto const& error = evidence.error();
+        bool const nothing = error.code == Errc::not_found && !arguments.has("--run");
+        int const other = exit_code_for(error.code);
+        // 1 would say that there is a fault.
+        return fail(nothing             ? kExitUndecided
+                    : other == kExitBad ? kExitUsage
+                                        : other,
+                    error.message);
+    }
+    auto const diagnosis = doctor::diagnose(*evidence);
+    if (arguments.has("--json")) {
+        protocol::json::array findings;
+        for (auto const& each : diagnosis.findings) findings.push_back(to_object(each));
+        print_json("doctor", {{"findings", findings},
+                              {"faults", diagnosis.count(doctor::Severity::fault)},
+                              {"warnings", diagnosis.count(doctor::Severity::warning)},
+                              {"rules_checked", diagnosis.rules_checked},
+                              {"skipped", protocol::to_json(diagnosis.skipped)},
+                              {"nodes", diagnosis.nodes}});
+    } else {
+        cli::print("{}", doctor_text(diagnosis));
+    }
+    return diagnosis.count(doctor::Severity::fault) > 0 ? kExitBad : kExitOk;
+}
+
+}  // namespace
+
+CommandSpec doctor_command() {
+    return {
+        .name = "doctor",
+        .summary = "what is wrong with this machine, a cluster or a run",
+        .details =
+            "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
+            "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
+            "Without options it looks at this machine. "
+            "Logs are enough: hosts are told apart by their lines, whatever srun -l, mpirun, "
+            "torchrun, Ray or a container put in front. "
+            "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
+            "a fault; warnings alone give 0; 3 when there was nothing to look at.",
+        .example =
+            "osora doctor\nosora doctor --root /srv/recorded --probe probe.json\n"
+            "osora doctor --run 42",
+        .positionals = {},
+        .options =
+            {{.name = "--run",
+              .value = "RUN",
+              .help = "Also a run: its facts, health and NCCL's lines in its logs.",
+              .complete = Complete::run},
+             {.name = "--root",
+              .value = "DIR",
+              .help = "Recorded machines instead of this one: a tree with proc/, sys/ and etc/, a "
+                      "folder with one for each node, or logs alone (NCCL_DEBUG=INFO, dmesg).",
+              .complete = Complete::folder},
+             {.name = "--probe",
+              .value = "FILE",
+              .help =
+                  "A probe's result; without it that of DIR, of the run, or the newest of today.",
+              .complete = Complete::file},
+             json_option()},
+        .run = run_doctor};
+}
+
+}  // namespace osora::cli

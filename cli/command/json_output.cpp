@@ -1,0 +1,20 @@
+// The schema stands first, so that a reader of lines can tell them apart early.
+#include "cli/command/json_output.hpp"
+
+#include "base/text/printable.hpp"
+#include "cli/command/print.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+namespace osora::cli {
+
+void print_json(std::string_view schema, protocol::json::object const& members) {
+    protocol::json::object object{{"schema", fmt::format("osora.{}/1", schema)}};
+    for (auto const& [key, value] : members) object[key] = value;
+    cli::print("{}\n", printable_json(protocol::json::serialize(object)));
+    std::fflush(stdout);
+}
+
+}  // namespace osora::cli

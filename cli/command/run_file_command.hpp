@@ -1,0 +1,30 @@
+// What every command that reads a run file shares: its options, loading, and the list of problems.
+#pragma once
+
+#include "cli/command/command.hpp"
+#include "plan/config/config_files.hpp"
+#include "protocol/json.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+[[nodiscard]] PositionalSpec run_file_positional(bool required = true);
+[[nodiscard]] OptionSpec set_option();
+/// --columns NAME=COLUMN of a list of clips; plan::columns_of_words() reads it.
+[[nodiscard]] OptionSpec columns_option();
+[[nodiscard]] OptionSpec json_option(std::string_view help = "Print one JSON object.");
+
+/// The layers of this user, the run file (empty: none) and the --set options.
+[[nodiscard]] plan::ConfigRequest config_request(Context const& context,
+                                                 Arguments const& arguments);
+
+/// Problems as SCREENS shows them: one a line, then their count; empty for none.
+[[nodiscard]] std::string problem_list(std::vector<plan::ConfigProblem> const& problems);
+
+/// The same as JSON: [{"file", "line", "column", "layer", "message"}].
+[[nodiscard]] protocol::json::array problems_json(std::vector<plan::ConfigProblem> const& problems);
+
+}  // namespace osora::cli

@@ -1,0 +1,50 @@
+// Commands that need tensors or frames run a program that has them and read what it prints; osora
+// itself has no LibTorch and no FFmpeg.
+#pragma once
+
+#include "base/process/process.hpp"
+#include "base/result.hpp"
+#include "cli/command/context.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osora::cli {
+
+/// $VARIABLE, else NAME beside osora.
+struct HelperProgram {
+    std::string_view name = "osora-worker";
+    std::string_view variable = "OSORA_WORKER";
+};
+inline constexpr HelperProgram kClipsProgram{.name = "osora-clips", .variable = "OSORA_CLIPS"};
+
+struct WorkerOutput {
+    std::string text;
+    ExitStatus status;
+};
+
+/// Runs the program to its end. Its stderr is ours; more than 256 MiB of output is invalid_input.
+[[nodiscard]] Result<WorkerOutput> run_worker(Context const& context,
+                                              std::vector<std::string> arguments,
+                                              HelperProgram program = {});
+
+struct HelperAnswer {
+    int exit_code = 0;  // ours; what is wrong has been said
+    std::string text;
+};
+
+/// Runs a program whose answer the command works on itself.
+[[nodiscard]] HelperAnswer answer_of_helper(Context const& context,
+                                            std::vector<std::string> arguments,
+                                            HelperProgram program);
+
+/// Runs a program for a command and prints its JSON as it is, or what `summary` makes of it.
+/// Returns its exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
+/// signal ended it, which is told here.
+[[nodiscard]] int tell_worker_output(Context const& context, std::vector<std::string> arguments,
+                                     bool as_json,
+                                     Result<std::string> (*summary)(std::string_view json),
+                                     HelperProgram program = {});
+
+}  // namespace osora::cli

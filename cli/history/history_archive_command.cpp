@@ -1,0 +1,154 @@
+// osora history export and import: runs in one file, to carry them to another machine or to keep.
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/command/state_folder.hpp"
+#include "cli/history/history_access.hpp"
+#include "cli/text/follow_text.hpp"
+#include "cli/text/terminal.hpp"
+#include "db/archive/run_archive.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <numeric>
+
+namespace osora::cli {
+namespace {
+
+namespace json = protocol::json;
+
+json::array runs_json(std::vector<db::ArchivedRun> const& runs) {
+    json::array rows;
+    for (auto const& run : runs) {
+        rows.push_back(json::object{
+            {"uuid", run.uuid}, {"name", run.name}, {"number", run.number}, {"bytes", run.bytes}});
+    }
+    return rows;
+}
+
+/// "3 runs, 12.4 MiB"
+std::string total_text(std::vector<db::ArchivedRun> const& runs) {
+    auto const bytes = std::accumulate(
+        runs.begin(), runs.end(), std::int64_t{0},
+        [](std::int64_t sum, db::ArchivedRun const& run) { return sum + run.bytes; });
+    return fmt::format("{}, {}", counted(static_cast<std::int64_t>(runs.size()), "run"),
+                       format_bytes(bytes));
+}
+
+/// The runs that were named, or all whose folders are still there; the others are warned of.
+Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arguments) {
+    std::vector<db::RunRecord> runs;
+    for (auto const& name : arguments.all("RUN...")) {
+        OSORA_TRY(auto run, db::find_run(store, name));
+        runs.push_back(std::move(run));
+    }
+    if (!arguments.has("--all")) return runs;
+    OSORA_TRY(auto const all, db::list_runs(store, "", std::numeric_limits<int>::max()));
+    for (auto const& each : all) {
+        if (surroundings_of(each.run).folder_exists) {
+            runs.push_back(each.run);
+        } else {
+            cli::print(stderr, "osora: run {} is left out: its folder {} is gone\n", each.run.name,
+                       printable(each.run.run_dir));
+        }
+    }
+    return runs;
+}
+
+int run_export(Context const& context, Arguments const& arguments) {
+    auto const file = arguments.value("--to");
+    if (!file || file->empty()) return cli::fail(kExitUsage, "--to FILE is missing");
+    if (arguments.has("--all") != arguments.all("RUN...").empty()) {
+        return cli::fail(kExitUsage, "name runs, or all of them with --all");
+    }
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(state.error());
+    auto const history = open_history_aloud(*state);
+    if (history.has_error()) return fail(history.error());
+    auto const runs = chosen(**history, arguments);
+    if (runs.has_error()) return fail(runs.error());
+    if (runs->empty()) return cli::fail(kExitUndecided, "there is no run to export");
+    auto const exported = db::export_runs(*runs, *file);
+    if (exported.has_error()) return fail(exported.error());
+    if (arguments.has("--json")) {
+        print_json("history.export", {{"file", *file}, {"runs", runs_json(*exported)}});
+    } else {
+        cli::print("{} to {}\n", total_text(*exported), printable(*file));
+    }
+    return kExitOk;
+}
+
+int run_import(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(state.error());
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
+    auto const store = db::Store::open(db::history_file(*state));
+    if (store.has_error()) return fail(store.error());
+    auto const ingested = db::ingest_all(**store, *state);
+    if (ingested.has_error()) return fail(ingested.error());
+    auto const imported = db::import_runs(**store, *state, *arguments.value("FILE"));
+    if (imported.has_error()) return fail(imported.error());
+    if (arguments.has("--json")) {
+        print_json("history.import",
+                   {{"added", runs_json(imported->added)}, {"known", runs_json(imported->known)}});
+        return kExitOk;
+    }
+    cli::print("{} added\n", total_text(imported->added));
+    if (!imported->known.empty()) {
+        cli::print("{} here already, nothing changed there\n",
+                   counted(static_cast<std::int64_t>(imported->known.size()), "run"));
+    }
+    return kExitOk;
+}
+
+}  // namespace
+
+CommandSpec history_export_command() {
+    return {
+        .name = "history export",
+        .summary = "runs into one file",
+        .details =
+            "Writes the journals and run files of runs to one file that osora history import "
+            "reads on another machine. It holds no logs, checkpoints, environments, tokens or "
+            "keys; secrets of [worker] env are digests, and the last lines of a failed rank are "
+            "without them. Paths, hosts and commands are in it. A file that exists is not "
+            "overwritten.",
+        .example =
+            "osora history export 41 42 --to case.osora\n"
+            "osora history export --all --to backup.osora",
+        .positionals = {{.name = "RUN...",
+                         .help = "Numbers, names or uuids.",
+                         .complete = Complete::run,
+                         .required = false,
+                         .repeated = true}},
+        .options = {{.name = "--to",
+                     .value = "FILE",
+                     .help = "The file to make.",
+                     .complete = Complete::file},
+                    {.name = "--all", .value = "", .help = "Every run whose folder is there."},
+                    json_option()},
+        .run = run_export};
+}
+
+CommandSpec history_import_command() {
+    return {.name = "history import",
+            .summary = "runs out of such a file",
+            .details =
+                "Adds the runs of a file that osora history export made. All of it is verified "
+                "before a run appears; a run that is here already is left as it is, so importing "
+                "twice changes nothing. Exit code 2: not such a file, or of another version; 1: "
+                "cut off or damaged.",
+            .example = "osora history import case.osora",
+            .positionals = {{.name = "FILE", .help = "The file.", .complete = Complete::file}},
+            .options = {json_option()},
+            .run = run_import};
+}
+
+}  // namespace osora::cli

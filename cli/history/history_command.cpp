@@ -1,0 +1,94 @@
+// osora history: the runs of this state folder, and history.db made anew from their journals.
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/history/history_access.hpp"
+#include "cli/report/report_render.hpp"
+#include "db/ingest/ingest.hpp"
+#include "db/store/queries.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+constexpr int kLimit = 20;
+
+int list(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    auto const limit = arguments.number("--limit", 1, 1'000'000);
+    if (limit.has_error()) return fail(kExitUsage, limit.error().message);
+    auto const history = open_history_aloud(*state);
+    if (history.has_error()) {
+        return fail(exit_code_for(history.error().code), history.error().message);
+    }
+    auto const runs =
+        db::list_runs(**history, arguments.value("QUERY").value_or(""), limit->value_or(kLimit));
+    if (runs.has_error()) return fail(exit_code_for(runs.error().code), runs.error().message);
+    std::vector<HistoryRow> rows;
+    for (auto const& run : *runs) {
+        rows.push_back({run, db::analysis::state_of(run.run, surroundings_of(run.run))});
+    }
+    cli::print("{}", render(rows, format_of(arguments)));
+    return kExitOk;
+}
+
+int rebuild(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
+    auto const rebuilt = db::rebuild(*state);
+    if (rebuilt.has_error()) {
+        return fail(exit_code_for(rebuilt.error().code), rebuilt.error().message);
+    }
+    for (auto const& problem : rebuilt->ingested.problems) {
+        cli::print(stderr, "osora: {}\n", problem);
+    }
+    if (arguments.has("--json")) {
+        print_json("history.rebuild", {{"runs", rebuilt->ingested.changed},
+                                       {"records", rebuilt->ingested.records},
+                                       {"kept", rebuilt->kept.string()}});
+        return kExitOk;
+    }
+    cli::print("history made again from {} of {} journals\n", rebuilt->ingested.changed,
+               rebuilt->ingested.runs);
+    if (!rebuilt->kept.empty()) cli::print("the old file is {}\n", rebuilt->kept.string());
+    return kExitOk;
+}
+
+}  // namespace
+
+CommandSpec history_command() {
+    return {.name = "history",
+            .summary = "all runs, newest first",
+            .details =
+                "Lists runs with their state, steps, median step time and last loss. With "
+                "QUERY only those whose name, model, user, verdict, cause or commit "
+                "contains it.",
+            .example = "osora history\nosora history stage1 --limit 5 --format csv",
+            .positionals = {{.name = "QUERY",
+                             .help = "Text to look for.",
+                             .complete = Complete::run,
+                             .required = false}},
+            .options = {{.name = "--limit", .value = "N", .help = "At most N runs (20)."},
+                        format_option(),
+                        json_option("The same as --format json.")},
+            .run = list};
+}
+
+CommandSpec history_rebuild_command() {
+    return {.name = "history rebuild",
+            .summary = "make history.db again from the journals",
+            .details =
+                "Moves a history.db that is damaged aside (it is never removed) and fills "
+                "a new one from the journals of all runs.",
+            .example = "osora history rebuild",
+            .positionals = {},
+            .options = {json_option()},
+            .run = rebuild};
+}
+
+}  // namespace osora::cli

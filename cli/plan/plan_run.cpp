@@ -1,0 +1,233 @@
+// Gathers the planner's request.
+#include "cli/plan/plan_run.hpp"
+#include "base/text/text.hpp"
+#include "cli/plan/cached_clips.hpp"
+
+#include "base/env.hpp"
+#include "base/files/files.hpp"
+#include "base/text/units.hpp"
+#include "cli/plan/cached_clips.hpp"
+#include "cli/plan/measured_network.hpp"
+#include "cli/plan/plan_calibration.hpp"
+#include "plan/clip_statistics.hpp"
+#include "plan/config/cross_checks.hpp"
+#include "plan/model/trained_model.hpp"
+#include "plan/planner.hpp"
+#include "plan/validate.hpp"
+#include "topology/local_machine.hpp"
+#include "topology/nccl/nccl_conf.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace osora::cli {
+namespace {
+
+/// What ranks inherit: on this machine with NCCL's own files, elsewhere the environment alone.
+std::vector<topology::InheritedSetting> inherited_here(Context const& context, bool local) {
+    auto settings =
+        topology::read_inherited_settings(topology::communication_variables(context.environment),
+                                          "/", variable_or(context.environment, "HOME", ""));
+    if (!local) {
+        std::erase_if(settings, [](topology::InheritedSetting const& each) {
+            return !each.origin.starts_with("environment");
+        });
+    }
+    return settings;
+}
+
+std::string machine_line(plan::RunConfig const& config, topology::Node const& node) {
+    auto const& resources = config.resources;
+    if (resources.nodes > 1) {
+        std::string const where = resources.backend == "slurm" && !config.slurm.partition.empty()
+                                      ? "slurm " + config.slurm.partition
+                                      : resources.backend;
+        return fmt::format("{}: {} nodes x {} = {} ranks", where, format_count(resources.nodes),
+                           resources.gpus_per_node,
+                           format_count(std::int64_t{resources.nodes} * resources.gpus_per_node));
+    }
+    std::string const memory =
+        node.memory_bytes > 0 ? ", " + format_bytes(node.memory_bytes) : std::string();
+    return fmt::format(
+        "{}: {} on {}{}", config.resources.backend,
+        counted(config.resources.gpus_per_node, node.gpus.empty() ? "CPU rank" : "GPU rank"),
+        counted(node.cores, "core"), memory);
+}
+
+PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& cluster) {
+    topology::Node const node = cluster.nodes.empty() ? topology::Node{} : cluster.nodes.front();
+    double const gib = static_cast<double>(kGiB);
+    return {.run = config.run.name,
+            .job = config.run.job,
+            .arch = config.run.job == "exec" ? "" : plan::trained_arch(config),
+            .machine = machine_line(config, node),
+            .gpu = !node.gpus.empty(),
+            .gpu_memory_gib = node.gpus.empty() ? 0 : config.memory.gpu_memory_gib,
+            .host_memory_gib = static_cast<double>(node.memory_bytes) / gib};
+}
+
+/// What the manifest says of its clips; nothing where it cannot be read or gives no sizes. What is
+/// wrong with it is the worker's to say.
+Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& config,
+                                                     std::filesystem::path const& base_dir) {
+    constexpr std::int64_t kManifestBytesMax = 256 << 20;
+    constexpr std::size_t kRowsMax = 20'000;
+    std::optional<plan::ClipStatistics> nothing;
+    if (config.run.job == "exec" || config.data.manifest.empty()) return nothing;
+    auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
+    if (text.has_error()) return nothing;
+    auto const shapes = plan::clip_shapes(*text, kRowsMax, config.data.columns);
+    if (shapes.empty()) return nothing;
+    OSORA_TRY(auto const shape, plan::sample_shape(config));
+    OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
+    return std::optional(std::move(found));
+}
+
+std::vector<plan::ConfigProblem> problems_of_one(plan::ResolvedConfig const& resolved,
+                                                 topology::Cluster const& cluster) {
+    auto problems = plan::unsupported(resolved);
+    auto const named = [&problems](std::string const& key) {
+        return std::ranges::any_of(problems, [&key](plan::ConfigProblem const& each) {
+            return each.message.starts_with(key + " ") || each.message.starts_with(key + ":");
+        });
+    };
+    for (auto const& each : plan::config_violations(resolved.config, cluster)) {
+        if (named(each.key)) continue;
+        problems.push_back(plan::problem_of(resolved, each.key, each.message));
+    }
+    return problems;
+}
+
+plan::Layout cut_of(plan::LayoutPlan const& plan) {
+    return {.tp_size = plan.tp_size,
+            .pp_size = plan.pp_size,
+            .sp_size = plan.sp_size,
+            .dp_size = plan.dp_size};
+}
+
+/// Plans the run, and each [[stage]] as a run of its own; `request` is that of the run.
+Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
+                      plan::PlanRequest request, PlannedRun& planned) {
+    OSORA_TRY(planned.decision, plan::make_plan(request));
+    for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
+        plan::ResolvedStage const& stage = resolved.stages[i];
+        request.config = stage.config;
+        request.origins = stage.origins;
+        OSORA_TRY(request.clips, clips_of(stage.config, inputs.base_dir));
+        auto decision = plan::make_plan(request);
+        if (decision.has_error()) {
+            return Error(decision.error()).in(fmt::format("stage[{}]", i));
+        }
+        planned.decision.stages.push_back({.at_step = stage.at_step,
+                                           .chosen = std::move(decision->chosen),
+                                           .predicted = std::move(decision->predicted)});
+    }
+    return {};
+}
+
+}  // namespace
+
+topology::Cluster local_cluster(Context const& context) {
+    topology::Node node = topology::read_local_machine();
+    std::error_code ignored;
+    auto const module = context.program_dir.parent_path() / "lib" / "libosora_cuda.so";
+    if (!std::filesystem::exists(module, ignored)) node.gpus.clear();
+    // CUDA reads the list up to the first entry that is none; "" and "-1" hide every GPU.
+    if (has_variable(context.environment, "CUDA_VISIBLE_DEVICES")) {
+        auto const visible = variable_or(context.environment, "CUDA_VISIBLE_DEVICES", "");
+        bool const none = visible.empty() || visible.starts_with('-');
+        auto const listed = none ? 0 : std::ranges::count(visible, ',') + 1;
+        node.gpus.resize(std::min(node.gpus.size(), static_cast<std::size_t>(listed)));
+    }
+    return {.nodes = {std::move(node)}};
+}
+
+std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resolved,
+                                               topology::Cluster const& cluster) {
+    auto problems = problems_of_one(resolved, cluster);
+    for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
+        for (auto& each : problems_of_one(plan::stage_view(resolved, i), cluster)) {
+            // What a stage has from before it has been said.
+            auto const said = [text = plan::to_text(each)](plan::ConfigProblem const& other) {
+                return plan::to_text(other) == text;
+            };
+            if (std::ranges::none_of(problems, said)) problems.push_back(std::move(each));
+        }
+    }
+    std::ranges::stable_sort(problems, {}, [](plan::ConfigProblem const& each) {
+        return std::pair(each.where.layer, each.where.line);
+    });
+    return problems;
+}
+
+Result<std::filesystem::path> calibration_path(Context const& context) {
+    OSORA_TRY(auto const state, state_dir(context.environment));
+    return state / "calibration.json";
+}
+
+Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& resolved,
+                            PlanInputs const& inputs) {
+    PlannedRun planned;
+    plan::PlanRequest request;
+    request.config = resolved.config;
+    request.origins = resolved.origins;
+    request.cluster = inputs.cluster;
+    if (inputs.gpus) plan::plan_for_gpus(inputs.gpus->nodes, inputs.gpus->memory_bytes, request);
+    planned.header = header_of(request.config, request.cluster);
+    bool const local = resolved.config.resources.backend == "local";
+    request.nccl.inherited = {{"", inherited_here(context, local)}};
+    if (!inputs.gpus) {
+        request.network =
+            measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
+    }
+    request.own_work = inputs.own_work;
+    auto const& latents = resolved.config.data.latents;
+    if (inputs.assumed_latents) {
+        OSORA_TRY(auto const shape, plan::sample_shape(resolved.config));
+        request.latents = shape.vae;
+        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    } else if (resolved.config.run.job == "train" && !latents.empty()) {
+        auto const index = protocol::open_cache(inputs.base_dir / latents);
+        if (index.has_error()) return Error(index.error()).in("data.latents");
+        request.clips = cached_clips(*index, resolved.config);
+        request.latents = cached_compression(*index);
+    } else {
+        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
+    }
+    if (inputs.calibration) {
+        OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));
+        if (!loaded) {
+            return Error{Errc::not_found,
+                         inputs.calibration->string() + ": no such calibration file"};
+        }
+        if (inputs.gpus && loaded->device != "gpu") {
+            return Error{Errc::invalid_input, inputs.calibration->string() + ": measured on a " +
+                                                  loaded->device + ", the plan is for GPUs"};
+        }
+        request.calibration = *loaded;
+    } else if (!inputs.gpus) {
+        OSORA_TRY(auto const path, calibration_path(context));
+        request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
+    }
+    OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
+    // What the ranks share is settled when they start: for the stage that needs most of it.
+    int highest = planned.decision.chosen.zero_stage, lowest = highest;
+    plan::Layout const first = cut_of(planned.decision.chosen);
+    plan::Layout shares_most = first;
+    bool alike = true;
+    for (plan::StagePlan const& stage : planned.decision.stages) {
+        highest = std::max(highest, stage.chosen.zero_stage);
+        lowest = std::min(lowest, stage.chosen.zero_stage);
+        plan::Layout const cut = cut_of(stage.chosen);
+        if (cut.dp_size < shares_most.dp_size) shares_most = cut;
+        alike = alike && plan::same_cut(cut, first);
+    }
+    if (lowest == highest && alike) return planned;
+    request.zero_stage_min = highest;
+    request.cut = shares_most;
+    OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
+    return planned;
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,32 @@
+// What `osora tune` kept, remembered for runs of the same shape: STATE/tuned/HASH.json. A hint that
+// submit prints; nothing is set behind the user's back.
+#pragma once
+
+#include "cli/command/context.hpp"
+#include "plan/config/run_config.hpp"
+#include "plan/tune/tune_search.hpp"
+
+#include <string>
+
+namespace osora::cli {
+
+/// Runs that tuned settings are good for: of one model on as many nodes of one backend.
+struct TuneShape {
+    std::string backend, cluster, arch;  // cluster: partition, or hosts
+    int nodes = 1, ranks_per_node = 1;
+    friend bool operator==(TuneShape const&, TuneShape const&) = default;
+};
+[[nodiscard]] TuneShape shape_of(plan::RunConfig const& config);
+
+/// Replaces what was remembered for the shape.
+[[nodiscard]] Result<void> remember_tuning(Context const& context, TuneShape const& shape,
+                                           plan::TuneSettings const& kept);
+/// not_found: this shape was never tuned.
+[[nodiscard]] Result<plan::TuneSettings> remembered_tuning(Context const& context,
+                                                           TuneShape const& shape);
+
+/// "osora tune kept parallel.grad_bucket_mib=50 for such runs; ..." of settings that `config` does
+/// not have; "" when there are none.
+[[nodiscard]] std::string tuning_hint(Context const& context, plan::RunConfig const& config);
+
+}  // namespace osora::cli

@@ -1,0 +1,126 @@
+// Lines of events: only what a person must know. The echo of a failure (ranks that lost their
+// peers) and notices that repeat are counted, not shown.
+#include "base/text/text.hpp"
+#include "cli/text/follow_text.hpp"
+
+#include "base/text/units.hpp"
+#include "cli/text/terminal.hpp"
+#include "protocol/verdicts.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+namespace osora::cli {
+namespace {
+
+using protocol::RunState;
+using protocol::RunView;
+
+constexpr int kNoticesSaid = 3;  // of one kind
+
+bool is_running(RunView const& view) {
+    return view.status.state == RunState::running;
+}
+
+std::string from_checkpoint(RunView const& view) {
+    if (view.status.exec) return "";
+    int const step = view.status.checkpoint_step;
+    return step < 0 ? " from the start (no checkpoint yet)"
+                    : " from checkpoint " + format_count(step);
+}
+
+/// As the lines of the plan.
+std::string probe_line(protocol::RunNotice const& event) {
+    constexpr int kIndent = kLabelColumns;
+    auto const text = filled(printable(event.detail), kIndent, kColumns);
+    return "probe    " + text.substr(kIndent, text.size() - kIndent - 1);
+}
+
+}  // namespace
+
+std::string EventText::at(std::int64_t wall_us, std::string const& text) const {
+    std::time_t const seconds = wall_us / 1'000'000;
+    std::tm parts{};
+    (utc_ ? ::gmtime_r : ::localtime_r)(&seconds, &parts);
+    return fmt::format("{:02}:{:02}:{:02}  {}", parts.tm_hour, parts.tm_min, parts.tm_sec,
+                       printable(text));
+}
+
+std::string EventText::running(RunView const& after, std::int64_t wall_us) {
+    int const ranks = after.nodes * after.ranks_per_node;
+    double const took_s = static_cast<double>(wall_us - down_since_us_) / 1e6;
+    std::string const took = format_seconds(std::max(took_s, 0.0));
+    if (after.status.epoch == 0) {
+        return fmt::format("{:<8} {} in {}", "launch", counted(ranks, "rank"), took);
+    }
+    std::string text = fmt::format("{} running again after {}", counted(ranks, "rank"), took);
+    int const repeated = steps_at_fault_ - after.start_step;
+    if (repeated > 0 && !after.status.exec) text += " · " + counted(repeated, "step") + " repeated";
+    return at(wall_us, text);
+}
+
+void EventText::notice(std::vector<std::string>& lines, protocol::JournalRecord const& record,
+                       protocol::RunNotice const& event) {
+    if (event.kind == "probe") return lines.push_back(probe_line(event));
+    int const said = ++notices_[event.kind];
+    if (said > kNoticesSaid) return;
+    std::string text = event.severity == "info" ? "" : event.severity + ": ";
+    text += event.detail.empty() ? event.kind : event.detail;
+    if (event.rank >= 0) text += fmt::format(" (rank {})", event.rank);
+    if (said == kNoticesSaid) text += " · further ones are counted: osora report";
+    lines.push_back(at(record.wall_us, text));
+}
+
+std::vector<std::string> EventText::lines(RunView const& before,
+                                          protocol::JournalRecord const& record,
+                                          RunView const& after) {
+    std::vector<std::string> lines;
+    auto const say = [&](std::string const& text) { lines.push_back(at(record.wall_us, text)); };
+    bool const changed = before.status.state != after.status.state;
+    bool const exec = after.status.exec;
+    if (auto const* failed = std::get_if<protocol::RankFailed>(&record.event)) {
+        if (changed || !protocol::rule_on(*failed, exec).echo) say(describe(*failed, exec));
+    } else if (auto const* lost = std::get_if<protocol::NodeLost>(&record.event)) {
+        if (before.status.state != RunState::done) say(describe(*lost));
+    } else if (auto const* hang = std::get_if<protocol::HangDetected>(&record.event)) {
+        say(describe(*hang));
+    } else if (auto const* event = std::get_if<protocol::RunNotice>(&record.event)) {
+        notice(lines, record, *event);
+    } else if (auto const* stop = std::get_if<protocol::StopRequested>(&record.event)) {
+        say(fmt::format("{}: {}",
+                        stop->now ? "stopping now"
+                        : exec    ? "stopping"
+                                  : "stopping after this step",
+                        stop->reason));
+    } else if (auto const* stopped = std::get_if<protocol::NodeStopped>(&record.event)) {
+        if (stopped->processes_left > 0) {
+            say(fmt::format("warning: {} left on node {}",
+                            counted(stopped->processes_left, "process"), stopped->node));
+        }
+    } else if (auto const* joined = std::get_if<protocol::AgentJoined>(&record.event)) {
+        auto const found = joined->facts.find("preflight");
+        if (found != joined->facts.end() && found->second != "ok") {
+            say(fmt::format("warning: node {} ({}): {}", joined->node, joined->host,
+                            found->second));
+        }
+    } else if (auto const* started = std::get_if<protocol::ControllerStarted>(&record.event)) {
+        if (started->life > 0) say(fmt::format("controller {} takes over", started->life + 1));
+    }
+    if (is_running(before) && !is_running(after)) {
+        down_since_us_ = record.wall_us;
+        steps_at_fault_ = before.steps_done;
+    }
+    if (down_since_us_ == 0) down_since_us_ = record.wall_us;
+    if (after.status.restarts > before.status.restarts) {
+        say(fmt::format("relaunch {} of {}{}", after.status.restarts, after.status.restarts_max,
+                        from_checkpoint(after)));
+    }
+    if (after.status.free_retries > before.status.free_retries) {
+        say("started again on another port; no restart is counted");
+    }
+    if (!is_running(before) && is_running(after)) lines.push_back(running(after, record.wall_us));
+    return lines;
+}
+
+}  // namespace osora::cli

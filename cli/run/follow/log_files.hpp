@@ -1,0 +1,54 @@
+// The logs of the ranks of one epoch, read side by side and folded as they grow.
+#pragma once
+
+#include "base/files/descriptor.hpp"
+#include "cli/run/follow/fold_lines.hpp"
+#include "protocol/run_directory.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace osora::cli {
+
+/// The last `count` lines of a log; none when there is no such file.
+[[nodiscard]] std::vector<std::string> last_lines(std::filesystem::path const& file,
+                                                  std::size_t count);
+/// The last `count` lines of a text.
+[[nodiscard]] std::vector<std::string> last_lines_of(std::string_view text, std::size_t count);
+
+using ShowLine = std::function<void(FoldedLine const& line)>;
+
+/// Epochs that have a log folder, ascending.
+[[nodiscard]] std::vector<int> logged_epochs(protocol::RunPaths const& paths);
+
+class LogFiles {
+public:
+    /// Of `ranks`, whose files may still be missing.
+    LogFiles(protocol::RunPaths const& paths, int epoch, std::vector<int> ranks);
+
+    /// Shows what is there now. `last`: nothing more will come, so a line without an end is whole.
+    void drain(bool last, ShowLine const& show);
+    /// Whether any file was there yet.
+    [[nodiscard]] bool any_open() const;
+
+private:
+    struct Source {
+        int rank = 0;
+        std::filesystem::path file;
+        Descriptor open;
+        std::string partial;  // of a line whose end has not come
+        bool dry = false;     // nothing more to read for now
+        bool cut = false;     // what comes next is the rest of a line that is gone
+    };
+    void fill(std::size_t index, bool last);
+    void pass_hole(std::size_t index, Source& source);
+    static void append(Source& source, std::string_view bytes);
+    void take_lines(std::size_t index, Source& source);
+
+    std::vector<Source> sources_;
+    LineFolder folder_;
+};
+
+}  // namespace osora::cli

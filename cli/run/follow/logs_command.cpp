@@ -1,0 +1,183 @@
+// osora logs: what the ranks printed, with identical lines folded.
+#include "base/text/printable.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/run/control_client.hpp"
+#include "cli/run/follow/log_files.hpp"
+#include "cli/run/journal_tail.hpp"
+#include "cli/run/run_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+namespace osora::cli {
+namespace {
+
+struct LogRequest {
+    KnownRun run;
+    std::vector<int> ranks;
+    int epoch = 0;
+    bool newest_epoch = true;  // none was asked for: follow goes on with the next one
+    bool follow = false;
+    bool json = false;
+};
+
+std::string prefix(KnownRun const& run, std::vector<int> const& ranks) {
+    if (ranks.size() > 1) return fmt::format("ranks {}", rank_list(ranks));
+    auto const& view = run.view;
+    int const node = ranks.front() / std::max(view.ranks_per_node, 1);
+    auto const& nodes = view.status.nodes;
+    bool const known = node < static_cast<int>(nodes.size()) &&
+                       !nodes[static_cast<std::size_t>(node)].host.empty();
+    return fmt::format(
+        "{}:{}", known ? nodes[static_cast<std::size_t>(node)].host : fmt::format("n{}", node),
+        ranks.front());
+}
+
+void show(LogRequest const& request, FoldedLine const& line) {
+    if (request.json) {
+        protocol::json::array ranks(line.ranks.begin(), line.ranks.end());
+        print_json("log", {{"epoch", request.epoch}, {"ranks", ranks}, {"text", line.text}});
+        return;
+    }
+    cli::print("{}: {}\n", prefix(request.run, line.ranks), printable(line.text, "\t"));
+}
+
+/// The rank that failed first in the epoch: why, and the end of its log, before the logs of all.
+/// The journal has kept that end, should the file be gone or on another machine.
+bool show_first_failure(LogRequest const& request) {
+    constexpr std::size_t kLines = 20;
+    auto const& failures = request.run.view.first_failures;
+    auto const found = failures.find(request.epoch);
+    if (found == failures.end() || request.ranks.size() < 2) return false;
+    auto const& end = found->second;
+    auto lines = last_lines(request.run.folder.paths.rank_log(end.epoch, end.rank), kLines);
+    if (lines.empty()) lines = last_lines_of(end.tail, kLines);
+    if (request.json) {
+        protocol::json::array tail;
+        for (auto const& each : lines) tail.emplace_back(protocol::bytes_to_json(each));
+        print_json("first_failure", {{"epoch", end.epoch},
+                                     {"node", end.node},
+                                     {"rank", end.rank},
+                                     {"cause", end.cause},
+                                     {"tail", tail}});
+        return true;
+    }
+    cli::print("first to fail: {}\n", printable(end.cause));
+    for (auto const& each : lines) {
+        cli::print("{}: {}\n", prefix(request.run, {end.rank}), printable(each, "\t"));
+    }
+    cli::print("all ranks of epoch {}:\n", request.epoch);
+    return true;
+}
+
+/// Until the run is over and everything that was written has been shown.
+void follow_logs(LogRequest& request, LogFiles files) {
+    constexpr auto kPause = std::chrono::milliseconds(200);
+    constexpr int kAskEvery = 10;  // pauses between looks for the controller
+    auto const& paths = request.run.folder.paths;
+    JournalTail tail(paths.journal());
+    protocol::RunView view;
+    for (int round = 0;; ++round) {
+        bool over = round % kAskEvery == kAskEvery - 1 && !has_controller(paths);
+        while (true) {
+            auto const records = tail.read();
+            if (records.has_error()) over = true;
+            if (records.has_error() || records->empty()) break;
+            for (auto const& each : *records) fold(view, each);
+        }
+        over = over || is_over(view);
+        files.drain(over, [&](FoldedLine const& line) { show(request, line); });
+        std::fflush(stdout);
+        auto const epochs = logged_epochs(paths);
+        if (request.newest_epoch && !epochs.empty() && epochs.back() > request.epoch) {
+            files.drain(true, [&](FoldedLine const& line) { show(request, line); });
+            request.epoch = epochs.back();
+            files = LogFiles(paths, request.epoch, request.ranks);
+            continue;
+        }
+        if (over) {
+            auto const end = view.first_failures.find(request.epoch);
+            if (end == view.first_failures.end() || request.json) return;
+            cli::print("first to fail: {}\n", printable(end->second.cause));
+            return;
+        }
+        std::this_thread::sleep_for(kPause);
+    }
+}
+
+Result<LogRequest> request_of(Context const& context, Arguments const& arguments) {
+    LogRequest request;
+    OSORA_TRY(request.run, run_of(context, arguments, Imported::taken));
+    auto const& view = request.run.view;
+    int const rank_count = std::max(view.nodes * view.ranks_per_node, 1);
+    OSORA_TRY(auto const rank, arguments.number("--rank", 0, rank_count - 1));
+    if (rank) {
+        request.ranks = {*rank};
+    } else {
+        request.ranks.resize(static_cast<std::size_t>(rank_count));
+        std::iota(request.ranks.begin(), request.ranks.end(), 0);
+    }
+    auto const epochs = logged_epochs(request.run.folder.paths);
+    request.follow = arguments.has("--follow");
+    request.json = arguments.has("--json");
+    if (epochs.empty()) {
+        if (request.follow && !is_over(view)) return request;
+        return Error{Errc::not_found,
+                     fmt::format("run {}: no rank has been started, so there are no logs",
+                                 request.run.folder.number)};
+    }
+    OSORA_TRY(auto const epoch, arguments.number("--epoch", 0, epochs.back()));
+    request.newest_epoch = !epoch.has_value();
+    request.epoch = epoch.value_or(epochs.back());
+    return request;
+}
+
+int run_logs(Context const& context, Arguments const& arguments) {
+    auto request = request_of(context, arguments);
+    if (request.has_error()) {
+        return fail(exit_code_for(request.error().code), request.error().message);
+    }
+    LogFiles files(request->run.folder.paths, request->epoch, request->ranks);
+    if (request->follow && !is_over(request->run.view)) {
+        follow_logs(*request, std::move(files));
+        return kExitOk;
+    }
+    bool const failed = show_first_failure(*request);
+    files.drain(true, [&](FoldedLine const& line) { show(*request, line); });
+    if (!files.any_open() && !failed) {
+        return fail(kExitUsage, fmt::format("run {}: no log of these ranks in epoch {}",
+                                            request->run.folder.number, request->epoch));
+    }
+    return kExitOk;
+}
+
+}  // namespace
+
+CommandSpec logs_command() {
+    return {.name = "logs",
+            .summary = "what the ranks printed, identical lines folded",
+            .details =
+                "Prints the output of every rank of the newest epoch (a relaunch starts a "
+                "new one), each line behind node:rank. Lines that several ranks print alike "
+                "are shown once, behind \"ranks 0-3\". When a rank has failed in that epoch, the "
+                "end of the log of the first one that did comes first.",
+            .example = "osora logs 42\nosora logs 42 --rank 3 --epoch 0\nosora logs 42 --follow",
+            .positionals = {run_positional()},
+            .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},
+                        {.name = "--epoch", .value = "E", .help = "An earlier epoch."},
+                        {.name = "--follow",
+                         .value = "",
+                         .help = "Go on as the logs grow, until the run is over."},
+                        json_option("Print one JSON object a line.")},
+            .run = run_logs};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,145 @@
+// Each step prints what is wrong and gives the exit code; none of them throws away what an earlier
+// one made.
+#include "cli/run/prepared_run.hpp"
+
+#include "base/env.hpp"
+#include "base/files/files.hpp"
+#include "base/host_name.hpp"
+#include "base/text/printable.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/command/state_folder.hpp"
+#include "cli/run/code_facts.hpp"
+#include "cli/run/facts.hpp"
+#include "cli/run/launch.hpp"
+#include "cli/run/run_command.hpp"
+#include "cli/run/run_secrets.hpp"
+#include "cli/run/slurm/submit_slurm.hpp"
+#include "plan/config/cross_checks.hpp"
+#include "protocol/secret_key.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace osora::cli {
+namespace {
+
+int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
+    if (json) {
+        print_json("validate", {{"ok", false}, {"problems", problems_json(problems)}});
+    } else {
+        cli::print(stderr, "{}", problem_list(problems));
+    }
+    return kExitUsage;
+}
+
+}  // namespace
+
+boost::system::result<PreparedRun, int> prepare_run(Context const& context,
+                                                    plan::ConfigRequest const& request, bool json) {
+    PreparedRun prepared;
+    Submission& submission = prepared.submission;
+    submission.resolved = plan::load_config(request);
+    if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
+    if (auto const given = check_secrets(submission.resolved.config); given.has_error()) {
+        return fail(kExitUsage, given.error().message);
+    }
+    auto const cluster = local_cluster(context);
+    auto const problems = plan_problems(submission.resolved, cluster);
+    if (!problems.empty()) return refuse(problems, json);
+    for (auto const& note : plan::without_effect(submission.resolved)) {
+        prepared.notes.push_back(plan::to_text(note));
+    }
+    submission.base_dir =
+        request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
+    PlanInputs inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
+    auto planned = plan_run(context, submission.resolved, inputs);
+    if (planned.has_error()) {
+        auto const& error = planned.error();
+        return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
+                    error.message);
+    }
+    if (!planned->warning.empty()) prepared.notes.push_back(planned->warning);
+    prepared.planned = std::move(*planned);
+    if (!request.run_file.empty()) {
+        auto text = read_file(request.run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
+        if (text.has_error()) return fail(kExitUsage, text.error().message);
+        submission.run_file_text = std::move(*text);
+    }
+    submission.plan = prepared.planned.decision;
+    submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
+    submission.host = host_name();
+    auto const& config = submission.resolved.config;
+    if (config.run.job != "rehearse") return prepared;
+    prepared.trained = trained_run(context, config, prepared.planned);
+    using Measured = std::vector<std::optional<plan::BucketCompute>>;
+    submission.rehearsal = plan::rehearsal_compute(
+        config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
+    // What is expected of it follows from the own work that it was given.
+    inputs.own_work = submission.rehearsal;
+    if (auto again = plan_run(context, submission.resolved, inputs); again.has_value()) {
+        submission.plan.predicted = again->decision.predicted;
+        prepared.planned.decision.predicted = again->decision.predicted;
+    }
+    return prepared;
+}
+
+void print_notes(PreparedRun const& prepared) {
+    for (auto const& note : prepared.notes) cli::print(stderr, "note: {}\n", note);
+}
+
+StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions const& options) {
+    auto const refused = [](int code, std::string const& message) {
+        return StartedRun{.exit_code = fail(code, message), .folder = {}};
+    };
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return refused(kExitUsage, state.error().message);
+    // Before anything is made: a run that cannot start leaves nothing behind.
+    auto const controller = controller_program(context);
+    if (controller.has_error()) return refused(kExitUsage, controller.error().message);
+    Environment environment = context.environment;
+    for (auto const& [name, value] : prepared.submission.resolved.config.worker.env) {
+        set_variable(environment, name, value);
+    }
+    if (auto const fits = check_size(environment); fits.has_error()) {
+        return refused(kExitUsage, fits.error().message);
+    }
+    auto const worker = worker_program(context);
+    auto const& job = prepared.submission.resolved.config.run.job;
+    bool const without_worker =
+        job == "exec" || (job == "probe" && prepared.submission.collectives.collectives.empty());
+    if (worker.has_error() && !without_worker) return refused(kExitUsage, worker.error().message);
+    prepared.submission.attached = options.attached;
+    prepared.submission.facts = submission_facts(
+        context.environment, worker.has_value() ? *worker : std::filesystem::path());
+    if (job == "exec") {
+        prepared.submission.facts.merge(
+            code_facts(context.environment, prepared.submission.base_dir,
+                       prepared.submission.resolved.config.worker.command));
+    }
+    prepared.submission.submitted_us = RealEnv().wall_us();
+    if (auto const own = own_state(context, *state); own.has_error()) {
+        return refused(exit_code_for(own.error().code), own.error().message);
+    }
+    auto key = protocol::secret_key(*state);
+    if (key.has_error()) return refused(kExitBad, key.error().message);
+    prepared.submission.secret_key = std::move(*key);
+    auto run = create_run(*state, prepared.submission);
+    if (run.has_error()) return refused(kExitBad, run.error().message);
+    prepared.planned.header.run = run->name;
+    if (options.json) {
+        cli::print("{}\n", printable_json(protocol::encode(prepared.planned.decision)));
+    } else if (!options.quiet) {
+        cli::print(options.stream, "{}\n",
+                   render_plan(prepared.planned.decision, prepared.planned.header));
+        std::fflush(options.stream);
+    }
+    auto const& config = prepared.submission.resolved.config;
+    int const code = is_queued(context, config) ? queue_and_follow(context, *run, config, options)
+                                                : start_and_follow(context, *run, options);
+    return {.exit_code = code, .folder = std::move(*run)};
+}
+
+}  // namespace osora::cli

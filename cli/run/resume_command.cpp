@@ -1,0 +1,80 @@
+// osora resume: a new controller for a run that has stopped, in the same directory.
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/command/state_folder.hpp"
+#include "cli/run/control_client.hpp"
+#include "cli/run/run_command.hpp"
+#include "cli/run/slurm/submit_slurm.hpp"
+#include "cli/run/started.hpp"
+
+#include "base/text/units.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+Result<plan::RunConfig> config_of(RunFolder const& run) {
+    OSORA_TRY(auto const submission, read_submission(run));
+    return protocol::from_json<plan::RunConfig>(submission.config);
+}
+
+int run_resume(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
+    auto const known = run_of(context, arguments, trust_of(arguments));
+    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    RunFolder const& folder = known->folder;
+    protocol::RunView const& view = known->view;
+    if (has_controller(folder.paths)) {
+        return fail(kExitUsage,
+                    fmt::format("run {0} is active; osora watch {0} follows it", folder.number));
+    }
+    if (is_over(view) && view.status.verdict == protocol::Verdict::ok) {
+        return fail(kExitUsage,
+                    fmt::format("run {0} has ended well; to go on differently: osora submit --from "
+                                "{0} --set ...",
+                                folder.number));
+    }
+    bool const json = arguments.has("--json");
+    if (!json) {
+        int const step = view.status.checkpoint_step;
+        cli::print("run {} · resume {}\n", folder.name,
+                   view.status.exec ? std::string("by starting its command again")
+                   : step < 0       ? std::string("from the start: there is no checkpoint")
+                                    : "from checkpoint " + format_count(step));
+        std::fflush(stdout);
+    }
+    StartOptions const options{.json = json,
+                               .attached = !arguments.has("--detach"),
+                               .resume = is_over(view),
+                               .known_records = view.records};
+    auto const config = config_of(folder);
+    if (config.has_error()) return fail(kExitUsage, config.error().message);
+    if (is_queued(context, *config)) return queue_and_follow(context, folder, *config, options);
+    return start_and_follow(context, folder, options);
+}
+
+}  // namespace
+
+CommandSpec resume_command() {
+    return {.name = "resume",
+            .summary = "go on with a run that has stopped",
+            .details =
+                "Starts a new controller for a run that was stopped, failed, or lost its "
+                "controller. It goes on from its last checkpoint in the same run directory, "
+                "with the same run file and plan.",
+            .example = "osora resume 42",
+            .positionals = {run_positional()},
+            .options = {{.name = "--detach",
+                         .value = "",
+                         .help = "Return at once; the run goes on without this terminal."},
+                        trust_option(),
+                        json_option("Print JSON lines: events, progress, end.")},
+            .run = run_resume};
+}
+
+}  // namespace osora::cli

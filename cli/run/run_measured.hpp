@@ -1,0 +1,13 @@
+// What a run that was just followed has left in history.
+#pragma once
+
+#include "cli/command/context.hpp"
+#include "cli/run/runs.hpp"
+#include "db/analysis/report/run_report.hpp"
+
+namespace osora::cli {
+
+[[nodiscard]] Result<db::analysis::RunReport> report_of(Context const& context,
+                                                        RunFolder const& folder);
+
+}  // namespace osora::cli

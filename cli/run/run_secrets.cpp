@@ -1,0 +1,73 @@
+#include "cli/run/run_secrets.hpp"
+
+#include "plan/worker_job.hpp"
+#include "protocol/json_file.hpp"
+#include "protocol/run_directory.hpp"
+#include "protocol/secret_key.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace osora::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+void restore_from(plan::RunConfig& config, plan::RunConfig const& known, std::string const& key) {
+    for (auto& [name, value] : config.worker.env) {
+        if (!is_secret_digest(value)) continue;
+        auto const found = known.worker.env.find(name);
+        if (found == known.worker.env.end()) continue;
+        if (shown_value(key, name, found->second) == value) value = found->second;
+    }
+    auto const& words = config.worker.command;
+    bool const differs = words != known.worker.command;
+    if (differs && words == shown_config(known, key).worker.command) {
+        config.worker.command = known.worker.command;
+    }
+}
+
+}  // namespace
+
+plan::RunConfig shown_config(plan::RunConfig config, std::string const& key) {
+    Redactor redactor;
+    for (auto& [name, value] : config.worker.env) {
+        if (is_secret(name, value) && !is_secret_digest(value)) redactor.add(value);
+        value = shown_value(key, name, value);
+    }
+    for (auto& word : config.worker.command) word = redactor.redact(word);
+    return config;
+}
+
+std::map<std::string, std::string> shown_facts(std::map<std::string, std::string> facts,
+                                               std::string const& key) {
+    for (auto& [name, value] : facts) {
+        // Other facts are osora's own words; a URL among them may hold a password.
+        bool const is_variable = is_secret_name(name) && name.find('.') == std::string::npos;
+        value = is_variable ? shown_value(key, name, value) : Redactor().redact(value);
+    }
+    return facts;
+}
+
+void restore_secrets(plan::RunConfig& config, std::vector<fs::path> const& run_dirs) {
+    for (auto const& dir : run_dirs) {
+        auto const job = protocol::read_json_file<plan::WorkerJob>(protocol::RunPaths{dir}.job());
+        if (job.has_error()) continue;
+        auto const state = dir.parent_path().parent_path();
+        restore_from(config, job->config, protocol::known_secret_key(state));
+    }
+}
+
+Result<void> check_secrets(plan::RunConfig const& config) {
+    std::vector<std::string> lost;
+    for (auto const& [name, value] : config.worker.env) {
+        if (is_secret_digest(value)) lost.push_back(fmt::format("--set worker.env.{}=...", name));
+    }
+    if (lost.empty()) return {};
+    return invalid(
+        fmt::format("worker.env: only the digest of a secret is known here; give the "
+                    "value again: {}",
+                    fmt::join(lost, " ")));
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,127 @@
+// A detached controller is waited for until it listens, so that one that cannot start is not
+// hidden.
+#include "cli/run/started.hpp"
+
+#include "base/files/files.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/json_output.hpp"
+#include "cli/command/print.hpp"
+#include "cli/run/control_client.hpp"
+#include "cli/run/daemon_client.hpp"
+#include "cli/run/follow/follow.hpp"
+#include "plan/config/run_config.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <chrono>
+
+namespace osora::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A tiny run may be over before anybody has asked: an end with 0 is no failure to start.
+bool came_up(Controller const& controller, RunFolder const& run) {
+    constexpr auto kLimit = std::chrono::seconds(10);
+    auto const deadline = Clock::now() + kLimit;
+    while (Clock::now() < deadline) {
+        if (has_controller(run.paths)) return true;
+        pollfd ended{controller.child.pidfd.get(), POLLIN, 0};
+        if (::poll(&ended, 1, 20) == 1) return reap(controller.child).exit_code == 0;
+    }
+    return false;
+}
+
+void say_network_file_system(RunFolder const& run) {
+    auto const network = is_network_file_system(run.paths.dir);
+    if (network.has_error() || !*network) return;
+    auto const type = file_system_type(run.paths.dir);
+    cli::print(stderr, "note: {} is on {}: locks and speed are that file system's\n",
+               run.paths.dir.string(), type.has_value() ? *type : "a network file system");
+}
+
+int detach(RunFolder const& run, Controller const& controller, StartOptions const& options) {
+    if (!came_up(controller, run)) {
+        return fail(kExitBad, fmt::format("run {}: the controller did not start\n{}", run.number,
+                                          last_words(run)));
+    }
+    say_network_file_system(run);
+    if (!options.json) {
+        cli::print(options.stream,
+                   "detached; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+                   run.number);
+    }
+    return kExitOk;
+}
+
+/// A run on Slurm has its controller where its job is.
+bool is_for_daemon(RunFolder const& run) {
+    auto const submission = read_submission(run);
+    if (submission.has_error()) return false;
+    auto const config = protocol::from_json<plan::RunConfig>(submission->config);
+    bool const elsewhere = config.has_error() || config->resources.backend == "slurm";
+    return !elsewhere && has_daemon(run.paths.dir.parent_path().parent_path());
+}
+
+/// The daemon answers before the controller is there.
+bool has_begun(RunFolder const& run) {
+    auto const deadline = Clock::now() + std::chrono::seconds(10);
+    std::error_code error;
+    while (!std::filesystem::exists(run.paths.journal(), error)) {
+        if (Clock::now() >= deadline) return false;
+        ::poll(nullptr, 0, 10);
+    }
+    return true;
+}
+
+int serve_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
+    auto const given = give_to_daemon(context, run, options.resume);
+    if (given.has_error()) {
+        return fail(exit_code_for(given.error().code), "daemon: " + given.error().message);
+    }
+    if (!has_begun(run)) {
+        return fail(kExitBad, fmt::format("run {}: the daemon's controller did not start\n{}",
+                                          run.number, last_words(run)));
+    }
+    if (options.attached) {
+        return follow(context, run,
+                      {.json = options.json,
+                       .quiet = options.quiet,
+                       .known_records = options.known_records,
+                       .enough_steps = options.enough_steps,
+                       .stream = options.stream});
+    }
+    if (!options.json) {
+        cli::print(options.stream,
+                   "the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+                   run.number);
+    }
+    return kExitOk;
+}
+
+}  // namespace
+
+int start_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
+    if (options.json) {
+        print_json(
+            "run",
+            {{"number", run.number}, {"name", run.name}, {"run_dir", run.paths.dir.string()}});
+    }
+    std::error_code ignored;  // a wish that no controller has read was meant for the last one
+    std::filesystem::remove(run.paths.stop_request(), ignored);
+    if (is_for_daemon(run)) return serve_and_follow(context, run, options);
+    auto controller =
+        start_controller(context, run, {.attached = options.attached, .resume = options.resume});
+    if (controller.has_error()) return fail(kExitBad, controller.error().message);
+    if (!options.attached) return detach(run, *controller, options);
+    return follow(context, run,
+                  {.json = options.json,
+                   .quiet = options.quiet,
+                   .controller = &*controller,
+                   .known_records = options.known_records,
+                   .enough_steps = options.enough_steps,
+                   .stream = options.stream});
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,29 @@
+// What submit and resume do once a run directory is there: start the controller, then follow it, or
+// say how to (--detach).
+#pragma once
+
+#include "cli/command/context.hpp"
+#include "cli/run/launch.hpp"
+#include "cli/run/slurm/predecessor.hpp"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace osora::cli {
+
+struct StartOptions {
+    bool json = false;
+    bool attached = true;
+    bool quiet = false;               // the command has the word: FollowOptions::quiet
+    bool resume = false;              // the run has ended and is opened again
+    std::uint64_t known_records = 0;  // of its journal, not to be told again
+    int enough_steps = 0;             // FollowOptions::enough_steps
+    Predecessor after = {};           // Slurm only
+    std::FILE* stream = stdout;       // for people; JSON always goes to stdout
+};
+
+/// osora's exit code.
+[[nodiscard]] int start_and_follow(Context const& context, RunFolder const& run,
+                                   StartOptions const& options);
+
+}  // namespace osora::cli

@@ -1,0 +1,106 @@
+// Files are 0600: the environment of workers may hold secrets.
+#include "cli/run/submission.hpp"
+
+#include "base/files/files.hpp"
+#include "base/ids.hpp"
+#include "cli/run/run_secrets.hpp"
+#include "plan/worker_job.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::string uuid) {
+    plan::WorkerJob job;
+    job.run_uuid = std::move(uuid);
+    job.run_name = run.name;
+    job.run_dir = run.paths.dir.string();
+    job.base_dir = submission.base_dir.string();
+    job.config = submission.resolved.config;
+    job.plan = submission.plan;
+    for (plan::ResolvedStage const& stage : submission.resolved.stages) {
+        job.stages.push_back({stage.at_step, stage.new_rate, stage.config});
+    }
+    job.rehearsal = submission.rehearsal;
+    job.collectives = submission.collectives;
+    return job;
+}
+
+/// Of a variable for the workers: a secret, or the digest of one, as TOML in quotes.
+bool is_untold(std::string_view key, std::string_view value) {
+    constexpr std::string_view kVariables = "worker.env.";
+    if (!key.starts_with(kVariables) || value.size() < 2) return false;
+    auto const text = value.substr(1, value.size() - 2);
+    return is_secret_digest(text) || is_secret(key.substr(kVariables.size()), text);
+}
+
+Result<void> write_files(Submission const& submission, RunFolder const& run) {
+    std::string const uuid = make_uuid();
+    auto const event = submitted_event(submission, run, uuid);
+    OSORA_TRY_VOID(write_file_atomic(run.paths.run_file(), submission.run_file_text, kPrivate));
+    OSORA_TRY_VOID(
+        write_file_atomic(run.paths.plan(), protocol::encode(submission.plan) + "\n", kPrivate));
+    OSORA_TRY_VOID(write_file_atomic(
+        run.paths.job(), protocol::encode(job_of(submission, run, uuid)) + "\n", kPrivate));
+    if (submission.probe) {
+        OSORA_TRY_VOID(write_file_atomic(run.paths.probe_request(),
+                                         protocol::encode(*submission.probe) + "\n", kPrivate));
+    }
+    // Last: with it the directory is a run.
+    return write_file_atomic(run.paths.submission(), protocol::encode(event) + "\n", kPrivate);
+}
+
+}  // namespace
+
+protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder const& run,
+                                       std::string uuid) {
+    plan::RunConfig const& config = submission.resolved.config;
+    protocol::RunSubmitted event;
+    event.run_uuid = std::move(uuid);
+    event.run_name = run.name;
+    event.job = config.run.job;
+    event.user = submission.user;
+    event.host = submission.host;
+    event.base_dir = submission.base_dir.string();
+    event.number = run.number;
+    event.nodes = config.resources.nodes;
+    event.ranks_per_node = config.resources.gpus_per_node;
+    event.restarts_max = config.faults.max_restarts;
+    // Of a program of the user's own only the user can know; a probe has none, and those of an
+    // encode run follow from its clips.
+    bool const known =
+        config.run.job != "probe" && config.run.job != "encode" &&
+        (config.run.job != "exec" || submission.resolved.origins.contains("train.steps"));
+    event.steps = known ? config.train.steps : 0;
+    event.attached = submission.attached;
+    event.submitted_us = submission.submitted_us;
+    event.facts = shown_facts(submission.facts, submission.secret_key);
+    event.config = protocol::to_json(shown_config(config, submission.secret_key));
+    event.origins = protocol::to_json(submission.resolved.origins);
+    return event;
+}
+
+Result<RunFolder> create_run(std::filesystem::path const& state, Submission const& submission) {
+    OSORA_TRY(auto const run, make_run_folder(state, submission.resolved.config.run.name));
+    auto const written = write_files(submission, run);
+    if (written.has_value()) return run;
+    std::error_code ignored;  // the first error is the one that matters
+    std::filesystem::remove_all(run.paths.dir, ignored);
+    return written.error();
+}
+
+std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted) {
+    std::vector<std::string> sets;
+    auto const origins = protocol::from_json<plan::Origins>(submitted.origins);
+    auto const config = protocol::from_json<plan::RunConfig>(submitted.config);
+    if (origins.has_error() || config.has_error()) return sets;
+    for (auto const& [key, origin] : *origins) {
+        std::string const value = plan::value_text(*config, key);
+        if (origin.layer != plan::Layer::command_line || value.empty()) continue;
+        sets.push_back(fmt::format("{}={}", key, is_untold(key, value) ? "..." : value));
+    }
+    return sets;
+}
+
+}  // namespace osora::cli

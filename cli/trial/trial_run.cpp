@@ -1,0 +1,55 @@
+#include "cli/trial/trial_run.hpp"
+
+#include "base/env.hpp"
+#include "cli/run/prepared_run.hpp"
+#include "cli/run/run_measured.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace osora::cli {
+
+std::vector<std::string> trial_settings(std::string const& job, std::string const& series,
+                                        int steps) {
+    return {"run.job=" + job,       "run.name=" + series,     fmt::format("train.steps={}", steps),
+            "checkpoint.every=0",   "checkpoint.resume=none", "probe.before_start=never",
+            "faults.max_restarts=0"};
+}
+
+TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
+    auto prepared = prepare_run(context, request, false);
+    if (prepared.has_error()) return {.exit_code = prepared.error(), .failure = "is not valid"};
+    StartOptions options;
+    options.quiet = true;
+    auto const& config = prepared->submission.resolved.config;
+    if (config.run.job == "exec") options.enough_steps = config.train.steps;
+    options.stream = stderr;
+    auto const begin_us = RealEnv().wall_us();
+    auto const started = start_run(context, std::move(*prepared), options);
+    TrialEnd end;
+    end.exit_code = started.exit_code;
+    end.run = started.folder.name;
+    end.wall_s = static_cast<double>(RealEnv().wall_us() - begin_us) / 1e6;
+    if (started.exit_code != kExitOk) {
+        end.failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code);
+        return end;
+    }
+    auto const report = report_of(context, started.folder);
+    if (report.has_error()) {
+        end.exit_code = kExitBad;
+        end.failure = report.error().message;
+        return end;
+    }
+    end.step_s = report->measured.step_s_mix;
+    end.ranks = report->run.run.ranks;
+    end.split = rehearsal_split(*report);
+    end.samples_per_step = report->measured.samples_per_s * end.step_s;
+    if (!std::isfinite(end.step_s) || end.step_s <= 0) {
+        end.exit_code = kExitUndecided;
+        end.failure = fmt::format("run {} has no step that counts", started.folder.name);
+    }
+    return end;
+}
+
+}  // namespace osora::cli

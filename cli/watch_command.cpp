@@ -1,0 +1,62 @@
+// osora watch: follows a run that somebody else has started.
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/run/control_client.hpp"
+#include "cli/run/follow/follow.hpp"
+#include "cli/run/run_command.hpp"
+#include "cli/trial/regression_word.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::cli {
+namespace {
+
+int follow_to_end(Context const& context, RunFolder const& folder, bool json) {
+    if (auto record = read_job_record(folder.paths)) {
+        QueuedRun job(context, folder, std::move(*record));
+        return follow(context, folder,
+                      {.json = json, .nodes = true, .job = &job, .only_watch = true});
+    }
+    return follow(context, folder, {.json = json, .nodes = true, .controller = nullptr});
+}
+
+int run_watch(Context const& context, Arguments const& arguments) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    auto const folder = find_run(*state, *arguments.value("RUN"));
+    if (folder.has_error()) {
+        return fail(exit_code_for(folder.error().code), folder.error().message);
+    }
+    bool const json = arguments.has("--json");
+    if (!json) {
+        cli::print("run {} · {}\n", folder->name, folder->paths.dir.string());
+        std::fflush(stdout);
+    }
+    int const code = follow_to_end(context, *folder, json);
+    if (code == kExitOk && !json) tell_regression(context, *folder);
+    return code;
+}
+
+}  // namespace
+
+CommandSpec watch_command() {
+    return {
+        .name = "watch",
+        .summary = "follow a run: its events so far, then live progress",
+        .details =
+            "Prints what happened to the run so far, then its progress until it ends. On a "
+            "terminal a table of the nodes is kept up to date: s/step, the own work of the "
+            "slowest rank before it waits for the others, waiting, memory. A rank that "
+            "arrives last in most steps is named. A run that was slower than those before it is "
+            "said at its end. "
+            "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
+            "its controller is gone.",
+        .example = "osora watch 42",
+        .positionals = {run_positional()},
+        .options = {json_option("Print JSON lines: events, progress, end.")},
+        .run = run_watch};
+}
+
+}  // namespace osora::cli
