@@ -1,7 +1,7 @@
 // changepoint_table: how often each detector is right on series whose change points are known: the
 // table of docs/rfc/011-detection.md. A line for each noise and effect, as text or JSON.
 #include "protocol/json.hpp"
-#include "tests/unit/changepoint/synthetic_series.hpp"
+#include "tests/unit/db/analysis/changepoint/synthetic_series.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // drift_table: how often osora detect --nodes names a healthy node, and how often one that became
 // slower: the table of docs/rfc/011-detection.md. A line for each noise and drop.
-#include "tests/unit/node_drift/synthetic_probes.hpp"
+#include "tests/unit/db/analysis/synthetic_probes.hpp"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // osora data bench and check as a user types them: words, JSON, exit codes.
 #include "protocol/clip_requests.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
-#include "tests/unit/worker_data/clips.hpp"
+#include "tests/unit/worker/data/clips.hpp"
 
 namespace osora::e2e_cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/files/files.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
-#include "tests/unit/worker/torch_kit.hpp"
+#include "tests/unit/worker/model/weights/torch_kit.hpp"
 #include "worker/model/weights/safetensors.hpp"
 
 #include <gmock/gmock.h>

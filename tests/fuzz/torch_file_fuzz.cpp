@@ -3,7 +3,7 @@
 #include "tests/fuzz/corpus.hpp"
 #include "tests/fuzz/mutate.hpp"
 #include "tests/fuzz/rounds.hpp"
-#include "tests/unit/worker/torch_kit.hpp"
+#include "tests/unit/worker/model/weights/torch_kit.hpp"
 #include "worker/model/weights/torch_file.hpp"
 
 #include <ATen/core/Tensor.h>

@@ -9,6 +9,7 @@ HEADER_LINES_MAX = 150
 SOURCE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
+FOLDER_FILES_MAX = 40
 PARAMETERS_MAX = 5
 
 # ARCHITECTURE section 2: folder -> folders it may include.
@@ -285,10 +286,41 @@ def check_registered(files):
         parts = folder.split("/")
         named = any("/".join(parts[depth:]) in names.get("/".join(parts[:depth]), ())
                     for depth in range(len(parts)))
-        by_itself = re.fullmatch(r"(?:tests/)?[^/]+|tests/unit/[^/]+", folder)
+        by_itself = re.fullmatch(r"(?:tests/)?[^/]+|tests/unit/.+", folder)
         if folder and not by_itself and not named:
             yield Finding("unregistered", folder + "/CMakeLists.txt", 1,
                           "no add_subdirectory names it")
+
+
+def check_folders(all_paths):
+    """A folder that is read at one glance: its own files, without those of its folders."""
+    own = {}
+    for path in all_paths:
+        own.setdefault(path.rpartition("/")[0], []).append(path)
+    for folder, paths in own.items():
+        if len(paths) > FOLDER_FILES_MAX:
+            yield Finding("folder_files", folder, 1, f"{len(paths)} files, limit "
+                          f"{FOLDER_FILES_MAX}: give what belongs together a folder", len(paths))
+
+
+def check_mirror(all_paths):
+    """tests/unit has the folders of the product: tests/unit/a/b/x_test.cpp tests a/b/x.hpp."""
+    folders, headers = set(), {}
+    for path in all_paths:
+        folder, _, name = path.rpartition("/")
+        if folder_of(path) in ARROWS:
+            folders.update(folder.rsplit("/", up)[0] for up in range(folder.count("/") + 1))
+            if name.endswith(".hpp"):
+                headers.setdefault((folder_of(path), name[:-4]), set()).add(folder)
+    for path in all_paths:
+        if not path.startswith("tests/unit/"):
+            continue
+        folder, _, name = path.removeprefix("tests/unit/").rpartition("/")
+        if folder not in folders:
+            yield Finding("mirror", path, 1, f"the product has no folder {folder}")
+        tested = headers.get((folder_of(folder), name.removesuffix("_test.cpp")), ())
+        if name.endswith("_test.cpp") and len(tested) == 1 and folder not in tested:
+            yield Finding("mirror", path, 1, f"tests a header of {next(iter(tested))}")
 
 
 def check_cpp(path, text, all_paths, soak):
@@ -316,3 +348,5 @@ def check_all(files):
         if not path.startswith("tests/tidy/"):
             yield from check_text(path, text)
     yield from check_registered(files)
+    yield from check_folders(all_paths)
+    yield from check_mirror(all_paths)

@@ -1,0 +1,131 @@
+// The scaling table against figures worked out by hand.
+#include "tests/unit/cli/report/demo_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace osora::cli::test {
+namespace {
+
+using namespace db::analysis;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+DemoRun run(int number, int ranks, double seconds) {
+    return {.number = number,
+            .ranks_per_node = ranks,
+            .loaders = 0,
+            .cpus = 64,
+            .image_s = seconds,
+            .video_s = seconds};
+}
+
+// The same global batch: efficiency is t1 n1 / (tn nn).
+TEST(SeriesReportTest, StrongScaling) {
+    auto const report = series_of({run(1, 1, 0.8), run(2, 2, 0.5), run(3, 4, 0.25)});
+    EXPECT_EQ(report.scaling, Scaling::strong);
+    EXPECT_EQ(report.held_equal, "global batch 16, 4");
+    ASSERT_EQ(report.rows.size(), 3u);
+    EXPECT_NEAR(report.rows[0].efficiency, 1, 1e-9);
+    EXPECT_NEAR(report.rows[1].efficiency, 0.8 / (2 * 0.5), 1e-9);
+    EXPECT_NEAR(report.rows[2].efficiency, 0.8 / (4 * 0.25), 1e-9);
+    EXPECT_NEAR(report.rows[1].step_s, 0.5, 1e-9);
+    EXPECT_NEAR(report.rows[1].predicted_over_measured, 0.42 / 0.5, 1e-9);
+}
+
+// The same batch of a rank: efficiency is t1 / tn.
+TEST(SeriesReportTest, WeakScaling) {
+    auto two = run(2, 2, 0.5), one = run(1, 1, 0.4);
+    two.global_batch = {32, 8};
+    auto const report = series_of({one, two});
+    EXPECT_EQ(report.scaling, Scaling::weak);
+    EXPECT_EQ(report.held_equal, "batch of a rank 16, 4");
+    EXPECT_NEAR(report.rows[1].efficiency, 0.4 / 0.5, 1e-9);
+}
+
+TEST(SeriesReportTest, SaysWhenNothingIsHeldEqual) {
+    auto two = run(2, 2, 0.5);
+    two.global_batch = {24, 4};
+    auto const report = series_of({run(1, 1, 0.4), two});
+    EXPECT_EQ(report.scaling, Scaling::neither);
+    EXPECT_THAT(report.notes, Contains(HasSubstr("mixes batch and size")));
+}
+
+// At one rank buckets cost 0.2 and 0.6 s; at two 0.1 and 0.4 s. With one rank's mix of 33 image and
+// 67 video steps: (33 x 0.2 + 67 x 0.6) / (2 x (33 x 0.1 + 67 x 0.4)).
+TEST(SeriesReportTest, EfficiencyKeepsTheMixOfBuckets) {
+    auto one = run(1, 1, 0.2), two = run(2, 2, 0.1);
+    one.video_s = 0.6;
+    two.video_s = 0.4;
+    two.steps = 90;  // another mix
+    auto const report = series_of({one, two});
+    EXPECT_NEAR(report.rows[1].efficiency, (33 * 0.2 + 67 * 0.6) / (2 * (33 * 0.1 + 67 * 0.4)),
+                1e-9);
+}
+
+TEST(SeriesReportTest, TakesTheMedianOfRunsOfOneSize) {
+    auto const report =
+        series_of({run(1, 1, 0.40), run(2, 1, 0.42), run(3, 1, 0.90), run(4, 2, 0.21)});
+    ASSERT_EQ(report.rows.size(), 2u);
+    EXPECT_THAT(report.rows[0].runs, ElementsAre(1, 2, 3));
+    EXPECT_NEAR(report.rows[0].step_s, 0.42, 1e-9);
+    EXPECT_NEAR(report.rows[0].mad, 0.02, 1e-9);  // between runs: 0.02, 0, 0.48
+    EXPECT_NEAR(report.rows[1].efficiency, 1, 1e-9);
+}
+
+TEST(SeriesReportTest, RefusesToCompareOtherWork) {
+    auto other = run(1, 1, 0.1);
+    other.arch = "mmdit-tiny";
+    auto const report = series_of({other, run(2, 1, 0.8), run(3, 2, 0.5)});
+    EXPECT_EQ(report.rows.size(), 2u);
+    ASSERT_EQ(report.left_out.size(), 1u);
+    EXPECT_EQ(report.left_out[0].number, 1);
+    EXPECT_EQ(report.left_out[0].reason, "other work: model.arch mmdit-tiny / stdit3-tiny");
+}
+
+TEST(SeriesReportTest, LeavesOutRunsWithTooFewSteps) {
+    auto few = run(3, 2, 0.5);
+    few.steps = 9;
+    auto const report = series_of({run(2, 1, 0.8), few});
+    EXPECT_EQ(report.rows.size(), 1u);
+    EXPECT_THAT(report.left_out[0].reason, HasSubstr("7 steps behind the warm-up, 10 are needed"));
+    EXPECT_EQ(report.scaling, Scaling::one_size);
+    EXPECT_TRUE(series_of({few}).rows.empty());
+}
+
+TEST(SeriesReportTest, SaysWhenRanksShareCores) {
+    auto two = run(2, 2, 0.9);
+    two.cpus = 1;
+    auto const report = series_of({run(1, 1, 0.8), two});
+    EXPECT_TRUE(report.rows[1].shares_cores);
+    EXPECT_THAT(report.notes,
+                Contains(HasSubstr("ranks share cores (2 ranks x 1 thread on 1 core")));
+    EXPECT_THAT(report.notes, Contains(HasSubstr("no statement about a network")));
+    EXPECT_THAT(report.rows[1].loss, HasSubstr("slower computing: ranks share cores"));
+    DemoRun apart{.number = 3, .nodes = 2, .loaders = 0, .image_s = 0.41, .video_s = 0.41};
+    EXPECT_THAT(series_of({run(1, 1, 0.8), apart}).notes, IsEmpty());
+}
+
+TEST(SeriesReportTest, SaysWhenThreadsDiffer) {
+    auto two = run(2, 2, 0.5);
+    two.threads = 4;
+    EXPECT_THAT(series_of({run(1, 1, 0.8), two}).notes, Contains(HasSubstr("threads of a rank")));
+}
+
+TEST(SeriesReportTest, NamesTheLargestLoss) {
+    auto two = run(2, 2, 0.8);  // should be 0.4
+    two.comm_share = 0.45;
+    EXPECT_THAT(series_of({run(1, 1, 0.8), two}).rows[1].loss,
+                HasSubstr("360 ms of the 800 ms is exposed communication"));
+    two.comm_share = 0.05;
+    two.wait_share = 0.45;
+    EXPECT_THAT(series_of({run(1, 1, 0.8), two}).rows[1].loss,
+                HasSubstr("360 ms of the 800 ms is waiting for a slower rank"));
+}
+
+}  // namespace
+}  // namespace osora::cli::test

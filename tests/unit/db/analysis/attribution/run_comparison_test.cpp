@@ -1,0 +1,149 @@
+// Two runs held against each other: who is slower, who is named, what differs.
+#include "db/analysis/attribution/run_comparison.hpp"
+#include "tests/unit/db/analysis/attribution/step_tables.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace osora::db::analysis::test {
+namespace {
+
+RunHistory history(MadeRun const& run, int number = 41) {
+    RunHistory made;
+    made.summary.run.number = number;
+    made.summary.run.name = "demo-00" + std::to_string(number);
+    made.summary.run.uuid = "uuid-" + std::to_string(number);
+    made.summary.run.run_dir = "/state/runs/" + made.summary.run.name;
+    made.summary.run.ranks = run.ranks;
+    made.summary.nodes = {{0, "n0", "", 8}};
+    made.config = {{"run.job", "train"}, {"model.arch", "stdit3-tiny"}};
+    made.steps = steps_of(run);
+    return made;
+}
+
+MadeRun with_transfer(double seconds) {
+    MadeRun run;
+    run.rank_step = [seconds](int, int) {
+        RankStep step;
+        step.transfer_s = seconds;
+        return step;
+    };
+    return run;
+}
+
+SpeedVerdict verdict(MadeRun const& a, MadeRun const& b) {
+    return compare_runs({history(a)}, {history(b)}).verdict;
+}
+
+TEST(CompareRuns, SlowerFasterOrTheSame) {
+    EXPECT_EQ(verdict({}, {}), SpeedVerdict::same);
+    EXPECT_EQ(verdict({}, with_transfer(1)), SpeedVerdict::slower);
+    EXPECT_EQ(verdict(with_transfer(1), {}), SpeedVerdict::faster);
+    EXPECT_EQ(verdict({}, with_transfer(0.3)), SpeedVerdict::same) << "1.3 % is nothing";
+    MadeRun few;
+    few.steps = 5;
+    EXPECT_EQ(verdict({}, few), SpeedVerdict::undecided);
+    MadeRun stalled;
+    stalled.rank_step = [](int step, int) {
+        RankStep each;
+        each.other_s = step == 70 ? 60 : 0.05;
+        return each;
+    };
+    EXPECT_EQ(verdict({}, stalled), SpeedVerdict::same) << "one step of a hundred";
+}
+
+TEST(CompareRuns, PopEfficienciesMultiply) {
+    MadeRun b;
+    b.rank_step = [](int, int rank) {
+        RankStep step;
+        step.backward_s += rank == 2 ? 1 : 0;
+        return step;
+    };
+    auto const found = compare_runs({history({})}, {history(b)});
+    // 3.5 s of 3.8; then 3.75 s of 4.8, where the last rank works 4.5.
+    EXPECT_NEAR(found.a.efficiency.parallel, 3.5 / 3.8, 1e-9);
+    EXPECT_NEAR(found.a.efficiency.load_balance, 1, 1e-9);
+    EXPECT_NEAR(found.b.efficiency.load_balance, 3.75 / 4.5, 1e-9);
+    EXPECT_NEAR(found.b.efficiency.communication, 4.5 / 4.8, 1e-9);
+    EXPECT_NEAR(found.b.efficiency.parallel,
+                found.b.efficiency.load_balance * found.b.efficiency.communication, 1e-12);
+    EXPECT_NEAR(found.computation, 3.5 / 3.75, 1e-9);
+}
+
+TEST(CompareRuns, AStragglerIsNamedOnlyWhenItIsOne) {
+    MadeRun one, taking_turns;
+    one.rank_step = [](int, int rank) {
+        RankStep step;
+        step.backward_s += rank == 2 ? 1 : 0;
+        return step;
+    };
+    taking_turns.rank_step = [](int number, int rank) {
+        RankStep step;
+        step.backward_s += rank == number % 4 ? 1 : 0;
+        return step;
+    };
+    auto const named = compare_runs({history({})}, {history(one)});
+    ASSERT_TRUE(named.b.straggler);
+    EXPECT_EQ(named.b.straggler->rank, 2);
+    EXPECT_FALSE(named.a.straggler);
+    auto const none = compare_runs({history({})}, {history(taking_turns)});
+    EXPECT_EQ(none.verdict, SpeedVerdict::slower);
+    EXPECT_FALSE(none.b.straggler) << "every rank is slow in its turn";
+}
+
+TEST(CompareRuns, OtherWorkIsNotHeldAgainstEachOther) {
+    auto a = history({}), b = history({}, 42);
+    b.config["model.arch"] = "mmdit-tiny";
+    auto found = compare_runs({a}, {b});
+    EXPECT_EQ(found.verdict, SpeedVerdict::other_work);
+    EXPECT_EQ(found.other_work, "model.arch stdit3-tiny / mmdit-tiny");
+    EXPECT_TRUE(found.waterfall.rows.empty());
+    EXPECT_EQ(found.differences.size(), 1u);
+    MadeRun other;
+    other.bucket = [](int) { return "128x128x8"; };
+    found = compare_runs({a}, {history(other)});
+    EXPECT_EQ(found.other_work, "no bucket in common: 64x64x8 / 128x128x8");
+}
+
+TEST(Differences, ByKindWithoutWhatBelongsToTheLaunch) {
+    auto a = history({}), b = history({}, 42);
+    a.config["debug.collectives"] = "bucketed";
+    b.config["debug.collectives"] = "per_parameter";
+    a.config["run.name"] = "good";
+    b.config["run.name"] = "bad";
+    b.config["notify.mail"] = "a@b";
+    a.software["worker.sha256"] = "aa";
+    b.software["worker.sha256"] = "bb";
+    a.env["NCCL_CONF_FILE"] = a.summary.run.run_dir + "/nccl.conf";
+    b.env["NCCL_CONF_FILE"] = b.summary.run.run_dir + "/nccl.conf";
+    a.env["MASTER_PORT"] = "1";
+    b.env["MASTER_PORT"] = "2";
+    b.env["NCCL_ALGO"] = "Tree";
+    b.hardware["host.cpu"] = "old";
+    b.summary.nodes = {{0, "n1", "", 8}, {1, "n0", "", 8}};
+    std::vector<Difference> const expected{
+        {"config", "debug.collectives", "bucketed", "per_parameter"},
+        {"software", "worker.sha256", "aa", "bb"},
+        {"env", "NCCL_ALGO", "", "Tree"},
+        {"hardware", "host.cpu", "", "old"},
+        {"nodes", "hosts", "n0", "n0 n1"}};
+    EXPECT_EQ(differences(a, b), expected);
+    EXPECT_TRUE(differences(a, a).empty());
+}
+
+TEST(Differences, OfThePlan) {
+    auto a = history({}), b = a;
+    a.summary.plan = PlanRecord{};
+    b.summary.plan = PlanRecord{};
+    b.summary.plan->dp_size = 4;
+    a.summary.plan->buckets = {{"64", 8, 64, 64, 2, 1}};
+    b.summary.plan->buckets = {{"64", 8, 64, 64, 1, 2}};
+    std::vector<Difference> const expected{
+        {"plan", "bucket 64x64x8", "micro-batch 2 x 1", "micro-batch 1 x 2"},
+        {"plan", "dp_size", "1", "4"}};
+    EXPECT_EQ(differences(a, b), expected);
+}
+
+}  // namespace
+}  // namespace osora::db::analysis::test

@@ -1,0 +1,130 @@
+// Plans for GPUs by name.
+#include "plan/evaluate/nominal_rates.hpp"
+
+#include "plan/step_time.hpp"
+#include "tests/unit/plan/evaluate/rows_kit.hpp"
+
+namespace osora::plan {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+GpuNodes nodes_of(std::string const& gpu, int nodes, double nic_gbit = 400) {
+    return {.gpu = hardware().find(gpu).value(),
+            .nodes = nodes,
+            .gpus_per_node = 8,
+            .nic_gbit_per_gpu = nic_gbit};
+}
+
+PlanRequest plan_request(GpuNodes const& nodes, std::string const& arch = "stdit3-xl/2") {
+    PlanRequest request;
+    request.config.model.arch = arch;
+    request.config.data.latents = "cache";
+    request.config.bucket = {{"360p", 51, 1.0, {}}};
+    request.latents = model_shape(arch).value().vae;
+    plan_for_gpus(nodes, 0, request);
+    return request;
+}
+
+PlanDecision decision_of(PlanRequest const& request) {
+    auto decision = make_plan(request);
+    EXPECT_TRUE(decision.has_value()) << (decision ? "" : decision.error().message);
+    return decision ? *decision : PlanDecision{};
+}
+
+TEST(NominalRates, AreThoseOfTheGpuAndCheckOut) {
+    for (Hardware const& gpu : hardware().all()) {
+        RunConfig config;
+        config.model.arch = "stdit3-xl/2";
+        config.bucket = {{"360p", 51, 1.0, {}}, {"144p", 1, 1.0, {}}};
+        Calibration const c = nominal_rates({.gpu = gpu, .gpus_per_node = 8}, config);
+        EXPECT_TRUE(check_calibration(c).has_value()) << gpu.name;
+        EXPECT_FALSE(c.measured);
+        EXPECT_EQ(c.model_steps.size(), 2u);
+        double const large = c.matmul.back().gflops / 1e3;
+        EXPECT_LT(large, gpu.bf16_tflops) << gpu.name;
+        EXPECT_GT(large, 0.5 * gpu.sustained_share * gpu.bf16_tflops) << gpu.name;
+    }
+}
+
+TEST(NominalRates, APassTakesWhatEvaluateSays) {
+    RunConfig config;
+    config.model.arch = "stdit3-xl/2";
+    config.bucket = {{"360p", 51, 1.0, {}}};
+    Calibration const c = nominal_rates(nodes_of("h100", 1), config);
+    EvaluateRow row;
+    row.hardware = hardware().find("h100").value();
+    row.layout.zero_stage = 2;
+    ModelShape const shape = model_shape("stdit3-xl/2").value();
+    BucketKey const key =
+        nominal_key({.resolution = "360p", .num_frames = 51}, shape.pixel_multiple()).value();
+    row.arch = ArchModel{.shape = shape, .bucket = key};
+    for (int const samples : {1, 2, 4, 8}) {
+        row.layout.micro_batch_size = samples;
+        StepParts const parts = predict(row).parts;
+        StepQuery const query{.shape = shape,
+                              .bucket = key,
+                              .micro_batch_size = samples,
+                              .precision = "bf16",
+                              .threads = 8,
+                              .gpu = true};
+        double const expected_s = parts.compute_s + parts.launch_s;
+        EXPECT_NEAR(pass_time_s(query, c), expected_s, 0.02 * expected_s) << samples;
+    }
+}
+
+TEST(NominalRates, FasterGpusAndCardsPlanFasterSteps) {
+    auto const a100 = decision_of(plan_request(nodes_of("a100", 4)));
+    auto const h100 = decision_of(plan_request(nodes_of("h100", 4)));
+    EXPECT_GT(h100.predicted.samples_per_s, 1.5 * a100.predicted.samples_per_s);
+    PlanRequest slow = plan_request(nodes_of("h100", 4, 25));
+    slow.global_batch_size = h100.chosen.buckets.front().global_batch_size;
+    EXPECT_LT(decision_of(slow).predicted.samples_per_s, h100.predicted.samples_per_s);
+}
+
+TEST(NominalRates, MemoryIsThatOfTheGpu) {
+    PlanRequest const big = plan_request(nodes_of("h200", 1));
+    EXPECT_DOUBLE_EQ(big.config.memory.gpu_memory_gib, 140.4);
+    PlanRequest small = plan_request(nodes_of("rtx4090", 1), "mmdit-11b");
+    small.config.parallel.tp_size.value = small.config.parallel.sp_size.value = 1;
+    small.config.parallel.zero_stage.value = 0;
+    auto const refused = make_plan(small);
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_EQ(refused.error().code, Errc::out_of_memory);
+    EXPECT_THAT(refused.error().message, HasSubstr("bucket 360p x 51: micro-batch 1 needs "));
+    EXPECT_THAT(refused.error().message, HasSubstr("; it would fit with "));
+}
+
+TEST(NominalRates, AMemoryThatTheUserGivesStays) {
+    PlanRequest request;
+    request.config.memory.gpu_memory_gib = 20;
+    request.origins["memory.gpu_memory_gib"] = {};
+    plan_for_gpus(nodes_of("h100", 1), std::int64_t{80} << 30, request);
+    EXPECT_EQ(request.config.memory.gpu_memory_gib, 20);
+    EXPECT_EQ(request.cluster.nodes.front().gpus.front().memory_bytes, std::int64_t{20} << 30);
+}
+
+TEST(NominalRates, AGpuWithoutBf16IsPlannedInFp16) {
+    EXPECT_EQ(decision_of(plan_request(nodes_of("v100", 1))).chosen.precision, "fp16");
+    PlanRequest request;
+    request.origins["optim.precision"] = {};
+    plan_for_gpus(nodes_of("v100", 1), 0, request);
+    EXPECT_EQ(request.config.optim.precision, "bf16");
+    plan_for_gpus(nodes_of("a100", 1), 0, request);
+    EXPECT_EQ(request.config.optim.precision, "bf16");
+}
+
+TEST(NominalRates, ThePlanSaysWhatIsNominal) {
+    auto const known = decision_of(plan_request(nodes_of("h100", 4))).reasons;
+    EXPECT_THAT(known, Contains(HasSubstr("nominal, of the data sheet of h100-80g-sxm")));
+    EXPECT_THAT(known, Contains(HasSubstr("nominal, over cards of 400 Gbit/s a GPU")));
+    auto const unknown = decision_of(plan_request(nodes_of("h100", 4, 0))).reasons;
+    EXPECT_THAT(unknown, Contains(HasSubstr("--nic-gbit tells")));
+    auto const one = decision_of(plan_request(nodes_of("h100", 1))).reasons;
+    EXPECT_THAT(one, Not(Contains(HasSubstr("network"))));
+}
+
+}  // namespace
+}  // namespace osora::plan

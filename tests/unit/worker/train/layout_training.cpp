@@ -1,0 +1,223 @@
+#include "tests/unit/worker/train/layout_training.hpp"
+
+#include "tests/unit/worker/parallel/ranks.hpp"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <latch>
+#include <mutex>
+#include <optional>
+
+namespace osora::worker {
+namespace {
+
+/// This rank's samples of a global batch.
+StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, int ranks) {
+    std::int64_t const frames = layout.image ? 1 : 2, size = 16, local = layout.samples / ranks;
+    std::int64_t const bytes = frames * size * size * 3;
+    std::vector<std::uint8_t> pixels(static_cast<std::size_t>(local * bytes));
+    for (std::size_t i = 0; i < pixels.size(); ++i) {
+        auto const at = static_cast<std::size_t>(rank * local * bytes) + i;
+        pixels[i] = static_cast<std::uint8_t>(128 + 100 * std::sin(0.37 * static_cast<double>(at)));
+    }
+    StepInput input;
+    input.step = number;
+    input.pixels = pixels;
+    input.samples = local;
+    input.frames = frames;
+    input.height = input.width = size;
+    for (std::int64_t i = 0; i < local; ++i) {
+        SampleIdentity sample;
+        sample.id = static_cast<std::uint64_t>(rank * local + i);
+        sample.epoch = static_cast<std::uint64_t>(number);
+        sample.fps = 8;
+        input.identities.push_back(sample);
+    }
+    input.micro_batch_size = std::min(layout.micro_batch_size, local);
+    input.global_samples = layout.samples;
+    return trainer.step(input).value();
+}
+
+/// Of all ranks, put together from their parts.
+void collect(std::vector<TensorParts> const& parts, Weights& into) {
+    for (TensorParts const& each : parts) {
+        std::int64_t items = 1;
+        for (auto const size : each.shape) items *= size;
+        auto& whole = into.try_emplace(each.name, at::zeros({items})).first->second;
+        for (auto const& part : each.parts) {
+            at::Tensor const own = part.values.detach().reshape(-1);
+            if (part.runs.empty()) whole.narrow(0, part.first, own.numel()).copy_(own);
+            for (ItemRun const& run : part.runs)
+                whole.narrow(0, run.whole, run.count).copy_(own.narrow(0, run.own, run.count));
+        }
+    }
+}
+
+/// Ranks that are threads.
+class ThreadPeers final : public CheckpointPeers {
+public:
+    ThreadPeers(int rank, std::latch& others) : rank_(rank), others_(others) {}
+    int rank() const override { return rank_; }
+    std::string tag() const override { return "test"; }
+    Result<void> tell(int, Result<void> const& written) override {
+        EXPECT_TRUE(written.has_value());
+        others_.count_down();
+        return {};
+    }
+    Result<void> wait_for_all(int) override {
+        others_.wait();
+        return {};
+    }
+
+private:
+    int rank_;
+    std::latch& others_;
+};
+
+}  // namespace
+
+Trained train(Layout const& layout, Course const& course) {
+    Trained trained;
+    trained.losses.resize(static_cast<std::size_t>(course.last - course.first));
+    std::mutex mutex;
+    std::latch others(layout.ranks - 1);
+    auto const body = [&](std::optional<Group> const& group) {
+        at::set_num_threads(1);
+        int const rank = group ? group->rank() : 0, ranks = group ? group->world_size() : 1;
+        int const together = layout.tp * layout.sp, of_stage = ranks / layout.pp;
+        auto const groups =
+            split_ranks(group, layout.tp, layout.sp, layout.pp, layout.virtual_stages).value();
+        Trainer trainer(job_of(layout), objective_of(layout, groups), groups);
+        if (!course.from.empty()) {
+            EXPECT_TRUE(trainer.restore(load_checkpoint(course.from).value()).has_value());
+        }
+        for (int i = course.first; i < course.last; ++i) {
+            auto const output =
+                step(trainer, layout, i, rank % of_stage / together, of_stage / together);
+            EXPECT_FALSE(output.skipped);
+            std::lock_guard const lock(mutex);
+            trained.losses[static_cast<std::size_t>(i - course.first)] += output.loss / ranks;
+            if (rank != 0) continue;
+            trained.norms.push_back(output.grad_norm);
+            trained.collectives = output.collectives;
+        }
+        if (!course.save_to.empty()) {
+            CheckpointState state;
+            state.step = course.last;
+            trainer.describe(state);
+            ThreadPeers peers(rank, others);
+            bool const together = trainer.is_sharded();
+            if (together || rank == 0) {
+                EXPECT_TRUE(save_checkpoint(course.save_to, state, trainer.tensors(rank == 0), 1,
+                                            together ? &peers : nullptr)
+                                .has_value());
+            }
+        }
+        std::lock_guard const lock(mutex);
+        auto const parts = trainer.tensors();
+        collect(layout.lora_rank > 0 ? parts.adapter : parts.model, trained.weights);
+        collect(parts.ema, trained.ema);
+    };
+    if (layout.ranks == 1)
+        body(std::nullopt);
+    else
+        run_ranks(layout.ranks, body);
+    return trained;
+}
+
+Trained const& trained_in(Layout const& layout) {
+    static std::map<std::string, Trained> all;
+    std::string const name = name_of(layout);
+    if (!all.contains(name)) all[name] = train(layout);
+    return all[name];
+}
+
+void expect_near(Weights const& got, Weights const& expected, double tolerance) {
+    ASSERT_EQ(got.size(), expected.size());
+    for (auto const& [name, values] : expected) {
+        double const off = got.at(name).sub(values).norm().item<double>();
+        EXPECT_LE(off, tolerance * values.norm().item<double>()) << name;
+    }
+}
+
+protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name) {
+    auto const found =
+        std::ranges::find(trained.collectives, name, &protocol::CollectiveCost::name);
+    return found == trained.collectives.end() ? protocol::CollectiveCost{} : *found;
+}
+
+std::vector<Layout> layouts() {
+    std::vector<Layout> all;
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
+        for (int const ranks : {2, 4})
+            for (int const stage : {1, 2, 3})
+                all.push_back({.arch = arch, .ranks = ranks, .stage = stage});
+    for (int const stage : {0, 3})
+        all.push_back({.arch = "stdit2-tiny", .ranks = 4, .stage = stage, .sp = 2});
+    for (int const stage : {1, 2, 3}) {
+        all.push_back({.stage = stage, .micro_batch_size = 2});
+        all.push_back({.stage = stage, .overlap = false});
+        all.push_back({.stage = stage, .collectives = "per_parameter"});
+        all.push_back({.stage = stage, .bucket_mib = 1000});
+        all.push_back({.stage = stage, .lora_rank = 4});
+        all.push_back({.stage = stage, .image = true});
+        if (stage < 3) all.push_back({.stage = stage, .recompute = "full"});
+    }
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
+        for (char const* recompute : {"1", "selective", "full"})
+            all.push_back({.arch = arch, .stage = 3, .recompute = recompute});
+        for (char const* store : {"bf16", "offload"})
+            all.push_back({.arch = arch, .stage = 3, .store = store});
+        all.push_back({.arch = arch, .stage = 3, .recompute = "full", .store = "bf16"});
+    }
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
+        for (int const stage : {0, 1, 2, 3}) {
+            all.push_back({.arch = arch, .ranks = 2, .stage = stage, .sp = 2});
+            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .sp = 2});
+        }
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"})
+        for (char const* recompute : {"selective", "full"})
+            all.push_back({.arch = arch, .ranks = 4, .stage = 3, .sp = 2, .recompute = recompute});
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+        for (int const stage : {0, 1, 2, 3}) {
+            all.push_back({.arch = arch, .ranks = 2, .stage = stage, .tp = 2});
+            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .tp = 2});
+        }
+        all.push_back({.arch = arch, .ranks = 4, .stage = 0, .sp = 2, .tp = 2});
+        all.push_back({.arch = arch, .ranks = 4, .stage = 2, .sp = 2, .tp = 2});
+        for (char const* recompute : {"selective", "full"})
+            all.push_back({.arch = arch, .ranks = 4, .stage = 3, .tp = 2, .recompute = recompute});
+    }
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+        for (int const stage : {0, 1, 2}) {
+            all.push_back({.arch = arch, .ranks = 2, .stage = stage, .pp = 2});
+            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .tp = 2, .pp = 2});
+        }
+        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .micro_batch_size = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 8, .stage = 1, .tp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 8, .stage = 0, .sp = 2, .tp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 2, .stage = 1, .pp = 2, .recompute = "full"});
+    }
+    all.push_back({.ranks = 4, .stage = 1, .pp = 4});
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
+        all.push_back({.arch = arch, .ranks = 2, .stage = 0, .pp = 2, .virtual_stages = 2});
+        all.push_back(
+            {.arch = arch, .ranks = 4, .stage = 1, .tp = 2, .pp = 2, .virtual_stages = 2});
+        all.push_back(
+            {.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2, .virtual_stages = 2});
+    }
+    all.push_back({.ranks = 3, .stage = 1, .pp = 3, .virtual_stages = 2});  // two runs are empty
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .samples = 3});
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .recompute = "selective"});
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .store = "offload"});
+    all.push_back({.ranks = 4, .stage = 2, .image = true, .tp = 2});
+    all.push_back({.ranks = 4, .stage = 3, .tp = 2, .store = "bf16"});
+    return all;
+}
+
+}  // namespace osora::worker

@@ -1,0 +1,42 @@
+// Training a tiny network in a layout, on ranks that are threads, and what came of it on all ranks.
+#pragma once
+
+#include "tests/unit/worker/parallel/layouts.hpp"
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace osora::worker {
+
+using Weights = std::map<std::string, at::Tensor>;  // flattened
+
+struct Trained {
+    std::vector<double> losses, norms;                  // of the global batch
+    std::vector<protocol::CollectiveCost> collectives;  // of rank 0 in the last step
+    Weights weights, ema;
+};
+
+struct Course {
+    int first = 0, last = 3;             // steps
+    std::filesystem::path from = {};     // a checkpoint; empty: initial weights
+    std::filesystem::path save_to = {};  // a folder, at the end; empty: not at all
+};
+
+Trained train(Layout const& layout, Course const& course = {});
+
+/// Three steps from the initial weights, once in a process.
+Trained const& trained_in(Layout const& layout);
+
+void expect_near(Weights const& got, Weights const& expected, double tolerance);
+
+/// Of the last step; zeros where it had none of that name.
+protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name);
+
+/// Those that are compared with one rank.
+std::vector<Layout> layouts();
+
+}  // namespace osora::worker

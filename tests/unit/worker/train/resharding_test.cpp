@@ -1,0 +1,78 @@
+// Checkpoints that any other layout goes on from.
+#include "tests/unit/worker/train/layout_training.hpp"
+
+#include <unistd.h>
+
+#include <iterator>
+
+namespace osora::worker {
+namespace {
+
+/// Files of a checkpoint that four ranks wrote together are those that one rank would write, and
+/// any layout goes on from them.
+class Resharding : public testing::TestWithParam<Layout> {};
+
+TEST_P(Resharding, AnyLayoutGoesOn) {
+    namespace fs = std::filesystem;
+    Layout const four = GetParam();
+    fs::path const folder =
+        fs::temp_directory_path() / ("osora reshard " + name_of(four) + std::to_string(getpid()));
+    Trained const saved = train(four, {.save_to = folder});
+    fs::path const checkpoint = folder / "step-00000003";
+    ASSERT_TRUE(fs::exists(checkpoint / "state.json"));
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);  // nothing half written
+    auto const loaded = load_checkpoint(checkpoint).value();
+    Weights read;
+    for (NamedTensor const& each : loaded.tensors.model) read[each.name] = each.tensor.reshape(-1);
+    expect_near(read, saved.weights, 0);
+    Course const on{.first = 3, .last = 5, .from = checkpoint};
+    Trained const expected = train(four, on);
+    for (Layout const& layout :
+         {Layout{.ranks = 1, .stage = 0}, Layout{.ranks = 2, .stage = 0},
+          Layout{.ranks = 2, .stage = 1}, Layout{.ranks = 2, .stage = 3},
+          Layout{.ranks = 4, .stage = 3, .bucket_mib = 2}, Layout{.ranks = 2, .stage = 1, .tp = 2},
+          Layout{.ranks = 4, .stage = 3, .sp = 2, .tp = 2},
+          Layout{.ranks = 4, .stage = 2, .pp = 2}}) {
+        SCOPED_TRACE(name_of(layout));
+        Trained const got = train(layout, on);
+        for (std::size_t i = 0; i < got.losses.size(); ++i)
+            EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-6 * expected.losses[i]) << i;
+        expect_near(got.weights, expected.weights, 1e-5);
+        expect_near(got.ema, expected.ema, 1e-5);
+    }
+    fs::remove_all(folder);
+}
+
+/// Eight ranks, one, and three, which no cut of eight divides: each goes on from the one before.
+TEST(Resharded, EightOneThree) {
+    namespace fs = std::filesystem;
+    fs::path const folder =
+        fs::temp_directory_path() / ("osora reshard " + std::to_string(getpid()));
+    Layout const eight{.ranks = 8, .stage = 1, .tp = 2, .pp = 2, .samples = 12};
+    Layout const one{.ranks = 1, .stage = 0, .samples = 12};
+    Layout const three{.ranks = 3, .stage = 2, .samples = 12};
+    train(eight, {.save_to = folder});
+    fs::path const third = folder / "step-00000003";
+    Course const from_three{.first = 3, .last = 4, .from = third, .save_to = folder};
+    Course const watched{.first = 3, .last = 4, .from = third};
+    Trained const cut = train(eight, watched), alone = train(one, from_three);
+    EXPECT_NEAR(alone.losses[0], cut.losses[0], 1e-6 * cut.losses[0]);
+    Course const from_four{.first = 4, .last = 6, .from = folder / "step-00000004"};
+    Trained const expected = train(eight, from_four), got = train(three, from_four);
+    for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-6 * expected.losses[i]) << i;
+    expect_near(got.weights, expected.weights, 1e-5);
+    expect_near(got.ema, expected.ema, 1e-5);
+    fs::remove_all(folder);
+}
+
+auto const kReshardingName = [](auto const& info) { return name_of(info.param); };
+INSTANTIATE_TEST_SUITE_P(Layouts, Resharding,
+                         testing::Values(Layout{.ranks = 4, .stage = 2},
+                                         Layout{.ranks = 4, .stage = 0, .tp = 2},
+                                         Layout{.ranks = 4, .stage = 1, .tp = 2},
+                                         Layout{.ranks = 8, .stage = 1, .tp = 2, .pp = 2}),
+                         kReshardingName);
+
+}  // namespace
+}  // namespace osora::worker

@@ -1,0 +1,136 @@
+// What ranks tell each other that train on the same samples: sequence, tensor and pipeline
+// parallel.
+#include "plan/model/trained_parameters.hpp"
+#include "tests/unit/worker/train/layout_training.hpp"
+
+namespace osora::worker {
+namespace {
+
+class SharedTokens : public testing::TestWithParam<Layout> {};
+class SharedLayers : public testing::TestWithParam<Layout> {};
+class Stages : public testing::TestWithParam<Layout> {};
+
+/// Attention trades q, k, v and its result, and backward trades them back; a block that runs again
+/// trades again. Temporal attention of STDiT3 needs nobody else's tokens.
+TEST_P(SharedTokens, TradesWhatTheFormulaSays) {
+    Layout const layout = GetParam();
+    std::int64_t const dp = layout.ranks / layout.sp, passes = kSamples / dp;
+    bool const stdit = layout.arch[0] == 's';
+    auto const shape = plan::model_shape(layout.arch).value();
+    std::int64_t const blocks = stdit ? shape.depth : shape.depth + shape.single_depth;
+    Trained const& trained = trained_in(layout);
+    auto const traded = cost_of(trained, "tokens all_to_all");
+    auto const gathered = cost_of(trained, "tokens all_gather");
+    std::int64_t const times = layout.recompute == "none" ? 2 : 3;
+    EXPECT_EQ(traded.calls, passes * blocks * 2 * times);
+    EXPECT_EQ(gathered.calls, passes);
+    // Clips of 2 frames of 16 x 16 pixels; MMDiT has 8 tokens of text beside them.
+    std::int64_t const patches = shape.patch_volume();
+    std::int64_t const image = 2 * 16 * 16 / patches;
+    std::int64_t const own = (image + (stdit ? 0 : 8)) / layout.sp;
+    EXPECT_EQ(traded.bytes, passes * blocks * 4 * times * own * shape.hidden * 4);
+    EXPECT_EQ(gathered.bytes, passes * image * patches * shape.out_channels() * 4);
+    EXPECT_EQ(traded.ranks, layout.sp);
+}
+
+/// Never asked: for the sizes of a rank's slices.
+struct OneOfTwo final : TokenRanks {
+    int size() const override { return 2; }
+    int rank() const override { return 1; }
+    at::Tensor all_to_all(at::Tensor const& values, std::vector<std::int64_t> const&,
+                          std::vector<std::int64_t> const&) override {
+        return values;
+    }
+    at::Tensor all_gather(at::Tensor const& own) override { return own; }
+};
+
+TEST(Slices, AreThoseThatThePlanCounts) {
+    auto const meta = at::TensorOptions().device(at::kMeta);
+    auto const linears = std::make_shared<OneOfTwo>();
+    auto const expect = [](char const* arch, Parameters const& own) {
+        std::int64_t numbers = 0;
+        for (NamedTensor const& each : own.all())
+            if (each.kind != TensorKind::buffer) numbers += each.tensor.numel();
+        auto const shape = plan::model_shape(arch).value();
+        std::int64_t const shared = plan::parameters_of_blocks(shape, {}).shared;
+        EXPECT_EQ(numbers, plan::parameter_count(shape).parameters - shared / 2) << arch;
+    };
+    expect("stdit3-xl/2",
+           Stdit3(stdit3_config("stdit3-xl/2").value(), meta, {.linears = linears}).parameters());
+    expect("stdit2-xl/2",
+           Stdit2(stdit2_config("stdit2-xl/2").value(), meta, {.linears = linears}).parameters());
+    expect("mmdit-11b",
+           Mmdit(mmdit_config("mmdit-11b").value(), meta, {.linears = linears}).parameters());
+}
+
+/// Every linear layer of a block gathers its tokens and sums what it adds, forward and backward.
+TEST_P(SharedLayers, ExchangesWhatTheFormulaSays) {
+    Layout const layout = GetParam();
+    std::int64_t const dp = layout.ranks / layout.sp / layout.tp, passes = kSamples / dp;
+    auto const shape = plan::model_shape(layout.arch).value();
+    bool const joint = shape.family == plan::ModelFamily::mmdit;
+    std::int64_t const pairs = joint ? 4 * shape.depth + shape.single_depth
+                               : shape.family == plan::ModelFamily::stdit2 ? 4 * shape.depth
+                                                                           : 3 * shape.blocks();
+    Trained const& trained = trained_in(layout);
+    auto const summed = cost_of(trained, "layers all_to_all");
+    auto const gathered = cost_of(trained, "layers all_gather");
+    bool const again = layout.recompute == "full";
+    // Besides: the output, and the norm of the slices.
+    EXPECT_EQ(summed.calls, passes * pairs * (again ? 3 : 2));
+    EXPECT_EQ(gathered.calls, passes * (pairs * (again ? 3 : 2) + 1) + 1);
+    EXPECT_EQ(summed.ranks, layout.tp);
+    if (joint) return;
+    std::int64_t const tokens = 2 * 16 * 16 / shape.patch_volume() / layout.sp;
+    EXPECT_EQ(summed.bytes, summed.calls * tokens * shape.hidden * 4);
+}
+
+/// Rank 0 is in the first stage: of each micro-batch it gets the gradient of its tokens, from each
+/// of its runs of blocks, and what the last stage sends to all of these but the first.
+TEST_P(Stages, TellEachOtherATensorAMicroBatch) {
+    Layout const layout = GetParam();
+    std::int64_t const together = layout.tp * layout.sp, dp = layout.ranks / layout.pp / together;
+    std::int64_t const passes =
+        layout.samples / dp / std::min(layout.micro_batch_size, layout.samples / dp);
+    auto const shape = plan::model_shape(layout.arch).value();
+    bool const joint = shape.family == plan::ModelFamily::mmdit;
+    Trained const& trained = trained_in(layout);
+    auto const received = cost_of(trained, "stages receive");
+    std::int64_t const messages = 2 * layout.virtual_stages - 1;
+    EXPECT_EQ(received.calls, messages * passes);
+    std::int64_t const tokens = 2 * 16 * 16 / shape.patch_volume() + (joint ? 8 : 0);
+    EXPECT_EQ(received.bytes,
+              messages * layout.samples / dp * tokens / together * shape.hidden * 4);
+    EXPECT_EQ(received.ranks, layout.pp);
+    EXPECT_EQ(cost_of(trained, "network all_gather").calls, 2);  // the norm and the loss
+}
+
+std::vector<Layout> layouts_with_sp() {
+    auto all = layouts();
+    std::erase_if(
+        all, [](Layout const& layout) { return layout.sp == 1 || layout.tp > 1 || layout.pp > 1; });
+    return all;
+}
+
+std::vector<Layout> layouts_with_tp() {
+    auto all = layouts();
+    std::erase_if(all, [](Layout const& layout) {
+        return layout.tp == 1 || layout.pp > 1 || layout.recompute == "selective" || layout.image ||
+               layout.store != "none";
+    });
+    return all;
+}
+
+std::vector<Layout> layouts_with_pp() {
+    auto all = layouts();
+    std::erase_if(all, [](Layout const& layout) { return layout.pp == 1; });
+    return all;
+}
+
+auto const kSamplesName = [](auto const& info) { return name_of(info.param); };
+INSTANTIATE_TEST_SUITE_P(Layouts, SharedTokens, testing::ValuesIn(layouts_with_sp()), kSamplesName);
+INSTANTIATE_TEST_SUITE_P(Layouts, Stages, testing::ValuesIn(layouts_with_pp()), kSamplesName);
+INSTANTIATE_TEST_SUITE_P(Layouts, SharedLayers, testing::ValuesIn(layouts_with_tp()), kSamplesName);
+
+}  // namespace
+}  // namespace osora::worker

@@ -1,0 +1,230 @@
+// The trainer with a network of one layer: precision, skipped steps, what a checkpoint carries.
+#include "worker/train/trainer.hpp"
+
+#include "tests/unit/worker/parallel/ranks.hpp"
+
+#include <ATen/ops/equal.h>
+#include <ATen/ops/matmul.h>
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+namespace osora::worker {
+namespace {
+
+/// Mean of (w x - 1)^2 over the colours x of a pixel.
+class OnePixel final : public Objective {
+public:
+    explicit OnePixel(at::ScalarType type, double factor = 1, std::size_t most = 100)
+        : parameters_(at::TensorOptions(type)),
+          weight_(parameters_.add("w", {3, 3})),
+          fixed_(parameters_.add("fixed", {2})),
+          factor_(factor),
+          most_(most) {
+        at::NoGradGuard const no_grad;
+        weight_.fill_(0.3);
+        fixed_.fill_(2);
+    }
+    Parameters& parameters() override { return parameters_; }
+    at::Tensor loss(MicroBatch const& batch) override {
+        if (batch.samples.size() > most_) C10_THROW_ERROR(OutOfMemoryError, "too many");
+        at::Tensor const colours = batch.x.select(2, 0).select(2, 0).select(2, 0);  // (B, 3)
+        at::Tensor const out = colours.to(weight_.scalar_type()).matmul(weight_.t());
+        return out.to(at::kFloat).sub(1).square().mean().mul(factor_);
+    }
+
+private:
+    Parameters parameters_;
+    at::Tensor weight_, fixed_;
+    double factor_;
+    std::size_t most_;  // samples that fit into memory
+};
+
+class TrainerTest : public testing::Test {
+protected:
+    static plan::WorkerJob job() {
+        plan::WorkerJob job;
+        job.config.optim.lr = 1e-2;
+        job.config.optim.warmup_steps = 0;
+        job.config.train.steps = 100;
+        return job;
+    }
+    /// Step with 4 samples of one pixel.
+    static StepOutput step(Trainer& trainer, int number, int ranks = 1) {
+        return try_step(trainer, number, ranks).value();
+    }
+    static Result<StepOutput> try_step(Trainer& trainer, int number, int ranks = 1) {
+        std::array<std::uint8_t, 12> pixels{};
+        for (std::size_t i = 0; i < pixels.size(); ++i) {
+            pixels[i] = static_cast<std::uint8_t>(60 + 17 * i + static_cast<unsigned>(number) % 4);
+        }
+        StepInput input;
+        input.step = number;
+        input.pixels = pixels;
+        input.samples = 4;
+        input.frames = input.height = input.width = 1;
+        input.identities.resize(4);
+        input.micro_batch_size = 2;
+        input.global_samples = 4 * ranks;
+        return trainer.step(input);
+    }
+    static Trainer make(at::ScalarType type, plan::WorkerJob const& job = TrainerTest::job()) {
+        return Trainer(job, std::make_unique<OnePixel>(type), {});
+    }
+    static at::Tensor weight(Trainer const& trainer) {
+        return trainer.parameters().find("w")->tensor.detach();
+    }
+};
+
+// With a loss this small the first scale fits fp16, so no step is skipped.
+TEST_F(TrainerTest, HalvesFollowFp32) {
+    auto const small = [](at::ScalarType type) {
+        return Trainer(job(), std::make_unique<OnePixel>(type, 1e-2), {});
+    };
+    auto fp32 = small(at::kFloat), bf16 = small(at::kBFloat16), fp16 = small(at::kHalf);
+    double const first = step(fp32, 0).loss;
+    (void)step(bf16, 0);
+    EXPECT_FALSE(step(fp16, 0).skipped);
+    StepOutput exact;
+    for (int i = 1; i < 60; ++i) {
+        exact = step(fp32, i);
+        EXPECT_NEAR(step(bf16, i).loss, exact.loss, 0.02 * first) << i;
+        EXPECT_NEAR(step(fp16, i).loss, exact.loss, 0.002 * first) << i;
+    }
+    EXPECT_LT(exact.loss, 0.75 * first);
+    EXPECT_EQ(weight(fp16).scalar_type(), at::kHalf);
+    EXPECT_EQ(exact.loss_scale, 1);
+}
+
+// A gradient above 1 leaves fp16 at the first scale, 65,536: steps are skipped until it fits.
+TEST_F(TrainerTest, Fp16FindsItsScale) {
+    Trainer trainer(job(), std::make_unique<OnePixel>(at::kHalf, 100.0), {});
+    at::Tensor const before = weight(trainer).clone();
+    double scale = 65536;
+    int skipped = 0;
+    for (int i = 0; i < 20; ++i) {
+        StepOutput const output = step(trainer, 0);
+        EXPECT_EQ(output.loss_scale, scale);
+        EXPECT_TRUE(std::isfinite(output.loss));
+        if (!output.skipped) break;
+        EXPECT_TRUE(at::equal(weight(trainer), before));
+        ++skipped;
+        scale /= 2;
+    }
+    EXPECT_GT(skipped, 3);
+    EXPECT_LT(skipped, 15);
+    EXPECT_FALSE(at::equal(weight(trainer), before));
+    CheckpointState state;
+    trainer.describe(state);
+    EXPECT_EQ(state.loss_scale, (LossScale{scale, 1}));
+    EXPECT_EQ(state.optimizer_steps, 1);
+}
+
+// A step that runs again for want of memory is no overflow.
+TEST_F(TrainerTest, Fp16KeepsItsScaleInSmallerPasses) {
+    auto const make = [](std::size_t most) {
+        return Trainer(job(), std::make_unique<OnePixel>(at::kHalf, 1e-2, most), {});
+    };
+    auto plain = make(100), cramped = make(1);
+    for (int i = 0; i < 3; ++i) {
+        StepOutput const expected = step(plain, i), got = step(cramped, i);
+        EXPECT_FALSE(got.skipped);
+        EXPECT_EQ(got.loss_scale, 65536);
+        EXPECT_NEAR(got.loss, expected.loss, 1e-3 * expected.loss);
+    }
+    CheckpointState state;
+    cramped.describe(state);
+    EXPECT_EQ(state.loss_scale, (LossScale{65536, 3}));
+    auto impossible = make(0);
+    EXPECT_EQ(try_step(impossible, 0).error().code, Errc::out_of_memory);
+}
+
+// One rank's gradient overflows: all of them skip the step, and their weights stay the same bits.
+TEST_F(TrainerTest, RanksSkipTogether) {
+    std::array<std::vector<bool>, 2> skipped;
+    std::array<at::Tensor, 2> weights;
+    run_ranks(2, [&](Group const& group) {
+        auto objective = std::make_unique<OnePixel>(at::kHalf, group.rank() == 1 ? 50.0 : 1e-3);
+        auto two = job();
+        two.plan.chosen.grad_bucket_mib = 1;
+        Trainer trainer(two, std::move(objective), {.all = group});
+        auto const rank = static_cast<std::size_t>(group.rank());
+        for (int i = 0; i < 12; ++i) skipped[rank].push_back(step(trainer, i, 2).skipped);
+        weights[rank] = weight(trainer).clone();
+    });
+    EXPECT_EQ(skipped[0], skipped[1]);
+    EXPECT_TRUE(skipped[0].front());
+    EXPECT_FALSE(skipped[0].back());
+    EXPECT_TRUE(at::equal(weights[0], weights[1]));
+}
+
+TEST_F(TrainerTest, GoesOnFromACheckpointBitExactly) {
+    namespace fs = std::filesystem;
+    fs::path const folder =
+        fs::temp_directory_path() / ("osora trainer " + std::to_string(getpid()));
+    for (auto const type : {at::kFloat, at::kBFloat16, at::kHalf}) {
+        auto whole = make(type);
+        for (int i = 0; i < 7; ++i) (void)step(whole, i);
+        CheckpointState state;
+        state.step = 7;
+        whole.describe(state);
+        ASSERT_TRUE(save_checkpoint(folder, state, snapshot(whole.tensors()), 1).has_value());
+        bool const masters = fs::exists(folder / "step-00000007" / "master.safetensors");
+        EXPECT_EQ(masters, type != at::kFloat);
+        auto const loaded = load_checkpoint(folder / "step-00000007");
+        ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+        auto resumed = make(type);
+        ASSERT_TRUE(resumed.restore(*loaded).has_value());
+        for (int i = 7; i < 12; ++i) {
+            StepOutput const expected = step(whole, i), got = step(resumed, i);
+            EXPECT_EQ(got.loss, expected.loss) << i;
+            EXPECT_EQ(got.grad_norm, expected.grad_norm) << i;
+            EXPECT_EQ(got.loss_scale, expected.loss_scale) << i;
+        }
+        EXPECT_TRUE(at::equal(weight(whole), weight(resumed)));
+        // A lost file is noticed, not taken for an older kind of checkpoint.
+        if (masters) {
+            fs::remove(folder / "step-00000007" / "master.safetensors");
+            EXPECT_TRUE(load_checkpoint(folder / "step-00000007").has_error());
+        }
+        fs::remove_all(folder);
+    }
+}
+
+TEST_F(TrainerTest, WithoutAnAverageNoneIsKept) {
+    auto none = job();
+    none.config.optim.ema_decay = 0;
+    auto trainer = make(at::kFloat, none);
+    (void)step(trainer, 0);
+    EXPECT_TRUE(trainer.tensors().ema.empty());
+    EXPECT_EQ(make(at::kFloat).tensors().ema.size(), 2u);
+}
+
+TEST_F(TrainerTest, TheRateFollowsItsSchedule) {
+    auto cosine = job();
+    cosine.config.optim.lr_schedule = "cosine";
+    cosine.config.optim.lr_min = 1e-3;
+    cosine.config.train.steps = 4;
+    auto trainer = make(at::kFloat, cosine);
+    double const middle = (1e-2 + 1e-3) / 2;
+    EXPECT_DOUBLE_EQ(step(trainer, 0).lr, 1e-2);
+    (void)step(trainer, 1);
+    EXPECT_NEAR(step(trainer, 2).lr, middle, 1e-12);
+    // A stage with a rate of its own, from step 3 on.
+    auto stage = cosine.config.optim;
+    stage.lr = 4e-3;
+    stage.lr_min = 0;
+    stage.lr_schedule = "linear";
+    stage.warmup_steps = 1;
+    trainer.use(stage, {3, 8});
+    EXPECT_NEAR(step(trainer, 3).lr, 2e-3, 1e-12);
+    EXPECT_NEAR(step(trainer, 4).lr, 4e-3, 1e-12);
+    EXPECT_NEAR(step(trainer, 5).lr, 3e-3, 1e-12);
+}
+
+}  // namespace
+}  // namespace osora::worker
