@@ -1,6 +1,6 @@
 // What a worker is told to do: job.json in the run directory, the same for every rank and every
 // restart. Who a rank is comes from its environment (RANK, LOCAL_RANK, WORLD_SIZE,
-// LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, OSORA_EPOCH, OSORA_AGENT_FD, OSORA_STORE_FD).
+// LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, OSORA_ATTEMPT, OSORA_AGENT_FD, OSORA_STORE_FD).
 #pragma once
 
 #include "plan/collective_request.hpp"

@@ -103,6 +103,12 @@ Error type_error(std::string_view expected, json::value const& found) {
             ": expected " + std::string(expected) + ", found " + kind_name(found.kind())};
 }
 
+json::value const* find_member(json::object const& object, std::string_view name) {
+    // An attempt was called an epoch in journals of earlier versions.
+    auto const* found = object.if_contains(name);
+    return found == nullptr && name == "attempt" ? object.if_contains("epoch") : found;
+}
+
 Error at_path(std::string_view step, Error inner) {
     bool const starts_path = !inner.message.starts_with(':') && !inner.message.starts_with('[');
     if (step.empty()) {

@@ -1,7 +1,6 @@
-// Structs that carry BOOST_DESCRIBE_STRUCT to and from JSON. Reading is lenient about fields that
-// are missing (the default stays) or unknown (ignored), so that neighbouring versions understand
-// each other, and strict about types and ranges; errors name the path: "buckets[1].num_frames:
-// ...".
+// Structs that carry BOOST_DESCRIBE_STRUCT to and from JSON. Reading takes the default for a field
+// that is missing and ignores an unknown one, so that neighbouring versions understand each other;
+// it is strict about types and ranges. Errors name the path: "buckets[1].num_frames: ...".
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -39,6 +38,8 @@ struct Bytes {
 [[nodiscard]] Error type_error(std::string_view expected, json::value const& found);
 /// Puts `step` ("name" or "[2]") in front of the path that an inner error starts with.
 [[nodiscard]] Error at_path(std::string_view step, Error inner);
+/// The value of a struct's member, also under the name that it had before; nullptr: not there.
+[[nodiscard]] json::value const* find_member(json::object const& object, std::string_view name);
 
 template <class T>
 concept DescribedStruct = boost::describe::has_describe_members<T>::value && !std::is_union_v<T>;
@@ -119,7 +120,7 @@ Result<void> read_struct(json::value const& from, T& into) {
     Result<void> result;
     using Members = boost::describe::describe_members<T, boost::describe::mod_any_access>;
     boost::mp11::mp_for_each<Members>([&](auto member) {
-        auto const* found = object->if_contains(member.name);
+        auto const* found = find_member(*object, member.name);
         if (found == nullptr || result.has_error()) return;
         auto const read = read_json(*found, into.*member.pointer);
         if (read.has_error()) result = at_path(member.name, read.error());
@@ -216,7 +217,6 @@ template <class T>
     return result;
 }
 
-/// A T out of one JSON document.
 template <class T>
 [[nodiscard]] Result<T> decode(std::string_view text) {
     OSORA_TRY(auto value, parse_json(text));

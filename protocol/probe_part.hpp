@@ -19,11 +19,11 @@ struct ProbeMeasured {
 /// Agent to controller, and in the journal.
 struct ProbePart {
     static constexpr std::string_view kType = "probe";
-    int epoch = 0, node = 0;
+    int attempt = 0, node = 0;
     json::value part;
 };
 
 BOOST_DESCRIBE_STRUCT(ProbeMeasured, (), (part))
-BOOST_DESCRIBE_STRUCT(ProbePart, (), (epoch, node, part))
+BOOST_DESCRIBE_STRUCT(ProbePart, (), (attempt, node, part))
 
 }  // namespace osora::protocol

@@ -25,7 +25,7 @@
 //                               removed when the run has ended
 //       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
-//       logs/EPOCH/RANK.log     stdout and stderr of a rank
+//       logs/ATTEMPT/RANK.log     stdout and stderr of a rank
 //       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
 //       probe/                  the probe before the start: a run directory of its own
 //       probe.json              topology::ProbeResult, from rank 0 of a probe
@@ -72,8 +72,8 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path samples() const { return dir / "samples"; }
     [[nodiscard]] RunPaths probe_run() const { return {dir / "probe"}; }
     [[nodiscard]] std::filesystem::path probe() const { return dir / "probe.json"; }
-    [[nodiscard]] std::filesystem::path rank_log(int epoch, int rank) const {
-        return dir / "logs" / std::to_string(epoch) / (std::to_string(rank) + ".log");
+    [[nodiscard]] std::filesystem::path rank_log(int attempt, int rank) const {
+        return dir / "logs" / std::to_string(attempt) / (std::to_string(rank) + ".log");
     }
 };
 

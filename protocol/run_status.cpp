@@ -53,7 +53,7 @@ void fault(RunStatus& run, Ruling const& ruling, std::string cause) {
     advance(run);
 }
 
-/// A failure of the epoch that is ending already: only a better cause than an echo counts.
+/// A failure of the attempt that is ending already: only a better cause than an echo counts.
 void improve_cause(RunStatus& run, Ruling const& ruling, std::string cause) {
     bool const ending = run.state == RunState::relaunching || run.state == RunState::finishing;
     bool const by_fault = run.verdict != Verdict::ok && run.verdict != Verdict::cancelled;
@@ -93,8 +93,8 @@ void on(RunStatus& run, PlanChosen const&) {
     if (run.state == RunState::submitted) run.state = RunState::checked;
 }
 
-/// A run that did not end well is opened again: it goes on from its last checkpoint, in a new epoch
-/// and with all of its restarts.
+/// A run that did not end well is opened again: it goes on from its last checkpoint, in a new
+/// attempt and with all of its restarts.
 void reopen(RunStatus& run) {
     run.state = RunState::allocating;
     run.verdict = Verdict::none;
@@ -147,8 +147,8 @@ void on(RunStatus& run, NodeLost const& event) {
 }
 
 void on(RunStatus& run, LaunchOrdered const& event) {
-    if (run.state != RunState::launching || run.ordered || event.epoch != run.epoch + 1) return;
-    run.epoch = event.epoch;
+    if (run.state != RunState::launching || run.ordered || event.attempt != run.attempt + 1) return;
+    run.attempt = event.attempt;
     run.ordered = true;
     run.rounds = 0;
     run.cause_is_echo = false;
@@ -206,7 +206,7 @@ void on(RunStatus& run, StopRequested const& event) {
         if (run.stop == StopMode::orderly) run.stop = asked;
         return;
     }
-    // Workers of a broken epoch are being stopped already.
+    // Workers of a broken attempt are being stopped already.
     run.stop = run.state == RunState::relaunching ? StopMode::now : asked;
     finish(run, {Verdict::cancelled}, event.reason);
 }
@@ -245,11 +245,11 @@ template <class Measurement>
 requires is_measurement<Measurement>
 void on(RunStatus&, Measurement const&) {}
 
-/// Events that name an epoch count only for the newest one.
+/// Events that name an attempt count only for the newest one.
 template <class T>
 bool is_echo(RunStatus const& run, T const& event) {
-    if constexpr (requires { event.epoch; } && !std::is_same_v<T, LaunchOrdered>) {
-        return event.epoch != run.epoch;
+    if constexpr (requires { event.attempt; } && !std::is_same_v<T, LaunchOrdered>) {
+        return event.attempt != run.attempt;
     }
     return false;
 }

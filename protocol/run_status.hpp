@@ -16,9 +16,9 @@ enum class RunState {
     submitted,    // RunSubmitted
     checked,      // a plan was made: it can fit
     allocating,   // agents are awaited
-    launching,    // agents are there, workers of a new epoch start
+    launching,    // agents are there, workers of a new attempt start
     running,      // every rank has said hello
-    relaunching,  // a fault: the epoch's workers are stopped, lost agents replaced
+    relaunching,  // a fault: the attempt's workers are stopped, lost agents replaced
     finishing,    // the verdict stands; workers are stopped and counted
     done
 };
@@ -30,9 +30,9 @@ BOOST_DESCRIBE_ENUM(StopMode, none, orderly, now)
 
 struct NodeStatus {
     bool joined = false;        // an agent holds the node
-    bool finished = false;      // its ranks did their last step of this epoch
-    bool stopped = true;        // no worker of the current epoch is left
-    std::vector<bool> started;  // by local rank: has said hello in this epoch
+    bool finished = false;      // its ranks did their last step of this attempt
+    bool stopped = true;        // no worker of the current attempt is left
+    std::vector<bool> started;  // by local rank: has said hello in this attempt
     int losses = 0;             // since the last LaunchOrdered
     int processes_left = 0;     // as the last NodeStopped counted; -1 = could not be counted
     // The agent that joined last.
@@ -42,21 +42,22 @@ struct NodeStatus {
     friend bool operator==(NodeStatus const&, NodeStatus const&) = default;
 };
 
-/// Workers are started in epochs; what belongs to an older epoch is an echo and changes nothing.
+/// Workers are started in attempts; what belongs to an older attempt is an echo and changes
+/// nothing.
 struct RunStatus {
     RunState state = RunState::submitted;
     Verdict verdict = Verdict::none;  // from finishing on
     int exit_code = 0;                // of osora, from finishing on
     std::string cause;                // of the last relaunch or of the end, as the user reads it
-    bool cause_is_echo = false;       // a better cause of the same epoch may still replace it
+    bool cause_is_echo = false;       // a better cause of the same attempt may still replace it
     StopMode stop = StopMode::none;
     int rounds = 0;          // of faults since the last LaunchOrdered; each counts as a restart
     bool exec = false;       // job = "exec"
     bool rehearsal = false;  // job = "rehearse": trains nothing, so there is no loss
     bool encoding = false;   // job = "encode": likewise; how many steps it takes is not known
-    int epoch = -1;          // newest one that was ordered
-    bool ordered = false;    // in launching: LaunchOrdered of `epoch` was journalled
-    int ranks_starting = 0;  // of `epoch`: have not said hello
+    int attempt = -1;        // newest one that was ordered
+    bool ordered = false;    // in launching: LaunchOrdered of `attempt` was journalled
+    int ranks_starting = 0;  // of `attempt`: have not said hello
     int restarts = 0;        // relaunches so far, over the whole run
     int free_retries = 0;    // relaunches that do not count among them (Ruling::free)
     int restarts_max = 0;
@@ -64,14 +65,14 @@ struct RunStatus {
     int lives = 0;             // controllers so far
     int checkpoint_step = -1;  // training resumes with this step; -1 = none
     std::string checkpoint_path;
-    std::string store_host;  // of `epoch`
+    std::string store_host;  // of `attempt`
     int store_port = 0;
     std::vector<NodeStatus> nodes;
     friend bool operator==(RunStatus const&, RunStatus const&) = default;
 };
 
 /// Advances `run` by one event. A done run ignores every event but ControllerStarted, which opens
-/// one that did not end well again; any run ignores events of older epochs, of nodes it has not,
+/// one that did not end well again; any run ignores events of older attempts, of nodes it has not,
 /// and before RunSubmitted: whoever reads a journal may be fed a damaged one.
 void fold(RunStatus& run, RunEvent const& event);
 

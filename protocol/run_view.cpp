@@ -161,7 +161,7 @@ void on(RunView& view, ControllerStarted const& event, std::int64_t) {
 }
 
 void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
-    if (event.epoch != view.status.epoch) return;
+    if (event.attempt != view.status.attempt) return;
     view.node_views.assign(view.status.nodes.size(), {});
     view.rank_cpus.clear();
     view.straggler.reset();
@@ -170,7 +170,7 @@ void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
 }
 
 void on(RunView& view, RankStarted const& event, std::int64_t) {
-    if (event.epoch != view.status.epoch) return;
+    if (event.attempt != view.status.attempt) return;
     view.start_step = event.start_step;
     if (!event.cpus.empty() && event.rank >= 0 && event.rank < kRanksBound) {
         auto const rank = static_cast<std::size_t>(event.rank);
@@ -181,7 +181,7 @@ void on(RunView& view, RankStarted const& event, std::int64_t) {
 }
 
 void on(RunView& view, CheckpointCompleted const& event, std::int64_t wall_us) {
-    if (event.epoch != view.status.epoch) return;
+    if (event.attempt != view.status.attempt) return;
     view.checkpoint_us = wall_us;
     view.checkpoint_s = event.seconds;
     view.checkpoint_bytes = event.bytes;
@@ -192,13 +192,13 @@ void on(RunView& view, RunEnded const&, std::int64_t wall_us) {
 }
 
 void note_failure(RunView& view, RankEnd const& end) {
-    auto const [known, fresh] = view.first_failures.try_emplace(end.epoch, end);
+    auto const [known, fresh] = view.first_failures.try_emplace(end.attempt, end);
     if (!fresh && known->second.echo && !end.echo) known->second = end;
 }
 
 void on(RunView& view, RankFailed const& event, std::int64_t) {
     bool const exec = view.status.exec;
-    RankEnd const end{event.epoch,   event.node,
+    RankEnd const end{event.attempt, event.node,
                       event.rank,    event.exit_code,
                       event.signal,  event.oom_killed,
                       event.message, describe(event, exec),
@@ -215,7 +215,7 @@ void on(RunView& view, RunNotice const& event, std::int64_t) {
 void on(RunView& view, HangDetected const& event, std::int64_t) {
     keep(view.hangs, event);
     RankEnd end;
-    end.epoch = event.epoch;
+    end.attempt = event.attempt;
     end.node = event.node;
     end.rank = event.rank;
     end.cause = describe(event);
@@ -243,7 +243,7 @@ bool is_sane(RunView const& view, MergedSteps const& steps) {
     bool const known_ranks = std::ranges::all_of(steps.ranks, [&](int ranks) {
         return ranks >= 1 && ranks <= nodes * view.status.ranks_per_node;
     });
-    return known_nodes && known_ranks && steps.epoch == view.status.epoch && steps.step0 >= 0 &&
+    return known_nodes && known_ranks && steps.attempt == view.status.attempt && steps.step0 >= 0 &&
            steps.step0 < kStepsMax && !steps.bucket.empty() &&
            steps.ranks.size() == steps.bucket.size();
 }

@@ -39,7 +39,7 @@ struct NodeView {
 };
 
 struct RankEnd {  // a rank that failed, in the order of the journal
-    int epoch = 0, node = 0, rank = 0, exit_code = 0, signal = 0;
+    int attempt = 0, node = 0, rank = 0, exit_code = 0, signal = 0;
     bool oom_killed = false;
     std::string message;
     std::string cause;  // as a sentence
@@ -48,7 +48,7 @@ struct RankEnd {  // a rank that failed, in the order of the journal
 };
 
 struct RunView {
-    RunStatus status;  // state, verdict, cause, epoch, restarts, nodes, last checkpoint
+    RunStatus status;  // state, verdict, cause, attempt, restarts, nodes, last checkpoint
 
     // As submitted.
     std::string run_uuid, run_name, job, user, host;
@@ -65,11 +65,11 @@ struct RunView {
     std::int64_t checkpoint_bytes = 0;
 
     // Training. Rates are over recent_steps; 0 while there are none.
-    int start_step = 0;      // first step of this epoch
+    int start_step = 0;      // first step of this attempt
     int steps_done = 0;      // = index of the next step
     double last_loss = 0;    // of the newest step
     double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; goes on over relaunches
-    int smoothed_steps = 0;  // steps of this epoch that are in it end before this one
+    int smoothed_steps = 0;  // steps of this attempt that are in it end before this one
     double grad_norm = 0, lr = 0;
     std::string bucket;      // of the newest step
     double step_time_s = 0;  // median
@@ -80,15 +80,15 @@ struct RunView {
     std::optional<Straggler> straggler;
     double eta_s = 0;                  // to the last step, from the mean step; 0 = unknown
     std::int64_t rss_bytes = 0;        // maximum over ranks, newest step
-    std::vector<NodeView> node_views;  // of each node, in this epoch
+    std::vector<NodeView> node_views;  // of each node, in this attempt
     std::vector<std::shared_ptr<NodeHealth const>> node_health;  // newest of each node, or none
-    std::vector<std::string> rank_cpus;  // bound to in this epoch; short when few are
+    std::vector<std::string> rank_cpus;  // bound to in this attempt; short when few are
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
-    std::deque<StepView> recent_steps;  // of this epoch, oldest first, at most kRecentSteps
+    std::deque<StepView> recent_steps;  // of this attempt, oldest first, at most kRecentSteps
 
     // What went wrong or is worth knowing; the newest kKept of each, with the count of all.
     std::deque<RankEnd> rank_ends;
-    std::map<int, RankEnd> first_failures;  // by epoch: the first that is no echo, or hangs
+    std::map<int, RankEnd> first_failures;  // by attempt: the first that is no echo, or hangs
     std::deque<RunNotice> notices;
     std::map<std::string, int> notice_counts;  // by kind
     std::deque<HangDetected> hangs;

@@ -25,7 +25,7 @@ struct Ruling {
     /// A rank that lost its peers: likely the echo of another failure, which then is the cause.
     bool echo = false;
     bool do_not_requeue = false;  // osora exits with 93, whatever the verdict
-    /// Nobody's fault and gone with the next epoch: costs no restart, kFreeRetriesMax times.
+    /// Nobody's fault and gone with the next attempt: costs no restart, kFreeRetriesMax times.
     bool free = false;
     friend bool operator==(Ruling const&, Ruling const&) = default;
 };

@@ -52,7 +52,7 @@ constexpr std::string_view kUsage =
     "                                      weights with a LoRA adapter added in\n"
     "       osora-worker --version | --help\n"
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
-    "MASTER_PORT; agents also set OSORA_EPOCH, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
+    "MASTER_PORT; agents also set OSORA_ATTEMPT, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
     "example: RANK=0 WORLD_SIZE=1 osora-worker --job ~/.local/state/osora/runs/run-0001/job.json\n";
 
 std::map<std::string, std::string> read_environment() {
@@ -96,7 +96,7 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
                                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/agent/stacks.hpp).
-    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.epoch) /
+    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.attempt) /
                     fmt::format("{}.own", self.rank));
     CountedAllocator::install();  // before the first tensor
     auto const outcome = run(*job, self, agent);

@@ -73,7 +73,7 @@ public:
         for (int node = 0; node < nodes_; ++node) {
             for (int local_rank = 0; local_rank < ranks_per_node_; ++local_rank) {
                 RankStarted started;
-                started.epoch = 0;
+                started.attempt = 0;
                 started.node = node;
                 started.rank = node * ranks_per_node_ + local_rank;
                 started.pid = 1000 + local_rank;
@@ -117,7 +117,7 @@ private:
 
     Heartbeat heartbeat(int node, int step) const {
         Heartbeat beat;
-        beat.epoch = 0;
+        beat.attempt = 0;
         for (int local_rank = 0; local_rank < ranks_per_node_; ++local_rank) {
             RankPulse pulse;
             pulse.rank = node * ranks_per_node_ + local_rank;
@@ -131,7 +131,7 @@ private:
 
     MetricChunk chunk(int node, int step) const {
         MetricChunk chunk;
-        chunk.epoch = 0;
+        chunk.attempt = 0;
         chunk.node = node;
         chunk.ranks = ranks_per_node_;
         chunk.step0 = step;
@@ -148,7 +148,7 @@ private:
     /// 64 steps of ranks that differ by 1 %; nodes take turns.
     RankMatrix matrix(int node, int step) {
         RankMatrix matrix;
-        matrix.epoch = 0;
+        matrix.attempt = 0;
         matrix.node = node;
         matrix.first_rank = node * ranks_per_node_;
         matrix.ranks = ranks_per_node_;
@@ -197,7 +197,7 @@ private:
     void deliver() {
         if (!std::exchange(reserved_, false)) return;
         StoreReserved answer;
-        answer.epoch = 0;
+        answer.attempt = 0;
         answer.host = "n0";
         answer.port = 29500;
         say(0, answer);

@@ -24,10 +24,10 @@ struct RunFacts {
     protocol::RunView view;
     std::map<int, std::string> hosts;
     std::map<int, std::map<std::string, std::string>> node_facts;
-    std::map<int, protocol::RankStarted> ranks;           // of the newest epoch
+    std::map<int, protocol::RankStarted> ranks;           // of the newest attempt
     std::map<int, std::map<int, std::vector<int>>> xids;  // by node and GPU
     json::value config;
-    int epoch = 0;
+    int attempt = 0;
 };
 
 void take(RunFacts& facts, protocol::JournalRecord const& record) {
@@ -35,7 +35,7 @@ void take(RunFacts& facts, protocol::JournalRecord const& record) {
         facts.hosts[joined->node] = joined->host;
         facts.node_facts[joined->node] = joined->facts;
     } else if (auto const* launch = std::get_if<protocol::LaunchOrdered>(&record.event)) {
-        facts.epoch = launch->epoch;
+        facts.attempt = launch->attempt;
         facts.ranks.clear();
     } else if (auto const* started = std::get_if<protocol::RankStarted>(&record.event)) {
         facts.ranks[started->rank] = *started;
@@ -203,7 +203,7 @@ Result<void> add_run_evidence(RunFolder const& run, doctor::Evidence& evidence) 
     for (int rank = 0; rank < ranks; ++rank) {
         auto const host = facts.hosts.find(rank / std::max(facts.view.ranks_per_node, 1));
         if (host == facts.hosts.end()) continue;
-        add_log(node_named(evidence, host->second), run.paths.rank_log(facts.epoch, rank));
+        add_log(node_named(evidence, host->second), run.paths.rank_log(facts.attempt, rank));
     }
     evidence.run = run_evidence(facts);
     return {};

@@ -88,8 +88,8 @@ std::vector<EnvRow> rows_of_rank(RankStarted const& rank,
 }  // namespace
 
 void add_flight_recorder(std::vector<EnvRow>& rows) {
-    constexpr std::array kValues{"2000", "1", "RUN_DIR/stacks/EPOCH/flight-",
-                                 "RUN_DIR/stacks/EPOCH/flight-request-"};
+    constexpr std::array kValues{"2000", "1", "RUN_DIR/stacks/ATTEMPT/flight-",
+                                 "RUN_DIR/stacks/ATTEMPT/flight-request-"};
     for (std::size_t i = 0; i < kOfOsora.size(); ++i) {
         std::string const name(kOfOsora[i]);
         if (std::ranges::find(rows, name, &EnvRow::name) != rows.end()) continue;

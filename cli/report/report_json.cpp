@@ -159,7 +159,7 @@ json::object probe_object(db::ProbeRecord const& probe) {
 }
 
 json::object relaunch_object(Relaunch const& each) {
-    return {{"epoch", each.epoch},
+    return {{"attempt", each.attempt},
             {"start_step", each.start_step},
             {"down_s", to_json(each.down_s)},
             {"cause", each.cause}};

@@ -91,7 +91,7 @@ std::string waiting_text(RunView const& view) {
         case RunState::running:
             return view.status.exec ? counted(ranks, "rank") + " running" : "first step";
         case RunState::relaunching:
-            return "stopping the ranks of the failed epoch";
+            return "stopping the ranks of the failed attempt";
         case RunState::finishing:
             return view.status.verdict == Verdict::ok ? "finishing" : "stopping";
         case RunState::done:

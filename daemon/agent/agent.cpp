@@ -30,7 +30,7 @@ AgentOptions agent_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
     AgentOptions options;
     options.node = start.node;
-    options.attempt = start.attempt;
+    options.agent_number = start.agent_number;
     options.token = start.token;
     options.host = host_name();
     options.boot_id = boot_id();
@@ -99,7 +99,7 @@ private:
     std::optional<StorePort> store_;
     std::deque<AgentInput> inputs_;
     bool feeding_ = false;
-    int epoch_ = -1;  // newest one that was started
+    int attempt_ = -1;  // newest one that was started
     int signals_ = 0;
     bool ended_ = false;
     int exit_code_ = 0;
@@ -172,7 +172,7 @@ void Agent::perform(SendToController const& action) {
 void Agent::perform(BindStore const& action) {
     store_.reset();
     StoreBound answer;
-    answer.epoch = action.epoch;
+    answer.attempt = action.attempt;
     answer.host = start_.store_host.empty() ? link_.local_address() : start_.store_host;
     auto bound = bind_store_port(answer.host);
     if (bound.has_error()) {
@@ -186,7 +186,7 @@ void Agent::perform(BindStore const& action) {
 }
 
 void Agent::perform(SpawnWorkers const& action) {
-    epoch_ = action.launch.epoch;
+    attempt_ = action.launch.attempt;
     workers_.start(action.launch, std::exchange(store_, std::nullopt));
 }
 
@@ -199,7 +199,7 @@ void Agent::perform(SignalWorkers const& action) {
 }
 
 void Agent::perform(TakeStacksOf const& action) {
-    workers_.take_stacks(action.epoch, action.limit_s);
+    workers_.take_stacks(action.attempt, action.limit_s);
 }
 
 void Agent::perform(SampleHealth const&) {
@@ -241,8 +241,8 @@ void Agent::on_signal(int signal) {
         return;
     }
     ++signals_;
-    protocol::StopEpoch stop;
-    stop.epoch = epoch_;
+    protocol::StopAttempt stop;
+    stop.attempt = attempt_;
     stop.how = signals_ == 1 ? protocol::StopHow::checkpoint : protocol::StopHow::terminate;
     stop.reason = "the controller is gone";
     feed(ControllerSaid{std::move(stop)});

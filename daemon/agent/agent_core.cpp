@@ -56,11 +56,11 @@ void AgentCore::Impl::on(ControllerConnected const&) {
     hello.boot_id = options_.boot_id;
     hello.pid = options_.pid;
     hello.start_ticks = options_.start_ticks;
-    hello.epoch = waiting_ ? waiting_->epoch : epoch_;
+    hello.attempt = waiting_ ? waiting_->attempt : attempt_;
     hello.workers_left = workers_alive();
     hello.first_report = reports_.first_number();
     hello.facts = options_.facts;
-    hello.attempt = options_.attempt;
+    hello.agent_number = options_.agent_number;
     act(SendToController{std::move(hello)});
 }
 
@@ -101,22 +101,22 @@ void AgentCore::Impl::hear(AckReports const& message) {
 }
 
 void AgentCore::Impl::hear(ReserveStore const& message) {
-    if (store_ && store_->epoch == message.epoch) {
+    if (store_ && store_->attempt == message.attempt) {
         act(SendToController{*store_});
-    } else if (message.epoch > store_epoch_) {
-        store_epoch_ = message.epoch;
+    } else if (message.attempt > store_attempt_) {
+        store_attempt_ = message.attempt;
         store_.reset();
-        act(BindStore{message.epoch});
+        act(BindStore{message.attempt});
     }
 }
 
 void AgentCore::Impl::on(StoreBound const& input) {
-    if (input.epoch != store_epoch_) return;
-    StoreReserved const answer{input.epoch, input.host, input.port, input.error};
+    if (input.attempt != store_attempt_) return;
+    StoreReserved const answer{input.attempt, input.host, input.port, input.error};
     if (input.port > 0) {
         store_ = answer;
     } else {
-        store_epoch_ = -1;  // may be asked for again
+        store_attempt_ = -1;  // may be asked for again
     }
     if (welcomed_) act(SendToController{answer});
 }
@@ -144,7 +144,7 @@ void AgentCore::Impl::report(FromAgent event) {
 }
 
 /// Moves reduced steps to the reports. Without a controller they wait in the reducer, which is
-/// bounded, and from there go to the spill; at the end of an epoch all of them go.
+/// bounded, and from there go to the spill; at the end of an attempt all of them go.
 void AgentCore::Impl::take_metrics(bool partial) {
     if (!reducer_) return;
     take_collectives(partial);
@@ -180,7 +180,7 @@ void AgentCore::Impl::count_dropped() {
 
 void AgentCore::Impl::warn_of_steps(char const* kind, char const* severity, std::string detail) {
     RunNotice notice;
-    notice.epoch = epoch_;
+    notice.attempt = attempt_;
     notice.node = options_.node;
     notice.kind = kind;
     notice.severity = severity;
@@ -188,7 +188,7 @@ void AgentCore::Impl::warn_of_steps(char const* kind, char const* severity, std:
     report(std::move(notice));
 }
 
-/// What a program tells too fast is told as a sum: at the end of its epoch, and seldom before.
+/// What a program tells too fast is told as a sum: at the end of its attempt, and seldom before.
 void AgentCore::Impl::tell_dropped(bool partial) {
     count_dropped();
     std::uint64_t const sum = too_fast_.steps + static_cast<std::uint64_t>(too_fast_.log_bytes) +
@@ -231,7 +231,7 @@ void AgentCore::Impl::beat() {
     take_metrics(false);
     if (!welcomed_) return;
     Heartbeat message;
-    message.epoch = epoch_;
+    message.attempt = attempt_;
     for (WorkerState const& each : workers_) {
         if (!each.alive || (options_.exec && !each.speaks)) continue;
         message.ranks.push_back(each.pulse);
@@ -243,7 +243,7 @@ void AgentCore::Impl::beat() {
 
 void AgentCore::Impl::warn_of_health(std::string const& what) {
     RunNotice notice;
-    notice.epoch = epoch_;
+    notice.attempt = attempt_;
     notice.node = options_.node;
     notice.kind = "node_health";
     notice.severity = "warning";
@@ -284,7 +284,7 @@ void AgentCore::Impl::check_deadlines() {
     if (given_up) {
         reap_at_ = kNever;
         stop_reported_ = true;
-        report(NodeStopped{epoch_, options_.node, workers_alive(), lease_ended_});
+        report(NodeStopped{attempt_, options_.node, workers_alive(), lease_ended_});
     }
     if (leaving_ && (workers_alive() == 0 || given_up)) {
         exited_ = true;

@@ -19,7 +19,7 @@ namespace osora::daemon {
 using std::chrono_literals::operator""s;
 
 struct AgentOptions {
-    int node = 0, attempt = 0;  // as in AgentStart
+    int node = 0, agent_number = 0;  // as in AgentStart
     std::string token;
     std::string host, boot_id;  // of this agent
     int pid = 0;
@@ -43,35 +43,35 @@ struct ControllerSaid {
 };
 /// Answer to BindStore.
 struct StoreBound {
-    int epoch = 0;
+    int attempt = 0;
     int port = 0;
     std::string error;  // why there is none; then port is 0
     std::string host;   // how other nodes reach it
 };
 /// Answer to SpawnWorkers, one for each rank.
 struct WorkerSpawned {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
     int pid = 0;
     std::string error;  // why it could not be started; then pid is 0 and no WorkerExited follows
     std::string cpus = {};  // that it is bound to, as Linux writes lists; "": to none
 };
-/// Said before the WorkerSpawned of an epoch whose ranks run on any core.
+/// Said before the WorkerSpawned of an attempt whose ranks run on any core.
 struct RanksNotBound {
-    int epoch = 0;
+    int attempt = 0;
     std::string why;
 };
 struct WorkerSaid {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
     protocol::FromWorker message;
 };
 /// A rank of an exec job told of a step (exec_steps.hpp).
 struct WorkerStepped {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
     SaidStep step;
 };
 /// The process was reaped; what it had said before was handed in before this.
 struct WorkerExited {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
     int exit_code = 0, signal = 0;
     bool oom_killed = false;  // the cgroup's oom_kill count rose
     /// Of its output, when it did not end well; "" = there is none.
@@ -80,7 +80,7 @@ struct WorkerExited {
 };
 /// Answer to TakeStacksOf.
 struct StacksReady {
-    int epoch = 0;
+    int attempt = 0;
     std::vector<protocol::RankState> ranks;
 };
 /// Answer to SampleHealth, whenever the machine gives one.
@@ -100,8 +100,8 @@ constexpr int kAgentRefused = 3, kAgentUnreachable = 4;
 struct SendToController {  // dropped when not connected: the core sends it again
     protocol::FromAgent message;
 };
-struct BindStore {  // and keep the socket for rank 0 of `epoch`; closes those of older epochs
-    int epoch = 0;
+struct BindStore {  // and keep the socket for rank 0 of `attempt`; closes those of older attempts
+    int attempt = 0;
 };
 /// Fork one worker for each of ranks [first_rank, first_rank + local_world_size). Rank 0 gets the
 /// bound store socket.
@@ -114,8 +114,8 @@ struct TellWorkers {  // every living worker
 struct SignalWorkers {  // every living worker and its process group
     int signal = 0;
 };
-struct TakeStacksOf {  // every living worker of `epoch`
-    int epoch = 0;
+struct TakeStacksOf {  // every living worker of `attempt`
+    int attempt = 0;
     double limit_s = 4;  // that the controller waits
 };
 struct SampleHealth {};  // not asked again before it was answered

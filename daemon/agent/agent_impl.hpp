@@ -48,7 +48,7 @@ private:
     void hear(protocol::AckReports const& message);
     void hear(protocol::ReserveStore const& message);
     void hear(protocol::LaunchWorkers const& message);
-    void hear(protocol::StopEpoch const& message);
+    void hear(protocol::StopAttempt const& message);
     void hear(protocol::TakeStacks const& message);
     void hear(protocol::Dismiss const& message);
     void on(StacksReady const& input);
@@ -94,7 +94,7 @@ private:
     [[nodiscard]] bool ignores_stop(WorkerState const& worker) const;
     [[nodiscard]] bool is_consequence(WorkerExited const& end, WorkerState const& worker) const;
     void when_none_is_left();
-    [[nodiscard]] WorkerState* worker_at(int epoch, int rank);
+    [[nodiscard]] WorkerState* worker_at(int attempt, int rank);
 
     AgentOptions options_;
     Now now_;                // of the call in progress
@@ -112,12 +112,12 @@ private:
     bool const spills_;
     ReportQueue reports_;
 
-    int store_epoch_ = -1;  // bound or being bound
+    int store_attempt_ = -1;  // bound or being bound
     std::optional<protocol::StoreReserved> store_;
 
-    int epoch_ = -1;  // newest one started or stopped
+    int attempt_ = -1;  // newest one started or stopped
     int first_rank_ = 0;
-    std::vector<WorkerState> workers_;  // of epoch_, by local rank
+    std::vector<WorkerState> workers_;  // of attempt_, by local rank
     std::optional<protocol::MetricReducer> reducer_;
     std::optional<protocol::RankMatrixBuilder> matrices_;
     std::optional<protocol::CollectiveReducer> collectives_;
@@ -128,18 +128,18 @@ private:
         std::int64_t log_bytes = 0;
     };
     Dropped unheard_;                  // while no controller listened
-    Dropped too_fast_;                 // they came faster than they are read, or taken; in epoch_
+    Dropped too_fast_;                 // they came faster than they are read, or taken; in attempt_
     std::uint64_t told_too_fast_ = 0;  // steps and bytes, when it was told last
     MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // told again then, and after
-    MonotonicTime printed_since_ = kNever;                    // exec: its program, in epoch_
+    MonotonicTime printed_since_ = kNever;                    // exec: its program, in attempt_
     bool no_steps_told_ = false;                              // in this agent's life
-    std::set<std::string> said_;                      // exec: figures that any rank gave in epoch_
+    std::set<std::string> said_;  // exec: figures that any rank gave in attempt_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
 
-    std::optional<protocol::StopHow> stop_;  // asked for in epoch_
+    std::optional<protocol::StopHow> stop_;  // asked for in attempt_
     MonotonicTime told_to_stop_{};           // the workers, to stop after their step
-    bool stop_reported_ = false;             // NodeStopped of epoch_
-    bool lease_ended_ = false;               // this epoch's workers had to go
+    bool stop_reported_ = false;             // NodeStopped of attempt_
+    bool lease_ended_ = false;               // this attempt's workers had to go
     MonotonicTime kill_at_ = kNever;         // SIGKILL
     MonotonicTime reap_at_ = kNever;         // who lives then is left over
     MonotonicTime idle_since_{};             // no workers since

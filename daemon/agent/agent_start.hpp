@@ -25,7 +25,7 @@ struct AgentStart {
     AgentAddress controller;
     std::string token;  // of the run
     int node = 0;       // -1: what SLURM_NODEID says; srun copies one standard input to all agents
-    int attempt = 0;    // StartAgent.attempt; 0: one of several that started together
+    int agent_number = 0;  // StartAgent.agent_number; 0: one of several that started together
     std::string run_uuid;
     std::string run_dir;
     std::string store_host;  // how other nodes reach this one, ranks meet there; "": the address
@@ -38,7 +38,7 @@ struct AgentStart {
     std::string log;  // file in run_dir for its output, after AgentAnnounced; "": as it was started
 };
 BOOST_DESCRIBE_STRUCT(AgentStart, (),
-                      (controller, token, node, attempt, run_uuid, run_dir, store_host, exec,
+                      (controller, token, node, agent_number, run_uuid, run_dir, store_host, exec,
                        in_job, lease_s, worker, environment, log))
 
 /// What a backend wrote to this agent's standard input.

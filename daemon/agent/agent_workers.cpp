@@ -1,4 +1,4 @@
-// The agent's workers: starting one epoch after the other, stopping, and telling a failure from a
+// The agent's workers: starting one attempt after the other, stopping, and telling a failure from a
 // consequence of having been stopped.
 #include "base/text/seconds.hpp"
 #include "daemon/agent/agent_impl.hpp"
@@ -30,20 +30,20 @@ int AgentCore::Impl::workers_alive() const {
     return static_cast<int>(std::ranges::count_if(workers_, &WorkerState::alive));
 }
 
-WorkerState* AgentCore::Impl::worker_at(int epoch, int rank) {
+WorkerState* AgentCore::Impl::worker_at(int attempt, int rank) {
     int const local_rank = rank - first_rank_;
     bool const here = local_rank >= 0 && local_rank < static_cast<int>(workers_.size());
-    return epoch == epoch_ && here ? &workers_[static_cast<std::size_t>(local_rank)] : nullptr;
+    return attempt == attempt_ && here ? &workers_[static_cast<std::size_t>(local_rank)] : nullptr;
 }
 
 void AgentCore::Impl::hear(LaunchWorkers const& message) {
     bool const sane = message.local_world_size >= 1 && message.local_world_size <= 1024 &&
                       message.first_rank >= 0;
-    if (!sane || message.epoch <= epoch_ || leaving_) return;  // stale, or asked a second time
+    if (!sane || message.attempt <= attempt_ || leaving_) return;  // stale, or asked a second time
     if (workers_alive() > 0) {
         // The controller waits for NodeStopped before it launches; should it not, this node does.
         waiting_ = message;
-        stop(StopHow::kill, "a newer epoch starts");
+        stop(StopHow::kill, "a newer attempt starts");
         return;
     }
     launch(message);
@@ -51,7 +51,7 @@ void AgentCore::Impl::hear(LaunchWorkers const& message) {
 
 void AgentCore::Impl::launch(LaunchWorkers const& order) {
     waiting_.reset();
-    epoch_ = order.epoch;
+    attempt_ = order.attempt;
     first_rank_ = order.first_rank;
     stop_.reset();
     stop_reported_ = lease_ended_ = false;
@@ -64,15 +64,15 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
         each.pulse.rank = rank++;
     }
     using Wait = MetricReducer::Wait;
-    reducer_.emplace(epoch_, options_.node, first_rank_, order.local_world_size,
+    reducer_.emplace(attempt_, options_.node, first_rank_, order.local_world_size,
                      options_.exec ? Wait::speakers : Wait::all);
     matrices_.reset();
     if (wants_matrices_) {
-        matrices_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+        matrices_.emplace(attempt_, options_.node, first_rank_, order.local_world_size);
     }
     collectives_.reset();
     if (wants_collectives_) {
-        collectives_.emplace(epoch_, options_.node, first_rank_, order.local_world_size);
+        collectives_.emplace(attempt_, options_.node, first_rank_, order.local_world_size);
         collectives_wait_ = kCollectivesFirst;
         next_collectives_ = now_.monotonic + kCollectivesFirst;
     }
@@ -86,18 +86,18 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
 }
 
 void AgentCore::Impl::on(WorkerSpawned const& input) {
-    WorkerState* worker = worker_at(input.epoch, input.rank);
+    WorkerState* worker = worker_at(input.attempt, input.rank);
     if (worker == nullptr || !worker->alive) return;
     worker->pid = input.pid;
     worker->cpus = input.cpus;
     if (input.pid <= 0) {
         worker->alive = false;
         worker->last_words = "cannot be started: " + input.error;
-        worker_failed(input.rank, {input.epoch, input.rank, 126, 0, false});
+        worker_failed(input.rank, {input.attempt, input.rank, 126, 0, false});
         when_none_is_left();
     } else if (options_.exec) {
         RankStarted started;
-        started.epoch = epoch_;
+        started.attempt = attempt_;
         started.node = options_.node;
         started.rank = input.rank;
         started.pid = input.pid;
@@ -108,9 +108,9 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
 
 /// Nodes are mostly alike: one says it for all.
 void AgentCore::Impl::on(RanksNotBound const& input) {
-    if (input.epoch != epoch_ || options_.node != 0) return;
+    if (input.attempt != attempt_ || options_.node != 0) return;
     RunNotice notice;
-    notice.epoch = epoch_;
+    notice.attempt = attempt_;
     notice.node = options_.node;
     notice.kind = "not_bound";
     notice.severity = "info";
@@ -119,14 +119,14 @@ void AgentCore::Impl::on(RanksNotBound const& input) {
 }
 
 void AgentCore::Impl::on(WorkerSaid const& input) {
-    WorkerState* worker = worker_at(input.epoch, input.rank);
+    WorkerState* worker = worker_at(input.attempt, input.rank);
     if (worker == nullptr || !worker->alive) return;
     worker->last_heard = now_.monotonic;
     std::visit([&](auto const& each) { hear(input.rank, each); }, input.message);
 }
 
 void AgentCore::Impl::on(WorkerStepped const& input) {
-    WorkerState* worker = worker_at(input.epoch, input.rank);
+    WorkerState* worker = worker_at(input.attempt, input.rank);
     if (worker == nullptr || !worker->alive) return;
     worker->last_heard = now_.monotonic;
     worker->speaks = true;
@@ -136,14 +136,14 @@ void AgentCore::Impl::on(WorkerStepped const& input) {
 }
 
 void AgentCore::Impl::on(StepsLeftOut const& input) {
-    if (worker_at(input.epoch, input.rank) == nullptr) return;
+    if (worker_at(input.attempt, input.rank) == nullptr) return;
     too_fast_.log_bytes += input.bytes;
     too_fast_.steps += static_cast<std::uint64_t>(input.steps);
 }
 
 /// The controller knows of the other nodes' steps, and leaves it out where there are some.
 void AgentCore::Impl::on(OutputRead const& input) {
-    if (worker_at(input.epoch, input.rank) == nullptr || no_steps_told_) return;
+    if (worker_at(input.attempt, input.rank) == nullptr || no_steps_told_) return;
     bool const stepped =
         std::ranges::any_of(workers_, [](WorkerState const& each) { return each.speaks; });
     if (stepped) return;
@@ -156,59 +156,60 @@ void AgentCore::Impl::on(OutputRead const& input) {
 }
 
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
-    WorkerState& worker = *worker_at(epoch_, rank);
+    WorkerState& worker = *worker_at(attempt_, rank);
     if (message.protocol != kWorkerProtocol) {
         worker.last_words = fmt::format("the worker speaks protocol {}, its agent {}",
                                         message.protocol, kWorkerProtocol);
-        worker_failed(rank, {epoch_, rank, kExitConfiguration, 0, false});
+        worker_failed(rank, {attempt_, rank, kExitConfiguration, 0, false});
         return;
     }
-    report(RankStarted{epoch_, options_.node, rank, worker.pid, message.start_step, message.facts,
+    report(RankStarted{attempt_, options_.node, rank, worker.pid, message.start_step, message.facts,
                        worker.cpus});
 }
 
 void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {
-    worker_at(epoch_, rank)->pulse.phase = message.phase;
-    worker_at(epoch_, rank)->pulse.limit_s = seconds_within(message.limit_s, 0, kSilenceMost_s);
+    worker_at(attempt_, rank)->pulse.phase = message.phase;
+    worker_at(attempt_, rank)->pulse.limit_s = seconds_within(message.limit_s, 0, kSilenceMost_s);
 }
 
 void AgentCore::Impl::hear(int rank, Arrived const& message) {
-    worker_at(epoch_, rank)->pulse.arrived = message.step;
+    worker_at(attempt_, rank)->pulse.arrived = message.step;
 }
 
 void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
-    worker_at(epoch_, rank)->pulse.step = message.step;
+    worker_at(attempt_, rank)->pulse.step = message.step;
     if (reducer_) reducer_->add(rank, message);
     if (matrices_) matrices_->add(rank, message);
     if (collectives_) collectives_->add(rank, message);
 }
 
 void AgentCore::Impl::hear(int, CheckpointSaved const& message) {
-    report(CheckpointCompleted{epoch_, message.step, message.path, message.seconds, message.bytes});
+    report(
+        CheckpointCompleted{attempt_, message.step, message.path, message.seconds, message.bytes});
 }
 
 void AgentCore::Impl::hear(int, Evaluated const& message) {
-    report(EvaluationDone{epoch_, message.step, message.loss, message.samples, message.seconds});
+    report(EvaluationDone{attempt_, message.step, message.loss, message.samples, message.seconds});
 }
 
 void AgentCore::Impl::hear(int rank, WorkerNotice const& message) {
-    report(RunNotice{epoch_, options_.node, rank, message.step, message.kind, message.severity,
+    report(RunNotice{attempt_, options_.node, rank, message.step, message.kind, message.severity,
                      message.detail});
 }
 
 void AgentCore::Impl::hear(int rank, WorkerFailed const& message) {
-    worker_at(epoch_, rank)->last_words = message.message;
+    worker_at(attempt_, rank)->last_words = message.message;
 }
 
 void AgentCore::Impl::hear(int rank, WorkerFinished const& message) {
-    WorkerState& worker = *worker_at(epoch_, rank);
+    WorkerState& worker = *worker_at(attempt_, rank);
     worker.finished = true;
     worker.stopped = message.stopped;
     worker.steps = message.steps;
 }
 
 void AgentCore::Impl::hear(int, ProbeMeasured const& message) {
-    report(ProbePart{epoch_, options_.node, message.part});
+    report(ProbePart{attempt_, options_.node, message.part});
 }
 
 /// An end that only follows from having been stopped.
@@ -225,7 +226,7 @@ bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&
 }
 
 void AgentCore::Impl::on(WorkerExited const& input) {
-    WorkerState* worker = worker_at(input.epoch, input.rank);
+    WorkerState* worker = worker_at(input.attempt, input.rank);
     if (worker == nullptr || !worker->alive) return;
     worker->alive = false;
     bool const well = input.exit_code == 0 && input.signal == 0;
@@ -233,7 +234,7 @@ void AgentCore::Impl::on(WorkerExited const& input) {
     if (worker->done && !well) {
         WorkerNotice notice;
         notice.kind = "exit_after_finish";
-        notice.detail = describe(RankFailed{epoch_, options_.node, input.rank, input.exit_code,
+        notice.detail = describe(RankFailed{attempt_, options_.node, input.rank, input.exit_code,
                                             input.signal, input.oom_killed, ""},
                                  options_.exec);
         hear(input.rank, notice);
@@ -244,10 +245,10 @@ void AgentCore::Impl::on(WorkerExited const& input) {
 }
 
 void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
-    WorkerState& worker = *worker_at(epoch_, rank);
+    WorkerState& worker = *worker_at(attempt_, rank);
     if (std::exchange(worker.failed, true)) return;
     bool const first = std::ranges::count_if(workers_, &WorkerState::failed) == 1;
-    report(RankFailed{epoch_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
+    report(RankFailed{attempt_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
                       worker.last_words.empty() ? end.last_line : worker.last_words,
                       first ? end.tail : ""});
 }
@@ -258,7 +259,7 @@ void AgentCore::Impl::when_none_is_left() {
     kill_at_ = reap_at_ = kNever;
     take_metrics(true);
     if (std::ranges::all_of(workers_, &WorkerState::done)) {
-        NodeFinished finished{epoch_, options_.node, 0, false};
+        NodeFinished finished{attempt_, options_.node, 0, false};
         for (WorkerState const& each : workers_) {
             finished.steps = std::max(finished.steps, each.steps);
             finished.stopped = finished.stopped || each.stopped;
@@ -267,29 +268,29 @@ void AgentCore::Impl::when_none_is_left() {
         if (!finished.stopped || !lease_ended_) report(std::move(finished));
     }
     if (stop_ && !std::exchange(stop_reported_, true)) {
-        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
+        report(NodeStopped{attempt_, options_.node, 0, lease_ended_});
     }
     if (waiting_) launch(*std::exchange(waiting_, std::nullopt));
 }
 
 void AgentCore::Impl::hear(TakeStacks const& message) {
-    if (message.epoch == epoch_ && workers_alive() > 0) {
-        act(TakeStacksOf{epoch_, seconds_within(message.limit_s, kStacksLeast_s, kStacksMost_s)});
+    if (message.attempt == attempt_ && workers_alive() > 0) {
+        act(TakeStacksOf{attempt_, seconds_within(message.limit_s, kStacksLeast_s, kStacksMost_s)});
     } else {
-        act(SendToController{StacksTaken{message.epoch, {}}});
+        act(SendToController{StacksTaken{message.attempt, {}}});
     }
 }
 
 void AgentCore::Impl::on(StacksReady const& input) {
-    if (welcomed_) act(SendToController{StacksTaken{input.epoch, input.ranks}});
+    if (welcomed_) act(SendToController{StacksTaken{input.attempt, input.ranks}});
 }
 
-void AgentCore::Impl::hear(StopEpoch const& message) {
-    if (message.epoch < epoch_ || (waiting_ && message.epoch < waiting_->epoch)) return;
+void AgentCore::Impl::hear(StopAttempt const& message) {
+    if (message.attempt < attempt_ || (waiting_ && message.attempt < waiting_->attempt)) return;
     waiting_.reset();
-    if (message.epoch > epoch_ && workers_alive() == 0) {
+    if (message.attempt > attempt_ && workers_alive() == 0) {
         // Its launch was never received, and must have no effect if it still comes.
-        epoch_ = message.epoch;
+        attempt_ = message.attempt;
         workers_.clear();
         reducer_.reset();
         matrices_.reset();
@@ -301,7 +302,7 @@ void AgentCore::Impl::hear(StopEpoch const& message) {
     if (workers_alive() == 0) {
         stop_ = message.how;
         stop_reported_ = true;
-        report(NodeStopped{epoch_, options_.node, 0, lease_ended_});
+        report(NodeStopped{attempt_, options_.node, 0, lease_ended_});
         return;
     }
     stop(message.how, message.reason);

@@ -166,8 +166,8 @@ void append_stacks(std::string& text, fs::path const& file) {
 
 }  // namespace
 
-fs::path stacks_folder(fs::path const& run_dir, int epoch) {
-    return run_dir / "stacks" / std::to_string(epoch);
+fs::path stacks_folder(fs::path const& run_dir, int attempt) {
+    return run_dir / "stacks" / std::to_string(attempt);
 }
 
 std::string state_text(char letter, std::string_view wchan) {

@@ -27,11 +27,12 @@ struct StackSubject {
 [[nodiscard]] boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
     std::vector<StackSubject> subjects, std::filesystem::path folder, double limit_s = 4);
 
-/// RUN_DIR/stacks/EPOCH. In it c10d keeps its flight recorder, kFlightFile + RANK, and listens on
+/// RUN_DIR/stacks/ATTEMPT. In it c10d keeps its flight recorder, kFlightFile + RANK, and listens on
 /// kFlightRequest + RANK + ".pipe".
 inline constexpr char const* kFlightFile = "flight-";
 inline constexpr char const* kFlightRequest = "flight-request-";
-[[nodiscard]] std::filesystem::path stacks_folder(std::filesystem::path const& run_dir, int epoch);
+[[nodiscard]] std::filesystem::path stacks_folder(std::filesystem::path const& run_dir,
+                                                  int attempt);
 
 /// "is stopped by a signal", "runs", "waits in futex_wait_queue", "sleeps": of /proc/PID/stat's
 /// letter and /proc/PID/wchan.

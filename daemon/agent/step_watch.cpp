@@ -118,7 +118,7 @@ struct StepWatch::Followed {
         stepped = true;
         auto const bytes = self.pid > 0 ? resident_bytes(self.pid) : 0;
         if (bytes > 0 && said.said.insert("rss_bytes").second) said.metrics.rss_bytes = bytes;
-        on_input(WorkerStepped{self.epoch, self.rank, std::move(said)});
+        on_input(WorkerStepped{self.attempt, self.rank, std::move(said)});
     }
 
     Rank self;
@@ -206,7 +206,7 @@ bool StepWatch::look_once() {
 
 void StepWatch::tell_left_out(Followed& rank) {
     LeftOut const now = rank.intake->left_out();
-    StepsLeftOut const since{rank.self.epoch, rank.self.rank, now.bytes - rank.told.bytes,
+    StepsLeftOut const since{rank.self.attempt, rank.self.rank, now.bytes - rank.told.bytes,
                              now.steps - rank.told.steps};
     rank.told = now;
     if (since.bytes > 0 || since.steps > 0) on_input_(since);
@@ -219,7 +219,7 @@ void StepWatch::tell_output(Followed& rank) {
     if (now < rank.print_due) return;
     rank.printed = rank.log->position();
     rank.print_due = now + std::chrono::minutes(1);
-    on_input_(OutputRead{rank.self.epoch, rank.self.rank});
+    on_input_(OutputRead{rank.self.attempt, rank.self.rank});
 }
 
 boost::asio::awaitable<void> StepWatch::follow() {

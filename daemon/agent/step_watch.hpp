@@ -30,7 +30,7 @@ public:
     StepWatch& operator=(StepWatch const&) = delete;
 
     struct Rank {
-        int epoch = 0, rank = 0, pid = 0;
+        int attempt = 0, rank = 0, pid = 0;
         Descriptor records;            // read end of its pipe
         std::filesystem::path output;  // its log, from the start
     };

@@ -1,5 +1,5 @@
-// The port on which the ranks of an epoch meet: bound and listening before any rank is started, and
-// handed to rank 0 as an open socket, so that nobody can take it in between.
+// The port on which the ranks of an attempt meet: bound and listening before any rank is started,
+// and handed to rank 0 as an open socket, so that nobody can take it in between.
 #pragma once
 
 #include "base/files/descriptor.hpp"

@@ -50,7 +50,7 @@ void set_osora_variables(Environment& environment, plan::WorkerJob const& job,
         std::pair{"LOCAL_WORLD_SIZE", std::to_string(launch.local_world_size)},
         std::pair{"MASTER_ADDR", launch.store_host},
         std::pair{"MASTER_PORT", std::to_string(launch.store_port)},
-        std::pair{"OSORA_EPOCH", std::to_string(launch.epoch)},
+        std::pair{"OSORA_ATTEMPT", std::to_string(launch.attempt)},
         std::pair{"OSORA_RUN_UUID", job.run_uuid},
         std::pair{"OSORA_RUN_DIR", job.run_dir},
     };
@@ -66,8 +66,8 @@ void set_osora_variables(Environment& environment, plan::WorkerJob const& job,
 
 /// NCCL's watchdog keeps the last collectives, and writes them when it is asked
 /// (daemon/agent/stacks).
-void set_flight_recorder(Environment& environment, plan::WorkerJob const& job, int epoch) {
-    auto const folder = stacks_folder(job.run_dir, epoch);
+void set_flight_recorder(Environment& environment, plan::WorkerJob const& job, int attempt) {
+    auto const folder = stacks_folder(job.run_dir, attempt);
     std::array const variables{
         std::pair{"TORCH_FR_BUFFER_SIZE", std::string("2000")},
         std::pair{"TORCH_NCCL_DUMP_ON_TIMEOUT", std::string("1")},
@@ -98,7 +98,7 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
     if (!has_variable(setup.environment, "OMP_NUM_THREADS") && threads > 0) {
         set_variable(setup.environment, "OMP_NUM_THREADS", std::to_string(threads));
     }
-    set_flight_recorder(setup.environment, job, place.launch.epoch);
+    set_flight_recorder(setup.environment, job, place.launch.attempt);
     set_osora_variables(setup.environment, job, place);
     OSORA_TRY_VOID(check_size(setup.environment));
     if (plan::is_link_probe(job)) {

@@ -87,7 +87,8 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
     oom_kills_ = oom_kills("/").value_or(0);
     std::error_code ignored;
     if (std::filesystem::exists("/dev/nvidiactl", ignored)) {  // for c10d's flight recorder
-        std::filesystem::create_directories(stacks_folder(options_.run_dir, launch.epoch), ignored);
+        std::filesystem::create_directories(stacks_folder(options_.run_dir, launch.attempt),
+                                            ignored);
     }
     auto const job = read_job(protocol::RunPaths{options_.run_dir}.job());
     redactor_ = redactor_for(job, options_.environment);
@@ -121,7 +122,7 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         if (started.has_value()) continue;
         log_.error("worker not started", {{"rank", rank}, {"why", started.error().message}});
         WorkerSpawned failed;
-        failed.epoch = launch.epoch;
+        failed.attempt = launch.attempt;
         failed.rank = rank;
         failed.error = started.error().message;
         on_input_(std::move(failed));
@@ -136,13 +137,13 @@ std::vector<std::vector<int>> Workers::bind(plan::WorkerJob const& job,
     auto binding = bind_workers(*cores_, job, options_.environment, launch.local_world_size);
     if (!binding.reason.empty()) {
         log_.info("ranks are not bound to cores", {{"why", binding.reason}});
-        on_input_(RanksNotBound{launch.epoch, binding.reason});
+        on_input_(RanksNotBound{launch.attempt, binding.reason});
     }
     return std::move(binding.cpus);
 }
 
-Descriptor Workers::open_log(int epoch, int rank) {
-    auto const path = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank);
+Descriptor Workers::open_log(int attempt, int rank) {
+    auto const path = protocol::RunPaths{options_.run_dir}.rank_log(attempt, rank);
     std::error_code error;
     std::filesystem::create_directories(path.parent_path(), error);
     auto file = open_private(path, O_WRONLY | O_APPEND);
@@ -156,9 +157,9 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
                                 Descriptor const& store) {
     OSORA_TRY(WorkerSetup setup,
               set_up_worker(job, place, options_.worker_program, options_.environment));
-    int const epoch = place.launch.epoch;
+    int const attempt = place.launch.attempt;
     int const rank = place.launch.first_rank + place.local_rank;
-    Descriptor const log = open_log(epoch, rank);
+    Descriptor const log = open_log(attempt, rank);
     std::array<int, 2> ends{-1, -1};
     if (place.agent_fd >= 0 &&
         ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -184,13 +185,13 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     if (place.store_fd >= 0) options.descriptors.emplace_back(store.get(), place.store_fd);
     if (place.step_fd >= 0) options.descriptors.emplace_back(steps.get(), place.step_fd);
     OSORA_TRY(Child child, spawn(options));
-    log_.info("worker started", {{"epoch", epoch}, {"rank", rank}, {"pid", child.id.pid}});
+    log_.info("worker started", {{"attempt", attempt}, {"rank", rank}, {"pid", child.id.pid}});
 
-    auto const worker = std::make_shared<Worker>(Worker{epoch, rank, child.id, nullptr});
-    worker->cap.emplace(protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank), log_bytes_);
+    auto const worker = std::make_shared<Worker>(Worker{attempt, rank, child.id, nullptr});
+    worker->cap.emplace(protocol::RunPaths{options_.run_dir}.rank_log(attempt, rank), log_bytes_);
     living_[child.id.pid] = worker;
     WorkerSpawned spawned;
-    spawned.epoch = epoch;
+    spawned.attempt = attempt;
     spawned.rank = rank;
     spawned.pid = child.id.pid;
     // As the kernel has it: it may have refused.
@@ -199,11 +200,11 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     if (ours.is_open()) watch_link(worker, ours.release());
     if (records.is_open()) {
         ::fcntl(steps.get(), F_SETPIPE_SZ, kStepPipeBytes);
-        steps_.add({.epoch = epoch,
+        steps_.add({.attempt = attempt,
                     .rank = rank,
                     .pid = child.id.pid,
                     .records = std::move(records),
-                    .output = protocol::RunPaths{options_.run_dir}.rank_log(epoch, rank)},
+                    .output = protocol::RunPaths{options_.run_dir}.rank_log(attempt, rank)},
                    step_finder(step_pattern_).value());
     }
     tasks_.spawn(fmt::format("rank {}", rank), watch(worker, std::move(child)));
@@ -233,7 +234,7 @@ void Workers::hear(Worker const& worker, std::string const& frame) {
         return worker.link->abandon();
     }
     redact(*message, redactor_);
-    on_input_(WorkerSaid{worker.epoch, worker.rank, std::move(*message)});
+    on_input_(WorkerSaid{worker.attempt, worker.rank, std::move(*message)});
 }
 
 /// The link of a worker that ends is closed as well; but one that sends what is no message cannot
@@ -243,7 +244,7 @@ void Workers::link_broke(Worker const& worker, Error const& why) {
     log_.error("link to a worker broke", {{"rank", worker.rank}, {"why", why.message}});
     protocol::WorkerFailed failed;
     failed.message = "its messages to the agent do not read: " + why.message;
-    on_input_(WorkerSaid{worker.epoch, worker.rank, std::move(failed)});
+    on_input_(WorkerSaid{worker.attempt, worker.rank, std::move(failed)});
     signal_process(worker.id, SIGKILL);
 }
 
@@ -269,7 +270,7 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     living_.erase(pid);
     co_await steps_.finish(pid);
     hold_log(*worker);
-    log_.info("worker ended", {{"epoch", worker->epoch},
+    log_.info("worker ended", {{"attempt", worker->attempt},
                                {"rank", worker->rank},
                                {"how", describe(status)},
                                {"peak_rss", format_bytes(status.peak_rss_bytes)}});
@@ -281,7 +282,7 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     long const kills = oom_kills("/").value_or(0);
     bool const oom_killed = status.signal == SIGKILL && kills > oom_kills_;
     if (oom_killed) oom_kills_ = kills;
-    WorkerExited exited{worker->epoch, worker->rank, status.exit_code, status.signal, oom_killed};
+    WorkerExited exited{worker->attempt, worker->rank, status.exit_code, status.signal, oom_killed};
     if (status.signal != 0 || status.exit_code != 0) exited.tail = tail(*worker);
     // One that was killed from outside had no say.
     bool const killed = status.signal == SIGKILL || status.signal == SIGTERM ||
@@ -313,23 +314,23 @@ asio::awaitable<void> Workers::hold_logs() {
 
 /// The end of its log.
 std::string Workers::tail(Worker const& worker) const {
-    auto const log = protocol::RunPaths{options_.run_dir}.rank_log(worker.epoch, worker.rank);
+    auto const log = protocol::RunPaths{options_.run_dir}.rank_log(worker.attempt, worker.rank);
     return redactor_.redact(tail_of(log, kTailBytes));
 }
 
-void Workers::take_stacks(int epoch, double limit_s) {
-    tasks_.spawn("stacks", take_stacks_of(epoch, limit_s));
+void Workers::take_stacks(int attempt, double limit_s) {
+    tasks_.spawn("stacks", take_stacks_of(attempt, limit_s));
 }
 
-asio::awaitable<void> Workers::take_stacks_of(int epoch, double limit_s) {
+asio::awaitable<void> Workers::take_stacks_of(int attempt, double limit_s) {
     std::vector<StackSubject> subjects;
     for (auto const& [pid, worker] : living_) {
-        if (worker->epoch == epoch) subjects.push_back({worker->rank, worker->id});
+        if (worker->attempt == attempt) subjects.push_back({worker->rank, worker->id});
     }
-    auto const folder = stacks_folder(options_.run_dir, epoch);
+    auto const folder = stacks_folder(options_.run_dir, attempt);
     auto states = co_await daemon::take_stacks(std::move(subjects), folder, limit_s);
     log_.warning("stacks taken", {{"folder", folder.string()}});
-    on_input_(StacksReady{epoch, std::move(states)});
+    on_input_(StacksReady{attempt, std::move(states)});
 }
 
 }  // namespace osora::daemon

@@ -31,7 +31,7 @@ struct WorkersOptions {
     bool exec = false;
     Environment environment;
     std::string host = {};        // this node's name, as plans name nodes
-    double leftover_limit_s = 2;  // for what the last worker of an epoch left behind
+    double leftover_limit_s = 2;  // for what the last worker of an attempt left behind
 };
 
 class Workers {
@@ -49,11 +49,11 @@ public:
     void tell(protocol::StopWorker const& message);
     void signal(int signal);
     /// Writes down what each of them is doing, then answers StacksReady, within `limit_s`.
-    void take_stacks(int epoch, double limit_s);
+    void take_stacks(int attempt, double limit_s);
 
 private:
     struct Worker {
-        int epoch = 0, rank = 0;
+        int attempt = 0, rank = 0;
         ProcessId id;
         std::shared_ptr<FrameConnection> link;  // none for `exec`
         std::optional<LogCap> cap = {};         // of its log
@@ -62,7 +62,7 @@ private:
                                                      protocol::LaunchWorkers const& launch);
     [[nodiscard]] Result<void> start_one(plan::WorkerJob const& job, WorkerPlace place,
                                          Descriptor const& store);
-    [[nodiscard]] Descriptor open_log(int epoch, int rank);
+    [[nodiscard]] Descriptor open_log(int attempt, int rank);
     [[nodiscard]] std::string tail(Worker const& worker) const;
     void hold_log(Worker& worker);
     boost::asio::awaitable<void> hold_logs();
@@ -70,7 +70,7 @@ private:
     void hear(Worker const& worker, std::string const& frame);
     void link_broke(Worker const& worker, Error const& why);
     boost::asio::awaitable<void> watch(std::shared_ptr<Worker> worker, Child child);
-    boost::asio::awaitable<void> take_stacks_of(int epoch, double limit_s);
+    boost::asio::awaitable<void> take_stacks_of(int attempt, double limit_s);
 
     WorkersOptions options_;
     TaskGroup& tasks_;

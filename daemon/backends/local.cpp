@@ -56,7 +56,7 @@ void LocalBackend::set_address(AgentAddress const& address) {
 Result<Child> LocalBackend::spawn_agent(StartAgent const& order) const {
     AgentStart start = options_.start;
     int const node = start.node = order.node;
-    start.attempt = order.attempt;
+    start.agent_number = order.agent_number;
     OSORA_TRY(Descriptor const input, pipe_with(protocol::encode(start)));
     auto const log_name = fmt::format("agent-{}.log", node);
     Descriptor const log = open_log(std::filesystem::path(start.run_dir) / log_name);
@@ -79,7 +79,7 @@ void LocalBackend::start_agent(StartAgent const& order) {
         log_.error("agent not started", {{"node", order.node}, {"why", child.error().message}});
         AgentExited exited;
         exited.node = order.node;
-        exited.attempt = order.attempt;
+        exited.agent_number = order.agent_number;
         exited.error = child.error().message;
         tasks_.spawn("report agent", report(std::move(exited)));
         return;
@@ -87,7 +87,7 @@ void LocalBackend::start_agent(StartAgent const& order) {
     log_.info("agent started", {{"node", order.node}, {"pid", child->id.pid}});
     agents_[order.node] = child->id;
     tasks_.spawn(fmt::format("agent {}", order.node),
-                 watch(order.node, order.attempt, std::move(*child)));
+                 watch(order.node, order.agent_number, std::move(*child)));
 }
 
 void LocalBackend::stop_agent(StopAgent const& order) {
@@ -109,7 +109,7 @@ asio::awaitable<void> LocalBackend::report(AgentExited exited) {
     on_exited_(std::move(exited));
 }
 
-asio::awaitable<void> LocalBackend::watch(int node, int attempt, Child child) {
+asio::awaitable<void> LocalBackend::watch(int node, int agent_number, Child child) {
     std::function<void()> const nothing = [] {};
     ExitStatus const status = co_await wait_and_reap(std::move(child), nothing);
     agents_.erase(node);
@@ -117,7 +117,7 @@ asio::awaitable<void> LocalBackend::watch(int node, int attempt, Child child) {
     LeftoverScope const scope{options_.start.run_uuid, node, living()};
     AgentExited exited;
     exited.node = node;
-    exited.attempt = attempt;
+    exited.agent_number = agent_number;
     exited.exit_code = status.exit_code;
     exited.signal = status.signal;
     exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
@@ -139,7 +139,7 @@ asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
     LeftoverScope const scope{options_.start.run_uuid, order.node, living()};
     AgentExited exited;
     exited.node = order.node;
-    exited.attempt = order.attempt;
+    exited.agent_number = order.agent_number;
     exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
     on_exited_(std::move(exited));
 }

@@ -31,7 +31,7 @@ public:
     void stop_agent(StopAgent const& order) override;
 
 private:
-    boost::asio::awaitable<void> watch(int node, int attempt, Child child);
+    boost::asio::awaitable<void> watch(int node, int agent_number, Child child);
     boost::asio::awaitable<void> end_stranger(StopAgent order);
     boost::asio::awaitable<void> report(AgentExited exited);
     [[nodiscard]] Result<Child> spawn_agent(StartAgent const& order) const;

@@ -259,7 +259,7 @@ void Controller::history_failed(Error const& error) {
 
 /// A notice of the controller's own; changes no state, so the core need not know.
 void Controller::note(protocol::RunNotice notice) {
-    notice.epoch = core_.status().epoch;
+    notice.attempt = core_.status().attempt;
     journal_.append({0, env_.wall_us(), std::move(notice)}, true);
 }
 

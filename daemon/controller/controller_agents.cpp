@@ -33,8 +33,8 @@ AgentIdentity identity_of(AgentHello const& hello) {
 }
 
 bool same_notice(RunNotice const& a, RunNotice const& b) {
-    return std::tie(a.epoch, a.node, a.rank, a.step, a.kind, a.detail) ==
-           std::tie(b.epoch, b.node, b.rank, b.step, b.kind, b.detail);
+    return std::tie(a.attempt, a.node, a.rank, a.step, a.kind, a.detail) ==
+           std::tie(b.attempt, b.node, b.rank, b.step, b.kind, b.detail);
 }
 
 bool is_sane(MetricChunk const& chunk, int ranks_per_node) {
@@ -109,15 +109,15 @@ std::string ControllerCore::Impl::reason_to_refuse(AgentHello const& hello) cons
     if (std::ranges::find(known.given_up, identity_of(hello)) != known.given_up.end()) {
         return fmt::format("node {} was given up and replaced", hello.node);
     }
-    if (hello.attempt > 0 && hello.attempt < known.attempt) {
+    if (hello.agent_number > 0 && hello.agent_number < known.agent_number) {
         // Its first word was on the way when its end was reported.
         return fmt::format("node {} has been given a newer agent", hello.node);
     }
     if (node_status(hello.node).joined && !holds(node_status(hello.node), identity_of(hello))) {
         return fmt::format("node {} is held by another agent", hello.node);
     }
-    if (hello.epoch > status_.epoch) {
-        return fmt::format("epoch {} was never ordered", hello.epoch);
+    if (hello.attempt > status_.attempt) {
+        return fmt::format("attempt {} was never ordered", hello.attempt);
     }
     return "";
 }
@@ -150,7 +150,7 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
     each.acknowledged = 0;
     each.taken = same_process ? std::max(each.taken, hello.first_report) : hello.first_report;
     each.next_report = hello.first_report;
-    each.launched = hello.epoch;
+    each.launched = hello.attempt;
     each.store_asked = -1;
     each.stop_sent.reset();
     each.dismissed = false;
@@ -178,17 +178,17 @@ void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
 
 void ControllerCore::Impl::hear(int connection, StoreReserved const& message) {
     int const node = connections_[connection].node;
-    if (node != 0 || message.epoch != status_.epoch + 1 || ending()) return;
+    if (node != 0 || message.attempt != status_.attempt + 1 || ending()) return;
     if (message.port < 1 || message.port > 65535) {
         lose(node, "no port for the store: " + message.error);
         return;
     }
-    store_epoch_ = message.epoch;
+    store_attempt_ = message.attempt;
     store_host_ = message.host;
     store_port_ = message.port;
 }
 
-/// Whether a report says something new of the current epoch.
+/// Whether a report says something new of the current attempt.
 bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
     if (status_.state == RunState::done) return false;
     NodeStatus const& known = node_status(node);
@@ -198,8 +198,8 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
     };
     return std::visit(
         [&]<class T>(T const& each) {
-            if constexpr (requires { each.epoch; }) {
-                if (each.epoch != status_.epoch || each.epoch < 0) return false;
+            if constexpr (requires { each.attempt; }) {
+                if (each.attempt != status_.attempt || each.attempt < 0) return false;
             }
             if constexpr (std::is_same_v<T, RankStarted>) {
                 return is_here(each.rank) &&
@@ -250,7 +250,7 @@ void ControllerCore::Impl::tell_left_out(int node) {
     link(node).notices.clear();
     for (auto const& [kind, left_out] : kinds) {
         RunNotice notice;
-        notice.epoch = status_.epoch;
+        notice.attempt = status_.attempt;
         notice.node = node;
         notice.kind = "notices_left_out";
         notice.severity = "info";

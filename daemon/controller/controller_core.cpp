@@ -80,7 +80,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
         record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives,
                                  options_.probed_s});
     }
-    if (!options_.probe.is_null()) record(ProbePart{status_.epoch, 0, options_.probe});
+    if (!options_.probe.is_null()) record(ProbePart{status_.attempt, 0, options_.probe});
     if (status_.state != RunState::done) record_alarms();  // an earlier life was about to
     if (status_.stop == StopMode::orderly) {
         orderly_deadline_ = now.monotonic + options_.leash_limit;
@@ -151,7 +151,7 @@ void ControllerCore::Impl::on(AgentExited const& input) {
     if (input.node < 0 || input.node >= node_count()) return;
     NodeLink& agent = link(input.node);
     // An agent that was given up long ago.
-    if (agent.process == AgentProcess::none || input.attempt != agent.attempt) return;
+    if (agent.process == AgentProcess::none || input.agent_number != agent.agent_number) return;
     // Of two that were started for a node, by one life of the controller each, one is let in.
     bool const is_second = input.exit_code == kAgentRefused && input.signal == 0;
     if (agent.process == AgentProcess::up && is_second) return;
@@ -221,7 +221,7 @@ void ControllerCore::Impl::record(RunEvent event, bool sync) {
 /// What the controller keeps of an event beside the run's status.
 void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* launch = std::get_if<LaunchOrdered>(&event)) {
-        steps_.begin(launch->epoch);
+        steps_.begin(launch->attempt);
         kill_ = false;
         failed_.clear();
         checkpoint_step_ = -1;

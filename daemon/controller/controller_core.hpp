@@ -29,8 +29,8 @@ struct ControllerOptions {
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
     bool resume = false;              // a run that has ended, but not well, is opened again
     double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    /// What ranks of an epoch wrote down of their collectives, in words; null or "": nothing.
-    std::function<std::string(int epoch)> read_flights = nullptr;
+    /// What ranks of an attempt wrote down of their collectives, in words; null or "": nothing.
+    std::function<std::string(int attempt)> read_flights = nullptr;
     MonotonicTime lost_after = 4s;  // silence of an agent: faults.lost_after
     /// A step goes into the journal when all nodes have told it, or so long after the first one;
     /// 0 = at once, for agents that end with their controller and cannot tell it again.
@@ -63,7 +63,7 @@ struct AgentDisconnected {
 /// with it were looked for.
 struct AgentExited {
     int node = 0;
-    int attempt = 0;  // of the StartAgent or StopAgent that it answers
+    int agent_number = 0;  // of the StartAgent or StopAgent that it answers
     int exit_code = 0, signal = 0;
     int processes_left = 0;  // workers of the node that live on; -1 = not known
     std::string error;
@@ -101,14 +101,14 @@ struct CloseConnection {  // after what was sent on it
 /// Backend: start the agent of `node`; its end is always reported as AgentExited.
 struct StartAgent {
     int node = 0;
-    int attempt = 1;  // counts the agents of a node; each life of the controller begins higher
+    int agent_number = 1;  // counts the agents of a node; each life of the controller begins higher
 };
 /// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
 /// when there is none. The identity is that of the agent that joined last, pid 0 = none did;
-/// attempt 0 = it was started in an earlier life.
+/// agent_number 0 = it was started in an earlier life.
 struct StopAgent {
     int node = 0;
-    int attempt = 0;
+    int agent_number = 0;
     std::string boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;

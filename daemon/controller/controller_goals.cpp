@@ -61,23 +61,23 @@ void ControllerCore::Impl::start_missing_agents() {
 }
 
 void ControllerCore::Impl::start_agent(int node) {
-    constexpr int kAttemptsOfLife = 1 << 16;
+    constexpr int kAgentsOfLife = 1 << 16;
     NodeLink& each = link(node);
-    each.attempt = std::max(each.attempt, (status_.lives - 1) * kAttemptsOfLife) + 1;
-    act(StartAgent{node, each.attempt});
+    each.agent_number = std::max(each.agent_number, (status_.lives - 1) * kAgentsOfLife) + 1;
+    act(StartAgent{node, each.agent_number});
 }
 
 bool ControllerCore::Impl::order_launch() {
-    int const epoch = status_.epoch + 1;
-    if (store_epoch_ == epoch) {
+    int const attempt = status_.attempt + 1;
+    if (store_attempt_ == attempt) {
         int const world_size = node_count() * status_.ranks_per_node;
-        record(LaunchOrdered{epoch, world_size, store_host_, store_port_});
+        record(LaunchOrdered{attempt, world_size, store_host_, store_port_});
         return true;
     }
     NodeLink& first = link(0);
-    if (first.connection >= 0 && first.store_asked != epoch) {
-        first.store_asked = epoch;
-        send(0, ReserveStore{epoch});
+    if (first.connection >= 0 && first.store_asked != attempt) {
+        first.store_asked = attempt;
+        send(0, ReserveStore{attempt});
     }
     return false;
 }
@@ -85,10 +85,10 @@ bool ControllerCore::Impl::order_launch() {
 void ControllerCore::Impl::start_workers() {
     for (int node = 0; node < node_count(); ++node) {
         NodeLink& each = link(node);
-        if (each.connection < 0 || each.launched >= status_.epoch) continue;
-        each.launched = status_.epoch;
+        if (each.connection < 0 || each.launched >= status_.attempt) continue;
+        each.launched = status_.attempt;
         LaunchWorkers launch;
-        launch.epoch = status_.epoch;
+        launch.attempt = status_.attempt;
         launch.world_size = node_count() * status_.ranks_per_node;
         launch.first_rank = node * status_.ranks_per_node;
         launch.local_world_size = status_.ranks_per_node;
@@ -109,12 +109,12 @@ bool ControllerCore::Impl::stop_workers() {
         }
         if (each.process == AgentProcess::none) {
             // Nothing is left that could stop or count the workers.
-            record(NodeStopped{status_.epoch, node, -1});
+            record(NodeStopped{status_.attempt, node, -1});
             changed = true;
         } else if (each.connection >= 0 && each.stop_sent != how) {
             each.stop_sent = how;
             std::string const reason = status_.cause.empty() ? "the run is over" : status_.cause;
-            send(node, StopEpoch{status_.epoch, how, reason});
+            send(node, StopAttempt{status_.attempt, how, reason});
         }
     }
     return changed;
@@ -234,11 +234,11 @@ void ControllerCore::Impl::stop_agent(int node) {
     if (earlier) each.identity = {known.boot_id, known.agent_pid, known.agent_start_ticks};
     if (each.identity.pid != 0) each.given_up.push_back(each.identity);
     close(each.connection, "the agent was given up");
-    if (node == 0) store_epoch_ = -1;
+    if (node == 0) store_attempt_ = -1;
     each.process = AgentProcess::stopping;
     each.process_deadline = now_.monotonic + stop_limit();
     AgentIdentity const& id = each.identity;
-    act(StopAgent{node, each.attempt, id.boot_id, id.pid, id.start_ticks});
+    act(StopAgent{node, each.agent_number, id.boot_id, id.pid, id.start_ticks});
 }
 
 /// The process is gone, or nobody can say and the time for it is over (`processes_left` -1).
@@ -247,13 +247,13 @@ void ControllerCore::Impl::agent_gone(int node, int processes_left, std::string 
     bool const lost_before = each.process == AgentProcess::stopping && !node_status(node).joined;
     if (each.identity.pid != 0) each.given_up.push_back(each.identity);
     close(each.connection, "the agent is gone");
-    if (node == 0) store_epoch_ = -1;
+    if (node == 0) store_attempt_ = -1;
     each.process = AgentProcess::none;
     each.identity = {};
     each.stop_deadline = kNever;
     if (status_.state == RunState::done) return;
     if (!lost_before) record(NodeLost{node, 0, std::move(why)});
-    if (!node_status(node).stopped) record(NodeStopped{status_.epoch, node, processes_left});
+    if (!node_status(node).stopped) record(NodeStopped{status_.attempt, node, processes_left});
 }
 
 }  // namespace osora::daemon

@@ -36,7 +36,7 @@ std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
     std::vector<NodePulse> pulses;
     for (int node = 0; node < node_count(); ++node) {
         Heartbeat const& beat = links_[static_cast<std::size_t>(node)].pulse;
-        if (beat.epoch != status_.epoch) continue;
+        if (beat.attempt != status_.attempt) continue;
         for (RankPulse const& rank : beat.ranks) {
             NodePulse each{node, rank, false};
             if (inquiry_) {
@@ -51,7 +51,8 @@ std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
         find_hang(pulses, HangLimits{options_.step_timeout_s, median_of(step_times_)});
     if (!hang) return std::nullopt;
     RankPulse const& rank = hang->rank;
-    HangDetected found{status_.epoch, hang->node, rank.rank, rank.phase, rank.silent_s, rank.step};
+    HangDetected found{status_.attempt, hang->node,    rank.rank,
+                       rank.phase,      rank.silent_s, rank.step};
     if (is_waiting(rank) && !hang->stopped) {
         found.detail =
             "waits for the others, and all have arrived: the network, or ranks that do "
@@ -68,7 +69,7 @@ std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
 }
 
 void ControllerCore::Impl::look_for_hang() {
-    if (!may_hang() || (inquiry_ && inquiry_->epoch != status_.epoch)) inquiry_.reset();
+    if (!may_hang() || (inquiry_ && inquiry_->attempt != status_.attempt)) inquiry_.reset();
     // Every rank is looked at: often enough for limits of seconds, not once for each agent.
     if (!may_hang() || inquiry_ || now_.monotonic - hang_looked_ < kHangPeriod) return;
     hang_looked_ = now_.monotonic;
@@ -78,19 +79,19 @@ void ControllerCore::Impl::look_for_hang() {
 
 void ControllerCore::Impl::inquire() {
     HangInquiry inquiry;
-    inquiry.epoch = status_.epoch;
+    inquiry.attempt = status_.attempt;
     inquiry.deadline = now_.monotonic + options_.stacks_limit;
     double const limit_s = std::chrono::duration<double>(options_.stacks_limit).count();
     for (int node = 0; node < node_count(); ++node) {
         bool const reachable = link(node).connection >= 0;
         inquiry.waiting_for.push_back(reachable);
-        if (reachable) send(node, TakeStacks{status_.epoch, limit_s}, false);
+        if (reachable) send(node, TakeStacks{status_.attempt, limit_s}, false);
     }
     inquiry_ = std::move(inquiry);
 }
 
 void ControllerCore::Impl::hear(int connection, StacksTaken const& message) {
-    if (!inquiry_ || message.epoch != inquiry_->epoch) return;
+    if (!inquiry_ || message.attempt != inquiry_->attempt) return;
     int const node = connections_[connection].node;
     inquiry_->waiting_for[static_cast<std::size_t>(node)] = false;
     int const first_rank = node * status_.ranks_per_node;
@@ -105,10 +106,10 @@ void ControllerCore::Impl::hear(int connection, StacksTaken const& message) {
 }
 
 void ControllerCore::Impl::end_inquiry() {
-    auto hang = may_hang() && inquiry_->epoch == status_.epoch ? find_hang_now() : std::nullopt;
+    auto hang = may_hang() && inquiry_->attempt == status_.attempt ? find_hang_now() : std::nullopt;
     inquiry_.reset();
     if (!hang) return;
-    std::string const flights = options_.read_flights ? options_.read_flights(hang->epoch) : "";
+    std::string const flights = options_.read_flights ? options_.read_flights(hang->attempt) : "";
     if (!flights.empty())
         hang->detail = (hang->detail.empty() ? "hangs" : hang->detail) + "; " + flights;
     record(*hang);

@@ -115,11 +115,11 @@ private:
     StepAlarm alarm_;
     std::vector<protocol::RunNotice> alarms_;  // raised, and not yet in the journal
     // What an agent may tell again: it was recorded, but its acknowledgement got lost.
-    std::set<int> failed_;      // ranks of this epoch
-    int checkpoint_step_ = -1;  // newest one of this epoch
+    std::set<int> failed_;      // ranks of this attempt
+    int checkpoint_step_ = -1;  // newest one of this attempt
     std::deque<protocol::RunNotice> replayed_notices_;
     bool no_steps_told_ = false;  // of an exec job, by the agent of any node
-    int store_epoch_ = -1;        // that store_host_ and store_port_ are reserved for
+    int store_attempt_ = -1;      // that store_host_ and store_port_ are reserved for
     std::string store_host_;
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;

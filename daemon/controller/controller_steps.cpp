@@ -76,7 +76,7 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
 /// Of a program of the user's own that has run: nothing is known of its steps, and why.
 void ControllerCore::Impl::tell_no_steps() {
     write_steps(true);
-    bool const ran = status_.epoch >= 0 && status_.verdict != Verdict::app_bug;
+    bool const ran = status_.attempt >= 0 && status_.verdict != Verdict::app_bug;
     if (!status_.exec || !ran || !step_times_.empty() || no_steps_told_) return;
     boost::system::error_code unset;
     auto const* pattern = options_.submission.config.find_pointer("/worker/step_pattern", unset);
@@ -84,7 +84,7 @@ void ControllerCore::Impl::tell_no_steps() {
         pattern == nullptr || !pattern->is_string() || pattern->get_string() != "none";
     if (!wanted) return;
     RunNotice notice;
-    notice.epoch = status_.epoch;
+    notice.attempt = status_.attempt;
     notice.kind = kNoStepsFound;
     notice.severity = "info";
     notice.detail = "no training steps were found in the output; " + how_steps_are_found();

@@ -11,7 +11,7 @@ namespace osora::daemon {
 
 /// A hang was seen; the nodes are asked what their ranks are doing before they are killed.
 struct HangInquiry {
-    int epoch = 0;
+    int attempt = 0;
     MonotonicTime deadline{};
     std::vector<bool> waiting_for;  // by node
     std::map<int, std::string> states;

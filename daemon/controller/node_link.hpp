@@ -39,7 +39,7 @@ struct NoticeAllowance {
 struct NodeLink {
     AgentProcess process = AgentProcess::none;
     MonotonicTime process_deadline = kNever;  // unknown, starting, stopping
-    int attempt = 0;
+    int agent_number = 0;
     AgentIdentity identity;               // of the agent that is up or being stopped
     std::vector<AgentIdentity> given_up;  // agents that were replaced: never accepted again
     int connection = -1;                  // welcomed; -1 = none
@@ -51,8 +51,8 @@ struct NodeLink {
     };
     std::deque<Chunk> unwritten;     // of those, chunks whose steps are not in the journal yet
     std::uint64_t acknowledged = 0;  // on this connection
-    int launched = -1;               // newest epoch that the agent has or was sent
-    int store_asked = -1;            // epoch
+    int launched = -1;               // newest attempt that the agent has or was sent
+    int store_asked = -1;            // attempt
     std::optional<protocol::StopHow> stop_sent;
     MonotonicTime stop_deadline = kNever;  // then its agent is ended
     bool dismissed = false;

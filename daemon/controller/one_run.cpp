@@ -92,14 +92,14 @@ ControllerOptions controller_options(protocol::RunSubmitted submission,
     return options;
 }
 
-/// In words, whom the ranks of an epoch wait for. Of larger runs a few ranks tell (FlightWatch).
+/// In words, whom the ranks of an attempt wait for. Of larger runs a few ranks tell (FlightWatch).
 std::function<std::string(int)> flight_reader(protocol::RunPaths const& paths,
                                               protocol::RunSubmitted const& submission) {
     constexpr int kRanksMax = 512;
     int const ranks = submission.nodes * submission.ranks_per_node;
-    return [run_dir = paths.dir, ranks](int epoch) -> std::string {
+    return [run_dir = paths.dir, ranks](int attempt) -> std::string {
         if (ranks > kRanksMax) return "";
-        auto const finding = protocol::find_stall(protocol::read_flights(run_dir, epoch, ranks));
+        auto const finding = protocol::find_stall(protocol::read_flights(run_dir, attempt, ranks));
         return finding ? protocol::describe(*finding) : "";
     };
 }

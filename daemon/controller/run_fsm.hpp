@@ -10,10 +10,10 @@ namespace osora::daemon {
 
 enum class Goal {
     gather,         // an agent on every node
-    order_launch,   // reserve a store, then journal LaunchOrdered of epoch + 1
-    start_workers,  // of `epoch` on every node that has not started them
+    order_launch,   // reserve a store, then journal LaunchOrdered of attempt + 1
+    start_workers,  // of `attempt` on every node that has not started them
     watch,          // nothing but liveness
-    stop_workers,   // of `epoch`, where they are not stopped; lost agents are replaced meanwhile
+    stop_workers,   // of `attempt`, where they are not stopped; lost agents are replaced meanwhile
     end_run,        // journal RunEnded
     dismiss         // the agents, then finish
 };

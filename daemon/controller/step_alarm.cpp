@@ -37,8 +37,8 @@ std::vector<double> values(std::deque<double> const& window) {
 std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
     std::vector<RunNotice> told;
     bool const has_node_0 = steps.first_node == 0 && !steps.next_steps.empty();
-    if (!has_node_0 || steps.epoch < epoch_) return told;
-    if (steps.epoch > epoch_) begin_epoch(steps);
+    if (!has_node_0 || steps.attempt < attempt_) return told;
+    if (steps.attempt > attempt_) begin_attempt(steps);
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
         step_ = steps.step0 + static_cast<int>(i);
         if (step_ < next_step_ || step_ >= steps.next_steps[0]) continue;
@@ -56,8 +56,8 @@ std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
     return told;
 }
 
-void StepAlarm::begin_epoch(protocol::MergedSteps const& steps) {
-    epoch_ = steps.epoch;
+void StepAlarm::begin_attempt(protocol::MergedSteps const& steps) {
+    attempt_ = steps.attempt;
     first_step_ = next_step_ = steps.step0;
     ratios_.clear();
     losses_.clear();
@@ -133,7 +133,7 @@ void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& told) {
 
 RunNotice StepAlarm::notice(std::string kind, std::string severity, std::string detail) const {
     RunNotice notice;
-    notice.epoch = epoch_;
+    notice.attempt = attempt_;
     notice.step = step_;
     notice.kind = std::move(kind);
     notice.severity = std::move(severity);
@@ -143,7 +143,7 @@ RunNotice StepAlarm::notice(std::string kind, std::string severity, std::string 
 
 std::string StepAlarm::since() const {
     constexpr int kNearSteps = 200;
-    if (epoch_ <= 0 || step_ - first_step_ > kNearSteps) return "";
+    if (attempt_ <= 0 || step_ - first_step_ > kNearSteps) return "";
     return fmt::format(" since the relaunch at step {}", format_count(first_step_));
 }
 

@@ -16,7 +16,7 @@
 namespace osora::daemon {
 
 struct StepAlarmOptions {
-    int warmup_steps = 20;     // of each epoch
+    int warmup_steps = 20;     // of each attempt
     int reference_steps = 30;  // of a bucket, behind the warm-up, that later ones are held against
     int window_steps = 20;     // that must agree
     double sag = 0.15;         // slower by more than this share is told
@@ -41,7 +41,7 @@ private:
         double median_s = 0, spread_s = 0;
     };
 
-    void begin_epoch(protocol::MergedSteps const& steps);
+    void begin_attempt(protocol::MergedSteps const& steps);
     void look_at_time(std::string const& bucket, double step_s, double samples,
                       std::vector<protocol::RunNotice>& told);
     void look_at_loss(double loss, std::vector<protocol::RunNotice>& told);
@@ -51,7 +51,7 @@ private:
     [[nodiscard]] std::string since() const;
 
     StepAlarmOptions options_;
-    int epoch_ = -1, first_step_ = 0, step_ = 0, next_step_ = 0;
+    int attempt_ = -1, first_step_ = 0, step_ = 0, next_step_ = 0;
     std::map<std::string, Reference> references_;  // by bucket; go on over relaunches
     std::deque<double> ratios_;                    // of the last steps, over their references
     double ratio_spread_ = 0;                      // of the reference steps

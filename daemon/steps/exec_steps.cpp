@@ -10,7 +10,7 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
     descriptor_ = descriptor_ || source == StepSource::descriptor;
     int const step = said->metrics.step;
     if (step == last_step_) return std::nullopt;  // told twice, as with a line for each loss
-    bool const anew = step < last_step_;          // steps are counted within an epoch of the data
+    bool const anew = step < last_step_;          // steps are counted within an attempt of the data
     if (anew && offset_ < kStepsMax) offset_ += last_step_ + 1 - step;
     int const passed = last_step_ < 0 || anew ? 1 : step - last_step_;
     bool const first = last_step_ < 0;

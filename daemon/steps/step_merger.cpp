@@ -11,8 +11,8 @@ namespace osora::daemon {
 
 using namespace protocol;
 
-void StepMerger::begin(int epoch) {
-    epoch_ = epoch;
+void StepMerger::begin(int attempt) {
+    attempt_ = attempt;
     names_.clear();
     rows_.clear();
     nodes_.clear();
@@ -59,7 +59,7 @@ std::vector<MergedSteps> StepMerger::take(bool partial) {
 /// Consecutive steps below `stop`, from the oldest on.
 MergedSteps StepMerger::take_record(int stop) {
     MergedSteps record;
-    record.epoch = epoch_;
+    record.attempt = attempt_;
     record.step0 = rows_.begin()->first;
     int end = record.step0;
     while (!rows_.empty() && rows_.begin()->first == end && end < stop &&

@@ -1,4 +1,4 @@
-// The chunks of an epoch's nodes, merged into the records of the journal. A step goes when all
+// The chunks of an attempt's nodes, merged into the records of the journal. A step goes when all
 // nodes that tell any have told it, or (the caller's decision) when it has waited for long. Part of
 // the controller core; pure.
 #pragma once
@@ -21,7 +21,7 @@ public:
     explicit StepMerger(int ranks_per_node) : ranks_per_node_(ranks_per_node) {}
 
     /// Forgets the nodes; what waits must have been taken.
-    void begin(int epoch);
+    void begin(int attempt);
     /// Steps of `chunk` from `first` on. Its vectors have the same length, its steps are behind
     /// those that its node has told before.
     void add(protocol::MetricChunk const& chunk, int first, MonotonicTime now);
@@ -53,10 +53,10 @@ private:
     [[nodiscard]] int told_by_all() const;
 
     int ranks_per_node_;
-    int epoch_ = 0;
+    int attempt_ = 0;
     std::map<std::string, std::size_t> names_;  // of figures, numbered as they came
     std::map<int, Row> rows_;                   // by step
-    std::map<int, Node> nodes_;                 // that have told any step of this epoch
+    std::map<int, Node> nodes_;                 // that have told any step of this attempt
     std::map<int, int> nodes_at_;               // how many of them go on with a step
 };
 

@@ -28,12 +28,12 @@ struct SaidStep {
 };
 /// Of a rank of an exec job: it told more than is read (step_intake.hpp). Since the last one.
 struct StepsLeftOut {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
     std::int64_t bytes = 0, steps = 0;
 };
 /// An exec job's rank has printed and not told of a step; at most once a minute.
 struct OutputRead {
-    int epoch = 0, rank = 0;
+    int attempt = 0, rank = 0;
 };
 /// For people whose program tells no steps.
 [[nodiscard]] std::string how_steps_are_found();

@@ -1,5 +1,5 @@
 // A step counts when the run went on from it: after a relaunch the steps behind the checkpoint
-// belong to an epoch that was given up.
+// belong to an attempt that was given up.
 #include "db/analysis/measure.hpp"
 
 #include "base/robust.hpp"
@@ -103,24 +103,24 @@ std::vector<double> pick(std::vector<double> const& column,
 
 StepSelection select_steps(StepTable const& steps) {
     StepSelection selection;
-    std::map<int, int> ranks_of_epoch, steps_of_epoch, seen;
-    int epoch = -1;
+    std::map<int, int> ranks_of_attempt, steps_of_attempt, seen;
+    int attempt = -1;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (steps.epoch[i] < epoch) {
+        if (steps.attempt[i] < attempt) {
             ++selection.undone;
             continue;
         }
-        epoch = steps.epoch[i];
-        ranks_of_epoch[epoch] = std::max(ranks_of_epoch[epoch], steps.ranks[i]);
-        ++steps_of_epoch[epoch];
+        attempt = steps.attempt[i];
+        ranks_of_attempt[attempt] = std::max(ranks_of_attempt[attempt], steps.ranks[i]);
+        ++steps_of_attempt[attempt];
         selection.kept.push_back(i);
     }
     for (auto const i : selection.kept) {
-        int const count = steps_of_epoch[steps.epoch[i]];
+        int const count = steps_of_attempt[steps.attempt[i]];
         int const warmup = std::min({kWarmupSteps, (count + 4) / 5, count - 1});
-        bool const complete = steps.ranks[i] == ranks_of_epoch[steps.epoch[i]];
+        bool const complete = steps.ranks[i] == ranks_of_attempt[steps.attempt[i]];
         if (!complete) ++selection.incomplete;
-        if (seen[steps.epoch[i]]++ < warmup) {
+        if (seen[steps.attempt[i]]++ < warmup) {
             selection.cold.push_back(i);
             ++selection.warmup;
         } else if (complete) {

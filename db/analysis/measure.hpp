@@ -11,7 +11,7 @@
 
 namespace osora::db::analysis {
 
-/// Steps of an epoch that are left out because caches, pools and channels warm up in them: its
+/// Steps of an attempt that are left out because caches, pools and channels warm up in them: its
 /// first 20, or the first fifth of a short one.
 constexpr int kWarmupSteps = 20;
 /// The loss is compared between the mean of this many first and last steps (or halves).
@@ -20,10 +20,11 @@ constexpr int kLossSteps = 20;
 /// Indices into a StepTable.
 struct StepSelection {
     std::vector<std::size_t> kept;  // steps of the run as it went on
-    std::vector<std::size_t> used;  // kept, behind the warm-up of their epoch, every rank reported
+    std::vector<std::size_t>
+        used;  // kept, behind the warm-up of their attempt, every rank reported
     std::vector<std::size_t> cold;  // kept, but in the warm-up
     int warmup = 0;
-    int undone = 0;      // done once, lost with a failed epoch and not reached again
+    int undone = 0;      // done once, lost with a failed attempt and not reached again
     int incomplete = 0;  // some rank's part is missing
 };
 [[nodiscard]] StepSelection select_steps(StepTable const& steps);

@@ -16,7 +16,7 @@ namespace osora::db::analysis {
 struct RankBlock {
     int first_rank = 0, ranks = 0, steps = 0;
     std::string data;
-    int epoch = 0, step0 = 0;
+    int attempt = 0, step0 = 0;
 };
 
 struct RankWork {

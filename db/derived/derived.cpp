@@ -34,10 +34,10 @@ void unmark(Connection& connection, std::int64_t run_id, Derived what) {
 
 std::vector<analysis::LaunchTimes> load_launches(Connection& connection, std::int64_t run_id) {
     std::vector<analysis::LaunchTimes> launches;
-    auto& row = bind(
-        connection.prepared("SELECT epoch,coalesce(first_step_us,0),coalesce(last_step_us,0) FROM "
-                            "launch WHERE run_id=?1 ORDER BY epoch"),
-        run_id);
+    auto& row = bind(connection.prepared(
+                         "SELECT attempt,coalesce(first_step_us,0),coalesce(last_step_us,0) FROM "
+                         "launch WHERE run_id=?1 ORDER BY attempt"),
+                     run_id);
     while (row.executeStep()) {
         launches.push_back(
             {row.getColumn(0).getInt(), row.getColumn(1).getInt64(), row.getColumn(2).getInt64()});
@@ -77,14 +77,14 @@ void derive_spans(Connection& connection, std::int64_t run_id) {
     execute(connection, "DELETE FROM span WHERE run_id=?1", run_id);
     execute(connection,
             "UPDATE launch SET nodes=(SELECT nullif(count(DISTINCT node),0) FROM event e WHERE "
-            "e.run_id=?1 AND e.kind='rank_started' AND e.epoch=launch.epoch) WHERE run_id=?1",
+            "e.run_id=?1 AND e.kind='rank_started' AND e.attempt=launch.attempt) WHERE run_id=?1",
             run_id);
     auto const spans =
         analysis::run_spans(load_events(connection, run_id), load_launches(connection, run_id));
     int ordinal = 0;
     for (auto const& span : spans) {
         execute(connection, "INSERT INTO span VALUES(?1,?2,?3,nullif(?4,-1),nullif(?5,-1),?6,?7)",
-                run_id, ordinal++, span.name, span.epoch, span.step, span.from_us, span.to_us);
+                run_id, ordinal++, span.name, span.attempt, span.step, span.from_us, span.to_us);
     }
     unmark(connection, run_id, Derived::spans);
 }
@@ -95,9 +95,9 @@ void derive_windows(Connection& connection, std::int64_t run_id, StepTable const
     for (auto const& window : analysis::run_windows(steps)) {
         execute(connection,
                 "INSERT INTO run_window VALUES(?1,?2,?3,?4,?5,(SELECT nodes FROM launch WHERE "
-                "run_id=?1 AND epoch=?3),?6,?7,?8,?9,?10,?11,?12)",
-                run_id, ordinal++, window.epoch, window.first_step, window.last_step, window.ranks,
-                protocol::encode(window.buckets), window.steps, window.steps_used,
+                "run_id=?1 AND attempt=?3),?6,?7,?8,?9,?10,?11,?12)",
+                run_id, ordinal++, window.attempt, window.first_step, window.last_step,
+                window.ranks, protocol::encode(window.buckets), window.steps, window.steps_used,
                 window.step_s_median, window.step_s_mad, window.samples_per_s);
     }
     unmark(connection, run_id, Derived::windows);

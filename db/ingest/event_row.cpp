@@ -1,4 +1,5 @@
-// Every event struct names its epoch, node, rank and step the same way, so they are picked by name.
+// Every event struct names its attempt, node, rank and step the same way, so they are picked by
+// name.
 #include "db/ingest/event_row.hpp"
 
 #include "protocol/messages/message.hpp"
@@ -39,7 +40,7 @@ EventRecord event_row(JournalRecord const& record) {
         [&]<class Event>(Event const& event) {
             row.kind = Event::kType;
             row.severity = severity_of(event);
-            if constexpr (requires { event.epoch; }) row.epoch = event.epoch;
+            if constexpr (requires { event.attempt; }) row.attempt = event.attempt;
             if constexpr (requires { event.node; }) row.node = event.node;
             if constexpr (requires { event.rank; }) row.rank = event.rank;
             if constexpr (requires { event.step; }) row.step = event.step;

@@ -61,12 +61,13 @@ void insert_event(Connection& connection, std::int64_t run_id, EventRecord const
     std::optional<std::int64_t> sequence, wall_us;
     if (event.sequence >= 0) sequence = event.sequence;
     if (event.sequence >= 0) wall_us = event.wall_us;
-    execute(connection,
-            "INSERT INTO event(run_id,sequence,version,wall_us,kind,severity,epoch,node,rank,step,"
-            "body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
-            run_id, sequence, kJournalVersion, wall_us, event.kind, event.severity,
-            if_known(event.epoch), if_known(event.node), if_known(event.rank), if_known(event.step),
-            event.body);
+    execute(
+        connection,
+        "INSERT INTO event(run_id,sequence,version,wall_us,kind,severity,attempt,node,rank,step,"
+        "body) VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11)",
+        run_id, sequence, kJournalVersion, wall_us, event.kind, event.severity,
+        if_known(event.attempt), if_known(event.node), if_known(event.rank), if_known(event.step),
+        event.body);
 }
 
 }  // namespace
@@ -169,10 +170,10 @@ void RunWriter::on(AgentJoined const& event, std::int64_t wall_us) {
 }
 
 void RunWriter::on(LaunchOrdered const& event, std::int64_t) {
-    run_.epoch = event.epoch;
+    run_.attempt = event.attempt;
     run_.launches += 1;
-    execute(connection_, "INSERT OR IGNORE INTO launch(run_id,epoch) VALUES(?1,?2)", run_.run_id,
-            event.epoch);
+    execute(connection_, "INSERT OR IGNORE INTO launch(run_id,attempt) VALUES(?1,?2)", run_.run_id,
+            event.attempt);
     if (event.world_size > 0) run_.ranks = event.world_size;
     run_.ended_us.reset();  // a run that had ended is resumed
     run_.verdict = Verdict::none;
@@ -184,8 +185,8 @@ void RunWriter::on(RankStarted const& event, std::int64_t) {
     auto const device = event.facts.find("device");
     execute(connection_,
             "INSERT INTO run_rank VALUES(?1,?2,?3,?4,?5,?6,?7,?8) ON CONFLICT(run_id,rank) DO "
-            "UPDATE SET node=?3,epoch=?4,pid=?5,start_step=?6,device=?7,cpus=?8",
-            run_.run_id, event.rank, event.node, event.epoch, event.pid, event.start_step,
+            "UPDATE SET node=?3,attempt=?4,pid=?5,start_step=?6,device=?7,cpus=?8",
+            run_.run_id, event.rank, event.node, event.attempt, event.pid, event.start_step,
             device == event.facts.end() ? std::string() : device->second, event.cpus);
     for (auto const& [key, value] : event.facts) merge_fact(facts(kind_of_fact(key)), key, value);
 }
@@ -203,7 +204,7 @@ void RunWriter::on(MetricChunk const& event, std::int64_t wall_us) {
 
 void RunWriter::on(MergedSteps const& event, std::int64_t wall_us) {
     if (!run_.first_step_us) run_.first_step_us = wall_us;
-    auto const times = step_times_.try_emplace(event.epoch, wall_us, wall_us).first;
+    auto const times = step_times_.try_emplace(event.attempt, wall_us, wall_us).first;
     times->second.last_us = wall_us;
     auto const added = steps_.add(event);
     if (added.has_error()) add_finding("bad_metrics", added.error().message);
@@ -211,15 +212,16 @@ void RunWriter::on(MergedSteps const& event, std::int64_t wall_us) {
 }
 
 void RunWriter::save_launches() {
-    constexpr char const* kFirst = "SELECT first_step_us FROM launch WHERE run_id=?1 AND epoch=?2";
-    for (auto const& [epoch, times] : step_times_) {
+    constexpr char const* kFirst =
+        "SELECT first_step_us FROM launch WHERE run_id=?1 AND attempt=?2";
+    for (auto const& [attempt, times] : step_times_) {
         events_changed_ =
-            events_changed_ || !select_integer(connection_, kFirst, run_.run_id, epoch);
+            events_changed_ || !select_integer(connection_, kFirst, run_.run_id, attempt);
         execute(connection_,
-                "INSERT INTO launch(run_id,epoch,first_step_us,last_step_us) VALUES(?1,?2,?3,?4) "
+                "INSERT INTO launch(run_id,attempt,first_step_us,last_step_us) VALUES(?1,?2,?3,?4) "
                 "ON CONFLICT DO UPDATE SET first_step_us=coalesce(first_step_us,?3),"
                 "last_step_us=?4",
-                run_.run_id, epoch, times.first_us, times.last_us);
+                run_.run_id, attempt, times.first_us, times.last_us);
     }
     if (events_changed_) mark_stale(connection_, run_.run_id, Derived::spans);
 }

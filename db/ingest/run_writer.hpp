@@ -56,7 +56,7 @@ private:
     struct StepTimes {
         std::int64_t first_us = 0, last_us = 0;
     };
-    std::map<int, StepTimes> step_times_;  // by epoch, of this batch
+    std::map<int, StepTimes> step_times_;  // by attempt, of this batch
     bool had_ended_;
     bool steps_changed_ = false, events_changed_ = false;
 };

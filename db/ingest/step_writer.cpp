@@ -41,7 +41,7 @@ StepWriter::StepWriter(Connection& connection, std::int64_t run_id)
     : connection_(connection), run_id_(run_id) {
     last_step_ = select_integer(connection, "SELECT max(step) FROM step WHERE run_id=?1", run_id)
                      .value_or(-1);
-    auto& nodes = bind(connection.prepared("SELECT node,metric_epoch,metric_step FROM run_node "
+    auto& nodes = bind(connection.prepared("SELECT node,metric_attempt,metric_step FROM run_node "
                                            "WHERE run_id=?1"),
                        run_id);
     while (nodes.executeStep()) {
@@ -57,8 +57,8 @@ Result<void> StepWriter::add(protocol::MergedSteps const& steps) {
     int first = nodes.empty() ? 0 : std::numeric_limits<int>::max();
     for (auto const& told : nodes) {
         auto& read = positions_[told.node];
-        if (steps.epoch > read.epoch) read = {steps.epoch, 0};
-        bool const is_over = steps.epoch < read.epoch;
+        if (steps.attempt > read.attempt) read = {steps.attempt, 0};
+        bool const is_over = steps.attempt < read.attempt;
         first = std::min(first, is_over ? told.next_step : read.next_step);
         if (!is_over) read.next_step = std::max(read.next_step, told.next_step);
     }
@@ -71,19 +71,19 @@ Result<void> StepWriter::add(protocol::MergedSteps const& steps) {
 void StepWriter::add(protocol::RankMatrix const& matrix, std::uint64_t sequence) {
     for (auto const& [name, data] : matrix.figures) {
         execute(connection_, "INSERT INTO rank_matrix VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)",
-                run_id_, metric_id(name), sequence, matrix.epoch, matrix.step0, matrix.steps,
+                run_id_, metric_id(name), sequence, matrix.attempt, matrix.step0, matrix.steps,
                 matrix.node, matrix.first_rank, matrix.ranks, std::as_bytes(std::span(data.value)));
     }
 }
 
 std::optional<StepWriter::Step> StepWriter::load(int step) {
-    auto& row = bind(connection_.prepared("SELECT epoch,ranks,samples,repeated,bucket FROM step "
+    auto& row = bind(connection_.prepared("SELECT attempt,ranks,samples,repeated,bucket FROM step "
                                           "WHERE run_id=?1 AND step=?2"),
                      run_id_, step);
     if (!row.executeStep()) return std::nullopt;
     Step result;
     int column = 0;
-    for (auto* value : {&result.epoch, &result.ranks, &result.samples, &result.repeated}) {
+    for (auto* value : {&result.attempt, &result.ranks, &result.samples, &result.repeated}) {
         *value = row.getColumn(column++).getInt();
     }
     result.bucket = row.getColumn(column).getString();
@@ -113,10 +113,10 @@ void StepWriter::add_step(protocol::MergedSteps const& steps, std::size_t index)
     int const number = steps.step0 + static_cast<int>(index);
     Step* step = find(number);
     last_step_ = std::max<std::int64_t>(last_step_, number);
-    if (step != nullptr && step->epoch > steps.epoch) return;
-    if (step == nullptr || step->epoch < steps.epoch) {
+    if (step != nullptr && step->attempt > steps.attempt) return;
+    if (step == nullptr || step->attempt < steps.attempt) {
         bool const is_new = step == nullptr;
-        Step fresh{.epoch = steps.epoch,
+        Step fresh{.attempt = steps.attempt,
                    .repeated = is_new ? 0 : step->repeated + 1,
                    .bucket = steps.bucket[index],
                    .cells = {},
@@ -153,8 +153,9 @@ void StepWriter::finish() {
     for (auto const& [number, step] : steps_) {
         execute(connection_,
                 "INSERT INTO step VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(run_id,step) DO UPDATE "
-                "SET epoch=?3,ranks=?4,samples=?5,bucket=?6,repeated=?7",
-                run_id_, number, step.epoch, step.ranks, step.samples, step.bucket, step.repeated);
+                "SET attempt=?3,ranks=?4,samples=?5,bucket=?6,repeated=?7",
+                run_id_, number, step.attempt, step.ranks, step.samples, step.bucket,
+                step.repeated);
         if (!step.replaces) continue;
         execute(connection_,
                 "DELETE FROM step_summary WHERE run_id=?1 AND step=?2 AND metric_id IN(SELECT "
@@ -176,8 +177,8 @@ void StepWriter::finish() {
     for (auto const& [node, position] : positions_) {
         execute(connection_,
                 "INSERT INTO run_node VALUES(?1,?2,NULL,'',NULL,?3,?4) ON CONFLICT(run_id,node) "
-                "DO UPDATE SET metric_epoch=?3,metric_step=?4",
-                run_id_, node, position.epoch, position.next_step);
+                "DO UPDATE SET metric_attempt=?3,metric_step=?4",
+                run_id_, node, position.attempt, position.next_step);
     }
 }
 

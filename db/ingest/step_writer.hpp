@@ -1,4 +1,4 @@
-// Private to db/: a run's steps into step and step_summary rows. A step of a later epoch replaces
+// Private to db/: a run's steps into step and step_summary rows. A step of a later attempt replaces
 // the older one; parts of a step are merged, in memory, so that it is written once a batch; what a
 // node of a journal that was not merged tells again is dropped. Matrices of ranks are kept as they
 // are. May throw SQLite::Exception.
@@ -28,7 +28,7 @@ public:
 
 private:
     struct Position {
-        int epoch = -1, next_step = 0;
+        int attempt = -1, next_step = 0;
     };
     /// One metric of a step, as step_summary has it; NaN stands for NULL.
     struct Cell {
@@ -36,10 +36,10 @@ private:
         protocol::FigureSummary summary;
     };
     struct Step {
-        int epoch = 0, ranks = 0, samples = 0, repeated = 0;
+        int attempt = 0, ranks = 0, samples = 0, repeated = 0;
         std::string bucket;
         std::vector<Cell> cells;  // by metric_id
-        bool replaces = false;    // the cells of an older epoch are in the database
+        bool replaces = false;    // the cells of an older attempt are in the database
     };
 
     void add_step(protocol::MergedSteps const& steps, std::size_t index);

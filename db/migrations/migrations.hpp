@@ -14,11 +14,12 @@ extern char const* const k0005Probe;
 extern char const* const k0006Views;
 extern char const* const k0007Derived;
 extern char const* const k0008Collectives;
+extern char const* const k0009Attempts;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 8> const kMigrations{
-    &k0001Runs,  &k0002RankCpus, &k0003Health,  &k0004RankMatrix,
-    &k0005Probe, &k0006Views,    &k0007Derived, &k0008Collectives};
+inline std::array<char const* const*, 9> const kMigrations{
+    &k0001Runs,  &k0002RankCpus, &k0003Health,      &k0004RankMatrix, &k0005Probe,
+    &k0006Views, &k0007Derived,  &k0008Collectives, &k0009Attempts};
 
 /// "OSOR": tells history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

@@ -36,7 +36,7 @@ struct RunRecord {
     int nodes = 1, ranks = 1;  // of the last launch; before the first: as asked for
     int steps_planned = 0, restarts_max = 0;
     bool attached = true;
-    int epoch = -1, launches = 0;  // of the last launch; launches so far
+    int attempt = -1, launches = 0;  // of the last launch; launches so far
     int controllers = 0;
     std::string controller_host, controller_boot_id;
     int controller_pid = 0;
@@ -79,8 +79,8 @@ struct EventRecord {
     std::int64_t sequence = -1;  // -1: found by the reader of the journal
     std::int64_t wall_us = 0;
     std::string kind, severity;
-    int epoch = -1, node = -1, rank = -1, step = -1;  // -1: does not apply
-    std::string body;                                 // JSON
+    int attempt = -1, node = -1, rank = -1, step = -1;  // -1: does not apply
+    std::string body;                                   // JSON
 };
 
 /// Per-step values over the ranks: NaN where a step has none.
@@ -90,7 +90,7 @@ struct StepColumn {
 };
 /// Steps in ascending order; all vectors have one entry a step.
 struct StepTable {
-    std::vector<int> step, epoch, ranks, samples, repeated;
+    std::vector<int> step, attempt, ranks, samples, repeated;
     std::vector<int> bucket;           // index into `buckets`
     std::vector<std::string> buckets;  // distinct, in order of appearance
     std::map<std::string, StepColumn> columns;

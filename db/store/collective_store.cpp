@@ -12,7 +12,7 @@ void save_collectives(Connection& connection, std::int64_t run_id,
                 "CONFLICT DO UPDATE SET rank_steps=rank_steps+excluded.rank_steps,"
                 "calls=calls+excluded.calls,bytes=bytes+excluded.bytes,"
                 "seconds=seconds+excluded.seconds,exposed_s=exposed_s+excluded.exposed_s",
-                run_id, sums.epoch, sum.warmup, cost.name, cost.collective, cost.backend,
+                run_id, sums.attempt, sum.warmup, cost.name, cost.collective, cost.backend,
                 cost.ranks, sum.bucket, sum.rank_steps, cost.calls, static_cast<double>(cost.bytes),
                 cost.seconds, cost.exposed_s);
     }

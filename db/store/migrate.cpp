@@ -19,6 +19,7 @@ Result<void> run_missing_steps(Connection& connection, int version) {
     auto& database = connection.database();
     SQLite::Transaction transaction(database, SQLite::TransactionBehavior::EXCLUSIVE);
     version = pragma_integer(connection, "PRAGMA user_version");
+    drop_views(connection);
     for (; version < schema_version(); ++version) {
         database.exec(*kMigrations[static_cast<std::size_t>(version)]);
     }

@@ -126,11 +126,12 @@ std::vector<RunRecord> candidates(Connection& connection, std::string const& wan
 
 std::vector<EventRecord> load_events(Connection& connection, std::int64_t run_id) {
     std::vector<EventRecord> events;
-    auto& row = bind(connection.prepared(
-                         "SELECT coalesce(sequence,-1),coalesce(wall_us,0),kind,severity,"
-                         "coalesce(epoch,-1),coalesce(node,-1),coalesce(rank,-1),coalesce(step,-1),"
-                         "body FROM event WHERE run_id=?1 ORDER BY event_id"),
-                     run_id);
+    auto& row =
+        bind(connection.prepared(
+                 "SELECT coalesce(sequence,-1),coalesce(wall_us,0),kind,severity,"
+                 "coalesce(attempt,-1),coalesce(node,-1),coalesce(rank,-1),coalesce(step,-1),"
+                 "body FROM event WHERE run_id=?1 ORDER BY event_id"),
+             run_id);
     while (row.executeStep()) {
         EventRecord event;
         event.sequence = row.getColumn(0).getInt64();
@@ -138,7 +139,7 @@ std::vector<EventRecord> load_events(Connection& connection, std::int64_t run_id
         event.kind = row.getColumn(2).getString();
         event.severity = row.getColumn(3).getString();
         int column = 4;
-        for (auto* place : {&event.epoch, &event.node, &event.rank, &event.step}) {
+        for (auto* place : {&event.attempt, &event.node, &event.rank, &event.step}) {
             *place = row.getColumn(column++).getInt();
         }
         event.body = row.getColumn(8).getString();

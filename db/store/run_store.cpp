@@ -56,7 +56,7 @@ bool is_imported(RunRecord const& run) {
 char const* const kSelectRun =
     "SELECT r.run_id,r.uuid,r.number,r.name,s.name,r.series_id,r.job,r.arch,r.user,r.host,"
     "r.run_dir,r.submitted_us,r.started_us,r.first_step_us,r.last_us,r.ended_us,r.verdict,"
-    "r.exit_code,r.cause,r.nodes,r.ranks,r.steps_planned,r.restarts_max,r.attached,r.epoch,"
+    "r.exit_code,r.cause,r.nodes,r.ranks,r.steps_planned,r.restarts_max,r.attached,r.attempt,"
     "r.launches,r.controllers,r.controller_host,r.controller_boot_id,r.controller_pid,"
     "r.fp_config,r.fp_software,r.fp_env,r.fp_hardware FROM run r JOIN series s USING(series_id) ";
 
@@ -81,7 +81,7 @@ RunRecord read_run(SQLite::Statement& statement) {
         *number = row.small();
     }
     run.attached = row.integer() != 0;
-    for (auto* number : {&run.epoch, &run.launches, &run.controllers}) *number = row.small();
+    for (auto* number : {&run.attempt, &run.launches, &run.controllers}) *number = row.small();
     run.controller_host = row.text();
     run.controller_boot_id = row.text();
     run.controller_pid = row.small();
@@ -105,7 +105,7 @@ void save_run(Connection& connection, RunRecord& run) {
         "number=?3,name=?4,series_id=?5,job=?6,arch=?7,user=?8,host=?9,run_dir=?10,"
         "submitted_us=?11,started_us=?12,first_step_us=?13,last_us=?14,ended_us=?15,verdict=?16,"
         "exit_code=?17,cause=?18,nodes=?19,ranks=?20,steps_planned=?21,restarts_max=?22,"
-        "attached=?23,epoch=?24,launches=?25,controllers=?26,controller_host=?27,"
+        "attached=?23,attempt=?24,launches=?25,controllers=?26,controller_host=?27,"
         "controller_boot_id=?28,controller_pid=?29,fp_config=?30,fp_software=?31,fp_env=?32,"
         "fp_hardware=?33";
     std::optional<std::int64_t> id;
@@ -114,7 +114,7 @@ void save_run(Connection& connection, RunRecord& run) {
             run.user, run.host, run.run_dir, run.submitted_us, run.started_us, run.first_step_us,
             run.last_us, run.ended_us, boost::describe::enum_to_string(run.verdict, "none"),
             run.exit_code, run.cause, run.nodes, run.ranks, run.steps_planned, run.restarts_max,
-            run.attached, run.epoch, run.launches, run.controllers, run.controller_host,
+            run.attached, run.attempt, run.launches, run.controllers, run.controller_host,
             run.controller_boot_id, run.controller_pid, run.fingerprint[0], run.fingerprint[1],
             run.fingerprint[2], run.fingerprint[3]);
     if (run.run_id == 0) run.run_id = connection.database().getLastInsertRowid();

@@ -8,12 +8,13 @@ namespace osora::db {
 namespace {
 
 void load_rows(Connection& connection, std::int64_t run_id, StepTable& into) {
-    auto& row = bind(connection.prepared("SELECT step,epoch,ranks,samples,repeated,bucket FROM "
+    auto& row = bind(connection.prepared("SELECT step,attempt,ranks,samples,repeated,bucket FROM "
                                          "step WHERE run_id=?1 ORDER BY step"),
                      run_id);
     while (row.executeStep()) {
         int column = 0;
-        for (auto* values : {&into.step, &into.epoch, &into.ranks, &into.samples, &into.repeated}) {
+        for (auto* values :
+             {&into.step, &into.attempt, &into.ranks, &into.samples, &into.repeated}) {
             values->push_back(row.getColumn(column++).getInt());
         }
         auto const bucket = row.getColumn(column).getString();
@@ -76,10 +77,11 @@ StepTable load_steps(Connection& connection, std::int64_t run_id,
 std::vector<analysis::RankBlock> load_blocks(Connection& connection, std::int64_t run_id,
                                              std::string_view metric) {
     std::vector<analysis::RankBlock> blocks;
-    auto& row = db::bind(connection.prepared("SELECT first_rank,ranks,steps,data,epoch,step0 FROM "
-                                             "rank_matrix JOIN metric USING(metric_id) WHERE "
-                                             "run_id=?1 AND name=?2 ORDER BY sequence DESC"),
-                         run_id, metric);
+    auto& row =
+        db::bind(connection.prepared("SELECT first_rank,ranks,steps,data,attempt,step0 FROM "
+                                     "rank_matrix JOIN metric USING(metric_id) WHERE "
+                                     "run_id=?1 AND name=?2 ORDER BY sequence DESC"),
+                 run_id, metric);
     std::int64_t bytes = 0;
     while (bytes < kBlockBytes && row.executeStep()) {
         auto const data = row.getColumn(3);

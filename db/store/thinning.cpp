@@ -123,14 +123,14 @@ std::vector<StepRange> ranges_of(Connection& connection, std::int64_t run_id) {
 
 std::vector<StepRange> windows_of(Connection& connection, std::int64_t run_id) {
     std::vector<int> events;
-    auto& row =
-        bind(connection.prepared(
-                 "WITH last AS (SELECT epoch,max(step0+steps-1) AS step FROM rank_matrix WHERE "
-                 "run_id=?1 GROUP BY epoch) SELECT coalesce(nullif(e.step,-1),l.step) AS step FROM "
-                 "event e LEFT JOIN last l ON e.severity='error' AND l.epoch=e.epoch WHERE "
-                 "e.run_id=?1 AND e.severity<>'info' AND coalesce(nullif(e.step,-1),l.step)>=0 "
-                 "GROUP BY 1 ORDER BY max(e.severity='error') DESC,min(e.event_id) LIMIT ?2"),
-             run_id, kMatrixWindowsMax);
+    auto& row = bind(
+        connection.prepared(
+            "WITH last AS (SELECT attempt,max(step0+steps-1) AS step FROM rank_matrix WHERE "
+            "run_id=?1 GROUP BY attempt) SELECT coalesce(nullif(e.step,-1),l.step) AS step FROM "
+            "event e LEFT JOIN last l ON e.severity='error' AND l.attempt=e.attempt WHERE "
+            "e.run_id=?1 AND e.severity<>'info' AND coalesce(nullif(e.step,-1),l.step)>=0 "
+            "GROUP BY 1 ORDER BY max(e.severity='error') DESC,min(e.event_id) LIMIT ?2"),
+        run_id, kMatrixWindowsMax);
     while (row.executeStep()) events.push_back(row.getColumn(0).getInt());
     return matrix_windows(events);
 }

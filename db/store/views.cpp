@@ -45,14 +45,14 @@ CREATE VIEW v_event AS SELECT
   r.number AS run, r.uuid, e.sequence, e.wall_us,
   strftime('%Y-%m-%d %H:%M:%f',e.wall_us/1e6,'unixepoch') AS time_utc,
   (e.wall_us-r.submitted_us)/1e6 AS since_submit_s,
-  e.kind, e.severity, nullif(e.epoch,-1) AS epoch, nullif(e.node,-1) AS node, h.hostname,
+  e.kind, e.severity, nullif(e.attempt,-1) AS attempt, nullif(e.node,-1) AS node, h.hostname,
   nullif(e.rank,-1) AS rank, nullif(e.step,-1) AS step, e.body
 FROM event e JOIN run r USING(run_id)
 LEFT JOIN run_node n ON n.run_id=e.run_id AND n.node=e.node
 LEFT JOIN node h ON h.node_id=n.node_id;
 
 CREATE VIEW v_rank AS SELECT
-  r.number AS run, r.uuid, k.rank, k.node, h.hostname, k.epoch, k.pid, k.start_step, k.device,
+  r.number AS run, r.uuid, k.rank, k.node, h.hostname, k.attempt, k.pid, k.start_step, k.device,
   k.cpus
 FROM run_rank k JOIN run r USING(run_id)
 LEFT JOIN run_node n ON n.run_id=k.run_id AND n.node=k.node
@@ -109,14 +109,14 @@ LEFT JOIN node b ON b.node_id=y.node_id;
 
 CREATE VIEW v_collective AS SELECT
   r.number AS run, r.uuid, c.backend, c.collective, c.ranks, c.nodes, c.size_bytes, c.time_us,
-  1e-3*c.size_bytes/c.time_us AS algbw_gbps, NULL AS class, NULL AS bucket, NULL AS epoch,
+  1e-3*c.size_bytes/c.time_us AS algbw_gbps, NULL AS class, NULL AS bucket, NULL AS attempt,
   NULL AS warmup, NULL AS rank_steps, NULL AS calls, NULL AS bytes, NULL AS seconds,
   NULL AS exposed_s
 FROM probe_collective c JOIN run r USING(run_id)
 UNION ALL SELECT
   r.number, r.uuid, s.backend, s.collective, s.ranks,
   CASE WHEN s.ranks=r.ranks THEN r.nodes END, s.bytes/s.calls, 1e6*s.seconds/s.calls,
-  1e-9*nullif(s.bytes,0)/nullif(s.seconds,0), s.class, nullif(s.bucket,''), s.epoch, s.warmup,
+  1e-9*nullif(s.bytes,0)/nullif(s.seconds,0), s.class, nullif(s.bucket,''), s.attempt, s.warmup,
   s.rank_steps, s.calls, CAST(s.bytes AS INT), s.seconds, s.exposed_s
 FROM collective_sum s JOIN run r USING(run_id);
 
@@ -139,16 +139,16 @@ FROM probe_finding f JOIN run r USING(run_id);
 
 constexpr char const* kDerivedViews = R"sql(
 CREATE VIEW v_window AS SELECT
-  r.number AS run, r.uuid, w.ordinal AS window, w.epoch, w.first_step, w.last_step, w.nodes,
+  r.number AS run, r.uuid, w.ordinal AS window, w.attempt, w.first_step, w.last_step, w.nodes,
   w.ranks, w.buckets AS buckets_json, w.steps, w.steps_used, w.step_s_median AS step_s,
   w.step_s_mad, w.samples_per_s
 FROM run_window w JOIN run r USING(run_id);
 
 CREATE VIEW v_span AS SELECT
-  r.number AS run, r.uuid, x.name, x.epoch, x.step, x.from_us, x.to_us,
+  r.number AS run, r.uuid, x.name, x.attempt, x.step, x.from_us, x.to_us,
   (x.to_us-x.from_us)/1e6 AS seconds
-FROM (SELECT run_id,name,epoch,step,from_us,to_us FROM span UNION ALL
-      SELECT run_id,'train',epoch,NULL,first_step_us,last_step_us FROM launch
+FROM (SELECT run_id,name,attempt,step,from_us,to_us FROM span UNION ALL
+      SELECT run_id,'train',attempt,NULL,first_step_us,last_step_us FROM launch
       WHERE first_step_us NOT NULL AND last_step_us>=first_step_us) x JOIN run r USING(run_id);
 
 CREATE VIEW v_attribution AS SELECT
@@ -207,7 +207,7 @@ std::string step_column(char const* value, char const* metric, std::string const
 /// One row a step; a column costs nothing when a query does not name it.
 std::string step_view() {
     std::string sql =
-        "CREATE VIEW v_step AS SELECT r.number AS run, r.uuid, t.step, t.epoch, t.ranks, "
+        "CREATE VIEW v_step AS SELECT r.number AS run, r.uuid, t.step, t.attempt, t.ranks, "
         "t.samples, t.bucket, t.repeated";
     for (char const* metric :
          {"step_time_s", "data_wait_s", "forward_s", "backward_s", "exposed_comm_s", "optimizer_s",
@@ -225,7 +225,7 @@ std::string step_view() {
 
 }  // namespace
 
-void make_views(Connection& connection) {
+void drop_views(Connection& connection) {
     std::vector<std::string> old;
     {
         SQLite::Statement row(connection.database(),
@@ -234,6 +234,9 @@ void make_views(Connection& connection) {
         while (row.executeStep()) old.push_back(row.getColumn(0).getString());
     }
     for (auto const& name : old) connection.database().exec("DROP VIEW \"" + name + "\"");
+}
+
+void make_views(Connection& connection) {
     for (char const* views :
          {kRunViews, kStepViews, kNodeViews, kDerivedViews, kInvestigationViews}) {
         connection.database().exec(views);

@@ -6,8 +6,9 @@ namespace osora::db {
 
 class Connection;
 
-/// Drops the views of the schema before and makes today's. Part of a migration; a change of a view
-/// takes a new migration (its text may be empty). May throw SQLite::Exception.
+/// Part of a migration: its steps run without views, then today's are made; a change of a view
+/// takes a new migration (its text may be empty). Both may throw SQLite::Exception.
+void drop_views(Connection& connection);
 void make_views(Connection& connection);
 
 }  // namespace osora::db

@@ -38,8 +38,8 @@ std::string section_with(std::string_view key) {
 
 /// Set by osora for every rank; a user's value would break the launch.
 constexpr std::array<std::string_view, 9> kReserved{
-    "RANK",        "LOCAL_RANK",  "WORLD_SIZE",     "LOCAL_WORLD_SIZE", "MASTER_ADDR",
-    "MASTER_PORT", "OSORA_EPOCH", "OSORA_AGENT_FD", "OSORA_STORE_FD"};
+    "RANK",        "LOCAL_RANK",    "WORLD_SIZE",     "LOCAL_WORLD_SIZE", "MASTER_ADDR",
+    "MASTER_PORT", "OSORA_ATTEMPT", "OSORA_AGENT_FD", "OSORA_STORE_FD"};
 
 std::string bad_variable(std::string_view name, bool nccl) {
     if (name.empty() || name.find('=') != std::string_view::npos || !is_c_string(name)) {

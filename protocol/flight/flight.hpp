@@ -42,7 +42,7 @@ struct FlightChannel {
 
 struct FlightDump {
     std::string schema = std::string(kFlightSchema);
-    int rank = 0, world_size = 1, epoch = 0;
+    int rank = 0, world_size = 1, attempt = 0;
     std::string why;    // "all_reduce failed: ...", "asked for", "ended by signal 15"
     std::string phase;  // what the rank was doing, as it told its agent
     int step = -1;
@@ -57,7 +57,7 @@ BOOST_DESCRIBE_STRUCT(FlightRecord, (),
                        started_us, ended_us))
 BOOST_DESCRIBE_STRUCT(FlightChannel, (), (name, ranks, started, finished))
 BOOST_DESCRIBE_STRUCT(FlightDump, (),
-                      (schema, rank, world_size, epoch, why, phase, step, now_us, channels, records,
-                       forgotten))
+                      (schema, rank, world_size, attempt, why, phase, step, now_us, channels,
+                       records, forgotten))
 
 }  // namespace osora::protocol

@@ -38,19 +38,19 @@ Result<void> write_flight(std::filesystem::path const& run_dir, FlightDump const
     return write_file_atomic(path, encode(dump) + "\n", 0600);
 }
 
-void forget_flight(std::filesystem::path const& run_dir, int rank, int epoch) {
+void forget_flight(std::filesystem::path const& run_dir, int rank, int attempt) {
     auto const dump = read_one(run_dir, rank);
-    if (dump && dump->epoch != epoch) return;
+    if (dump && dump->attempt != attempt) return;
     std::error_code none;
     std::filesystem::remove(flight_file(run_dir, rank), none);
 }
 
-std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir, int epoch,
+std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir, int attempt,
                                      int world_size) {
     std::vector<FlightDump> dumps;
     for (int rank = 0; rank < world_size; ++rank) {
         auto dump = read_one(run_dir, rank);
-        if (dump && dump->epoch == epoch) dumps.push_back(std::move(*dump));
+        if (dump && dump->attempt == attempt) dumps.push_back(std::move(*dump));
     }
     return dumps;
 }

@@ -16,12 +16,12 @@ namespace osora::protocol {
 [[nodiscard]] Result<void> write_flight(std::filesystem::path const& run_dir,
                                         FlightDump const& dump);
 
-/// Removes what an earlier start of the same epoch left, which would be taken for this one's.
-void forget_flight(std::filesystem::path const& run_dir, int rank, int epoch);
+/// Removes what an earlier start of the same attempt left, which would be taken for this one's.
+void forget_flight(std::filesystem::path const& run_dir, int rank, int attempt);
 
-/// Those of `epoch` that can be read, by rank; at most `world_size` of them. A file that is cut
-/// off, of another schema, epoch or rank, or larger than 8 MiB is left out.
-[[nodiscard]] std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir, int epoch,
-                                                   int world_size);
+/// Those of `attempt` that can be read, by rank; at most `world_size` of them. A file that is cut
+/// off, of another schema, attempt or rank, or larger than 8 MiB is left out.
+[[nodiscard]] std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir,
+                                                   int attempt, int world_size);
 
 }  // namespace osora::protocol

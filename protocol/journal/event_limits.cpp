@@ -32,7 +32,7 @@ void each_number(Event& event, Use const& use) {
     } else if constexpr (requires { event.step0; }) {
         use("step0", event.step0, 0, kNumberMax);
     }
-    if constexpr (requires { event.epoch; }) use("epoch", event.epoch, -1, kNumberMax);
+    if constexpr (requires { event.attempt; }) use("attempt", event.attempt, -1, kNumberMax);
     if constexpr (requires { event.node; }) use("node", event.node, -1, kRunNodesMax);
     if constexpr (requires { event.rank; }) use("rank", event.rank, -1, kNumberMax);
     if constexpr (requires { event.step; }) use("step", event.step, -1, kNumberMax);

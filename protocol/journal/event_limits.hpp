@@ -9,7 +9,7 @@
 namespace osora::protocol {
 
 inline constexpr int kRunNodesMax = 1 << 16, kRunRanksPerNodeMax = 1 << 10;
-inline constexpr int kNumberMax = 1'000'000'000;  // of steps, runs, epochs, restarts
+inline constexpr int kNumberMax = 1'000'000'000;  // of steps, runs, attempts, restarts
 
 /// "submitted: nodes is 2000000000, expected 1 to 65536": the first such number; "": none.
 [[nodiscard]] std::string problem_of(RunEvent const& event);

@@ -50,8 +50,7 @@ struct PlanChosen {
     static constexpr std::string_view kType = "plan";
     json::value plan;  // plan::PlanDecision
 };
-/// A controller took the run over; from the second one on it re-adopts the agents that live. Behind
-/// a RunEnded that was not ok it opens the run again (osora resume).
+/// A controller took over the run and its agents; after a RunEnded it reopens it (osora resume).
 struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
@@ -72,22 +71,22 @@ struct NodeLost {
     double silent_s = 0;
     std::string why;  // "fell silent", "agent exited with 5", "killed by signal 9"
 };
-/// Workers of `epoch` were ordered on every node.
+/// Workers of `attempt` were ordered on every node.
 struct LaunchOrdered {
     static constexpr std::string_view kType = "launch";
-    int epoch = 0, world_size = 0;
+    int attempt = 0, world_size = 0;
     std::string store_host;
     int store_port = 0;
 };
 struct RankStarted {
     static constexpr std::string_view kType = "rank_started";
-    int epoch = 0, node = 0, rank = 0, pid = 0, start_step = 0;
+    int attempt = 0, node = 0, rank = 0, pid = 0, start_step = 0;
     std::map<std::string, std::string> facts;  // as the worker saw them after start
     std::string cpus = {};                     // that it is bound to: "0-15,64-79"; "": to none
 };
 struct RankFailed {
     static constexpr std::string_view kType = "rank_failed";
-    int epoch = 0, node = 0, rank = 0;
+    int attempt = 0, node = 0, rank = 0;
     int exit_code = 0, signal = 0;  // exit_code: meaningful when signal is 0
     bool oom_killed = false;        // the kernel's out-of-memory killer is known to be the cause
     std::string message;            // the worker's own last words, or ""
@@ -95,12 +94,12 @@ struct RankFailed {
 };
 struct NodeFinished {  // every rank of the node ended well
     static constexpr std::string_view kType = "node_finished";
-    int epoch = 0, node = 0, steps = 0;
+    int attempt = 0, node = 0, steps = 0;
     bool stopped = false;  // asked to stop before the last step
 };
 struct HangDetected {
     static constexpr std::string_view kType = "hang";
-    int epoch = 0, node = 0, rank = 0;
+    int attempt = 0, node = 0, rank = 0;
     Phase phase = Phase::starting;
     double silent_s = 0;
     int step = -1, waiting = 0;  // last one that it completed; ranks that wait at a collective
@@ -108,14 +107,14 @@ struct HangDetected {
 };
 struct CheckpointCompleted {
     static constexpr std::string_view kType = "checkpoint";
-    int epoch = 0, step = 0;
+    int attempt = 0, step = 0;
     std::string path;
     double seconds = 0;
     std::int64_t bytes = 0;
 };
 struct RunNotice {
     static constexpr std::string_view kType = "notice";
-    int epoch = 0, node = -1, rank = -1, step = 0;
+    int attempt = 0, node = -1, rank = -1, step = 0;
     std::string kind, severity, detail;
 };
 struct StopRequested {
@@ -123,10 +122,10 @@ struct StopRequested {
     bool now = false;    // true: without a checkpoint
     std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
 };
-/// All workers of `epoch` are known to be gone on `node`.
+/// All workers of `attempt` are known to be gone on `node`.
 struct NodeStopped {
     static constexpr std::string_view kType = "node_stopped";
-    int epoch = 0, node = 0, processes_left = 0;
+    int attempt = 0, node = 0, processes_left = 0;
     bool unasked = false;  // the agent's lease had ended
 };
 struct RunEnded {
@@ -155,16 +154,17 @@ BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
 BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life, probed_s))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))
 BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
-BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (epoch, world_size, store_host, store_port))
-BOOST_DESCRIBE_STRUCT(RankStarted, (), (epoch, node, rank, pid, start_step, facts, cpus))
+BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (attempt, world_size, store_host, store_port))
+BOOST_DESCRIBE_STRUCT(RankStarted, (), (attempt, node, rank, pid, start_step, facts, cpus))
 BOOST_DESCRIBE_STRUCT(RankFailed, (),
-                      (epoch, node, rank, exit_code, signal, oom_killed, message, tail))
-BOOST_DESCRIBE_STRUCT(NodeFinished, (), (epoch, node, steps, stopped))
-BOOST_DESCRIBE_STRUCT(HangDetected, (), (epoch, node, rank, phase, silent_s, step, waiting, detail))
-BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (epoch, step, path, seconds, bytes))
-BOOST_DESCRIBE_STRUCT(RunNotice, (), (epoch, node, rank, step, kind, severity, detail))
+                      (attempt, node, rank, exit_code, signal, oom_killed, message, tail))
+BOOST_DESCRIBE_STRUCT(NodeFinished, (), (attempt, node, steps, stopped))
+BOOST_DESCRIBE_STRUCT(HangDetected, (),
+                      (attempt, node, rank, phase, silent_s, step, waiting, detail))
+BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (attempt, step, path, seconds, bytes))
+BOOST_DESCRIBE_STRUCT(RunNotice, (), (attempt, node, rank, step, kind, severity, detail))
 BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
-BOOST_DESCRIBE_STRUCT(NodeStopped, (), (epoch, node, processes_left, unasked))
+BOOST_DESCRIBE_STRUCT(NodeStopped, (), (attempt, node, processes_left, unasked))
 BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
 
 }  // namespace osora::protocol

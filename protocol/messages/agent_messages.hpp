@@ -29,16 +29,16 @@ struct AgentHello {
     std::string host, boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;
-    int epoch = -1;                  // newest epoch that was started or stopped here; -1 = none
+    int attempt = -1;                // newest attempt that was started or stopped here; -1 = none
     int workers_left = 0;            // worker processes that live now
     std::uint64_t first_report = 0;  // number of the first report that follows on this connection
     std::map<std::string, std::string> facts;
-    int attempt = 0;  // of the order that started it (StartAgent); 0 = not known
+    int agent_number = 0;  // of the order that started it (StartAgent); 0 = not known
 };
 struct RankPulse {
     int rank = 0;
     Phase phase = Phase::starting;
-    int step = -1;              // last step that the rank completed in this epoch
+    int step = -1;              // last step that the rank completed in this attempt
     double silent_s = 0;        // since its last message
     double limit_s = 0;         // as its last PhaseChanged asked for; 0 = the controller's default
     int arrived = -1;           // newest step in which it waits, or waited, for the others
@@ -47,13 +47,13 @@ struct RankPulse {
 /// Once a second.
 struct Heartbeat {
     static constexpr std::string_view kType = "heartbeat";
-    int epoch = -1;
+    int attempt = -1;
     std::vector<RankPulse> ranks;  // living ones; of `exec` jobs those that have told of a step
 };
 /// Answer to ReserveStore.
 struct StoreReserved {
     static constexpr std::string_view kType = "store";
-    int epoch = 0;
+    int attempt = 0;
     std::string host;  // as the other nodes reach it
     int port = 0;
     std::string error;  // why there is none; then port is 0
@@ -90,14 +90,14 @@ struct AckReports {
     static constexpr std::string_view kType = "ack";
     std::uint64_t next = 0;
 };
-/// Node 0 only: bind a port for the store of `epoch` and keep it until the epoch is over.
+/// Node 0 only: bind a port for the store of `attempt` and keep it until the attempt is over.
 struct ReserveStore {
     static constexpr std::string_view kType = "reserve_store";
-    int epoch = 0;
+    int attempt = 0;
 };
 struct LaunchWorkers {
     static constexpr std::string_view kType = "launch_workers";
-    int epoch = 0;
+    int attempt = 0;
     int world_size = 1, first_rank = 0, local_world_size = 1;
     std::string store_host;
     int store_port = 0;
@@ -108,10 +108,10 @@ enum class StopHow {
     kill         // SIGKILL
 };
 BOOST_DESCRIBE_ENUM(StopHow, checkpoint, terminate, kill)
-/// No worker of `epoch` or an older one may live on; answered by NodeStopped.
-struct StopEpoch {
-    static constexpr std::string_view kType = "stop_epoch";
-    int epoch = 0;
+/// No worker of `attempt` or an older one may live on; answered by NodeStopped.
+struct StopAttempt {
+    static constexpr std::string_view kType = "stop_attempt";
+    int attempt = 0;
     StopHow how = StopHow::terminate;
     std::string reason;
 };
@@ -120,22 +120,22 @@ struct Dismiss {
     static constexpr std::string_view kType = "dismiss";
 };
 using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, LaunchWorkers,
-                             StopEpoch, TakeStacks, Dismiss>;
+                             StopAttempt, TakeStacks, Dismiss>;
 
 BOOST_DESCRIBE_STRUCT(AgentHello, (),
-                      (protocol, token, node, host, boot_id, pid, start_ticks, epoch, workers_left,
-                       first_report, facts, attempt))
+                      (protocol, token, node, host, boot_id, pid, start_ticks, attempt,
+                       workers_left, first_report, facts, agent_number))
 BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
-BOOST_DESCRIBE_STRUCT(Heartbeat, (), (epoch, ranks))
-BOOST_DESCRIBE_STRUCT(StoreReserved, (), (epoch, host, port, error))
+BOOST_DESCRIBE_STRUCT(Heartbeat, (), (attempt, ranks))
+BOOST_DESCRIBE_STRUCT(StoreReserved, (), (attempt, host, port, error))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health, matrices, collectives))
 BOOST_DESCRIBE_STRUCT(Refused, (), (reason))
 BOOST_DESCRIBE_STRUCT(Beat, (), ())
 BOOST_DESCRIBE_STRUCT(AckReports, (), (next))
-BOOST_DESCRIBE_STRUCT(ReserveStore, (), (epoch))
+BOOST_DESCRIBE_STRUCT(ReserveStore, (), (attempt))
 BOOST_DESCRIBE_STRUCT(LaunchWorkers, (),
-                      (epoch, world_size, first_rank, local_world_size, store_host, store_port))
-BOOST_DESCRIBE_STRUCT(StopEpoch, (), (epoch, how, reason))
+                      (attempt, world_size, first_rank, local_world_size, store_host, store_port))
+BOOST_DESCRIBE_STRUCT(StopAttempt, (), (attempt, how, reason))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), ())
 
 }  // namespace osora::protocol

@@ -29,7 +29,7 @@ struct WorkerHello {
     int protocol = kWorkerProtocol;
     int rank = 0;
     int pid = 0;
-    int start_step = 0;                        // first step this epoch will do
+    int start_step = 0;                        // first step this attempt will do
     std::map<std::string, std::string> facts;  // versions, threads, device, NCCL_* as seen
 };
 struct PhaseChanged {
@@ -84,7 +84,7 @@ struct WorkerFailed {
 };
 struct WorkerFinished {
     static constexpr std::string_view kType = "finished";
-    int steps = 0;         // steps done in all epochs = config.train.steps, or where it stopped
+    int steps = 0;         // steps done in all attempts = config.train.steps, or where it stopped
     bool stopped = false;  // asked to stop before the end
 };
 using FromWorker =
@@ -92,7 +92,7 @@ using FromWorker =
                  WorkerNotice, WorkerFailed, WorkerFinished, ProbeMeasured>;
 
 // Agent to worker.
-/// End after the step in progress; every rank of an epoch gets the same `reason`.
+/// End after the step in progress; every rank of an attempt gets the same `reason`.
 struct StopWorker {
     static constexpr std::string_view kType = "stop";
     bool save_checkpoint = true;

@@ -33,15 +33,19 @@ bool is_sane(CollectiveCost const& cost) {
 }
 
 bool is_sane(CollectiveSums const& sums) {
-    return sums.epoch >= 0 && sums.number >= 0 && sums.sums.size() <= CollectiveReducer::kSumsMax &&
+    return sums.attempt >= 0 && sums.number >= 0 &&
+           sums.sums.size() <= CollectiveReducer::kSumsMax &&
            std::ranges::all_of(sums.sums, [](CollectiveSum const& each) {
                return each.bucket.size() <= 10 * kNameMax && each.rank_steps > 0 &&
                       each.rank_steps <= kCountMax && is_sane(each.cost);
            });
 }
 
-CollectiveReducer::CollectiveReducer(int epoch, int node, int first_rank, int ranks)
-    : epoch_(epoch), node_(node), first_rank_(first_rank), told_(static_cast<std::size_t>(ranks)) {}
+CollectiveReducer::CollectiveReducer(int attempt, int node, int first_rank, int ranks)
+    : attempt_(attempt),
+      node_(node),
+      first_rank_(first_rank),
+      told_(static_cast<std::size_t>(ranks)) {}
 
 void CollectiveReducer::add(int rank, StepMetrics const& metrics) {
     int const local_rank = rank - first_rank_;
@@ -72,7 +76,7 @@ void CollectiveReducer::add(int rank, StepMetrics const& metrics) {
 
 std::optional<CollectiveSums> CollectiveReducer::take() {
     if (sums_.empty()) return std::nullopt;
-    CollectiveSums told{.epoch = epoch_, .node = node_, .number = number_++, .sums = {}};
+    CollectiveSums told{.attempt = attempt_, .node = node_, .number = number_++, .sums = {}};
     for (auto& [key, sum] : std::exchange(sums_, {})) told.sums.push_back(std::move(sum));
     return told;
 }

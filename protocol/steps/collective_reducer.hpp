@@ -15,13 +15,13 @@ namespace osora::protocol {
 
 class CollectiveReducer {
 public:
-    /// Steps of a rank at the start of an epoch that are summed apart: connections are made in
+    /// Steps of a rank at the start of an attempt that are summed apart: connections are made in
     /// them, and buffers.
     static constexpr int kWarmupSteps = 5;
     static constexpr std::size_t kSumsMax = 256;  // classes by buckets; others are left out
 
-    /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
-    CollectiveReducer(int epoch, int node, int first_rank, int ranks);
+    /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
+    CollectiveReducer(int attempt, int node, int first_rank, int ranks);
 
     /// A rank of another node, a step that it told before, and costs that cannot be are ignored.
     void add(int rank, StepMetrics const& metrics);
@@ -36,7 +36,7 @@ private:
         int last_step = -1, steps = 0;
     };
 
-    int epoch_, node_, first_rank_;
+    int attempt_, node_, first_rank_;
     int number_ = 0;
     std::vector<Told> told_;  // by local rank
     std::map<Key, CollectiveSum> sums_;

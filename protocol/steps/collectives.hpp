@@ -35,8 +35,8 @@ struct CollectiveSum {
 };
 struct CollectiveSums {
     static constexpr std::string_view kType = "collectives";
-    int epoch = 0, node = 0;
-    int number = 0;  // of this node's in this epoch, from 0
+    int attempt = 0, node = 0;
+    int number = 0;  // of this node's in this attempt, from 0
     std::vector<CollectiveSum> sums;
 };
 
@@ -47,6 +47,6 @@ struct CollectiveSums {
 BOOST_DESCRIBE_STRUCT(CollectiveCost, (),
                       (name, collective, backend, ranks, calls, bytes, seconds, exposed_s))
 BOOST_DESCRIBE_STRUCT(CollectiveSum, (), (bucket, warmup, rank_steps, cost))
-BOOST_DESCRIBE_STRUCT(CollectiveSums, (), (epoch, node, number, sums))
+BOOST_DESCRIBE_STRUCT(CollectiveSums, (), (attempt, node, number, sums))
 
 }  // namespace osora::protocol

@@ -19,12 +19,12 @@ struct Evaluated {
 };
 struct EvaluationDone {
     static constexpr std::string_view kType = "evaluation";
-    int epoch = 0, step = 0;  // step: training steps before it
-    double loss = 0;          // on clips that are not trained on
+    int attempt = 0, step = 0;  // step: training steps before it
+    double loss = 0;            // on clips that are not trained on
     std::int64_t samples = 0;
     double seconds = 0;
 };
 BOOST_DESCRIBE_STRUCT(Evaluated, (), (step, loss, samples, seconds))
-BOOST_DESCRIBE_STRUCT(EvaluationDone, (), (epoch, step, loss, samples, seconds))
+BOOST_DESCRIBE_STRUCT(EvaluationDone, (), (attempt, step, loss, samples, seconds))
 
 }  // namespace osora::protocol

@@ -161,7 +161,7 @@ Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps) {
 
 MergedSteps merged_steps_of(MetricChunk const& chunk) {
     MergedSteps steps;
-    steps.epoch = chunk.epoch;
+    steps.attempt = chunk.attempt;
     steps.step0 = chunk.step0;
     steps.ranks.assign(chunk.bucket.size(), chunk.ranks);
     steps.samples = chunk.samples;

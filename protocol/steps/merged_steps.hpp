@@ -17,7 +17,7 @@ namespace osora::protocol {
 /// later record. Readers merge the two (FigureSummary).
 struct MergedSteps {
     static constexpr std::string_view kType = "steps";
-    int epoch = 0, step0 = 0;
+    int attempt = 0, step0 = 0;
     std::vector<int> ranks;                       // per step, that are in it
     std::vector<int> samples;                     // per step, summed over them
     std::vector<std::string> bucket;              // per step
@@ -66,7 +66,7 @@ void put_nodes(MergedSteps& steps, std::vector<NodeTold> const& told);
 [[nodiscard]] MergedSteps merged_steps_of(MetricChunk const& chunk);
 
 BOOST_DESCRIBE_STRUCT(MergedSteps, (),
-                      (epoch, step0, ranks, samples, bucket, columns, told_by, first_node,
+                      (attempt, step0, ranks, samples, bucket, columns, told_by, first_node,
                        next_steps, local_ranks, node_figures))
 
 }  // namespace osora::protocol

@@ -20,7 +20,7 @@ struct MetricColumn {
 };
 struct MetricChunk {
     static constexpr std::string_view kType = "metrics";
-    int epoch = 0, node = 0, ranks = 0, step0 = 0;
+    int attempt = 0, node = 0, ranks = 0, step0 = 0;
     std::vector<std::string> bucket;              // per step
     std::vector<int> samples;                     // per step, summed over the node's ranks
     std::map<std::string, MetricColumn> columns;  // by StepMetrics member: "step_time_s", "loss"...
@@ -30,12 +30,12 @@ struct MetricChunk {
 /// figures in seconds that chunks reduce. NaN: not reported.
 struct RankMatrix {
     static constexpr std::string_view kType = "rank_matrix";
-    int epoch = 0, node = 0, first_rank = 0, ranks = 0, step0 = 0, steps = 0;
+    int attempt = 0, node = 0, first_rank = 0, ranks = 0, step0 = 0, steps = 0;
     std::map<std::string, Bytes> figures;  // by StepMetrics member; encode_matrix
 };
 
 BOOST_DESCRIBE_STRUCT(MetricColumn, (), (mean, min, max, argmax))
-BOOST_DESCRIBE_STRUCT(MetricChunk, (), (epoch, node, ranks, step0, bucket, samples, columns))
-BOOST_DESCRIBE_STRUCT(RankMatrix, (), (epoch, node, first_rank, ranks, step0, steps, figures))
+BOOST_DESCRIBE_STRUCT(MetricChunk, (), (attempt, node, ranks, step0, bucket, samples, columns))
+BOOST_DESCRIBE_STRUCT(RankMatrix, (), (attempt, node, first_rank, ranks, step0, steps, figures))
 
 }  // namespace osora::protocol

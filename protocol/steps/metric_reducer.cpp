@@ -21,8 +21,8 @@ bool less(double a, double b) {
 
 }  // namespace
 
-MetricReducer::MetricReducer(int epoch, int node, int first_rank, int ranks, Wait wait)
-    : epoch_(epoch),
+MetricReducer::MetricReducer(int attempt, int node, int first_rank, int ranks, Wait wait)
+    : attempt_(attempt),
       node_(node),
       first_rank_(first_rank),
       ranks_(ranks),
@@ -68,7 +68,7 @@ std::optional<MetricChunk> MetricReducer::take(bool partial) {
     int const ranks = rows_.begin()->second.ranks;
     if (!may_go()) return std::nullopt;
     MetricChunk chunk;
-    chunk.epoch = epoch_;
+    chunk.attempt = attempt_;
     chunk.node = node_;
     chunk.ranks = ranks;
     chunk.step0 = rows_.begin()->first;

@@ -23,15 +23,15 @@ public:
         speakers  // of those that report at all (exec: often rank 0 alone), in ascending order
     };
 
-    /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
-    MetricReducer(int epoch, int node, int first_rank, int ranks, Wait wait = Wait::all);
+    /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
+    MetricReducer(int attempt, int node, int first_rank, int ranks, Wait wait = Wait::all);
 
     /// A rank of another node, or a step that was taken already, is ignored. NaN counts as the
     /// greatest value, so that argmax names a rank that has it.
     void add(int rank, StepMetrics const& metrics);
 
     /// The oldest consecutive steps that every rank has reported, at most kChunkSteps; nullopt when
-    /// there is none. With `partial` also steps that some ranks never reported (end of an epoch);
+    /// there is none. With `partial` also steps that some ranks never reported (end of an attempt);
     /// MetricChunk::ranks says how many did.
     [[nodiscard]] std::optional<MetricChunk> take(bool partial = false);
 
@@ -60,7 +60,7 @@ private:
     void drop_until(std::map<int, Row>::iterator first_kept);
     [[nodiscard]] bool is_complete(int step, Row const& row) const;
 
-    int epoch_, node_, first_rank_, ranks_;
+    int attempt_, node_, first_rank_, ranks_;
     Wait wait_;
     std::vector<int> last_steps_;  // by local rank; -1 = has not reported
     int next_step_ = 0;            // below it everything was taken

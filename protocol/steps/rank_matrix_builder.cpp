@@ -23,8 +23,8 @@ void for_each_time(StepMetrics const& metrics, F f) {
 
 }  // namespace
 
-RankMatrixBuilder::RankMatrixBuilder(int epoch, int node, int first_rank, int ranks)
-    : epoch_(epoch), node_(node), first_rank_(first_rank), ranks_(ranks) {}
+RankMatrixBuilder::RankMatrixBuilder(int attempt, int node, int first_rank, int ranks)
+    : attempt_(attempt), node_(node), first_rank_(first_rank), ranks_(ranks) {}
 
 void RankMatrixBuilder::add(int rank, StepMetrics const& metrics) {
     int const local_rank = rank - first_rank_;
@@ -64,7 +64,7 @@ std::optional<RankMatrix> RankMatrixBuilder::take(bool partial) {
 
 RankMatrix RankMatrixBuilder::matrix_of(int number, Block const& block) const {
     RankMatrix matrix;
-    matrix.epoch = epoch_;
+    matrix.attempt = attempt_;
     matrix.node = node_;
     matrix.first_rank = first_rank_;
     matrix.ranks = ranks_;

@@ -19,14 +19,14 @@ public:
     static constexpr int kBlockSteps = 64;
     static constexpr std::size_t kBlocksMax = 16;  // kept while nobody takes them
 
-    /// For ranks [first_rank, first_rank + ranks) of `node` in `epoch`.
-    RankMatrixBuilder(int epoch, int node, int first_rank, int ranks);
+    /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
+    RankMatrixBuilder(int attempt, int node, int first_rank, int ranks);
 
     /// A rank of another node, or a step of a block that was taken, is ignored.
     void add(int rank, StepMetrics const& metrics);
 
     /// The oldest block of steps: when all its ranks have reported all of it, when a rank is two
-    /// blocks ahead, and with `partial` (end of an epoch) as it is.
+    /// blocks ahead, and with `partial` (end of an attempt) as it is.
     [[nodiscard]] std::optional<RankMatrix> take(bool partial = false);
 
     /// Steps that were dropped because nobody took them, since the last call.
@@ -41,7 +41,7 @@ private:
     };
     [[nodiscard]] RankMatrix matrix_of(int number, Block const& block) const;
 
-    int epoch_, node_, first_rank_, ranks_;
+    int attempt_, node_, first_rank_, ranks_;
     int next_block_ = 0;  // below it everything was taken
     std::uint64_t dropped_ = 0;
     std::map<int, Block> blocks_;  // by step / kBlockSteps

@@ -80,7 +80,7 @@ protected:
         for (auto const& each : events<RankStarted>()) pids.insert(each.pid);
         return pids;
     }
-    void expect_one_undisturbed_epoch() const {
+    void expect_one_undisturbed_attempt() const {
         EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
         EXPECT_EQ(events<AgentJoined>().size(), 2u);
         EXPECT_EQ(events<RankStarted>().size(), 4u);
@@ -133,7 +133,7 @@ TEST_F(E2eAdoption, TheNextControllerTakesTheLivingAgents) {
     EXPECT_EQ(after.fingerprint, before.fingerprint);
     EXPECT_NE(after.pid, before.pid);
     for (int const pid : worker_pids()) EXPECT_TRUE(process_id_of(pid).has_value());
-    expect_one_undisturbed_epoch();
+    expect_one_undisturbed_attempt();
     stop();
 }
 
@@ -150,7 +150,7 @@ TEST_F(E2eAdoption, AlsoWhenAnotherProgramHasTakenItsPort) {
     start();
     seconds_to_metrics_after(records);
     EXPECT_NE(controller_file().port, before.port);
-    expect_one_undisturbed_epoch();
+    expect_one_undisturbed_attempt();
     stop();
 }
 
@@ -170,7 +170,7 @@ TEST_F(E2eAdoption, WhatHappenedMeanwhileIsTold) {
     EXPECT_TRUE(eventually(trained)) << "the ranks do not train on";
     start();
     EXPECT_EQ(wait_for_exit(), 0) << errors();
-    expect_one_undisturbed_epoch();
+    expect_one_undisturbed_attempt();
     EXPECT_EQ(last<NodeFinished>().steps, 60);
     EXPECT_EQ(last<CheckpointCompleted>().step, 60);
     std::map<int, int> saved;
@@ -196,7 +196,7 @@ TEST_F(E2eAdoption, AWorkerThatDiedMeanwhileIsRelaunched) {
     EXPECT_EQ(events<LaunchOrdered>().size(), 2u);
     EXPECT_EQ(events<AgentJoined>().size(), 2u) << "the agents are the same";
     EXPECT_TRUE(std::ranges::any_of(events<RankFailed>(), [&](RankFailed const& each) {
-        return each.signal == SIGKILL && each.epoch == 0;
+        return each.signal == SIGKILL && each.attempt == 0;
     }));
 }
 
@@ -306,7 +306,7 @@ TEST_P(E2eKilledInAFault, TheNextControllerGoesOnFromThere) {
     EXPECT_EQ(events<LaunchOrdered>().size(), stopped ? 1u : 2u);
     std::set<std::pair<int, int>> failed;
     for (auto const& each : events<RankFailed>()) {
-        EXPECT_TRUE(failed.emplace(each.epoch, each.rank).second) << "told twice";
+        EXPECT_TRUE(failed.emplace(each.attempt, each.rank).second) << "told twice";
     }
     EXPECT_TRUE(all_gone(0));
 }

@@ -1,4 +1,4 @@
-// Programs that write far more than an agent can read: their run goes on, in its first epoch, and
+// Programs that write far more than an agent can read: their run goes on, in its first attempt, and
 // ends with their exit status. The agent's lease is short here, and so is the controller's
 // patience: an agent that only reads would stop its ranks, or count as lost. OSORA_CHATTY_MIB says
 // how much each rank writes (the soak tier: more), OSORA_CHATTY_RANKS how many there are.
@@ -42,7 +42,7 @@ protected:
         spec.log_mib = 256;
         return spec;
     }
-    void expect_one_epoch_that_ends_well(RunSpec const& spec) {
+    void expect_one_attempt_that_ends_well(RunSpec const& spec) {
         EXPECT_EQ(run_to_end(spec), 0) << errors();
         EXPECT_EQ(events<LaunchOrdered>().size(), 1u);
         EXPECT_EQ(events<NodeLost>().size(), 0u);
@@ -63,7 +63,7 @@ protected:
 };
 
 TEST_F(E2eChatty, LinesOfSteps) {
-    expect_one_epoch_that_ends_well(
+    expect_one_attempt_that_ends_well(
         python("step = sent = 0\n"
                "while sent < mib:\n"
                "    text = b''.join(b'step %d loss 2.0\\n' % i\n"
@@ -81,7 +81,7 @@ TEST_F(E2eChatty, LinesOfSteps) {
 }
 
 TEST_F(E2eChatty, LinesThatNameStepsAndAreNone) {
-    expect_one_epoch_that_ends_well(
+    expect_one_attempt_that_ends_well(
         python("line = b'WARNING: lr_scheduler.step() took time 3 before iter / loss\\n' * 10000\n"
                "sent = 0\n"
                "while sent < mib:\n"
@@ -91,7 +91,7 @@ TEST_F(E2eChatty, LinesThatNameStepsAndAreNone) {
 }
 
 TEST_F(E2eChatty, RecordsWithoutEnd) {
-    expect_one_epoch_that_ends_well(python(
+    expect_one_attempt_that_ends_well(python(
         "fd = int(os.environ['OSORA_STEP_FD'])\n"
         "end = time.monotonic() + 3\n"
         "step = 0\n"
@@ -104,7 +104,7 @@ TEST_F(E2eChatty, RecordsWithoutEnd) {
 }
 
 TEST_F(E2eChatty, OneLineWithoutAnEnd) {
-    expect_one_epoch_that_ends_well(
+    expect_one_attempt_that_ends_well(
         python("for i in range(mib >> 20): say(b'step' * (1 << 18))\n"
                "say(b'\\nstep 7 loss 1.0 time_s=0.5\\n')\n",
                mib_));
@@ -112,7 +112,7 @@ TEST_F(E2eChatty, OneLineWithoutAnEnd) {
 }
 
 TEST_F(E2eChatty, BytesThatAreNoText) {
-    expect_one_epoch_that_ends_well(
+    expect_one_attempt_that_ends_well(
         python("fd = int(os.environ['OSORA_STEP_FD'])\n"
                "noise = os.urandom(1 << 20)\n"
                "for i in range(mib >> 20):\n"
@@ -161,7 +161,7 @@ TEST_F(E2eChatty, ALogIsHeldToItsSize) {
         "say(b'last line\\n')\n",
         mib_);
     spec.log_mib = 4;
-    expect_one_epoch_that_ends_well(spec);
+    expect_one_attempt_that_ends_well(spec);
     for (int rank = 0; rank < spec.ranks; ++rank) {
         auto const path = paths().rank_log(0, rank);
         struct stat info {};

@@ -84,7 +84,7 @@ TEST_F(E2eExec, ATakenPortIsTriedAgainAndCostsNoRestart) {
                     "import os, socket\n"
                     "where = (os.environ['MASTER_ADDR'], int(os.environ['MASTER_PORT']))\n"
                     "if os.environ['RANK'] == '0':\n"
-                    "    if os.environ['OSORA_EPOCH'] == '0':\n"
+                    "    if os.environ['OSORA_ATTEMPT'] == '0':\n"
                     "        thief = socket.socket()\n"
                     "        thief.bind(where)\n"
                     "        thief.listen()\n"

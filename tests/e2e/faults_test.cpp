@@ -31,11 +31,11 @@ TEST_F(E2eFaults, AKilledWorkerIsRelaunchedFromTheCheckpoint) {
     auto const failures = events<RankFailed>();
     ASSERT_FALSE(failures.empty());
     EXPECT_TRUE(std::ranges::any_of(failures, [](RankFailed const& each) {
-        return each.rank == 1 && each.signal == SIGKILL && each.epoch == 0;
+        return each.rank == 1 && each.signal == SIGKILL && each.attempt == 0;
     }));
     EXPECT_EQ(events<LaunchOrdered>().size(), 2u);
     for (auto const& started : events<RankStarted>()) {
-        EXPECT_EQ(started.start_step, started.epoch == 0 ? 0 : 10);
+        EXPECT_EQ(started.start_step, started.attempt == 0 ? 0 : 10);
     }
     EXPECT_TRUE(all_gone(0));
 }
@@ -65,7 +65,7 @@ TEST_F(E2eFaults, AHangIsDetectedAndRelaunched) {
     spec.env = {{"OSORA_MOCK_HANG", "1:7@0"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
     EXPECT_EQ(run_to_end(spec), 0) << errors();
     EXPECT_TRUE(std::ranges::any_of(events<HangDetected>(), [](HangDetected const& each) {
-        return each.epoch == 0 && each.rank == 1 && each.silent_s >= kStepTimeout_s;
+        return each.attempt == 0 && each.rank == 1 && each.silent_s >= kStepTimeout_s;
     }));
     EXPECT_GE(events<LaunchOrdered>().size(), 2u);
     EXPECT_GE(last<RankStarted>().start_step, 5);
@@ -149,7 +149,7 @@ TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
     start();
     EXPECT_TRUE(eventually([&] {
         auto const started = events<RankStarted>();
-        return !started.empty() && started.back().epoch == 1 && started.back().start_step >= 10;
+        return !started.empty() && started.back().attempt == 1 && started.back().start_step >= 10;
     }));
     EXPECT_EQ(last<ControllerStarted>().life, 1);
     signal_controller(SIGTERM);

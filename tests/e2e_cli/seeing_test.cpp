@@ -87,13 +87,13 @@ TEST_F(Seeing, LogsBeginWithTheRankThatFailedFirst) {
     auto const logs = osora({"logs", "1"});
     EXPECT_THAT(logs.out, StartsWith("first to fail: rank 1 on node 0 exited with 3: ValueError: 3 "
                                      "is not 4\n"));
-    EXPECT_THAT(logs.out, ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of epoch 0:\n"));
+    EXPECT_THAT(logs.out, ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of attempt 0:\n"));
     EXPECT_THAT(logs.out, HasSubstr("ranks 0-1: alike\n"));
     EXPECT_THAT(logs.out, ContainsRegex(":0: rank 0 begins\n"));
     // The journal keeps the end, should the file be lost.
     std::filesystem::remove_all(run_dir("mine-0001") / "logs/0/1.log");
     EXPECT_THAT(osora({"logs", "1"}).out,
-                ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of epoch 0:\n"));
+                ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of attempt 0:\n"));
 }
 
 TEST_F(Seeing, AProgramOfTheUsersOwnIsSeenLikeATrainer) {

@@ -13,7 +13,7 @@ def main():
     steps = int(sys.argv[1])
     fails_at = int(sys.argv[2]) if len(sys.argv) > 2 else -1
     dist.init_process_group("gloo")
-    rank, epoch = dist.get_rank(), int(os.environ["OSORA_EPOCH"])
+    rank, attempt = dist.get_rank(), int(os.environ["OSORA_ATTEMPT"])
     torch.manual_seed(1)
     model = DistributedDataParallel(torch.nn.Linear(16, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
@@ -21,7 +21,7 @@ def main():
         begin = time.perf_counter()
         x = torch.randn(32, 16)
         loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
-        if step == fails_at and rank == 1 and epoch == 0:
+        if step == fails_at and rank == 1 and attempt == 0:
             raise ValueError("rank 1 was asked to fail")
         optimizer.zero_grad()
         loss.backward()

@@ -79,7 +79,7 @@ def main():
         cause = "rank 1 on node 0 exited with 1: ValueError: rank 1 was asked to fail"
         expect(cause in ended.stdout, "the cause is not told in the script's own words", ended)
         expect("relaunch 1 of 1" in ended.stdout, "no relaunch", ended)
-        logs = osora(folder, "logs", "2", "--epoch", "0")
+        logs = osora(folder, "logs", "2", "--attempt", "0")
         expect(logs.stdout.startswith("first to fail: rank 1 on node 0"),
                "logs do not begin with rank 1", logs)
     print("passed: steps, loss and time of a DDP script on Gloo, and its failure")

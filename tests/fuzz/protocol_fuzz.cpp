@@ -267,15 +267,15 @@ TEST(Fuzz, AgentAgainstAnyControllerAndWorker) {
         for (int i = 0; i < 200; ++i) {
             now.monotonic += std::chrono::milliseconds(mutator.pick(1500));
             int const rank = static_cast<int>(mutator.pick(9)),
-                      epoch = static_cast<int>(mutator.pick(4));
+                      attempt = static_cast<int>(mutator.pick(4));
             auto order = decode_message<ToAgent>(mutator.mutate(orders));
             if (order.has_value()) {
                 feed(daemon::AgentInput(std::in_place_type<daemon::ControllerSaid>, *order));
             }
             auto word = decode_message<FromWorker>(mutator.mutate(words));
-            if (word.has_value()) feed(daemon::WorkerSaid{epoch, rank, *word});
-            if (mutator.pick(5) == 0) feed(daemon::WorkerSpawned{epoch, rank, 7, ""});
-            if (mutator.pick(5) == 0) feed(daemon::WorkerExited{epoch, rank, 1, 0, false});
+            if (word.has_value()) feed(daemon::WorkerSaid{attempt, rank, *word});
+            if (mutator.pick(5) == 0) feed(daemon::WorkerSpawned{attempt, rank, 7, ""});
+            if (mutator.pick(5) == 0) feed(daemon::WorkerExited{attempt, rank, 1, 0, false});
             if (core.next_deadline() <= now.monotonic) feed(daemon::AgentTick{});
         }
     }

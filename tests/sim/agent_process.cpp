@@ -11,17 +11,17 @@ namespace osora::sim {
 using namespace protocol;
 using namespace daemon;
 
-AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int attempt)
+AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int agent_number)
     : cluster_(cluster),
       pid_(pid),
       node_(node),
-      attempt_(attempt),
+      attempt_(agent_number),
       life_(cluster.controller.life()),
       clock_start_(cluster.world.between(0s, 1000s)),
       last_word_(cluster.world.now()) {
     AgentOptions options;
     options.node = node;
-    options.attempt = attempt;
+    options.agent_number = agent_number;
     options.token = cluster.token;
     options.boot_id = cluster.boot_id(node);
     options.host = "n" + std::to_string(node);
@@ -118,7 +118,7 @@ void AgentProcess::carry_out(AgentAction const& action) {
     if (auto const* sent = std::get_if<SendToController>(&action)) {
         if (connection_ >= 0) cluster_.network.to_controller(connection_, sent->message);
     } else if (auto const* bind = std::get_if<BindStore>(&action)) {
-        bind_store(bind->epoch);
+        bind_store(bind->attempt);
     } else if (auto const* spawn = std::get_if<SpawnWorkers>(&action)) {
         cluster_.workers.spawn(pid_, node_, spawn->launch);
     } else if (auto const* tell = std::get_if<TellWorkers>(&action)) {
@@ -127,9 +127,9 @@ void AgentProcess::carry_out(AgentAction const& action) {
         cluster_.workers.signal(pid_, signal->signal);
     } else if (auto const* stacks = std::get_if<TakeStacksOf>(&action)) {
         cluster_.world.after(cluster_.world.between(1ms, 900ms),
-                             [&cluster = cluster_, pid = pid_, epoch = stacks->epoch] {
+                             [&cluster = cluster_, pid = pid_, attempt = stacks->attempt] {
                                  AgentProcess* agent = cluster.agent(pid);
-                                 if (agent != nullptr) agent->handle(StacksReady{epoch, {}});
+                                 if (agent != nullptr) agent->handle(StacksReady{attempt, {}});
                              });
     } else if (std::holds_alternative<SampleHealth>(action)) {
         sample_health();
@@ -155,11 +155,11 @@ void AgentProcess::sample_health() {
     });
 }
 
-void AgentProcess::bind_store(int epoch) {
+void AgentProcess::bind_store(int attempt) {
     bool const fails = std::exchange(cluster_.no_port, false);
-    cluster_.world.after(1ms, [&cluster = cluster_, pid = pid_, epoch, fails] {
+    cluster_.world.after(1ms, [&cluster = cluster_, pid = pid_, attempt, fails] {
         if (AgentProcess* agent = cluster.agent(pid)) {
-            agent->handle(StoreBound{epoch, fails ? 0 : 29'500 + epoch,
+            agent->handle(StoreBound{attempt, fails ? 0 : 29'500 + attempt,
                                      fails ? "Address already in use" : "", "127.0.0.1"});
         }
     });

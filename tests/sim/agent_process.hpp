@@ -13,7 +13,7 @@ class Cluster;
 
 class AgentProcess {
 public:
-    AgentProcess(Cluster& cluster, int pid, int node, int attempt);
+    AgentProcess(Cluster& cluster, int pid, int node, int agent_number);
 
     /// SIGKILL, or its own exit: its workers go with it.
     void end(int exit_code, int signal);
@@ -25,7 +25,7 @@ public:
 
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] int node() const { return node_; }
-    [[nodiscard]] int attempt() const { return attempt_; }
+    [[nodiscard]] int agent_number() const { return attempt_; }
     [[nodiscard]] int life() const { return life_; }
     [[nodiscard]] bool frozen() const;
     [[nodiscard]] bool connected() const { return connection_ >= 0; }
@@ -36,7 +36,7 @@ private:
     [[nodiscard]] daemon::Now now() const;
     void take(daemon::AgentActions actions);
     void carry_out(daemon::AgentAction const& action);
-    void bind_store(int epoch);
+    void bind_store(int attempt);
     void sample_health();
     void connect_later(Time delay);
     void set_timer();

@@ -84,29 +84,29 @@ Ending Cluster::run() {
     return ending_;
 }
 
-/// A rank is at most once in each step of an epoch, whoever died in between.
+/// A rank is at most once in each step of an attempt, whoever died in between.
 void Cluster::count_steps(std::vector<JournalRecord> const& records) {
-    std::map<std::pair<int, int>, int> ranks;  // by epoch and step
+    std::map<std::pair<int, int>, int> ranks;  // by attempt and step
     for (JournalRecord const& each : records) {
         auto const* steps = std::get_if<MergedSteps>(&each.event);
         for (std::size_t i = 0; steps != nullptr && i < steps->ranks.size(); ++i) {
-            ranks[{steps->epoch, steps->step0 + static_cast<int>(i)}] += steps->ranks[i];
+            ranks[{steps->attempt, steps->step0 + static_cast<int>(i)}] += steps->ranks[i];
         }
     }
     int const world_size = scenario.nodes * scenario.ranks_per_node;
     for (auto const& [key, count] : ranks) {
         if (count == world_size) ++ending_.whole_steps;
         if (count <= world_size) continue;
-        world.violated(fmt::format("epoch {}, step {}: {} ranks of {}", key.first, key.second,
+        world.violated(fmt::format("attempt {}, step {}: {} ranks of {}", key.first, key.second,
                                    count, world_size));
     }
 }
 
-/// What nodes tell of an epoch is in the journal once; of one that ended well all of it, unless a
+/// What nodes tell of an attempt is in the journal once; of one that ended well all of it, unless a
 /// controller died with records that were not synced.
 void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
-    std::map<std::pair<int, int>, int> next;           // number, by epoch and node
-    std::int64_t told = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest epoch
+    std::map<std::pair<int, int>, int> next;           // number, by attempt and node
+    std::int64_t told = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest attempt
     int start_step = 0;
     for (JournalRecord const& each : records) {
         if (std::holds_alternative<LaunchOrdered>(each.event)) told = in_steps = at_most = 0;
@@ -118,10 +118,10 @@ void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
         }
         auto const* sums = std::get_if<CollectiveSums>(&each.event);
         if (sums == nullptr) continue;
-        int& expected = next[{sums->epoch, sums->node}];
+        int& expected = next[{sums->attempt, sums->node}];
         if (sums->number < expected) {
-            world.violated(fmt::format("epoch {}, node {}: collectives {} a second time",
-                                       sums->epoch, sums->node, sums->number));
+            world.violated(fmt::format("attempt {}, node {}: collectives {} a second time",
+                                       sums->attempt, sums->node, sums->number));
         }
         expected = sums->number + 1;
         for (auto const& sum : sums->sums) told += sum.rank_steps;
@@ -182,7 +182,7 @@ void Cluster::controller_finished() {
     }
 }
 
-void Cluster::start_agent(int node, int attempt) {
+void Cluster::start_agent(int node, int agent_number) {
     Time delay = world.between(20ms, 200ms);
     for (Fault& each : scenario.faults) {
         if (each.kind != FaultKind::late_agent || each.node != node || each.fired) continue;
@@ -192,11 +192,11 @@ void Cluster::start_agent(int node, int attempt) {
     Time& floor = backend_floor_[static_cast<std::size_t>(node)];
     floor = std::max(floor, network.backend_clear(node) + delay);
     int const life = controller.life();
-    world.at(floor, [this, node, attempt, life] {
+    world.at(floor, [this, node, agent_number, life] {
         if (!controller.alive() || controller.life() != life || controller.finished()) return;
         int const pid = ++last_pid_;
         world.trace("agent starts", node, pid);
-        agents_[pid] = std::make_unique<AgentProcess>(*this, pid, node, attempt);
+        agents_[pid] = std::make_unique<AgentProcess>(*this, pid, node, agent_number);
     });
 }
 
@@ -209,8 +209,8 @@ void Cluster::stop_agent(StopAgent const& order) {
 void Cluster::kill_by_backend(StopAgent const& order, int life) {
     if (!controller.alive() || controller.life() != life) return;
     for (auto const& [pid, each] : agents_) {
-        bool const own = each->life() == life && each->attempt() == order.attempt;
-        bool const named = order.attempt == 0 && order.pid == pid;
+        bool const own = each->life() == life && each->agent_number() == order.agent_number;
+        bool const named = order.agent_number == 0 && order.pid == pid;
         if (each->node() != order.node || !(own || named)) continue;
         world.trace("backend kills agent", order.node, pid);
         each->end(0, SIGKILL);
@@ -220,7 +220,7 @@ void Cluster::kill_by_backend(StopAgent const& order, int life) {
     world.after(20ms, [this, order, life] {
         if (controller.life() != life) return;
         int const left = workers.count_on_node(order.node);
-        controller.handle(AgentExited{order.node, order.attempt, 0, SIGKILL, left, ""});
+        controller.handle(AgentExited{order.node, order.agent_number, 0, SIGKILL, left, ""});
     });
 }
 
@@ -229,7 +229,7 @@ void Cluster::agent_ended(int pid, int exit_code, int signal) {
     AgentProcess const& agent = *found->second;
     world.trace("agent ends", agent.node(), pid, signal);
     workers.agent_died(pid);
-    AgentExited exited{agent.node(), agent.attempt(), exit_code, signal, 0, ""};
+    AgentExited exited{agent.node(), agent.agent_number(), exit_code, signal, 0, ""};
     Time const seen = std::max(network.backend_clear(agent.node()), world.now()) + 20ms;
     world.at(seen, [this, exited, life = agent.life()]() mutable {
         if (controller.life() != life) return;

@@ -37,7 +37,7 @@ public:
     [[nodiscard]] AgentProcess* agent(int pid);
     [[nodiscard]] daemon::ControllerOptions controller_options() const;
     [[nodiscard]] std::string boot_id(int node) const { return "boot-" + std::to_string(node); }
-    void start_agent(int node, int attempt);
+    void start_agent(int node, int agent_number);
     void stop_agent(daemon::StopAgent const& order);
     void agent_ended(int pid, int exit_code, int signal);
     void recorded(protocol::RunEvent const& event);

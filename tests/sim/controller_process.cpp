@@ -26,7 +26,7 @@ void ControllerProcess::start() {
     core_ = std::make_unique<ControllerCore>(std::move(options), replayed);
     shadow_ = {};
     for (JournalRecord const& each : replayed) fold(shadow_, each.event);
-    written_epoch_ = durable_epoch_ = shadow_.epoch;
+    written_attempt_ = durable_attempt_ = shadow_.attempt;
     cluster_.world.trace("controller starts", life_, static_cast<std::int64_t>(replayed.size()));
     take(core_->start(now()));
 }
@@ -108,7 +108,8 @@ bool ControllerProcess::write_records() {
                              static_cast<std::int64_t>(action->record.sequence));
         cluster_.disk.append(action->record);
         cluster_.recorded(event);
-        if (auto const* launch = std::get_if<LaunchOrdered>(&event)) written_epoch_ = launch->epoch;
+        if (auto const* launch = std::get_if<LaunchOrdered>(&event))
+            written_attempt_ = launch->attempt;
         must_sync = must_sync || action->sync;
     }
     return must_sync;
@@ -121,7 +122,7 @@ void ControllerProcess::sync() {
         if (life != life_ || !alive()) return;
         syncing_ = false;
         cluster_.disk.synced();
-        durable_epoch_ = written_epoch_;
+        durable_attempt_ = written_attempt_;
         std::deque<ControllerAction> const ready(
             actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
         actions_.erase(actions_.begin(), actions_.begin() + static_cast<std::ptrdiff_t>(count));
@@ -141,14 +142,14 @@ void ControllerProcess::carry_out(ControllerAction const& action) {
         if (std::holds_alternative<RunEnded>(record->record.event)) cluster_.run_ended();
     } else if (auto const* sent = std::get_if<SendToAgent>(&action)) {
         auto const* launch = std::get_if<LaunchWorkers>(&sent->message);
-        if (launch != nullptr && launch->epoch > durable_epoch_) {
+        if (launch != nullptr && launch->attempt > durable_attempt_) {
             cluster_.world.violated("workers are launched before the order is durable");
         }
         cluster_.network.to_agent(sent->connection, sent->message);
     } else if (auto const* close = std::get_if<CloseConnection>(&action)) {
         cluster_.network.close_by_controller(close->connection);
     } else if (auto const* start = std::get_if<StartAgent>(&action)) {
-        cluster_.start_agent(start->node, start->attempt);
+        cluster_.start_agent(start->node, start->agent_number);
     } else if (auto const* stop = std::get_if<StopAgent>(&action)) {
         cluster_.stop_agent(*stop);
     } else if (auto const* finish = std::get_if<Finish>(&action)) {

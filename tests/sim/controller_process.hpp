@@ -43,10 +43,10 @@ private:
     Cluster& cluster_;
     std::unique_ptr<daemon::ControllerCore> core_;
     std::deque<daemon::ControllerAction> actions_;
-    std::deque<daemon::ControllerInput> backlog_;  // while it is frozen
-    protocol::RunStatus shadow_;                   // folded from what went to the journal
-    int written_epoch_ = -1, durable_epoch_ = -1;  // newest LaunchOrdered
-    std::size_t written_ = 0;                      // actions whose records are written
+    std::deque<daemon::ControllerInput> backlog_;      // while it is frozen
+    protocol::RunStatus shadow_;                       // folded from what went to the journal
+    int written_attempt_ = -1, durable_attempt_ = -1;  // newest LaunchOrdered
+    std::size_t written_ = 0;                          // actions whose records are written
     bool syncing_ = false;
     bool journal_failed_ = false;  // the core is not told yet
     bool finished_ = false;

@@ -47,7 +47,7 @@ void Cluster::inject(Fault& fault) {
 }
 
 void Cluster::inject_worker(Fault& fault) {
-    // Only what a controller can still be told counts: an epoch that is ending hides it.
+    // Only what a controller can still be told counts: an attempt that is ending hides it.
     Worker const* victim = controller.workers_are_wanted() ? workers.pick() : nullptr;
     if (victim == nullptr) return;
     fault.fired = true;

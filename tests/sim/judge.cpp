@@ -14,7 +14,7 @@ namespace {
 
 /// What a fault that fired does when it is alone.
 struct Expected {
-    bool relaunch = false;          // ends the epoch, and is tried again
+    bool relaunch = false;          // ends the attempt, and is tried again
     bool may_relaunch = false;      // depends on how long it takes
     Verdict verdict = Verdict::ok;  // when it is not tried again
     int exit_code = 0;
@@ -152,7 +152,8 @@ private:
         }
         if (fault.kind == FaultKind::kill_controller ||
             fault.kind == FaultKind::freeze_controller) {
-            return;  // what ends the epoch is the agents' lease, on whichever node it is seen first
+            return;  // what ends the attempt is the agents' lease, on whichever node it is seen
+                     // first
         }
         // A rank that lost its peers cannot be told from one that says so without a reason.
         bool const echo =

@@ -16,7 +16,7 @@ class Network {
 public:
     explicit Network(Cluster& cluster);
 
-    /// An agent's attempt to connect; false when nobody listens or nothing gets through.
+    /// An agent's agent_number to connect; false when nobody listens or nothing gets through.
     bool connect(int agent_pid);
     void to_controller(int connection, protocol::FromAgent const& message);
     void to_agent(int connection, protocol::ToAgent const& message);

@@ -41,7 +41,7 @@ struct Fault {
     int code = 0;
     // What became of it.
     bool fired = false;
-    std::string cause;  // as the journal must name it, if this ends the epoch
+    std::string cause;  // as the journal must name it, if this ends the attempt
 };
 
 struct Scenario {

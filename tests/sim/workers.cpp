@@ -16,10 +16,10 @@ Worker* Workers::worker(int pid) {
     return found != alive_.end() ? &found->second : nullptr;
 }
 
-std::vector<Worker*> Workers::members(int epoch) {
+std::vector<Worker*> Workers::members(int attempt) {
     std::vector<Worker*> found;
     for (auto& [pid, each] : alive_) {
-        if (each.epoch == epoch) found.push_back(&each);
+        if (each.attempt == attempt) found.push_back(&each);
     }
     return found;
 }
@@ -37,12 +37,13 @@ int Workers::count_on_node(int node) const {
 void Workers::spawn(int agent_pid, int node, LaunchWorkers const& launch) {
     for (auto const& [pid, each] : alive_) {
         if (each.node == node) {
-            cluster_.world.violated(fmt::format("epoch {} starts on node {} while epoch {} lives",
-                                                launch.epoch, node, each.epoch));
+            cluster_.world.violated(
+                fmt::format("attempt {} starts on node {} while attempt {} lives", launch.attempt,
+                            node, each.attempt));
         }
     }
-    cluster_.world.trace("spawn", node, launch.epoch);
-    groups_[launch.epoch].world_size = launch.world_size;
+    cluster_.world.trace("spawn", node, launch.attempt);
+    groups_[launch.attempt].world_size = launch.world_size;
     for (int i = 0; i < launch.local_world_size; ++i) {
         int const pid = ++last_pid_;
         int const rank = launch.first_rank + i;
@@ -50,13 +51,13 @@ void Workers::spawn(int agent_pid, int node, LaunchWorkers const& launch) {
         born.agent_pid = agent_pid;
         born.node = node;
         born.rank = rank;
-        born.epoch = launch.epoch;
+        born.attempt = launch.attempt;
         born.pid = pid;
         born.ignores_term = cluster_.world.chance(20);
         alive_[pid] = born;
-        cluster_.world.after(0s, [this, agent_pid, rank, pid, epoch = launch.epoch] {
+        cluster_.world.after(0s, [this, agent_pid, rank, pid, attempt = launch.attempt] {
             if (AgentProcess* agent = cluster_.agent(agent_pid)) {
-                agent->handle(daemon::WorkerSpawned{epoch, rank, pid, ""});
+                agent->handle(daemon::WorkerSpawned{attempt, rank, pid, ""});
             }
         });
         cluster_.world.after(cluster_.world.between(50ms, 400ms), [this, pid] { start(pid); });
@@ -72,37 +73,37 @@ void Workers::start(int pid) {
         Worker* loaded = worker(pid);
         if (loaded == nullptr || loaded->hung || loaded->ending) return;
         loaded->ready = true;
-        Group& group = groups_[loaded->epoch];
+        Group& group = groups_[loaded->attempt];
         say(*loaded, PhaseChanged{Phase::first_step, 0});
         if (++group.ready < group.world_size || group.broken) return;
         group.step = saved_step_;
-        begin_step(loaded->epoch);
+        begin_step(loaded->attempt);
     });
 }
 
 void Workers::say(Worker const& worker, FromWorker const& message) {
     if (cluster_.scenario.exec) return;
-    int const agent_pid = worker.agent_pid, epoch = worker.epoch, rank = worker.rank;
-    cluster_.world.after(1ms, [this, agent_pid, epoch, rank, message] {
+    int const agent_pid = worker.agent_pid, attempt = worker.attempt, rank = worker.rank;
+    cluster_.world.after(1ms, [this, agent_pid, attempt, rank, message] {
         if (AgentProcess* agent = cluster_.agent(agent_pid)) {
-            agent->handle(daemon::WorkerSaid{epoch, rank, message});
+            agent->handle(daemon::WorkerSaid{attempt, rank, message});
         }
     });
 }
 
-void Workers::all_say(int epoch, FromWorker const& message) {
-    for (Worker* each : members(epoch)) {
+void Workers::all_say(int attempt, FromWorker const& message) {
+    for (Worker* each : members(attempt)) {
         if (!each->hung) say(*each, message);
     }
 }
 
-void Workers::begin_step(int epoch) {
-    cluster_.world.after(cluster_.scenario.step_time, [this, epoch] { end_step(epoch); });
+void Workers::begin_step(int attempt) {
+    cluster_.world.after(cluster_.scenario.step_time, [this, attempt] { end_step(attempt); });
 }
 
-void Workers::end_step(int epoch) {
-    Group& group = groups_[epoch];
-    auto const ranks = members(epoch);
+void Workers::end_step(int attempt) {
+    Group& group = groups_[attempt];
+    auto const ranks = members(attempt);
     bool const complete = static_cast<int>(ranks.size()) == group.world_size && !group.broken;
     if (!complete || std::ranges::any_of(ranks, &Worker::hung)) return;
     if (group.step < cluster_.scenario.steps) {
@@ -115,29 +116,29 @@ void Workers::end_step(int epoch) {
         metrics.collectives.front().name = "stop vote";
         metrics.collectives.front().ranks = group.world_size;
         metrics.collectives.front().calls = 1;
-        all_say(epoch, metrics);
+        all_say(attempt, metrics);
         ++group.step;
     }
-    all_say(epoch, PhaseChanged{Phase::step, 0});
+    all_say(attempt, PhaseChanged{Phase::step, 0});
     bool const stopped = std::ranges::any_of(ranks, &Worker::told_to_stop);
     bool const last = group.step >= cluster_.scenario.steps;
-    if (stopped || last || group.step % cluster_.scenario.checkpoint_every == 0) save(epoch);
+    if (stopped || last || group.step % cluster_.scenario.checkpoint_every == 0) save(attempt);
     if (stopped || last) {
-        finish(epoch, !last);
+        finish(attempt, !last);
     } else {
-        begin_step(epoch);
+        begin_step(attempt);
     }
 }
 
-void Workers::save(int epoch) {
-    saved_step_ = groups_[epoch].step;
-    for (Worker* each : members(epoch)) {
+void Workers::save(int attempt) {
+    saved_step_ = groups_[attempt].step;
+    for (Worker* each : members(attempt)) {
         if (each->rank == 0) say(*each, CheckpointSaved{saved_step_, "checkpoint", 0.1, 1});
     }
 }
 
-void Workers::finish(int epoch, bool stopped) {
-    for (Worker* each : members(epoch)) finish_one(*each, groups_[epoch].step, stopped);
+void Workers::finish(int attempt, bool stopped) {
+    for (Worker* each : members(attempt)) finish_one(*each, groups_[attempt].step, stopped);
 }
 
 void Workers::finish_one(Worker& worker, int steps, bool stopped) {
@@ -158,7 +159,7 @@ void Workers::tell(int agent_pid, StopWorker const&) {
             if (told == nullptr || told->hung || told->ending) return;
             told->told_to_stop = true;
             // Before training there is nothing to agree on.
-            Group const& group = groups_[told->epoch];
+            Group const& group = groups_[told->attempt];
             if (group.ready < group.world_size) finish_one(*told, saved_step_, true);
         });
     }
@@ -187,11 +188,11 @@ void Workers::end(int pid, int exit_code, int signal) {
     alive_.erase(pid);
     cluster_.world.trace("worker ends", was.rank, exit_code, signal);
     int const agent_pid = was.agent_pid;
-    daemon::WorkerExited const exited{was.epoch, was.rank, exit_code, signal, false};
+    daemon::WorkerExited const exited{was.attempt, was.rank, exit_code, signal, false};
     cluster_.world.after(1ms, [this, agent_pid, exited] {
         if (AgentProcess* agent = cluster_.agent(agent_pid)) agent->handle(exited);
     });
-    if (!was.ending) break_group(was.epoch);
+    if (!was.ending) break_group(was.attempt);
 }
 
 void Workers::hang(int pid) {
@@ -199,11 +200,11 @@ void Workers::hang(int pid) {
 }
 
 /// The survivors find out on their next exchange, sooner, later or never.
-void Workers::break_group(int epoch) {
-    Group& group = groups_[epoch];
+void Workers::break_group(int attempt) {
+    Group& group = groups_[attempt];
     if (group.broken) return;
     group.broken = true;
-    for (Worker const* each : members(epoch)) {
+    for (Worker const* each : members(attempt)) {
         if (each->hung || each->ending || cluster_.world.chance(30)) continue;
         int const code = cluster_.scenario.exec ? 1 : 10;
         cluster_.world.after(cluster_.world.between(0ms, 1500ms), [this, pid = each->pid, code] {
@@ -216,7 +217,7 @@ void Workers::break_group(int epoch) {
 Worker* Workers::pick() {
     std::vector<Worker*> candidates;
     for (auto& [pid, each] : alive_) {
-        bool const whole = !groups_[each.epoch].broken;
+        bool const whole = !groups_[each.attempt].broken;
         if (!each.hung && !each.ending && !each.told_to_stop && whole) candidates.push_back(&each);
     }
     if (candidates.empty()) return nullptr;

@@ -1,5 +1,5 @@
-// Workers of all epochs: they start, load, train in step, save checkpoints, and notice the death of
-// a peer late or never. A group trains only while every rank of its epoch takes part.
+// Workers of all attempts: they start, load, train in step, save checkpoints, and notice the death
+// of a peer late or never. A group trains only while every rank of its attempt takes part.
 #pragma once
 
 #include "protocol/messages/agent_messages.hpp"
@@ -15,7 +15,7 @@ namespace osora::sim {
 class Cluster;
 
 struct Worker {
-    int agent_pid = 0, node = 0, rank = 0, epoch = 0, pid = 0;
+    int agent_pid = 0, node = 0, rank = 0, attempt = 0, pid = 0;
     bool ready = false;  // has loaded, and waits for its group
     bool hung = false;   // says and does nothing any more
     bool told_to_stop = false;
@@ -50,19 +50,19 @@ private:
     };
     void start(int pid);
     void say(Worker const& worker, protocol::FromWorker const& message);
-    void all_say(int epoch, protocol::FromWorker const& message);
-    void begin_step(int epoch);
-    void end_step(int epoch);
-    void save(int epoch);
-    void finish(int epoch, bool stopped);
+    void all_say(int attempt, protocol::FromWorker const& message);
+    void begin_step(int attempt);
+    void end_step(int attempt);
+    void save(int attempt);
+    void finish(int attempt, bool stopped);
     void finish_one(Worker& worker, int steps, bool stopped);
-    void break_group(int epoch);
-    [[nodiscard]] std::vector<Worker*> members(int epoch);
+    void break_group(int attempt);
+    [[nodiscard]] std::vector<Worker*> members(int attempt);
     [[nodiscard]] Worker* worker(int pid);
 
     Cluster& cluster_;
     std::map<int, Worker> alive_;  // by pid
-    std::map<int, Group> groups_;  // by epoch
+    std::map<int, Group> groups_;  // by attempt
     int last_pid_ = 100'000;
     int saved_step_ = 0;  // of the last checkpoint
 };

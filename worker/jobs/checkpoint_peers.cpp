@@ -23,11 +23,11 @@ StoreCheckpointPeers::StoreCheckpointPeers(Group group, RankEnvironment const& s
     : group_(std::move(group)), self_(self) {}
 
 std::string StoreCheckpointPeers::tag() const {
-    return fmt::format("launch{}", self_.epoch);
+    return fmt::format("launch{}", self_.attempt);
 }
 
 std::string StoreCheckpointPeers::key(int step, int rank) const {
-    return fmt::format("checkpoint/{}/{}/{}", self_.epoch, step, rank);
+    return fmt::format("checkpoint/{}/{}/{}", self_.attempt, step, rank);
 }
 
 Result<void> StoreCheckpointPeers::tell(int step, Result<void> const& written) {

@@ -36,7 +36,7 @@ Result<RankEnvironment> rank_environment(Environment const& environment) {
               number(environment, "LOCAL_RANK", 0, {0, self.local_world_size - 1}));
     OSORA_TRY(int const port, number(environment, "MASTER_PORT", 0, {0, 65535}));
     self.master_port = static_cast<std::uint16_t>(port);
-    OSORA_TRY(self.epoch, number(environment, "OSORA_EPOCH", 0, {0, kRanksMax}));
+    OSORA_TRY(self.attempt, number(environment, "OSORA_ATTEMPT", 0, {0, kRanksMax}));
     OSORA_TRY(self.agent_fd, number(environment, "OSORA_AGENT_FD", -1, {0, kRanksMax}));
     OSORA_TRY(self.store_fd, number(environment, "OSORA_STORE_FD", -1, {0, kRanksMax}));
     if (auto const found = environment.find("MASTER_ADDR"); found != environment.end()) {

@@ -18,14 +18,14 @@ struct RankEnvironment {
     std::string master_addr = "127.0.0.1";
     std::uint16_t master_port = 0;  // only needed with world_size > 1
     std::string interface;  // for collectives of CPU tensors; "": the one towards master_addr
-    int epoch = 0;          // relaunches of the run so far
+    int attempt = 0;        // relaunches of the run so far
     int agent_fd = -1;      // socketpair to the agent; -1: none, metrics go to stdout
     int store_fd = -1;      // rank 0: the listening socket of the store
 };
 
 /// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, GLOO_SOCKET_IFNAME,
-/// OSORA_EPOCH, OSORA_AGENT_FD, OSORA_STORE_FD; invalid_input names a variable that is not a number
-/// or does not fit the others.
+/// OSORA_ATTEMPT, OSORA_AGENT_FD, OSORA_STORE_FD; invalid_input names a variable that is not a
+/// number or does not fit the others.
 [[nodiscard]] Result<RankEnvironment> rank_environment(
     std::map<std::string, std::string> const& environment);
 

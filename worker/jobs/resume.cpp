@@ -50,7 +50,7 @@ Result<Choice> newest_readable(ResumeContext const& context) {
 
 /// Rank 0 chooses; the others hear of it through the store.
 Result<Choice> agree(ResumeContext const& context) {
-    std::string const key = fmt::format("resume/{}", context.self.epoch);
+    std::string const key = fmt::format("resume/{}", context.self.attempt);
     bool const alone = !context.group || context.group->world_size() == 1;
     try {
         if (context.self.rank == 0) {

@@ -169,7 +169,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     FlightWatch watch({.run_dir = job.run_dir,
                        .rank = self.rank,
                        .world_size = self.world_size,
-                       .epoch = self.epoch,
+                       .attempt = self.attempt,
                        .timeout_s = job.config.faults.collective_timeout,
                        .end = [&agent](Error const& why) { end_now(agent, why); }});
     auto waiting = waiting_of(job);

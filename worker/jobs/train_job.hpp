@@ -11,7 +11,7 @@
 namespace osora::worker {
 
 struct TrainOutcome {
-    int steps = 0;         // of the run, all epochs together
+    int steps = 0;         // of the run, all attempts together
     bool stopped = false;  // by order, before the last step
 };
 

@@ -53,9 +53,9 @@ int run(std::filesystem::path const& job_file, Environment const& environment) {
     Place const place{.rank = integer_or(environment, "RANK", 0),
                       .local_rank = integer_or(environment, "LOCAL_RANK", 0),
                       .world_size = integer_or(environment, "WORLD_SIZE", 1),
-                      .epoch = integer_or(environment, "OSORA_EPOCH", 0)};
+                      .attempt = integer_or(environment, "OSORA_ATTEMPT", 0)};
     // The agent knows the name, too (daemon/agent/stacks.hpp).
-    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(place.epoch) /
+    write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(place.attempt) /
                     fmt::format("{}.own", place.rank));
     only_parent_terminates();
     if (script->ignore_term) std::signal(SIGTERM, SIG_IGN);

@@ -76,13 +76,13 @@ bool is_on(Environment const& environment, std::string_view name) {
 Result<Fault> parse_fault(std::string_view text) {
     Fault fault;
     if (auto const at = text.find('@'); at != std::string_view::npos) {
-        OSORA_TRY(fault.epoch, parse_number<int>(text.substr(at + 1)));
+        OSORA_TRY(fault.attempt, parse_number<int>(text.substr(at + 1)));
         text = text.substr(0, at);
     }
     auto const parts = split(text, ':');
     if (parts.size() != 2 && parts.size() != 3) {
         return Error{Errc::invalid_input,
-                     fmt::format("'{}': expected RANK:STEP[:VALUE][@EPOCH]", text)};
+                     fmt::format("'{}': expected RANK:STEP[:VALUE][@ATTEMPT]", text)};
     }
     if (parts[0] != "*") {
         OSORA_TRY(fault.rank, parse_number<int>(parts[0]));
@@ -94,16 +94,16 @@ Result<Fault> parse_fault(std::string_view text) {
     return fault;
 }
 
-double work_s(Script const& script, int rank, int epoch, int step) {
+double work_s(Script const& script, int rank, int attempt, int step) {
     auto const& slow = script.slow;
-    bool const held_up = slow && step >= slow->step && slow->is_at(rank, epoch, slow->step);
+    bool const held_up = slow && step >= slow->step && slow->is_at(rank, attempt, slow->step);
     return script.step_s + script.own_s + (held_up ? slow->value / 1000.0 : 0);
 }
 
-double slowest_work_s(Script const& script, int world_size, int epoch, int step) {
+double slowest_work_s(Script const& script, int world_size, int attempt, int step) {
     double slowest = 0;
     for (int rank = 0; rank < world_size; ++rank) {
-        slowest = std::max(slowest, work_s(script, rank, epoch, step));
+        slowest = std::max(slowest, work_s(script, rank, attempt, step));
     }
     return slowest;
 }

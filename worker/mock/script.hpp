@@ -16,7 +16,7 @@
 //   OSORA_MOCK_LEAVE_CHILD=1    a child in a session of its own that ignores SIGTERM stays behind
 //   OSORA_MOCK_PRINT=1          a line to stdout and one to stderr each step
 //
-// A fault with "@E" behind it happens in epoch E only: OSORA_MOCK_KILL=0:5@0.
+// A fault with "@E" behind it happens in attempt E only: OSORA_MOCK_KILL=0:5@0.
 #pragma once
 
 #include "base/environment.hpp"
@@ -29,18 +29,18 @@ namespace osora::mock {
 
 /// A place in a run where a fault happens.
 struct Fault {
-    std::optional<int> rank;   // nullopt: every rank
-    std::optional<int> epoch;  // nullopt: every epoch
+    std::optional<int> rank;     // nullopt: every rank
+    std::optional<int> attempt;  // nullopt: every attempt
     int step = 0;
     int value = 0;
 
-    [[nodiscard]] bool is_at(int now_rank, int now_epoch, int now_step) const {
-        return rank.value_or(now_rank) == now_rank && epoch.value_or(now_epoch) == now_epoch &&
-               step == now_step;
+    [[nodiscard]] bool is_at(int now_rank, int now_attempt, int now_step) const {
+        return rank.value_or(now_rank) == now_rank &&
+               attempt.value_or(now_attempt) == now_attempt && step == now_step;
     }
 };
 
-/// "RANK:STEP[:VALUE][@EPOCH]", RANK may be "*".
+/// "RANK:STEP[:VALUE][@ATTEMPT]", RANK may be "*".
 [[nodiscard]] Result<Fault> parse_fault(std::string_view text);
 
 struct Script {
@@ -54,9 +54,9 @@ struct Script {
 };
 
 /// What `rank` works in a step before it waits for the others.
-[[nodiscard]] double work_s(Script const& script, int rank, int epoch, int step);
+[[nodiscard]] double work_s(Script const& script, int rank, int attempt, int step);
 /// The same of the slowest of `world_size` ranks: as long as the step takes.
-[[nodiscard]] double slowest_work_s(Script const& script, int world_size, int epoch, int step);
+[[nodiscard]] double slowest_work_s(Script const& script, int world_size, int attempt, int step);
 
 /// invalid_input names the variable.
 [[nodiscard]] Result<Script> read_script(Environment const& environment);

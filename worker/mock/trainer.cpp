@@ -34,7 +34,7 @@ double seconds_since(Clock::time_point begin) {
 }
 
 bool is_due(std::optional<Fault> const& fault, Place const& place, int step) {
-    return fault && fault->is_at(place.rank, place.epoch, step);
+    return fault && fault->is_at(place.rank, place.attempt, step);
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ Result<bool> Trainer::do_step(int step) {
         std::fflush(stdout);
     }
     Clock::time_point const begin = Clock::now();
-    double const scripted_s = work_s(script_, place_.rank, place_.epoch, step);
+    double const scripted_s = work_s(script_, place_.rank, place_.attempt, step);
     bool const scripted = script_.scripted_clock;
     double const passing_s = scripted ? std::min(scripted_s, kScriptedStep_s) : scripted_s;
     OSORA_TRY_VOID(agent_.pass_time(std::chrono::duration<double>(passing_s)));
@@ -122,8 +122,9 @@ Result<bool> Trainer::do_step(int step) {
     protocol::StepMetrics metrics;
     metrics.step = step;
     metrics.bucket = "64x64x8";
-    metrics.step_time_s = scripted ? slowest_work_s(script_, place_.world_size, place_.epoch, step)
-                                   : seconds_since(begin);
+    metrics.step_time_s = scripted
+                              ? slowest_work_s(script_, place_.world_size, place_.attempt, step)
+                              : seconds_since(begin);
     metrics.forward_s = 0.3 * work;
     metrics.backward_s = 0.6 * work;
     metrics.exposed_comm_s = metrics.step_time_s - work;
@@ -165,7 +166,7 @@ Result<int> Trainer::finish(int next_step, bool stopped) {
 Result<int> Trainer::run() {
     int const steps = job_.config.train.steps;
     int const every = job_.config.checkpoint.every;
-    bool const resume = place_.epoch > 0 || job_.config.checkpoint.resume != "none";
+    bool const resume = place_.attempt > 0 || job_.config.checkpoint.resume != "none";
     int const start =
         resume ? find_checkpoint(std::filesystem::path(job_.run_dir) / "checkpoints") : 0;
     OSORA_TRY_VOID(announce(start));

@@ -14,7 +14,7 @@ struct Place {
     int rank = 0;
     int local_rank = 0;
     int world_size = 1;
-    int epoch = 0;
+    int attempt = 0;
 };
 
 class Trainer {

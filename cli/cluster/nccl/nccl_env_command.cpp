@@ -104,7 +104,8 @@ Result<Shown> of_run(Context const& context, std::string const& wanted) {
                 hosts[joined->node] = joined->host;
             } else if (auto const* started = std::get_if<protocol::RankStarted>(&record.event)) {
                 auto const known = ranks.find(started->rank);
-                bool const newer = known == ranks.end() || started->epoch >= known->second.epoch;
+                bool const newer =
+                    known == ranks.end() || started->attempt >= known->second.attempt;
                 if (newer) ranks[started->rank] = *started;
             }
         }

@@ -51,7 +51,7 @@ std::string EventText::running(RunView const& after, std::int64_t wall_us) {
     int const ranks = after.nodes * after.ranks_per_node;
     double const took_s = static_cast<double>(wall_us - down_since_us_) / 1e6;
     std::string const took = format_seconds(std::max(took_s, 0.0));
-    if (after.status.epoch == 0) {
+    if (after.status.attempt == 0) {
         return fmt::format("{:<8} {} in {}", "launch", counted(ranks, "rank"), took);
     }
     std::string text = fmt::format("{} running again after {}", counted(ranks, "rank"), took);

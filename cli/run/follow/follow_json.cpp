@@ -77,7 +77,7 @@ private:
         said_steps_ = view.steps_done;
         print({{"schema", "osora.progress/1"},
                {"run", view.number},
-               {"epoch", view.status.epoch},
+               {"attempt", view.status.attempt},
                {"steps_done", view.steps_done},
                {"steps", view.steps},
                {"loss", protocol::to_json(view.last_loss)},

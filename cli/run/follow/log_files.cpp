@@ -27,19 +27,19 @@ std::string_view shown_part(std::string_view line) {
 
 }  // namespace
 
-std::vector<int> logged_epochs(protocol::RunPaths const& paths) {
-    std::vector<int> epochs;
+std::vector<int> logged_attempts(protocol::RunPaths const& paths) {
+    std::vector<int> attempts;
     std::error_code error;
     std::filesystem::directory_iterator folder(paths.dir / "logs", error);
     for (auto const end = std::filesystem::directory_iterator(); !error && folder != end;
          folder.increment(error)) {
         std::string const name = folder->path().filename();
-        int epoch = 0;
-        auto const [rest, bad] = std::from_chars(name.data(), name.data() + name.size(), epoch);
-        if (bad == std::errc{} && rest == name.data() + name.size()) epochs.push_back(epoch);
+        int attempt = 0;
+        auto const [rest, bad] = std::from_chars(name.data(), name.data() + name.size(), attempt);
+        if (bad == std::errc{} && rest == name.data() + name.size()) attempts.push_back(attempt);
     }
-    std::ranges::sort(epochs);
-    return epochs;
+    std::ranges::sort(attempts);
+    return attempts;
 }
 
 std::vector<std::string> last_lines_of(std::string_view text, std::size_t count) {
@@ -67,10 +67,10 @@ std::vector<std::string> last_lines(std::filesystem::path const& file, std::size
     return last_lines_of(text, count);
 }
 
-LogFiles::LogFiles(protocol::RunPaths const& paths, int epoch, std::vector<int> ranks)
+LogFiles::LogFiles(protocol::RunPaths const& paths, int attempt, std::vector<int> ranks)
     : folder_(static_cast<int>(ranks.size())) {
     for (int const rank : ranks) {
-        sources_.push_back({rank, paths.rank_log(epoch, rank), {}, {}, false});
+        sources_.push_back({rank, paths.rank_log(attempt, rank), {}, {}, false});
     }
 }
 

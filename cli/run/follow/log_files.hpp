@@ -1,4 +1,4 @@
-// The logs of the ranks of one epoch, read side by side and folded as they grow.
+// The logs of the ranks of one attempt, read side by side and folded as they grow.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -20,13 +20,13 @@ namespace osora::cli {
 
 using ShowLine = std::function<void(FoldedLine const& line)>;
 
-/// Epochs that have a log folder, ascending.
-[[nodiscard]] std::vector<int> logged_epochs(protocol::RunPaths const& paths);
+/// Attempts that have a log folder, ascending.
+[[nodiscard]] std::vector<int> logged_attempts(protocol::RunPaths const& paths);
 
 class LogFiles {
 public:
     /// Of `ranks`, whose files may still be missing.
-    LogFiles(protocol::RunPaths const& paths, int epoch, std::vector<int> ranks);
+    LogFiles(protocol::RunPaths const& paths, int attempt, std::vector<int> ranks);
 
     /// Shows what is there now. `last`: nothing more will come, so a line without an end is whole.
     void drain(bool last, ShowLine const& show);

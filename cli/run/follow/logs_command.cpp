@@ -23,8 +23,8 @@ namespace {
 struct LogRequest {
     KnownRun run;
     std::vector<int> ranks;
-    int epoch = 0;
-    bool newest_epoch = true;  // none was asked for: follow goes on with the next one
+    int attempt = 0;
+    bool newest_attempt = true;  // none was asked for: follow goes on with the next one
     bool follow = false;
     bool json = false;
 };
@@ -44,26 +44,26 @@ std::string prefix(KnownRun const& run, std::vector<int> const& ranks) {
 void show(LogRequest const& request, FoldedLine const& line) {
     if (request.json) {
         protocol::json::array ranks(line.ranks.begin(), line.ranks.end());
-        print_json("log", {{"epoch", request.epoch}, {"ranks", ranks}, {"text", line.text}});
+        print_json("log", {{"attempt", request.attempt}, {"ranks", ranks}, {"text", line.text}});
         return;
     }
     cli::print("{}: {}\n", prefix(request.run, line.ranks), printable(line.text, "\t"));
 }
 
-/// The rank that failed first in the epoch: why, and the end of its log, before the logs of all.
+/// The rank that failed first in the attempt: why, and the end of its log, before the logs of all.
 /// The journal has kept that end, should the file be gone or on another machine.
 bool show_first_failure(LogRequest const& request) {
     constexpr std::size_t kLines = 20;
     auto const& failures = request.run.view.first_failures;
-    auto const found = failures.find(request.epoch);
+    auto const found = failures.find(request.attempt);
     if (found == failures.end() || request.ranks.size() < 2) return false;
     auto const& end = found->second;
-    auto lines = last_lines(request.run.folder.paths.rank_log(end.epoch, end.rank), kLines);
+    auto lines = last_lines(request.run.folder.paths.rank_log(end.attempt, end.rank), kLines);
     if (lines.empty()) lines = last_lines_of(end.tail, kLines);
     if (request.json) {
         protocol::json::array tail;
         for (auto const& each : lines) tail.emplace_back(protocol::bytes_to_json(each));
-        print_json("first_failure", {{"epoch", end.epoch},
+        print_json("first_failure", {{"attempt", end.attempt},
                                      {"node", end.node},
                                      {"rank", end.rank},
                                      {"cause", end.cause},
@@ -74,7 +74,7 @@ bool show_first_failure(LogRequest const& request) {
     for (auto const& each : lines) {
         cli::print("{}: {}\n", prefix(request.run, {end.rank}), printable(each, "\t"));
     }
-    cli::print("all ranks of epoch {}:\n", request.epoch);
+    cli::print("all ranks of attempt {}:\n", request.attempt);
     return true;
 }
 
@@ -96,15 +96,15 @@ void follow_logs(LogRequest& request, LogFiles files) {
         over = over || is_over(view);
         files.drain(over, [&](FoldedLine const& line) { show(request, line); });
         std::fflush(stdout);
-        auto const epochs = logged_epochs(paths);
-        if (request.newest_epoch && !epochs.empty() && epochs.back() > request.epoch) {
+        auto const attempts = logged_attempts(paths);
+        if (request.newest_attempt && !attempts.empty() && attempts.back() > request.attempt) {
             files.drain(true, [&](FoldedLine const& line) { show(request, line); });
-            request.epoch = epochs.back();
-            files = LogFiles(paths, request.epoch, request.ranks);
+            request.attempt = attempts.back();
+            files = LogFiles(paths, request.attempt, request.ranks);
             continue;
         }
         if (over) {
-            auto const end = view.first_failures.find(request.epoch);
+            auto const end = view.first_failures.find(request.attempt);
             if (end == view.first_failures.end() || request.json) return;
             cli::print("first to fail: {}\n", printable(end->second.cause));
             return;
@@ -125,18 +125,18 @@ Result<LogRequest> request_of(Context const& context, Arguments const& arguments
         request.ranks.resize(static_cast<std::size_t>(rank_count));
         std::iota(request.ranks.begin(), request.ranks.end(), 0);
     }
-    auto const epochs = logged_epochs(request.run.folder.paths);
+    auto const attempts = logged_attempts(request.run.folder.paths);
     request.follow = arguments.has("--follow");
     request.json = arguments.has("--json");
-    if (epochs.empty()) {
+    if (attempts.empty()) {
         if (request.follow && !is_over(view)) return request;
         return Error{Errc::not_found,
                      fmt::format("run {}: no rank has been started, so there are no logs",
                                  request.run.folder.number)};
     }
-    OSORA_TRY(auto const epoch, arguments.number("--epoch", 0, epochs.back()));
-    request.newest_epoch = !epoch.has_value();
-    request.epoch = epoch.value_or(epochs.back());
+    OSORA_TRY(auto const attempt, arguments.number("--attempt", 0, attempts.back()));
+    request.newest_attempt = !attempt.has_value();
+    request.attempt = attempt.value_or(attempts.back());
     return request;
 }
 
@@ -145,7 +145,7 @@ int run_logs(Context const& context, Arguments const& arguments) {
     if (request.has_error()) {
         return fail(exit_code_for(request.error().code), request.error().message);
     }
-    LogFiles files(request->run.folder.paths, request->epoch, request->ranks);
+    LogFiles files(request->run.folder.paths, request->attempt, request->ranks);
     if (request->follow && !is_over(request->run.view)) {
         follow_logs(*request, std::move(files));
         return kExitOk;
@@ -153,8 +153,8 @@ int run_logs(Context const& context, Arguments const& arguments) {
     bool const failed = show_first_failure(*request);
     files.drain(true, [&](FoldedLine const& line) { show(*request, line); });
     if (!files.any_open() && !failed) {
-        return fail(kExitUsage, fmt::format("run {}: no log of these ranks in epoch {}",
-                                            request->run.folder.number, request->epoch));
+        return fail(kExitUsage, fmt::format("run {}: no log of these ranks in attempt {}",
+                                            request->run.folder.number, request->attempt));
     }
     return kExitOk;
 }
@@ -165,14 +165,14 @@ CommandSpec logs_command() {
     return {.name = "logs",
             .summary = "what the ranks printed, identical lines folded",
             .details =
-                "Prints the output of every rank of the newest epoch (a relaunch starts a "
+                "Prints the output of every rank of the newest attempt (a relaunch starts a "
                 "new one), each line behind node:rank. Lines that several ranks print alike "
-                "are shown once, behind \"ranks 0-3\". When a rank has failed in that epoch, the "
+                "are shown once, behind \"ranks 0-3\". When a rank has failed in that attempt, the "
                 "end of the log of the first one that did comes first.",
-            .example = "osora logs 42\nosora logs 42 --rank 3 --epoch 0\nosora logs 42 --follow",
+            .example = "osora logs 42\nosora logs 42 --rank 3 --attempt 0\nosora logs 42 --follow",
             .positionals = {run_positional()},
             .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},
-                        {.name = "--epoch", .value = "E", .help = "An earlier epoch."},
+                        {.name = "--attempt", .value = "N", .help = "An earlier attempt."},
                         {.name = "--follow",
                          .value = "",
                          .help = "Go on as the logs grow, until the run is over."},

@@ -60,7 +60,7 @@ std::string health_note(RunView const& view, int node) {
 std::string note_of(RunView const& view, int node) {
     auto const& status = view.status.nodes[static_cast<std::size_t>(node)];
     for (auto const& end : view.rank_ends) {
-        if (end.epoch == view.status.epoch && end.node == node) {
+        if (end.attempt == view.status.attempt && end.node == node) {
             return fmt::format("rank {} failed", end.rank);
         }
     }

@@ -68,12 +68,12 @@ asio::awaitable<void> SlurmBackend::launch_gathered() {
         auto const host = placement_.place(order.node);
         if (host.has_value()) {
             placed.push_back(order);
-            agents_[order.node] = {order.attempt, *host};
+            agents_[order.node] = {order.agent_number, *host};
             continue;
         }
         AgentExited exited;
         exited.node = order.node;
-        exited.attempt = order.attempt;
+        exited.agent_number = order.agent_number;
         exited.error = host.error().message;
         on_exited_(std::move(exited));
     }
@@ -99,7 +99,7 @@ void SlurmBackend::launch(std::vector<StartAgent> const& orders, std::string con
     log_.error("step not started", {{"why", step.error().message}});
     for (StartAgent const& order : orders) {
         slurm::TaskEnd const never{{}, 1, 0};
-        ended(order.node, order.attempt, never, step.error().message);
+        ended(order.node, order.agent_number, never, step.error().message);
     }
 }
 
@@ -114,13 +114,13 @@ Result<SlurmBackend::Step> SlurmBackend::spawn_step(std::vector<StartAgent> cons
     Step step;
     for (StartAgent const& order : orders) {
         shape.hosts.push_back(placement_.host_of(order.node));
-        step.agents.emplace_back(order.node, order.attempt);
+        step.agents.emplace_back(order.node, order.agent_number);
     }
     AgentStart start = options_.start;
     start.in_job = true;
     bool const alone = orders.size() == 1;
     start.node = alone ? orders.front().node : -1;
-    start.attempt = alone ? orders.front().attempt : 0;
+    start.agent_number = alone ? orders.front().agent_number : 0;
     OSORA_TRY(Descriptor const input, memory_with(protocol::encode(start)));
     OSORA_TRY(step.messages, memory_with(""));
     SpawnOptions spawning;
@@ -162,15 +162,15 @@ void SlurmBackend::take(Step& step, slurm::StepLine const& line) {
     for (slurm::TaskEnd const& end : line.ended) {
         for (int const task : end.tasks) {
             if (task < 0 || static_cast<std::size_t>(task) >= step.agents.size()) continue;
-            auto const [node, attempt] = step.agents[static_cast<std::size_t>(task)];
-            ended(node, attempt, end, "");
+            auto const [node, agent_number] = step.agents[static_cast<std::size_t>(task)];
+            ended(node, agent_number, end, "");
         }
     }
     for (std::string const& host : line.nodes_lost) {
         fault(host, kSilent, step.line);
-        for (auto const& [node, attempt] : step.agents) {
+        for (auto const& [node, agent_number] : step.agents) {
             slurm::TaskEnd const lost{{}, 1, 0};
-            if (placement_.host_of(node) == host) ended(node, attempt, lost, step.line);
+            if (placement_.host_of(node) == host) ended(node, agent_number, lost, step.line);
         }
     }
 }
@@ -191,13 +191,13 @@ asio::awaitable<void> SlurmBackend::watch(std::shared_ptr<Step> step) {
     bool const well = step->said_end || (status.signal == 0 && status.exit_code == 0);
     slurm::TaskEnd const end{{}, well ? 0 : status.exit_code, well ? 0 : status.signal};
     std::string const why = well ? "" : slurm::first_error(step->all);
-    for (auto const& [node, attempt] : step->agents) ended(node, attempt, end, why);
+    for (auto const& [node, agent_number] : step->agents) ended(node, agent_number, end, why);
 }
 
 /// Once for each agent; a later word on one that was reported, or replaced, is an echo.
-void SlurmBackend::ended(int node, int attempt, slurm::TaskEnd const& end, std::string error) {
+void SlurmBackend::ended(int node, int agent_number, slurm::TaskEnd const& end, std::string error) {
     auto const found = agents_.find(node);
-    if (found == agents_.end() || found->second.attempt != attempt) return;
+    if (found == agents_.end() || found->second.agent_number != agent_number) return;
     if (found->second.stopping) {
         found->second.end = end;
         return;
@@ -206,7 +206,7 @@ void SlurmBackend::ended(int node, int attempt, slurm::TaskEnd const& end, std::
     agents_.erase(found);
     AgentExited exited;
     exited.node = node;
-    exited.attempt = attempt;
+    exited.agent_number = agent_number;
     exited.exit_code = end.exit_code;
     exited.signal = end.signal;
     exited.error = std::move(error);
@@ -236,17 +236,18 @@ void SlurmBackend::stop_agent(StopAgent const& order) {
 
 asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
     auto const found = agents_.find(order.node);
-    bool const mine = found != agents_.end() && found->second.attempt == order.attempt;
+    bool const mine = found != agents_.end() && found->second.agent_number == order.agent_number;
     std::string const host = mine ? found->second.host : placement_.host_of(order.node);
     AgentExited exited;
     exited.node = order.node;
-    exited.attempt = order.attempt;
+    exited.agent_number = order.agent_number;
     exited.signal = SIGKILL;
     std::optional<slurm::TaskEnd> const end = co_await own_end(order);
     bool const left_well = end && end->exit_code == 0 && end->signal == 0;
     if (!host.empty() && !left_well) exited.processes_left = co_await sweep(order, host);
     auto const again = agents_.find(order.node);
-    if (again != agents_.end() && again->second.attempt == order.attempt) agents_.erase(again);
+    if (again != agents_.end() && again->second.agent_number == order.agent_number)
+        agents_.erase(again);
     on_exited_(std::move(exited));
 }
 
@@ -256,7 +257,7 @@ asio::awaitable<std::optional<slurm::TaskEnd>> SlurmBackend::own_end(StopAgent o
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (auto waited = kLookEvery; waited < kOwnEndLimit; waited += kLookEvery) {
         auto const found = agents_.find(order.node);
-        if (found == agents_.end() || found->second.attempt != order.attempt) break;
+        if (found == agents_.end() || found->second.agent_number != order.agent_number) break;
         if (found->second.end) co_return found->second.end;
         timer.expires_after(kLookEvery);
         co_await timer.async_wait(kToken);

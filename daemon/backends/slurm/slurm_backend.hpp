@@ -46,7 +46,7 @@ public:
 
 private:
     struct Agent {
-        int attempt = 0;
+        int agent_number = 0;
         std::string host;
         bool stopping = false;                   // end_agent() reports its end
         std::optional<slurm::TaskEnd> end = {};  // while stopping: srun has told it
@@ -54,7 +54,7 @@ private:
     struct Step {
         Child child;
         Descriptor messages;  // srun's stderr: memory that outlives this controller
-        std::vector<std::pair<int, int>> agents;  // node and attempt, by task
+        std::vector<std::pair<int, int>> agents;  // node and agent_number, by task
         std::size_t read = 0;                     // bytes of the messages
         std::string all, line;
         bool said_end = false;  // of a task; those that end with 0 are never mentioned
@@ -67,7 +67,7 @@ private:
     boost::asio::awaitable<void> watch(std::shared_ptr<Step> step);
     void read_messages(Step& step);
     void take(Step& step, slurm::StepLine const& line);
-    void ended(int node, int attempt, slurm::TaskEnd const& end, std::string error);
+    void ended(int node, int agent_number, slurm::TaskEnd const& end, std::string error);
     boost::asio::awaitable<void> report(AgentExited exited, std::string host);
     boost::asio::awaitable<void> end_agent(StopAgent order);
     /// How the agent of `order` ended by itself, if it does so now.

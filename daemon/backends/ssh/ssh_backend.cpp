@@ -103,9 +103,9 @@ std::string SshBackend::text_for(Node const& node, std::string_view argument) co
 asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     auto const began = Clock::now();
     if (at(node).unswept) move_to_spare(node);
-    auto launched = co_await launch(node, order.attempt);
+    auto launched = co_await launch(node, order.agent_number);
     while (launched.has_error() && may_pass(launched.error()) && move_to_spare(node)) {
-        launched = co_await launch(node, order.attempt);
+        launched = co_await launch(node, order.agent_number);
     }
     Node& each = at(node);
     if (launched.has_value()) {
@@ -118,7 +118,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     }
     AgentExited exited;
     exited.node = node;
-    exited.attempt = order.attempt;
+    exited.agent_number = order.agent_number;
     exited.error = fmt::format("{}: {}", each.host.host, launched.error().message);
     log_.error("agent not started", {{"node", node}, {"why", exited.error}});
     report(std::move(exited));
@@ -139,12 +139,12 @@ bool SshBackend::move_to_spare(int node) {
 }
 
 /// A host that has been in the run may be on its way back.
-asio::awaitable<Result<void>> SshBackend::launch(int node, int attempt) {
-    bool const known = attempt > 1 || at(node).unswept.has_value();
+asio::awaitable<Result<void>> SshBackend::launch(int node, int agent_number) {
+    bool const known = agent_number > 1 || at(node).unswept.has_value();
     auto const end = Clock::now() + options_.patience;
     auto pause = kPauseMin;
     while (true) {
-        auto launched = co_await launch_once(node, attempt);
+        auto launched = co_await launch_once(node, agent_number);
         if (launched.has_value() || !may_pass(launched.error()) || !known) co_return launched;
         if (Clock::now() >= end || is_awaited(node, 1)) co_return launched;
         co_await pause_for(pause);
@@ -152,7 +152,7 @@ asio::awaitable<Result<void>> SshBackend::launch(int node, int attempt) {
     }
 }
 
-asio::awaitable<Result<void>> SshBackend::launch_once(int node, int attempt) {
+asio::awaitable<Result<void>> SshBackend::launch_once(int node, int agent_number) {
     auto const place = co_await gate_.enter();
     if (is_awaited(node, 1)) co_return Error{Errc::cancelled, "not wanted any more"};
     if (at(node).unswept) {
@@ -163,7 +163,7 @@ asio::awaitable<Result<void>> SshBackend::launch_once(int node, int attempt) {
     }
     AgentStart start = options_.start;
     start.node = node;
-    start.attempt = attempt;
+    start.agent_number = agent_number;
     start.log = fmt::format("agent-{}.log", node);
     while (true) {
         SharedCommand const command = at(node).starting = make_command(node);
@@ -174,7 +174,7 @@ asio::awaitable<Result<void>> SshBackend::launch_once(int node, int attempt) {
         if (announced.has_value()) {
             each.who = *announced;
             each.agent = command;
-            tasks_.spawn("agent on " + each.host.host, watch(node, attempt, command));
+            tasks_.spawn("agent on " + each.host.host, watch(node, agent_number, command));
             co_return Result<void>();
         }
         bool const missing = announced.error().code == Errc::not_found;
@@ -208,11 +208,11 @@ asio::awaitable<Result<int>> SshBackend::sweep(int node, SweepOrder order) {
 
 /// A dismissed agent closes its connection to the controller first, and is taken for silent; a
 /// moment later its end is heard here.
-asio::awaitable<bool> SshBackend::left_well(int node, int attempt) {
+asio::awaitable<bool> SshBackend::left_well(int node, int agent_number) {
     auto const end = Clock::now() + kSshEndLimit;
-    auto const is_end = [attempt](Order const& each) {
+    auto const is_end = [agent_number](Order const& each) {
         auto const* ended = std::get_if<AgentEnded>(&each);
-        return ended != nullptr && ended->attempt == attempt;
+        return ended != nullptr && ended->agent_number == agent_number;
     };
     while (true) {
         auto& orders = at(node).orders;
@@ -229,10 +229,10 @@ asio::awaitable<bool> SshBackend::left_well(int node, int attempt) {
 
 /// Goes on until it is done, or until the controller has given up and wants a new agent there.
 asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
-    if (co_await left_well(node, order.attempt)) {
+    if (co_await left_well(node, order.agent_number)) {
         AgentExited exited;
         exited.node = node;
-        exited.attempt = order.attempt;
+        exited.agent_number = order.agent_number;
         co_return report(std::move(exited));
     }
     Node& each = at(node);
@@ -256,7 +256,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
         if (swept.has_value()) {
             AgentExited exited;
             exited.node = node;
-            exited.attempt = order.attempt;
+            exited.agent_number = order.agent_number;
             exited.processes_left = *swept;
             log_.info("agent stopped", {{"node", node}, {"processes_left", *swept}});
             co_return report(std::move(exited));
@@ -266,7 +266,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
         if (Clock::now() >= end) {
             AgentExited unknown;
             unknown.node = node;
-            unknown.attempt = order.attempt;
+            unknown.agent_number = order.agent_number;
             unknown.processes_left = -1;
             report(std::move(unknown));
             break;
@@ -281,7 +281,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
 asio::awaitable<void> SshBackend::carry_out(int node, AgentEnded order) {
     AgentExited exited;
     exited.node = node;
-    exited.attempt = order.attempt;
+    exited.agent_number = order.agent_number;
     exited.exit_code = order.end.exit_code;
     exited.signal = order.end.signal;
     // One that left in order has seen to its workers.
@@ -297,7 +297,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, AgentEnded order) {
     report(std::move(exited));
 }
 
-asio::awaitable<void> SshBackend::watch(int node, int attempt, SharedCommand command) {
+asio::awaitable<void> SshBackend::watch(int node, int agent_number, SharedCommand command) {
     command->set_no_limit();
     auto const end = co_await command->wait();
     Node& each = at(node);
@@ -311,7 +311,7 @@ asio::awaitable<void> SshBackend::watch(int node, int attempt, SharedCommand com
     log_.info("agent ended",
               {{"node", node}, {"exit_code", end->exit_code}, {"signal", end->signal}});
     AgentEnded ended;
-    ended.attempt = attempt;
+    ended.agent_number = agent_number;
     ended.end = *end;
     take(node, ended);
 }

@@ -38,7 +38,7 @@ public:
 
 private:
     struct AgentEnded {
-        int attempt = 0;
+        int agent_number = 0;
         SshCommand::End end;
     };
     using Order = std::variant<StartAgent, StopAgent, AgentEnded>;
@@ -58,13 +58,13 @@ private:
     asio::awaitable<void> carry_out(int node, StartAgent order);
     asio::awaitable<void> carry_out(int node, StopAgent order);
     asio::awaitable<void> carry_out(int node, AgentEnded order);
-    asio::awaitable<Result<void>> launch(int node, int attempt);
+    asio::awaitable<Result<void>> launch(int node, int agent_number);
     bool move_to_spare(int node);
-    asio::awaitable<Result<void>> launch_once(int node, int attempt);
+    asio::awaitable<Result<void>> launch_once(int node, int agent_number);
     asio::awaitable<Result<void>> copy_program(int node);
     asio::awaitable<Result<int>> sweep(int node, SweepOrder order);
-    asio::awaitable<void> watch(int node, int attempt, SharedCommand command);
-    asio::awaitable<bool> left_well(int node, int attempt);
+    asio::awaitable<void> watch(int node, int agent_number, SharedCommand command);
+    asio::awaitable<bool> left_well(int node, int agent_number);
     void report(AgentExited exited);
 
     [[nodiscard]] Node& at(int node) { return nodes_[static_cast<std::size_t>(node)]; }

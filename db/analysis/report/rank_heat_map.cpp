@@ -18,7 +18,7 @@ constexpr int kRanksMax = 16384;
 
 struct Extent {
     int first_step = INT_MAX, last_step = -1, ranks = 0;
-    std::map<int, int, std::greater<>> start_of_epoch;  // newest first
+    std::map<int, int, std::greater<>> start_of_attempt;  // newest first
 };
 
 bool usable(RankBlock const& block) {
@@ -34,16 +34,16 @@ Extent extent_of(std::vector<RankBlock> const& blocks) {
         extent.first_step = std::min(extent.first_step, block.step0);
         extent.last_step = std::max(extent.last_step, block.step0 + block.steps - 1);
         extent.ranks = std::max(extent.ranks, block.first_rank + block.ranks);
-        auto const [at, added] = extent.start_of_epoch.try_emplace(block.epoch, block.step0);
+        auto const [at, added] = extent.start_of_attempt.try_emplace(block.attempt, block.step0);
         if (!added) at->second = std::min(at->second, block.step0);
     }
     return extent;
 }
 
-/// Whether a later epoch went on from this step or an earlier one.
-bool superseded(Extent const& extent, int epoch, int step) {
-    for (auto const& [later, start] : extent.start_of_epoch) {
-        if (later <= epoch) return false;
+/// Whether a later attempt went on from this step or an earlier one.
+bool superseded(Extent const& extent, int attempt, int step) {
+    for (auto const& [later, start] : extent.start_of_attempt) {
+        if (later <= attempt) return false;
         if (start <= step) return true;
     }
     return false;
@@ -60,7 +60,7 @@ void put(RankBlock const& block, Extent const& extent, int per_column, Cells& in
     std::size_t const columns = into.size() / static_cast<std::size_t>(extent.ranks);
     for (int i = 0; i < block.steps; ++i) {
         int const step = block.step0 + i;
-        if (superseded(extent, block.epoch, step)) continue;
+        if (superseded(extent, block.attempt, step)) continue;
         auto const column = static_cast<std::size_t>((step - extent.first_step) / per_column);
         for (std::size_t j = 0; j < ranks; ++j) {
             double const value = (*values)[static_cast<std::size_t>(i) * ranks + j];

@@ -24,8 +24,8 @@ struct RankHeatMap {
 constexpr int kHeatMapRows = 64;
 constexpr int kHeatMapColumns = 120;
 
-/// Empty for a single rank. Blocks that cannot be read are left out; of a step that several epochs
-/// did, what the last one took counts.
+/// Empty for a single rank. Blocks that cannot be read are left out; of a step that several
+/// attempts did, what the last one took counts.
 [[nodiscard]] RankHeatMap rank_heat_map(std::vector<RankBlock> const& blocks);
 
 }  // namespace osora::db::analysis

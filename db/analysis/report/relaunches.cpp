@@ -23,11 +23,12 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
         bool const is_up = status.state == RunState::running || status.state == RunState::launching;
         if (was_up && !is_up) fault_us = record.wall_us;
         if (auto const* launch = std::get_if<LaunchOrdered>(&*event)) {
-            if (launch->epoch > 0) relaunches.push_back({.epoch = launch->epoch, .cause = cause});
+            if (launch->attempt > 0)
+                relaunches.push_back({.attempt = launch->attempt, .cause = cause});
         }
         auto const* started = std::get_if<RankStarted>(&*event);
         if (started != nullptr && !relaunches.empty() &&
-            relaunches.back().epoch == started->epoch) {
+            relaunches.back().attempt == started->attempt) {
             auto& last = relaunches.back();
             last.start_step = started->start_step;
             double const down_s = static_cast<double>(record.wall_us - fault_us) / 1e6;

@@ -11,7 +11,7 @@
 namespace osora::db::analysis {
 
 struct Relaunch {
-    int epoch = 0;
+    int attempt = 0;
     int start_step = 0;        // where it went on
     std::string cause;         // "rank 1 on node 0 was killed by signal 9"
     double down_s = kUnknown;  // from the fault until every rank was back; clocks may jump

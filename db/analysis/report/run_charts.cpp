@@ -1,4 +1,4 @@
-// Steps of epochs that were given up are not drawn: their successors did them again.
+// Steps of attempts that were given up are not drawn: their successors did them again.
 #include "db/analysis/report/run_charts.hpp"
 
 #include "db/analysis/keep_extremes.hpp"
@@ -68,10 +68,10 @@ std::vector<StepLine> step_time_lines(RunHistory const& history, RunReport const
 /// Spans of the warm-up; steps of another bucket between two cold ones are cold too.
 std::vector<StepSpan> warmup_spans(StepTable const& steps, StepSelection const& selection) {
     std::vector<StepSpan> spans;
-    int epoch = -1;
+    int attempt = -1;
     for (auto const i : selection.cold) {
-        if (steps.epoch[i] != epoch) spans.push_back({steps.step[i], steps.step[i]});
-        epoch = steps.epoch[i];
+        if (steps.attempt[i] != attempt) spans.push_back({steps.step[i], steps.step[i]});
+        attempt = steps.attempt[i];
         spans.back().last = steps.step[i];
     }
     return spans;

@@ -38,7 +38,7 @@ public:
         } else if (auto const* rank = std::get_if<RankStarted>(&event)) {
             take(wall_us, *rank);
         } else if (auto const* checkpoint = std::get_if<CheckpointCompleted>(&event)) {
-            add("checkpoint", wall_us - micros(checkpoint->seconds), wall_us, checkpoint->epoch,
+            add("checkpoint", wall_us - micros(checkpoint->seconds), wall_us, checkpoint->attempt,
                 checkpoint->step);
         } else if (std::holds_alternative<RunEnded>(event)) {
             ended_us_ = wall_us;
@@ -49,12 +49,12 @@ public:
         if (controller_us_ > 0 && agents_us_ > 0) add("agents", controller_us_, agents_us_);
         for (auto const& each : relaunches_of(events)) {
             if (each.back_us == 0) continue;
-            add("relaunch", each.back_us - micros(each.down_s), each.back_us, each.epoch,
+            add("relaunch", each.back_us - micros(each.down_s), each.back_us, each.attempt,
                 each.start_step);
         }
         auto const last = std::ranges::max_element(launches_, {}, &LaunchTimes::last_step_us);
         if (ended_us_ > 0 && last != launches_.end() && last->last_step_us > 0) {
-            add("end", last->last_step_us, ended_us_, last->epoch);
+            add("end", last->last_step_us, ended_us_, last->attempt);
         }
         std::ranges::stable_sort(spans_, {}, &RunSpan::from_us);
         return std::move(spans_);
@@ -75,29 +75,29 @@ private:
     }
 
     void take(std::int64_t wall_us, LaunchOrdered const& launch) {
-        ordered_[launch.epoch] = {wall_us,
-                                  static_cast<std::size_t>(std::max(1, launch.world_size))};
+        ordered_[launch.attempt] = {wall_us,
+                                    static_cast<std::size_t>(std::max(1, launch.world_size))};
         ended_us_ = 0;  // a run that had ended is resumed
     }
 
     void take(std::int64_t wall_us, RankStarted const& rank) {
-        auto const found = ordered_.find(rank.epoch);
+        auto const found = ordered_.find(rank.attempt);
         if (found == ordered_.end()) return;
         auto& [ordered_us, ranks, ready] = found->second;
         if (!ready.insert(rank.rank).second || ready.size() != ranks) return;
-        add("start", ordered_us, wall_us, rank.epoch, rank.start_step);
-        auto const own = std::ranges::find(launches_, rank.epoch, &LaunchTimes::epoch);
+        add("start", ordered_us, wall_us, rank.attempt, rank.start_step);
+        auto const own = std::ranges::find(launches_, rank.attempt, &LaunchTimes::attempt);
         if (own == launches_.end() || own->first_step_us == 0) return;
-        add("first_step", wall_us, own->first_step_us, rank.epoch, rank.start_step);
+        add("first_step", wall_us, own->first_step_us, rank.attempt, rank.start_step);
     }
 
-    void add(char const* name, std::int64_t from_us, std::int64_t to_us, int epoch = -1,
+    void add(char const* name, std::int64_t from_us, std::int64_t to_us, int attempt = -1,
              int step = -1) {
-        if (to_us >= from_us) spans_.push_back({name, from_us, to_us, epoch, step});
+        if (to_us >= from_us) spans_.push_back({name, from_us, to_us, attempt, step});
     }
 
     std::vector<LaunchTimes> const& launches_;
-    std::map<int, Ordered> ordered_;  // by epoch
+    std::map<int, Ordered> ordered_;  // by attempt
     std::vector<RunSpan> spans_;
     std::int64_t submitted_us_ = 0, controller_us_ = 0, agents_us_ = 0, ended_us_ = 0;
 };

@@ -24,16 +24,16 @@ namespace osora::db::analysis {
 struct RunSpan {
     std::string name;
     std::int64_t from_us = 0, to_us = 0;
-    int epoch = -1, step = -1;  // -1: does not apply
+    int attempt = -1, step = -1;  // -1: does not apply
 };
 
 /// When steps of a launch came into the journal; 0: none did, or it is not known.
 struct LaunchTimes {
-    int epoch = 0;
+    int attempt = 0;
     std::int64_t first_step_us = 0, last_step_us = 0;
 };
 
-/// By the time they begin. `launches` in the order of their epochs.
+/// By the time they begin. `launches` in the order of their attempts.
 [[nodiscard]] std::vector<RunSpan> run_spans(std::vector<EventRecord> const& events,
                                              std::vector<LaunchTimes> const& launches);
 

@@ -11,17 +11,17 @@
 namespace osora::db::analysis {
 namespace {
 
-using BucketOfEpoch = std::pair<int, int>;
+using BucketOfAttempt = std::pair<int, int>;
 
 /// Tells where the samples of a step of a bucket change.
 class BatchChanges {
 public:
     BatchChanges(StepTable const& steps, StepSelection const& selection) : steps_(steps) {
         for (auto const i : selection.kept) {
-            int& ranks = ranks_of_epoch_[steps.epoch[i]];
+            int& ranks = ranks_of_attempt_[steps.attempt[i]];
             ranks = std::max(ranks, steps.ranks[i]);
         }
-        std::map<BucketOfEpoch, int> last, changes;
+        std::map<BucketOfAttempt, int> last, changes;
         for (auto const i : selection.kept) {
             if (!tells(i)) continue;
             auto const [at, is_new] = last.try_emplace(key(i), steps.samples[i]);
@@ -43,18 +43,18 @@ public:
     }
 
 private:
-    BucketOfEpoch key(std::size_t i) const { return {steps_.epoch[i], steps_.bucket[i]}; }
+    BucketOfAttempt key(std::size_t i) const { return {steps_.attempt[i], steps_.bucket[i]}; }
     /// Ranks that train different buckets in one step do not have the same samples each time.
     bool tells(std::size_t i) const {
         auto const& label = steps_.buckets[static_cast<std::size_t>(steps_.bucket[i])];
-        return steps_.ranks[i] == ranks_of_epoch_.at(steps_.epoch[i]) &&
+        return steps_.ranks[i] == ranks_of_attempt_.at(steps_.attempt[i]) &&
                !protocol::is_mixed_bucket(label);
     }
 
     StepTable const& steps_;
-    std::map<int, int> ranks_of_epoch_;
-    std::map<BucketOfEpoch, int> samples_;
-    std::set<BucketOfEpoch> varying_;
+    std::map<int, int> ranks_of_attempt_;
+    std::map<BucketOfAttempt, int> samples_;
+    std::set<BucketOfAttempt> varying_;
 };
 
 struct StepStretch {
@@ -65,12 +65,13 @@ std::vector<StepStretch> stretches_of(StepTable const& steps) {
     auto const selection = select_steps(steps);
     BatchChanges batch(steps, selection);
     std::vector<StepStretch> stretches;
-    int epoch = -1;
+    int attempt = -1;
     std::size_t next_used = 0;
     for (auto const i : selection.kept) {
         bool const other_batch = batch.changes(i);
-        if (stretches.empty() || steps.epoch[i] != epoch || other_batch) stretches.emplace_back();
-        epoch = steps.epoch[i];
+        if (stretches.empty() || steps.attempt[i] != attempt || other_batch)
+            stretches.emplace_back();
+        attempt = steps.attempt[i];
         auto& stretch = stretches.back();
         stretch.kept.push_back(i);
         if (next_used < selection.used.size() && selection.used[next_used] == i) {
@@ -107,7 +108,7 @@ std::vector<RunWindow> run_windows(StepTable const& steps) {
     std::vector<RunWindow> windows;
     for (auto const& stretch : stretches_of(steps)) {
         RunWindow window;
-        window.epoch = steps.epoch[stretch.kept.front()];
+        window.attempt = steps.attempt[stretch.kept.front()];
         window.first_step = steps.step[stretch.kept.front()];
         window.last_step = steps.step[stretch.kept.back()];
         for (auto const i : stretch.kept) {

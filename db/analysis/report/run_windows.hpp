@@ -11,7 +11,7 @@
 namespace osora::db::analysis {
 
 struct RunWindow {
-    int epoch = 0, first_step = 0, last_step = 0;
+    int attempt = 0, first_step = 0, last_step = 0;
     int ranks = 0;
     std::map<std::string, int> buckets;  // steps of each
     int steps = 0;                       // that the run went on from

@@ -41,7 +41,7 @@ void fill_logs(Bed& bed, FaultyRun& run) {
 
 void only_logs_lost(FaultyRun const& run) {
     no_node_lost(run);
-    for (auto const& each : run.events<RankFailed>()) EXPECT_EQ(each.epoch, 0) << each.message;
+    for (auto const& each : run.events<RankFailed>()) EXPECT_EQ(each.attempt, 0) << each.message;
     EXPECT_EQ(run.events<NodeFinished>().size(), 3u - (run.backend() == "local" ? 2 : 0));
 }
 

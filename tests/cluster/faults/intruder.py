@@ -33,7 +33,7 @@ def frame(message):
 def hello(token, node):
     return {"type": "hello", "protocol": 1, "token": token, "node": node, "host": "stranger",
             "boot_id": "0f1e2d3c-1111-2222-3333-444455556666", "pid": 1, "start_ticks": 1,
-            "epoch": -1, "workers_left": 0, "first_report": 0, "facts": {}}
+            "attempt": -1, "workers_left": 0, "first_report": 0, "facts": {}}
 
 
 def receive(connection, count):

@@ -23,7 +23,7 @@ auto rank_failed(int exit_code, int signal) {
     return [=](FaultyRun const& run) {
         auto const failures = run.events<RankFailed>();
         bool const named = std::any_of(failures.begin(), failures.end(), [&](auto const& each) {
-            return each.epoch == 0 && each.rank == kRank && each.exit_code == exit_code &&
+            return each.attempt == 0 && each.rank == kRank && each.exit_code == exit_code &&
                    each.signal == signal;
         });
         EXPECT_TRUE(named) << "rank 3 is not named\n" << run.logs();
@@ -144,7 +144,7 @@ std::vector<FaultRow> rank_rows() {
         auto const hangs = run.events<HangDetected>();
         // The rank that is behind, not its peers, who wait for it. Silence is told by heartbeats.
         EXPECT_TRUE(std::any_of(hangs.begin(), hangs.end(), [](HangDetected const& each) {
-            return each.epoch == 0 && each.rank == kRank && each.silent_s >= 4;
+            return each.attempt == 0 && each.rank == kRank && each.silent_s >= 4;
         })) << run.logs();
     };
     return {

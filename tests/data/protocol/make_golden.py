@@ -124,16 +124,16 @@ RUN_SUBMITTED = dict(
     user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100,
     attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}},
     submitted_us=1_699_999_999_000_000)
-RANK_STARTED = dict(type="rank_started", epoch=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS,
+RANK_STARTED = dict(type="rank_started", attempt=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS,
                     cpus="0-3,8")
-RANK_FAILED = dict(type="rank_failed", epoch=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
+RANK_FAILED = dict(type="rank_failed", attempt=1, node=1, rank=5, exit_code=12, signal=9, oom_killed=True,
                    message="allocate 2 GiB",
                    tail="step 9\nout of memory\n")
-NODE_FINISHED = dict(type="node_finished", epoch=1, node=1, steps=100, stopped=True)
-NODE_STOPPED = dict(type="node_stopped", epoch=1, node=1, processes_left=2, unasked=True)
-CHECKPOINT = dict(type="checkpoint", epoch=1, step=10, path="/c", seconds=0.75, bytes=5368709120)
-NOTICE = dict(type="notice", epoch=1, node=1, rank=5, step=4, kind="nan", severity="error", detail="loss")
-METRICS = dict(type="metrics", epoch=1, node=1, ranks=4, step0=7, bucket=["64x64x8", "128x128x1"],
+NODE_FINISHED = dict(type="node_finished", attempt=1, node=1, steps=100, stopped=True)
+NODE_STOPPED = dict(type="node_stopped", attempt=1, node=1, processes_left=2, unasked=True)
+CHECKPOINT = dict(type="checkpoint", attempt=1, step=10, path="/c", seconds=0.75, bytes=5368709120)
+NOTICE = dict(type="notice", attempt=1, node=1, rank=5, step=4, kind="nan", severity="error", detail="loss")
+METRICS = dict(type="metrics", attempt=1, node=1, ranks=4, step0=7, bucket=["64x64x8", "128x128x1"],
                samples=[16, 32],
                columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6]),
                         "step_time_s": dict(mean=[0.1, 2.0], min=[0.1, 2.0], max=[0.1, 2.0],
@@ -142,27 +142,27 @@ HEALTH = dict(type="health", node=1, number=3, why="GPU 1: Xid 79", load=1.5,
               memory_available_bytes=1 << 36, cgroup_memory_bytes=1 << 33, disk_free_bytes=1 << 40,
               gpus=[dict(gpu=1, temperature_c=88.0, power_w=650.5, sm_mhz=NAN, throttle_reasons=64,
                          ecc_uncorrected=2, memory_used_bytes=1 << 35, xids=[79, 31])])
-MATRIX = dict(type="rank_matrix", epoch=1, node=1, first_rank=4, ranks=3, step0=7, steps=2,
+MATRIX = dict(type="rank_matrix", attempt=1, node=1, first_rank=4, ranks=3, step0=7, steps=2,
               figures={"arrival_s": raw(matrix([[0.5, 0.505, 0.7], [0.25, NAN, 30.0]])),
                        "data_wait_s": raw(matrix([[0.0, 0.0, 0.0], [0.001, 0.0, 0.002]]))})
-STEPS = dict(type="steps", epoch=1, step0=7, ranks=[8, 4], samples=[48, 32], bucket=["64x64x8", "128x128x1"],
+STEPS = dict(type="steps", attempt=1, step0=7, ranks=[8, 4], samples=[48, 32], bucket=["64x64x8", "128x128x1"],
              columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6])},
              told_by={"loss": [4, 4]}, first_node=1, next_steps=[9, 0, 8], local_ranks=[1, -1, 3],
              node_figures=raw(matrix([[0.5, NAN, 0.7], [0.25, NAN, 0.5], [NAN, NAN, 0.001],
                                       [3.5, NAN, 3.25], [0.0, NAN, 60.0]])))
-COLLECTIVES = dict(type="collectives", epoch=1, node=1, number=4,
+COLLECTIVES = dict(type="collectives", attempt=1, node=1, number=4,
                    sums=[dict(bucket="64x64x8", warmup=True, rank_steps=3, cost=VOTE)])
-PROBE = dict(type="probe", epoch=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
-EVALUATION = dict(type="evaluation", epoch=1, step=40, loss=0.625, samples=64, seconds=1.5)
+PROBE = dict(type="probe", attempt=1, node=0, part={"pairs": [{"stage": "matching", "from": 0, "to": 1}]})
+EVALUATION = dict(type="evaluation", attempt=1, step=40, loss=0.625, samples=64, seconds=1.5)
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
     dict(type="controller", host="h", boot_id="b", pid=77, life=2, probed_s=9.5),
     dict(type="agent_joined", node=1, host="h1", boot_id="b1", pid=78, start_ticks=12345678901, facts=FACTS),
     dict(type="node_lost", node=1, silent_s=4.25, why="fell silent"),
-    dict(type="launch", epoch=1, world_size=8, store_host="10.0.0.1", store_port=29500),
+    dict(type="launch", attempt=1, world_size=8, store_host="10.0.0.1", store_port=29500),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED,
-    dict(type="hang", epoch=1, node=1, rank=5, phase="checkpoint", silent_s=601.5, step=9,
+    dict(type="hang", attempt=1, node=1, rank=5, phase="checkpoint", silent_s=601.5, step=9,
          waiting=7, detail="is stopped by a signal"),
     CHECKPOINT, NOTICE,
     dict(type="stop_requested", now=True, reason="osora cancel"),
@@ -172,26 +172,26 @@ EVENTS = [
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
-         start_ticks=12345678901, epoch=1, workers_left=4, first_report=17, facts=FACTS, attempt=2),
-    dict(type="heartbeat", epoch=1,
+         start_ticks=12345678901, attempt=1, workers_left=4, first_report=17, facts=FACTS, agent_number=2),
+    dict(type="heartbeat", attempt=1,
          ranks=[dict(rank=5, phase="step", step=9, silent_s=0.5, limit_s=30.0, arrived=10,
                      ignores_stop=True)]),
-    dict(type="store", epoch=2, host="10.0.0.1", port=29501, error="none"),
+    dict(type="store", attempt=2, host="10.0.0.1", port=29501, error="none"),
     RANK_STARTED, RANK_FAILED, NODE_FINISHED, NODE_STOPPED, CHECKPOINT, NOTICE, METRICS, HEALTH,
     MATRIX, PROBE, COLLECTIVES, EVALUATION,
-    dict(type="stacks", epoch=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
+    dict(type="stacks", attempt=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
     dict(type="welcome", life=2, health=True, matrices=True, collectives=True),
     dict(type="refused", reason="wrong token"),
     dict(type="beat"),
     dict(type="ack", next=18),
-    dict(type="reserve_store", epoch=2),
-    dict(type="launch_workers", epoch=2, world_size=8, first_rank=4, local_world_size=4,
+    dict(type="reserve_store", attempt=2),
+    dict(type="launch_workers", attempt=2, world_size=8, first_rank=4, local_world_size=4,
          store_host="10.0.0.1", store_port=29501),
-    dict(type="stop_epoch", epoch=2, how="kill", reason="Ctrl-C"),
+    dict(type="stop_attempt", attempt=2, how="kill", reason="Ctrl-C"),
     dict(type="dismiss"),
-    dict(type="take_stacks", epoch=2, limit_s=4.0),
+    dict(type="take_stacks", attempt=2, limit_s=4.0),
 ]
 TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")]
 FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]

@@ -63,7 +63,7 @@ struct Cell {
     double sum = 0, min = 0, max = 0;
 };
 
-/// (step, epoch) -> node -> the first chunk that brought it.
+/// (step, attempt) -> node -> the first chunk that brought it.
 using Arrivals = std::map<std::pair<int, int>, std::map<int, std::pair<MetricChunk const*, int>>>;
 
 Arrivals arrivals_of(Records const& records) {
@@ -72,7 +72,7 @@ Arrivals arrivals_of(Records const& records) {
         auto const* chunk = std::get_if<MetricChunk>(&record.event);
         if (chunk == nullptr) continue;
         for (int i = 0; i < static_cast<int>(chunk->bucket.size()); ++i) {
-            arrivals[{chunk->step0 + i, chunk->epoch}].try_emplace(chunk->node, chunk, i);
+            arrivals[{chunk->step0 + i, chunk->attempt}].try_emplace(chunk->node, chunk, i);
         }
     }
     return arrivals;
@@ -138,7 +138,7 @@ std::string dump(std::filesystem::path const& database) {
                   "step_summary s JOIN run r USING(run_id) JOIN metric m USING(metric_id) "
                   "ORDER BY 1,2,4");
     text += query(db,
-                  "SELECT r.uuid,m.name,x.sequence,x.epoch,x.step0,x.steps,x.node,x.first_rank,"
+                  "SELECT r.uuid,m.name,x.sequence,x.attempt,x.step0,x.steps,x.node,x.first_rank,"
                   "x.ranks,hex(x.data) FROM rank_matrix x JOIN run r USING(run_id) JOIN metric m "
                   "USING(metric_id) ORDER BY 1,2,3");
     text += query(db,
@@ -178,7 +178,7 @@ std::string dump_steps(std::filesystem::path const& database) {
     SQLite::Database db(database.string(), SQLite::OPEN_READONLY, 5000);
     SQLite::Statement row(
         db,
-        "SELECT t.step,t.epoch,t.ranks,t.samples,t.bucket,t.repeated,m.name,s.n,"
+        "SELECT t.step,t.attempt,t.ranks,t.samples,t.bucket,t.repeated,m.name,s.n,"
         "s.mean,s.vmin,s.vmax,s.argmax FROM step t JOIN step_summary s "
         "USING(run_id,step) JOIN metric m USING(metric_id) ORDER BY t.step,m.name");
     std::string text;
@@ -195,10 +195,10 @@ std::string dump_steps(std::filesystem::path const& database) {
 
 std::string expected_steps(Records const& records) {
     auto const arrivals = arrivals_of(records);
-    std::map<int, std::set<int>> epochs;
-    for (auto const& [key, nodes] : arrivals) epochs[key.first].insert(key.second);
+    std::map<int, std::set<int>> attempts;
+    for (auto const& [key, nodes] : arrivals) attempts[key.first].insert(key.second);
     std::string text;
-    for (auto const& [step, of_step] : epochs) {
+    for (auto const& [step, of_step] : attempts) {
         auto const& nodes = arrivals.at({step, *of_step.rbegin()});
         int ranks = 0, samples = 0;
         std::string bucket;

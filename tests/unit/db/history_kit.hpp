@@ -30,7 +30,7 @@ private:
 /// outside the code under test.
 [[nodiscard]] std::string dump(std::filesystem::path const& database);
 
-/// The steps of one run ("uuid step epoch ranks samples bucket repeated metric n mean min max
+/// The steps of one run ("uuid step attempt ranks samples bucket repeated metric n mean min max
 /// argmax", one line a metric), as the database has them.
 [[nodiscard]] std::string dump_steps(std::filesystem::path const& database);
 /// The same from the records, one step and one rank group at a time.

@@ -70,10 +70,10 @@ void RunMaker::submit(Records& records, RunShape const& shape) {
     }
 }
 
-RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0) {
+RankMatrix matrix_of(RunShape const& shape, int attempt, int node, int step0) {
     constexpr int kSteps = 12;
     RankMatrix matrix;
-    matrix.epoch = epoch;
+    matrix.attempt = attempt;
     matrix.node = node;
     matrix.first_rank = node * shape.ranks_per_node;
     matrix.ranks = shape.ranks_per_node;
@@ -88,8 +88,8 @@ RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0) {
     return matrix;
 }
 
-CollectiveSums collectives_of(RunShape const& shape, int epoch, int node, int number) {
-    CollectiveSums told{.epoch = epoch, .node = node, .number = number, .sums = {}};
+CollectiveSums collectives_of(RunShape const& shape, int attempt, int node, int number) {
+    CollectiveSums told{.attempt = attempt, .node = node, .number = number, .sums = {}};
     auto const add = [&](std::string name, std::string bucket, bool warmup, std::int64_t bytes) {
         CollectiveSum sum{.bucket = std::move(bucket), .warmup = warmup, .cost = {}};
         sum.rank_steps = 5 * shape.ranks_per_node;
@@ -107,11 +107,11 @@ CollectiveSums collectives_of(RunShape const& shape, int epoch, int node, int nu
     return told;
 }
 
-void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int start_step) {
+void RunMaker::launch(Records& records, RunShape const& shape, int attempt, int start_step) {
     int const ranks = shape.nodes * shape.ranks_per_node;
-    add(records, LaunchOrdered{epoch, ranks, "127.0.0.1", 4000 + epoch});
+    add(records, LaunchOrdered{attempt, ranks, "127.0.0.1", 4000 + attempt});
     for (int rank = 0; rank < ranks; ++rank) {
-        add(records, RankStarted{epoch,
+        add(records, RankStarted{attempt,
                                  rank / shape.ranks_per_node,
                                  rank,
                                  300 + rank,
@@ -127,18 +127,18 @@ void RunMaker::launch(Records& records, RunShape const& shape, int epoch, int st
         health.disk_free_bytes = 1 << 30;
         health.gpus.resize(2);
         health.gpus[1].gpu = 1;
-        health.gpus[1].temperature_c = 70 + epoch;
+        health.gpus[1].temperature_c = 70 + attempt;
         health.gpus[1].xids = {79, 31};
         add(records, health);
     }
     for (int node = 0; shape.matrices && node < shape.nodes; ++node) {
-        add(records, matrix_of(shape, epoch, node, start_step));
+        add(records, matrix_of(shape, attempt, node, start_step));
     }
 }
 
-MetricChunk RunMaker::chunk(RunShape const& shape, int epoch, int node, int step0, int steps) {
+MetricChunk RunMaker::chunk(RunShape const& shape, int attempt, int node, int step0, int steps) {
     MetricChunk chunk;
-    chunk.epoch = epoch;
+    chunk.attempt = attempt;
     chunk.node = node;
     chunk.ranks = shape.ranks_per_node;
     chunk.step0 = step0;
@@ -161,11 +161,11 @@ MetricChunk RunMaker::chunk(RunShape const& shape, int epoch, int node, int step
     return chunk;
 }
 
-void RunMaker::train(Records& records, RunShape const& shape, int epoch, int start_step,
+void RunMaker::train(Records& records, RunShape const& shape, int attempt, int start_step,
                      int stop_step) {
     std::vector<int> next(static_cast<std::size_t>(shape.nodes), start_step);
     for (int node = 0; shape.collectives && node < shape.nodes; ++node) {
-        for (int number : {0, 1}) add(records, collectives_of(shape, epoch, node, number));
+        for (int number : {0, 1}) add(records, collectives_of(shape, attempt, node, number));
     }
     auto const behind = [&](int step) { return step < stop_step; };
     while (std::ranges::any_of(next, behind)) {
@@ -173,12 +173,12 @@ void RunMaker::train(Records& records, RunShape const& shape, int epoch, int sta
         int& step = next[static_cast<std::size_t>(node)];
         if (!behind(step)) continue;
         int const steps = std::min(integer(1, shape.chunk_steps_max), stop_step - step);
-        auto const made = chunk(shape, epoch, node, step, steps);
+        auto const made = chunk(shape, attempt, node, step, steps);
         step += steps;
         add(records, made);
         if (shape.resend && integer(0, 2) == 0) add(records, made);
         if (integer(0, 9) == 0) {
-            add(records, RunNotice{epoch, node, node * shape.ranks_per_node, step, "clip_skipped",
+            add(records, RunNotice{attempt, node, node * shape.ranks_per_node, step, "clip_skipped",
                                    "warning", "clips/bad one.mp4: no moov atom"});
         }
     }
@@ -188,12 +188,12 @@ Records RunMaker::make(RunShape const& shape) {
     Records records;
     submit(records, shape);
     int start = 0;
-    for (int epoch = 0; epoch < shape.relaunches; ++epoch) {
-        launch(records, shape, epoch, start);
+    for (int attempt = 0; attempt < shape.relaunches; ++attempt) {
+        launch(records, shape, attempt, start);
         int const stop = integer(start, shape.steps);
-        train(records, shape, epoch, start, stop);
+        train(records, shape, attempt, start, stop);
         int const failed = integer(0, shape.nodes * shape.ranks_per_node - 1);
-        add(records, RankFailed{epoch, failed / shape.ranks_per_node, failed, 0, 9, false, ""});
+        add(records, RankFailed{attempt, failed / shape.ranks_per_node, failed, 0, 9, false, ""});
         start = integer(0, stop);
     }
     launch(records, shape, shape.relaunches, start);
@@ -218,7 +218,7 @@ Records merged(Records const& records, RunShape const& shape, RunMaker& maker) {
         if (chunk == nullptr) {
             write(record.wall_us, true);
             if (auto const* launch = std::get_if<LaunchOrdered>(&record.event)) {
-                merger.begin(launch->epoch);
+                merger.begin(launch->attempt);
                 next.clear();
             }
             add(record.wall_us, record.event);

@@ -41,19 +41,20 @@ public:
 private:
     void add(Records& records, protocol::RunEvent event);
     void submit(Records& records, RunShape const& shape);
-    void launch(Records& records, RunShape const& shape, int epoch, int start_step);
-    void train(Records& records, RunShape const& shape, int epoch, int start_step, int stop_step);
-    [[nodiscard]] protocol::MetricChunk chunk(RunShape const& shape, int epoch, int node, int step0,
-                                              int steps);
+    void launch(Records& records, RunShape const& shape, int attempt, int start_step);
+    void train(Records& records, RunShape const& shape, int attempt, int start_step, int stop_step);
+    [[nodiscard]] protocol::MetricChunk chunk(RunShape const& shape, int attempt, int node,
+                                              int step0, int steps);
     std::mt19937_64 random_;
     std::int64_t wall_us_ = 1'700'000'000'000'000;
 };
 
 /// Sums of two classes, one behind the first steps as well.
-[[nodiscard]] protocol::CollectiveSums collectives_of(RunShape const& shape, int epoch, int node,
+[[nodiscard]] protocol::CollectiveSums collectives_of(RunShape const& shape, int attempt, int node,
                                                       int number);
 /// Twelve steps of a node's ranks, of which the last rank of all is slower.
-[[nodiscard]] protocol::RankMatrix matrix_of(RunShape const& shape, int epoch, int node, int step0);
+[[nodiscard]] protocol::RankMatrix matrix_of(RunShape const& shape, int attempt, int node,
+                                             int step0);
 /// The same steps as a controller writes them: merged over nodes, in records that end anywhere.
 [[nodiscard]] Records merged(Records const& records, RunShape const& shape, RunMaker& maker);
 

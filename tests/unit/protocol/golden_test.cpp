@@ -62,7 +62,7 @@ TEST(Golden, AgentMessages) {
     EXPECT_EQ(std::get<AgentHello>(from.at(0)).first_report, 17u);
     EXPECT_EQ(std::get<Heartbeat>(from.at(1)).ranks.at(0).limit_s, 30);
     auto const to = read_back<ToAgent>("to_agent.frames");
-    EXPECT_EQ(std::get<StopEpoch>(to.at(6)).how, StopHow::kill);
+    EXPECT_EQ(std::get<StopAttempt>(to.at(6)).how, StopHow::kill);
     EXPECT_EQ(std::get<LaunchWorkers>(to.at(5)).store_port, 29501);
     EXPECT_EQ(std::get<TakeStacks>(to.at(8)).limit_s, 4);
 }
@@ -133,6 +133,15 @@ TEST(Golden, AJournalOfAnOlderOsoraIsRead) {
     EXPECT_DOUBLE_EQ(view.node_views[0].step_time_s, 0.12);
     EXPECT_DOUBLE_EQ(view.node_views[0].arrival_s, 0.052);
     EXPECT_EQ(view.node_views[0].latest_rank, 2);
+}
+
+TEST(Golden, AJournalThatCountsEpochsHoldsTheSame) {
+    JournalReader reader;
+    auto const records = reader.feed(golden("journal2_epochs"));
+    ASSERT_TRUE(records.has_value()) << records.error().message;
+    std::string again(kPlainJournalHeader);
+    for (auto const& each : *records) again += *encode_record(each, JournalBodies::plain);
+    EXPECT_EQ(again, golden("journal"));
 }
 
 TEST(Golden, BothVersionsOfJournalsHoldTheSame) {

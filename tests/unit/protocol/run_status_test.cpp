@@ -20,16 +20,16 @@ AgentJoined joined(int node) {
     event.node = node;
     return event;
 }
-RankStarted started(int epoch, int node) {
+RankStarted started(int attempt, int node) {
     RankStarted event;
-    event.epoch = epoch;
+    event.attempt = attempt;
     event.node = node;
     event.rank = node;
     return event;
 }
-RankFailed failed(int epoch, int node, int exit_code, int signal = 0) {
+RankFailed failed(int attempt, int node, int exit_code, int signal = 0) {
     RankFailed event;
-    event.epoch = epoch;
+    event.attempt = attempt;
     event.node = node;
     event.rank = node;
     event.exit_code = exit_code;
@@ -37,7 +37,7 @@ RankFailed failed(int epoch, int node, int exit_code, int signal = 0) {
     return event;
 }
 
-/// Two nodes with a rank each, at most one relaunch, running in epoch 0.
+/// Two nodes with a rank each, at most one relaunch, running in attempt 0.
 RunStatus running() {
     RunSubmitted submitted;
     submitted.nodes = 2;
@@ -77,15 +77,15 @@ TEST(RunStatus, ATakenPortCostsNoRestart) {
     RunStatus run = after({}, {submitted, PlanChosen{}, ControllerStarted{}, joined(0)});
     RankFailed taken = failed(0, 0, 1);
     taken.message = "OSError: [Errno 98] Address already in use";
-    for (int epoch = 0; epoch < kFreeRetriesMax; ++epoch) {
-        taken.epoch = epoch;
-        run = after(run, {LaunchOrdered{epoch, 1, "h", 1}, started(epoch, 0), taken});
-        EXPECT_EQ(run.state, RunState::relaunching) << epoch;
-        EXPECT_EQ(run.free_retries, epoch + 1);
-        run = after(run, {NodeStopped{epoch, 0, 0}});
+    for (int attempt = 0; attempt < kFreeRetriesMax; ++attempt) {
+        taken.attempt = attempt;
+        run = after(run, {LaunchOrdered{attempt, 1, "h", 1}, started(attempt, 0), taken});
+        EXPECT_EQ(run.state, RunState::relaunching) << attempt;
+        EXPECT_EQ(run.free_retries, attempt + 1);
+        run = after(run, {NodeStopped{attempt, 0, 0}});
     }
-    taken.epoch = kFreeRetriesMax;
-    run = after(run, {LaunchOrdered{taken.epoch, 1, "h", 1}, started(taken.epoch, 0), taken});
+    taken.attempt = kFreeRetriesMax;
+    run = after(run, {LaunchOrdered{taken.attempt, 1, "h", 1}, started(taken.attempt, 0), taken});
     EXPECT_EQ(run.state, RunState::finishing) << "restarts_max is 0";
     EXPECT_EQ(run.restarts, 0);
 }
@@ -95,14 +95,15 @@ TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {
     EXPECT_EQ(run.state, RunState::relaunching);
     EXPECT_EQ(run.cause, "rank 1 on node 1 was killed by signal 9");
     EXPECT_EQ(run.restarts, 1);
-    EXPECT_EQ(after(run, {LaunchOrdered{1, 2, "h", 1}}).epoch, 0) << "not before they are stopped";
+    EXPECT_EQ(after(run, {LaunchOrdered{1, 2, "h", 1}}).attempt, 0)
+        << "not before they are stopped";
     run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}});
     EXPECT_EQ(run.state, RunState::launching);
     run = after(run, {LaunchOrdered{1, 2, "h", 2}, started(1, 0), started(1, 1)});
     EXPECT_EQ(run.state, RunState::running);
     EXPECT_EQ(run.store_port, 2);
     run = after(run, {failed(0, 0, 10)});
-    EXPECT_EQ(run.state, RunState::running) << "an older epoch is an echo";
+    EXPECT_EQ(run.state, RunState::running) << "an older attempt is an echo";
 }
 
 TEST(RunStatus, RelaunchesAreBoundedOverTheWholeRun) {
@@ -195,7 +196,7 @@ TEST(RunStatus, StopWinsInEveryStateButTheLast) {
     EXPECT_EQ(after(ok, {StopRequested{}}).verdict, Verdict::ok) << "it has done its last step";
 }
 
-TEST(RunStatus, AHangEndsTheEpochAndProcessesThatStayEndTheRun) {
+TEST(RunStatus, AHangEndsTheAttemptAndProcessesThatStayEndTheRun) {
     RunStatus run = after(running(), {HangDetected{0, 1, 1, Phase::step, 61}});
     EXPECT_EQ(run.state, RunState::relaunching);
     run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 3}});
@@ -231,10 +232,10 @@ TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
     EXPECT_EQ(again.state, RunState::allocating);
     EXPECT_EQ(again.verdict, Verdict::none);
     EXPECT_EQ(again.exit_code, 0);
-    EXPECT_EQ(again.epoch, 0) << "the next one is new";
+    EXPECT_EQ(again.attempt, 0) << "the next one is new";
     EXPECT_EQ(again.checkpoint_step, ended.checkpoint_step);
     RunStatus const launched = after(again, {joined(0), joined(1), LaunchOrdered{1, 2, "", 0}});
-    EXPECT_EQ(launched.epoch, 1);
+    EXPECT_EQ(launched.attempt, 1);
     RunStatus const well = after(running(), {RunEnded{Verdict::ok, 0, ""}});
     EXPECT_EQ(after(well, {ControllerStarted{}}).state, RunState::done);
 }
@@ -251,21 +252,21 @@ TEST(RunStatus, SurvivesAnySequenceOfEvents) {
             RunSubmitted submitted;
             submitted.nodes = pick(-1, 3);
             submitted.restarts_max = pick(0, 2);
-            int const node = pick(-2, 4), epoch = pick(-1, 3);
+            int const node = pick(-2, 4), attempt = pick(-1, 3);
             std::vector<RunEvent> const any{submitted,
                                             ControllerStarted{},
                                             joined(node),
                                             joined(pick(0, 2)),
                                             joined(pick(0, 2)),
                                             NodeLost{node, 1, "x"},
-                                            LaunchOrdered{run.epoch + pick(0, 1), 2, "", 0},
-                                            started(epoch, node),
-                                            started(run.epoch, pick(0, 2)),
-                                            failed(epoch, node, pick(0, 16)),
-                                            NodeFinished{epoch, node, 1, pick(0, 1) == 1},
-                                            NodeStopped{epoch, node, pick(-1, 1)},
-                                            NodeStopped{run.epoch, pick(0, 2), 0},
-                                            HangDetected{epoch, node, 0, Phase::step, 1},
+                                            LaunchOrdered{run.attempt + pick(0, 1), 2, "", 0},
+                                            started(attempt, node),
+                                            started(run.attempt, pick(0, 2)),
+                                            failed(attempt, node, pick(0, 16)),
+                                            NodeFinished{attempt, node, 1, pick(0, 1) == 1},
+                                            NodeStopped{attempt, node, pick(-1, 1)},
+                                            NodeStopped{run.attempt, pick(0, 2), 0},
+                                            HangDetected{attempt, node, 0, Phase::step, 1},
                                             StopRequested{pick(0, 1) == 1, ""}};
             fold(run, any[static_cast<std::size_t>(pick(0, static_cast<int>(any.size()) - 1))]);
             EXPECT_LE(run.restarts, std::max(run.restarts_max, 0));

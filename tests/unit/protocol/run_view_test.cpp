@@ -40,7 +40,7 @@ MetricColumn constant(std::size_t steps, double mean, double max) {
 
 MetricChunk chunk(int node, int step0, std::size_t steps, double time, double loss) {
     MetricChunk made;
-    made.epoch = 0;
+    made.attempt = 0;
     made.node = node;
     made.ranks = 2;
     made.step0 = step0;
@@ -117,7 +117,7 @@ TEST(RunView, ARelaunchStartsFromTheCheckpoint) {
     journal.add(NodeStopped{0, 0, 0});
     journal.add(LaunchOrdered{1, 1, "h", 1});
     RankStarted started;
-    started.epoch = 1;
+    started.attempt = 1;
     started.start_step = 8;
     journal.add(started);
     EXPECT_EQ(journal.view.steps_done, 8);
@@ -125,7 +125,7 @@ TEST(RunView, ARelaunchStartsFromTheCheckpoint) {
     EXPECT_EQ(journal.view.status.checkpoint_step, 8);
     EXPECT_EQ(journal.view.checkpoint_us, saved);
     journal.add(chunk(0, 10, 1, 0.5, 2.0));
-    EXPECT_EQ(journal.view.steps_done, 8) << "of the older epoch";
+    EXPECT_EQ(journal.view.steps_done, 8) << "of the older attempt";
 }
 
 TEST(RunView, NotANumberDoesNotStick) {
@@ -165,10 +165,10 @@ TEST(RunView, KeepsTheNewestNoticesAndCountsAll) {
     EXPECT_EQ(journal.view.notice_counts.at("clip_skipped"), 100);
 }
 
-TEST(RunView, KeepsTheCpusOfTheRanksOfThisEpoch) {
+TEST(RunView, KeepsTheCpusOfTheRanksOfThisAttempt) {
     Journal journal(1, 2, 100);
     RankStarted started;
-    started.epoch = 0;
+    started.attempt = 0;
     started.rank = 1;
     started.cpus = "2-3";
     journal.add(started);

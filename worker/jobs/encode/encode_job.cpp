@@ -103,7 +103,7 @@ Result<int> first_step(std::optional<Group> const& group, int done) {
 Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment const& self,
                             AgentLink& agent) {
     if (!group) return true;
-    auto const key = [&](int rank) { return fmt::format("encode/{}/{}", self.epoch, rank); };
+    auto const key = [&](int rank) { return fmt::format("encode/{}/{}", self.attempt, rank); };
     try {
         if (self.rank != 0) {
             group->store().set(key(self.rank), std::vector<std::uint8_t>{1});

@@ -70,7 +70,7 @@ void FlightWatch::Impl::write_down(std::string const& why) {
     auto dump = recorder->dump();
     dump.rank = options.rank;
     dump.world_size = options.world_size;
-    dump.epoch = options.epoch;
+    dump.attempt = options.attempt;
     dump.why = why;
     // A disk that is full must not hide why the rank ends.
     [[maybe_unused]] auto const written = protocol::write_flight(options.run_dir, dump);
@@ -83,7 +83,7 @@ std::string FlightWatch::Impl::story() {
     auto const all = static_cast<std::size_t>(options.world_size);
     std::vector<protocol::FlightDump> dumps;
     while (true) {
-        dumps = protocol::read_flights(options.run_dir, options.epoch, options.world_size);
+        dumps = protocol::read_flights(options.run_dir, options.attempt, options.world_size);
         if (dumps.size() == all || Clock::now() >= until) break;
         std::this_thread::sleep_for(kPollPeers);
     }
@@ -135,7 +135,7 @@ void FlightWatch::Impl::run(std::stop_token const& stop) {
 }
 
 FlightWatch::FlightWatch(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {
-    protocol::forget_flight(impl_->options.run_dir, impl_->options.rank, impl_->options.epoch);
+    protocol::forget_flight(impl_->options.run_dir, impl_->options.rank, impl_->options.attempt);
     impl_->thread = std::jthread([this](std::stop_token const& stop) { impl_->run(stop); });
     flight_signals_wake(impl_->asked.get(), impl_->answered.get());
 }

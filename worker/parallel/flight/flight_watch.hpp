@@ -16,7 +16,7 @@ class FlightWatch {
 public:
     struct Options {
         std::filesystem::path run_dir;
-        int rank = 0, world_size = 1, epoch = 0;
+        int rank = 0, world_size = 1, attempt = 0;
         double timeout_s = 600;  // of a collective
         /// Called once, on the watch's thread, for a rank that does not end by itself: tells the
         /// error and does not return.

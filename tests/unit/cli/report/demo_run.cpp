@@ -43,11 +43,11 @@ public:
             add(0, EvaluationDone{run_.killed_at < 0 ? 0 : 1, step, loss, 64, 0.5});
         }
         if (run_.ended) {
-            int const epoch = run_.killed_at < 0 ? 0 : 1;
-            add(0.05, CheckpointCompleted{epoch, run_.steps, "checkpoints/b", 0.07, 1'258'291});
+            int const attempt = run_.killed_at < 0 ? 0 : 1;
+            add(0.05, CheckpointCompleted{attempt, run_.steps, "checkpoints/b", 0.07, 1'258'291});
             for (int node = 0; node < run_.nodes; ++node) {
-                add(0, NodeFinished{epoch, node, run_.steps, false});
-                add(0.1, NodeStopped{epoch, node, 0});
+                add(0, NodeFinished{attempt, node, run_.steps, false});
+                add(0.1, NodeStopped{attempt, node, 0});
             }
             add(0.1, run_.end);
         }
@@ -113,10 +113,10 @@ private:
         }
     }
 
-    void launch(int epoch, int start_step) {
-        add(0.5, LaunchOrdered{epoch, ranks_, "127.0.0.1", 4000});
+    void launch(int attempt, int start_step) {
+        add(0.5, LaunchOrdered{attempt, ranks_, "127.0.0.1", 4000});
         for (int rank = 0; rank < ranks_; ++rank) {
-            add(0.2, RankStarted{epoch,
+            add(0.2, RankStarted{attempt,
                                  rank / run_.ranks_per_node,
                                  rank,
                                  300 + rank,
@@ -125,27 +125,27 @@ private:
         }
     }
 
-    void train(int epoch, int from, int to) {
-        tell_collectives(epoch, from, to);
+    void train(int attempt, int from, int to) {
+        tell_collectives(attempt, from, to);
         for (int step = from; step < to; ++step) {
             bool const image = step % 3 == 0;
             // Within 1 % of its bucket's time, on both sides alike; the first five are slow.
             double const wiggle = 1 + 0.005 * ((step / 3) % 5 - 2);
             double const time = (image ? run_.image_s : run_.video_s) * wiggle * (step < 5 ? 3 : 1);
             for (int node = 0; node < run_.nodes; ++node) {
-                add(node == 0 ? time : 0, chunk(epoch, node, step, time));
+                add(node == 0 ? time : 0, chunk(attempt, node, step, time));
             }
         }
     }
 
     /// Of the first steps, then of all others; of ranks together.
-    void tell_collectives(int epoch, int from, int to) {
+    void tell_collectives(int attempt, int from, int to) {
         if (ranks_ < 2) return;
         int const cold = std::min(5, to - from);
         int number = 0;
         for (int const steps : {cold, to - from - cold}) {
             for (int node = 0; node < run_.nodes && steps > 0; ++node) {
-                CollectiveSums told{.epoch = epoch, .node = node, .number = number, .sums = {}};
+                CollectiveSums told{.attempt = attempt, .node = node, .number = number, .sums = {}};
                 for (char const* bucket : {"64x64x1", "64x64x8"}) {
                     told.sums.push_back(sum("gradients all_reduce", bucket, number == 0, steps));
                     told.sums.push_back(sum("stop vote", bucket, number == 0, steps));
@@ -173,9 +173,9 @@ private:
         return sum;
     }
 
-    MetricChunk chunk(int epoch, int node, int step, double time) const {
+    MetricChunk chunk(int attempt, int node, int step, double time) const {
         MetricChunk chunk;
-        chunk.epoch = epoch;
+        chunk.attempt = attempt;
         chunk.node = node;
         chunk.ranks = run_.ranks_per_node;
         chunk.step0 = step;

@@ -16,10 +16,12 @@ namespace {
 
 constexpr char const* kUsed = R"sql(
 CREATE TEMP VIEW used AS
-WITH reached AS (SELECT *, max(epoch) OVER (PARTITION BY run_id ORDER BY step) AS newest FROM step),
-kept AS (SELECT *, row_number() OVER (PARTITION BY run_id,epoch ORDER BY step) AS place,
-         count(*) OVER (PARTITION BY run_id,epoch) AS steps,
-         max(ranks) OVER (PARTITION BY run_id,epoch) AS all_ranks FROM reached WHERE epoch=newest)
+WITH reached AS (SELECT *, max(attempt) OVER (PARTITION BY run_id ORDER BY step) AS newest
+                 FROM step),
+kept AS (SELECT *, row_number() OVER (PARTITION BY run_id,attempt ORDER BY step) AS place,
+         count(*) OVER (PARTITION BY run_id,attempt) AS steps,
+         max(ranks) OVER (PARTITION BY run_id,attempt) AS all_ranks
+         FROM reached WHERE attempt=newest)
 SELECT * FROM kept WHERE place > min(20, (steps+4)/5, steps-1) AND ranks=all_ranks;
 CREATE TEMP VIEW timed AS SELECT u.run_id,u.step,u.bucket,u.samples,m.name,s.mean,s.vmin,s.vmax
 FROM used u JOIN step_summary s USING(run_id,step) JOIN metric m USING(metric_id);

@@ -26,8 +26,8 @@ struct Forms {
 [[nodiscard]] std::string median_of(std::string const& query);
 [[nodiscard]] std::string mad_of(std::string const& query);
 
-/// With views `used` (steps behind the warm-up of their epoch that every rank reported, of the run
-/// as it went on) and `timed` (their metrics).
+/// With views `used` (steps behind the warm-up of their attempt that every rank reported, of the
+/// run as it went on) and `timed` (their metrics).
 class Sql {
 public:
     explicit Sql(db::Store& store);

@@ -134,7 +134,7 @@ TEST(FiguresEqualSql, HeadlineOfARun) {
         {"steps_used", "(SELECT count(*) FROM used)"},
         {"warmup_steps", "(SELECT count(*) FROM step)-(SELECT count(*) FROM used)"},
         {"steps_repeated", "(SELECT sum(repeated) FROM step)"},
-        {"relaunches", "(SELECT count(*) FROM event WHERE kind='launch' AND epoch>0)"},
+        {"relaunches", "(SELECT count(*) FROM event WHERE kind='launch' AND attempt>0)"},
         {"step_s_median", median_of(times)},
         {"step_s_mad", mad_of(times)},
         {"predicted_step_s", "(SELECT step_time_s FROM plan)"},

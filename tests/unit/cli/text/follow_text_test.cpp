@@ -32,7 +32,7 @@ TEST(FollowText, ProgressAsSketched) {
     Story story;
     auto records = running(story, 2, 70000);
     protocol::CheckpointCompleted saved;
-    saved.epoch = 0;
+    saved.attempt = 0;
     saved.step = 1000;
     records.push_back(story.record(60, saved));
     records.push_back(story.steps(300, 0, 2, {1239, 1}, {7.28, 0.1432}));
@@ -93,7 +93,7 @@ TEST(FollowText, SummaryOfAGoodRun) {
     auto records = running(story, 1, 200);
     records.push_back(story.steps(40, 0, 1, {199, 1}, {0.2, 0.5}));
     protocol::CheckpointCompleted saved;
-    saved.epoch = 0;
+    saved.attempt = 0;
     saved.step = 200;
     records.push_back(story.record(41, saved));
     protocol::RunEnded ended;

@@ -33,21 +33,21 @@ public:
         feed(ControllerConnected{});
         hear(Welcome{});
     }
-    /// Ranks 2 and 3 of `epoch`.
-    void launch(int epoch) {
+    /// Ranks 2 and 3 of `attempt`.
+    void launch(int attempt) {
         LaunchWorkers order;
-        order.epoch = epoch;
+        order.attempt = attempt;
         order.world_size = 4;
         order.first_rank = 2;
         order.local_world_size = 2;
         hear(order);
-        for (int rank : {2, 3}) feed(WorkerSpawned{epoch, rank, 100 + rank, ""});
+        for (int rank : {2, 3}) feed(WorkerSpawned{attempt, rank, 100 + rank, ""});
     }
-    void say(int rank, FromWorker message, int epoch = 0) {
-        feed(WorkerSaid{epoch, rank, std::move(message)});
+    void say(int rank, FromWorker message, int attempt = 0) {
+        feed(WorkerSaid{attempt, rank, std::move(message)});
     }
-    void exit(int rank, int code, int signal = 0, int epoch = 0) {
-        feed(WorkerExited{epoch, rank, code, signal, false});
+    void exit(int rank, int code, int signal = 0, int attempt = 0) {
+        feed(WorkerExited{attempt, rank, code, signal, false});
     }
     /// Lets time pass; the controller answers heartbeats while `answered`.
     void wait(MonotonicTime duration, bool answered) {

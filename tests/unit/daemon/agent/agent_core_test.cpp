@@ -23,7 +23,7 @@ TEST(AgentCore, SaysHelloAndNothingElseBeforeTheWelcome) {
     AgentHello const hello = agent.sent<AgentHello>().at(0);
     EXPECT_EQ(hello.token, "secret");
     EXPECT_EQ(hello.node, 1);
-    EXPECT_EQ(hello.epoch, -1);
+    EXPECT_EQ(hello.attempt, -1);
     agent.hear(Welcome{});
     EXPECT_EQ(agent.sent<Heartbeat>().size(), 1u);
 }
@@ -165,7 +165,7 @@ TEST(AgentCore, OneThatLingersTellsTheNextControllerWhatBecameOfItsWorkers) {
     agent.connect();
     EXPECT_TRUE(agent.sent<RankFailed>().empty()) << "it had ended them itself";
     EXPECT_EQ(agent.sent<NodeStopped>().at(0).processes_left, 0);
-    EXPECT_EQ(agent.sent<AgentHello>().at(0).epoch, 0);
+    EXPECT_EQ(agent.sent<AgentHello>().at(0).attempt, 0);
     EXPECT_TRUE(agent.asked<ExitAgent>().empty());
 }
 
@@ -173,14 +173,14 @@ TEST(AgentCore, StopsGentlyThenFirmlyThenHard) {
     Agent agent;
     agent.connect();
     agent.launch(0);
-    agent.hear(StopEpoch{0, StopHow::checkpoint, "Ctrl-C"});
+    agent.hear(StopAttempt{0, StopHow::checkpoint, "Ctrl-C"});
     EXPECT_EQ(agent.asked<TellWorkers>().at(0).message.reason, "Ctrl-C");
     agent.wait(20s, true);
     EXPECT_TRUE(agent.asked<SignalWorkers>().empty())
         << "how long it may take is the controller's affair";
-    agent.hear(StopEpoch{0, StopHow::terminate, ""});
+    agent.hear(StopAttempt{0, StopHow::terminate, ""});
     EXPECT_EQ(agent.asked<SignalWorkers>().back().signal, SIGTERM);
-    agent.hear(StopEpoch{0, StopHow::checkpoint, ""});  // never gentler again
+    agent.hear(StopAttempt{0, StopHow::checkpoint, ""});  // never gentler again
     agent.wait(3100ms, true);
     EXPECT_EQ(agent.asked<SignalWorkers>().back().signal, SIGKILL);
     agent.exit(2, 0, SIGTERM);
@@ -193,7 +193,7 @@ TEST(AgentCore, CountsProcessesThatCannotBeKilled) {
     Agent agent;
     agent.connect();
     agent.launch(0);
-    agent.hear(StopEpoch{0, StopHow::kill, ""});
+    agent.hear(StopAttempt{0, StopHow::kill, ""});
     agent.exit(2, 0, SIGKILL);
     agent.wait(2100ms, true);
     EXPECT_EQ(agent.sent<NodeStopped>().at(0).processes_left, 1);
@@ -203,7 +203,7 @@ TEST(AgentCore, FailuresOfItsOwnCountWhileStopping) {
     Agent agent;
     agent.connect();
     agent.launch(0);
-    agent.hear(StopEpoch{0, StopHow::terminate, ""});
+    agent.hear(StopAttempt{0, StopHow::terminate, ""});
     agent.exit(2, 10);
     EXPECT_TRUE(agent.sent<RankFailed>().empty()) << "it had lost its peers";
     agent.exit(3, 13);
@@ -213,8 +213,8 @@ TEST(AgentCore, FailuresOfItsOwnCountWhileStopping) {
 TEST(AgentCore, ALaunchThatWasStoppedBeforeItCameHasNoEffect) {
     Agent agent;
     agent.connect();
-    agent.hear(StopEpoch{3, StopHow::terminate, ""});
-    EXPECT_EQ(agent.sent<NodeStopped>().at(0).epoch, 3);
+    agent.hear(StopAttempt{3, StopHow::terminate, ""});
+    EXPECT_EQ(agent.sent<NodeStopped>().at(0).attempt, 3);
     agent.launch(3);
     EXPECT_TRUE(agent.asked<SpawnWorkers>().empty());
     agent.launch(4);
@@ -223,12 +223,12 @@ TEST(AgentCore, ALaunchThatWasStoppedBeforeItCameHasNoEffect) {
     EXPECT_EQ(agent.asked<SpawnWorkers>().size(), 1u) << "asked twice, started once";
 }
 
-TEST(AgentCore, ANewEpochWaitsUntilTheLastOneIsGone) {
+TEST(AgentCore, ANewAttemptWaitsUntilTheLastOneIsGone) {
     Agent agent;
     agent.connect();
     agent.launch(0);
     LaunchWorkers next;
-    next.epoch = 1;
+    next.attempt = 1;
     next.local_world_size = 2;
     next.first_rank = 2;
     agent.hear(next);
@@ -236,11 +236,11 @@ TEST(AgentCore, ANewEpochWaitsUntilTheLastOneIsGone) {
     EXPECT_EQ(agent.asked<SignalWorkers>().at(0).signal, SIGKILL);
     agent.exit(2, 0, SIGKILL);
     agent.exit(3, 0, SIGKILL);
-    EXPECT_EQ(agent.asked<SpawnWorkers>().back().launch.epoch, 1);
+    EXPECT_EQ(agent.asked<SpawnWorkers>().back().launch.attempt, 1);
     EXPECT_EQ(agent.core.workers_alive(), 2);
 }
 
-TEST(AgentCore, KeepsOnePortForAnEpoch) {
+TEST(AgentCore, KeepsOnePortForAnAttempt) {
     Agent agent;
     agent.connect();
     agent.hear(ReserveStore{0});
@@ -298,7 +298,7 @@ TEST(AgentCore, ExecJobsStartWhenTheyAreSpawnedAndStopBySignal) {
     EXPECT_EQ(agent.sent<RankStarted>().size(), 2u);
     agent.wait(1s, true);
     EXPECT_TRUE(agent.sent<Heartbeat>().back().ranks.empty());
-    agent.hear(StopEpoch{0, StopHow::checkpoint, ""});
+    agent.hear(StopAttempt{0, StopHow::checkpoint, ""});
     EXPECT_EQ(agent.asked<SignalWorkers>().at(0).signal, SIGTERM);
     agent.exit(2, 143);
     agent.exit(3, 0);

@@ -76,7 +76,7 @@ StepMetrics step_with_a_vote(int number) {
 
 TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     welcome(true);
-    hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
     std::vector<double> told_s;
     for (int second = 0; second < 1300; ++second) {
@@ -100,7 +100,7 @@ TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     }
     feed(WorkerExited{0, 0, 1, 0, false});
     auto const all = sent<CollectiveSums>();
-    ASSERT_EQ(all.size(), 10u) << "what is left goes with the epoch";
+    ASSERT_EQ(all.size(), 10u) << "what is left goes with the attempt";
     std::int64_t steps = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
         EXPECT_EQ(all[i].number, static_cast<int>(i));
@@ -111,7 +111,7 @@ TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
 
 TEST_F(HealthAgent, TellsCollectivesOnlyToAControllerThatTakesThem) {
     welcome(false);
-    hear(LaunchWorkers{.epoch = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
     feed(WorkerSaid{0, 0, step_with_a_vote(0)});
     wait(60s);
@@ -177,16 +177,16 @@ TEST_F(HealthAgent, TellsWhatEachRankTookToAControllerThatTakesIt) {
     for (bool const taken : {false, true}) {
         welcome(taken);
         LaunchWorkers order;
-        order.epoch = taken ? 1 : 0;
+        order.attempt = taken ? 1 : 0;
         hear(order);
         StepMetrics step;
         step.arrival_s = 0.5;
-        for (; step.step < 70; ++step.step) feed(WorkerSaid{order.epoch, 0, step});
+        for (; step.step < 70; ++step.step) feed(WorkerSaid{order.attempt, 0, step});
         wait(1s);
         EXPECT_EQ(sent<RankMatrix>().size(), taken ? 1u : 0u);
-        feed(WorkerExited{order.epoch, 0, 10, 0, false});
+        feed(WorkerExited{order.attempt, 0, 10, 0, false});
     }
-    ASSERT_EQ(sent<RankMatrix>().size(), 2u) << "the end of the epoch takes the rest";
+    ASSERT_EQ(sent<RankMatrix>().size(), 2u) << "the end of the attempt takes the rest";
     EXPECT_EQ(sent<RankMatrix>()[1].step0, 64);
     EXPECT_EQ(sent<RankMatrix>()[1].steps, 6);
 }

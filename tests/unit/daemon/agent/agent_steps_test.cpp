@@ -53,7 +53,7 @@ TEST(AgentCore, AProgramThatPrintsForTenMinutesWithoutAStepIsTold) {
     agent.launch(0);
     for (int minute = 0; minute < 10; ++minute) {
         agent.feed(OutputRead{0, 2});
-        agent.feed(OutputRead{7, 2});  // of another epoch
+        agent.feed(OutputRead{7, 2});  // of another attempt
         agent.wait(60s, true);
     }
     EXPECT_TRUE(agent.sent<RunNotice>().empty());

@@ -44,7 +44,7 @@ plan::WorkerJob job_with(std::map<std::string, std::string> env = {}) {
 
 WorkerPlace place_of_rank_5() {
     WorkerPlace place;
-    place.launch = {.epoch = 2,
+    place.launch = {.attempt = 2,
                     .world_size = 8,
                     .first_rank = 4,
                     .local_world_size = 4,
@@ -66,7 +66,7 @@ TEST(WorkerSetup, VariablesAreTorchrunsAndOurs) {
                 testing::IsSupersetOf({"HOME=/root", "NCCL_IB_TC=106", "NCCL_DEBUG=WARN",
                                        "OMP_NUM_THREADS=4", "RANK=5", "LOCAL_RANK=1",
                                        "WORLD_SIZE=8", "LOCAL_WORLD_SIZE=4", "MASTER_ADDR=10.0.0.1",
-                                       "MASTER_PORT=4242", "OSORA_EPOCH=2", "OSORA_RUN_UUID=u",
+                                       "MASTER_PORT=4242", "OSORA_ATTEMPT=2", "OSORA_RUN_UUID=u",
                                        "OSORA_RUN_DIR=/runs/a b", "OSORA_AGENT_FD=3"}));
     EXPECT_THAT(setup->environment, Not(Contains(StartsWith("OSORA_STORE_FD="))));
     EXPECT_THAT(setup->arguments, ElementsAre("--job", "/runs/a b/job.json"));

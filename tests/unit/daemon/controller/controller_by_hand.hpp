@@ -38,11 +38,11 @@ public:
     }
     void feed(ControllerInput const& input) { take(core.handle({now, 5}, input)); }
     void say(int connection, FromAgent message) { feed(AgentSaid{connection, std::move(message)}); }
-    static AgentHello hello(int node, int epoch = -1, int pid = 0) {
+    static AgentHello hello(int node, int attempt = -1, int pid = 0) {
         AgentHello made;
         made.token = "secret";
         made.node = node;
-        made.epoch = epoch;
+        made.attempt = attempt;
         made.pid = pid != 0 ? pid : 100 + node;
         return made;
     }
@@ -57,15 +57,15 @@ public:
         say(0, StoreReserved{0, "h", 29500, ""});
         for (int rank : {0, 1}) say(rank, started(0, rank));
     }
-    static RankStarted started(int epoch, int rank) {
+    static RankStarted started(int attempt, int rank) {
         RankStarted made;
-        made.epoch = epoch;
+        made.attempt = attempt;
         made.node = made.rank = rank;
         return made;
     }
-    static RankFailed killed(int epoch, int rank) {
+    static RankFailed killed(int attempt, int rank) {
         RankFailed made;
-        made.epoch = epoch;
+        made.attempt = attempt;
         made.rank = rank;
         made.signal = SIGKILL;
         return made;

@@ -49,7 +49,7 @@ TEST(ControllerCore, RefusesStrangers) {
               "the agent speaks protocol 9, this controller 1");
     EXPECT_EQ(refused([](AgentHello& h) { h.node = 2; }), "node 2; this run has 2");
     EXPECT_EQ(refused([](AgentHello& h) { h.node = -1; }), "node -1; this run has 2");
-    EXPECT_EQ(refused([](AgentHello& h) { h.epoch = 4; }), "epoch 4 was never ordered");
+    EXPECT_EQ(refused([](AgentHello& h) { h.attempt = 4; }), "attempt 4 was never ordered");
 }
 
 TEST(ControllerCore, ASecondAgentOfANodeIsRefused) {
@@ -81,14 +81,14 @@ TEST(ControllerCore, ReportsAreAcknowledgedBehindTheirRecords) {
     EXPECT_TRUE(std::holds_alternative<AppendRecord>(controller.last[0]));
     EXPECT_EQ(controller.sent<AckReports>().at(0).second.next, 2u);
     EXPECT_EQ(controller.state(), RunState::relaunching);
-    EXPECT_EQ(controller.sent<StopEpoch>().size(), 2u);
+    EXPECT_EQ(controller.sent<StopAttempt>().size(), 2u);
 }
 
 TEST(ControllerCore, ReportsThatComeAgainAreTakenOnce) {
     Controller controller;
     controller.run();
     RunNotice notice;
-    notice.epoch = 0;
+    notice.attempt = 0;
     controller.say(1, notice);
     std::size_t const count = controller.records.size();
     controller.feed(AgentDisconnected{1});
@@ -112,7 +112,7 @@ TEST(ControllerCore, LiesOfAnAgentChangeNothing) {
     chunk.columns["loss"].mean.assign(2, 1.0);
     controller.say(1, chunk);                     // columns of another length
     controller.say(1, Controller::killed(0, 0));  // a rank of another node
-    controller.say(1, Controller::killed(5, 1));  // an epoch that never was
+    controller.say(1, Controller::killed(5, 1));  // an attempt that never was
     controller.say(1, Controller::started(0, -7));
     controller.say(1, NodeStopped{-1, 1, 0});
     EXPECT_EQ(controller.records.size(), count);
@@ -135,13 +135,13 @@ TEST(ControllerCore, AnAgentThatFallsSilentIsReplaced) {
     EXPECT_EQ(controller.asked<StopAgent>().at(0).pid, 101);
     controller.say(0, NodeStopped{0, 0, 0});
     controller.feed(AgentExited{1, 1, 0, SIGKILL, 0, ""});
-    EXPECT_EQ(controller.asked<StartAgent>().at(0).attempt, 2);
+    EXPECT_EQ(controller.asked<StartAgent>().at(0).agent_number, 2);
     controller.feed(AgentConnected{8});
     controller.say(8, Controller::hello(1, 0, 101));
     EXPECT_EQ(controller.sent<Refused>().at(0).second.reason, "node 1 was given up and replaced");
     controller.feed(AgentConnected{9});
     controller.say(9, Controller::hello(1, -1, 202));
-    EXPECT_EQ(controller.sent<ReserveStore>().at(0).second.epoch, 1);
+    EXPECT_EQ(controller.sent<ReserveStore>().at(0).second.attempt, 1);
 }
 
 TEST(ControllerCore, OneThatSleptItselfAccusesNobody) {
@@ -162,12 +162,12 @@ TEST(ControllerCore, AnOrderlyStopHasALimit) {
         Controller controller;
         controller.run();
         controller.feed(leash ? ControllerInput(LeashBroken{}) : StopAsked{false, "Ctrl-C"});
-        EXPECT_EQ(controller.sent<StopEpoch>().at(0).second.how, StopHow::checkpoint);
+        EXPECT_EQ(controller.sent<StopAttempt>().at(0).second.how, StopHow::checkpoint);
         controller.wait(leash ? 7500ms : 59500ms);
         EXPECT_EQ(controller.core.status().stop, StopMode::orderly);
         controller.wait(500ms);
         EXPECT_EQ(controller.core.status().stop, StopMode::now);
-        EXPECT_EQ(controller.sent<StopEpoch>().at(0).second.how, StopHow::kill);
+        EXPECT_EQ(controller.sent<StopAttempt>().at(0).second.how, StopHow::kill);
         controller.wait(6s);
         EXPECT_EQ(controller.asked<StopAgent>().size(), 2u)
             << "an agent that cannot is ended itself";
@@ -179,7 +179,7 @@ TEST(ControllerCore, AskedTwiceItStopsNow) {
     controller.run();
     controller.feed(StopAsked{false, "Ctrl-C"});
     controller.feed(StopAsked{false, "Ctrl-C"});
-    EXPECT_EQ(controller.sent<StopEpoch>().at(0).second.how, StopHow::terminate);
+    EXPECT_EQ(controller.sent<StopAttempt>().at(0).second.how, StopHow::terminate);
     EXPECT_EQ(controller.core.status().cause, "Ctrl-C");
 }
 
@@ -187,7 +187,8 @@ TEST(ControllerCore, EndsWithEveryAgentGone) {
     Controller controller;
     controller.run();
     for (int node : {0, 1}) controller.say(node, NodeFinished{0, node, 9, false});
-    EXPECT_EQ(controller.sent<StopEpoch>().size(), 2u) << "that nothing is left is always checked";
+    EXPECT_EQ(controller.sent<StopAttempt>().size(), 2u)
+        << "that nothing is left is always checked";
     controller.say(0, NodeStopped{0, 0, 0});
     controller.say(1, NodeStopped{0, 1, 0});
     EXPECT_EQ(controller.sent<Dismiss>().size(), 2u);
@@ -202,7 +203,7 @@ TEST(ControllerCore, EndsWithEveryAgentGone) {
 TEST(ControllerCore, AnAgentThatCannotBeStartedEndsTheRun) {
     Controller controller;
     controller.feed(AgentExited{0, 1, 0, 0, 0, "osorad: no such file"});
-    EXPECT_EQ(controller.asked<StartAgent>().at(0).attempt, 2);
+    EXPECT_EQ(controller.asked<StartAgent>().at(0).agent_number, 2);
     controller.feed(AgentExited{0, 2, 0, 0, 0, "osorad: no such file"});
     EXPECT_EQ(controller.core.status().cause,
               "node 0 was lost: agent could not be started: osorad: no such file");
@@ -251,7 +252,7 @@ TEST(ControllerCore, ANewLifeAdoptsWhoLivesAndReplacesWhoDoesNot) {
     second.wait(6s, {0});
     EXPECT_EQ(second.core.status().cause, "node 1 was lost: agent did not come back within 6 s");
     StopAgent const stop = second.asked<StopAgent>().at(0);
-    EXPECT_EQ(stop.attempt, 0);
+    EXPECT_EQ(stop.agent_number, 0);
     EXPECT_EQ(stop.pid, 101);
 }
 
@@ -324,7 +325,7 @@ TEST(ControllerCore, NoticesOfOneKindAreRationedAndCounted) {
     Controller controller;
     controller.run();
     RunNotice notice;
-    notice.epoch = 0;
+    notice.attempt = 0;
     notice.rank = 1;
     notice.kind = "clip_skipped";
     auto const kept = [&](std::string const& kind) {
@@ -348,7 +349,7 @@ TEST(ControllerCore, NoticesOfOneKindAreRationedAndCounted) {
     EXPECT_EQ(kept("clip_skipped"), 22) << "one a minute";
     EXPECT_EQ(kept("notices_left_out"), 0);
     NodeFinished finished;
-    finished.epoch = 0;
+    finished.attempt = 0;
     controller.say(1, finished);
     ASSERT_EQ(kept("notices_left_out"), 1);
     for (JournalRecord const& each : controller.records) {
@@ -366,7 +367,7 @@ TEST(ControllerCore, ManyKindsOfNoticesShareAnAllowance) {
     controller.run();
     std::size_t const before = controller.records.size();
     RunNotice notice;
-    notice.epoch = 0;
+    notice.attempt = 0;
     notice.detail = std::string(100'000, 'x');
     for (int i = 0; i < 5000; ++i) {
         notice.kind = std::to_string(i) + std::string(1000, 'k');
@@ -383,7 +384,7 @@ TEST(ControllerCore, SecondsThatAnAgentSaysAreNumbers) {
     controller.run();
     for (double const odd : {std::nan(""), -HUGE_VAL, HUGE_VAL, 1e300}) {
         Heartbeat beat;
-        beat.epoch = 0;
+        beat.attempt = 0;
         beat.ranks.resize(1);
         beat.ranks[0].rank = 1;
         beat.ranks[0].limit_s = beat.ranks[0].silent_s = odd;

@@ -27,7 +27,7 @@ protected:
         say(0, StoreReserved{0, "h", 29500, ""});
         for (int rank : {0, 1}) {
             RankStarted started;
-            started.epoch = 0;
+            started.attempt = 0;
             started.node = started.rank = rank;
             say(rank, started);
         }
@@ -81,7 +81,7 @@ TEST_F(ControllerHang, AsksEveryNodeBeforeItActs) {
     EXPECT_EQ(sent<TakeStacks>(), 0);
     beat(61);
     EXPECT_EQ(sent<TakeStacks>(), 2);
-    EXPECT_EQ(sent<StopEpoch>(), 0);
+    EXPECT_EQ(sent<StopAttempt>(), 0);
     EXPECT_TRUE(hangs().empty());
     beat(62);
     EXPECT_EQ(sent<TakeStacks>(), 2) << "asked once";
@@ -94,7 +94,7 @@ TEST_F(ControllerHang, AsksEveryNodeBeforeItActs) {
     EXPECT_EQ(hangs()[0].step, 7);
     EXPECT_EQ(hangs()[0].waiting, 1);
     EXPECT_EQ(hangs()[0].detail, "runs");
-    EXPECT_EQ(sent<StopEpoch>(), 2);
+    EXPECT_EQ(sent<StopAttempt>(), 2);
     EXPECT_EQ(core_.status().state, RunState::relaunching);
     EXPECT_THAT(core_.status().cause, testing::EndsWith("it runs; 1 rank waits for it"));
 }
@@ -143,7 +143,7 @@ TEST_F(ControllerHang, WhenAllHaveArrivedNobodyIsBehind) {
 TEST_F(ControllerHang, AFailureMeanwhileIsTheCause) {
     beat(61);
     RankFailed failed;
-    failed.epoch = 0;
+    failed.attempt = 0;
     failed.node = failed.rank = 0;
     failed.exit_code = 14;
     say(0, failed);

@@ -12,7 +12,7 @@ namespace {
 
 RankMatrix matrix(int step0, int steps) {
     RankMatrix made;
-    made.epoch = 0;
+    made.attempt = 0;
     made.node = made.first_rank = 1;
     made.ranks = 1;
     made.step0 = step0;
@@ -57,7 +57,7 @@ TEST(ControllerMeasurements, MatricesThatCannotBeAreNotKept) {
     RankMatrix others = matrix(0, 64);
     others.first_rank = 0;
     RankMatrix stale = matrix(0, 64);
-    stale.epoch = 3;
+    stale.attempt = 3;
     RankMatrix crowded = matrix(0, 64);
     for (int i = 0; i < 65; ++i) crowded.figures[std::to_string(i)] = {};
     for (auto const& each : {others, stale, crowded, matrix(0, 0), matrix(-1, 64), matrix(0, 5000),
@@ -67,7 +67,7 @@ TEST(ControllerMeasurements, MatricesThatCannotBeAreNotKept) {
 }
 
 CollectiveSums collectives(int number) {
-    CollectiveSums made{.epoch = 0, .node = 1, .number = number, .sums = {}};
+    CollectiveSums made{.attempt = 0, .node = 1, .number = number, .sums = {}};
     made.sums.resize(1);
     made.sums.front().bucket = "8x8x1";
     made.sums.front().rank_steps = 7;
@@ -94,7 +94,7 @@ TEST(ControllerMeasurements, CollectivesThatCannotBeAreNotKept) {
     controller.run();
     auto stale = collectives(0), negative = collectives(-1), crowded = collectives(0),
          empty = collectives(0);
-    stale.epoch = 3;
+    stale.attempt = 3;
     crowded.sums.resize(CollectiveReducer::kSumsMax + 1, crowded.sums.front());
     empty.sums[0].rank_steps = 0;
     for (auto const& each : {stale, negative, crowded, empty}) {
@@ -132,7 +132,7 @@ TEST(ControllerMeasurements, ANodeThatTellsTooMuchIsCutShort) {
 
 MetricChunk one_step(int step, double step_s) {
     MetricChunk made;
-    made.epoch = 0;
+    made.attempt = 0;
     made.ranks = 1;
     made.step0 = step;
     made.bucket = {"64x64x8"};
@@ -354,7 +354,7 @@ std::vector<RunNotice> notices_at_end(std::string const& job, json::value config
     }
     for (int node : {0, 1}) {
         RunNotice notice;
-        notice.epoch = 0;
+        notice.attempt = 0;
         notice.kind = "no_steps_found";
         notice.detail = "so far";
         if (told) say(node, notice);

@@ -18,7 +18,7 @@ public:
         feed(ControllerConnected{});
         hear(Welcome{});
         LaunchWorkers launch;
-        launch.epoch = 0;
+        launch.attempt = 0;
         launch.world_size = launch.local_world_size = 2;
         hear(launch);
         for (int const rank : {0, 1}) {
@@ -26,7 +26,7 @@ public:
             say(rank, PhaseChanged{Phase::step, 0});
             step(rank, 10);
         }
-        hear(StopEpoch{0, StopHow::checkpoint, "osora cancel"});
+        hear(StopAttempt{0, StopHow::checkpoint, "osora cancel"});
     }
     void hear(ToAgent const& message) {
         AgentInput input(std::in_place_type<ControllerSaid>);
@@ -80,7 +80,7 @@ TEST(IgnoredStop, WhoGoesOnIsTold) {
     EXPECT_EQ(agent.ignoring_after(4s), Ranks{}) << "many steps, in a short time";
     agent.say(1, PhaseChanged{Phase::checkpoint, 0});
     EXPECT_EQ(agent.ignoring_after(2s), Ranks{0}) << "the other one saves";
-    agent.hear(StopEpoch{0, StopHow::kill, ""});
+    agent.hear(StopAttempt{0, StopHow::kill, ""});
     EXPECT_EQ(agent.ignoring_after(1s), Ranks{}) << "they have no choice now";
 }
 
@@ -104,17 +104,17 @@ TEST(IgnoredStop, TheControllerKillsInsteadOfWaiting) {
     AgentHello hello;
     hello.token = "secret";
     hello.node = 0;
-    hello.epoch = -1;
+    hello.attempt = -1;
     hello.pid = 100;
     (void)say(hello);
     (void)say(StoreReserved{0, "h", 29500, ""});
     RankStarted started;
-    started.epoch = started.node = started.rank = 0;
+    started.attempt = started.node = started.rank = 0;
     (void)say(started);
     ASSERT_EQ(core.status().state, RunState::running);
 
     Heartbeat beat;
-    beat.epoch = 0;
+    beat.attempt = 0;
     beat.ranks.emplace_back();
     beat.ranks.back().ignores_stop = true;
     (void)say(beat);
@@ -126,7 +126,7 @@ TEST(IgnoredStop, TheControllerKillsInsteadOfWaiting) {
     EXPECT_EQ(core.status().cause, "osora cancel");
     bool const killed = std::ranges::any_of(actions, [](ControllerAction const& each) {
         auto const* sent = std::get_if<SendToAgent>(&each);
-        auto const* stop = sent ? std::get_if<StopEpoch>(&sent->message) : nullptr;
+        auto const* stop = sent ? std::get_if<StopAttempt>(&sent->message) : nullptr;
         return stop != nullptr && stop->how == StopHow::kill;
     });
     EXPECT_TRUE(killed);

@@ -25,9 +25,9 @@ struct Step {
     int samples = 8;
 };
 
-MetricChunk chunk_of(int epoch, int step, Step const& is) {
+MetricChunk chunk_of(int attempt, int step, Step const& is) {
     MetricChunk chunk;
-    chunk.epoch = epoch;
+    chunk.attempt = attempt;
     chunk.ranks = 2;
     chunk.step0 = step;
     chunk.bucket = {is.bucket};
@@ -37,11 +37,11 @@ MetricChunk chunk_of(int epoch, int step, Step const& is) {
     return chunk;
 }
 
-std::vector<RunNotice> run(StepAlarm& alarm, int epoch, int from, int to,
+std::vector<RunNotice> run(StepAlarm& alarm, int attempt, int from, int to,
                            std::function<Step(int)> const& step) {
     std::vector<RunNotice> told;
     for (int i = from; i < to; ++i) {
-        for (auto& each : alarm.take(merged_steps_of(chunk_of(epoch, i, step(i)))))
+        for (auto& each : alarm.take(merged_steps_of(chunk_of(attempt, i, step(i)))))
             told.push_back(each);
     }
     return told;
@@ -104,7 +104,7 @@ TEST(StepAlarm, ALargerBatchIsHeldAgainstItsSamples) {
     ASSERT_THAT(told, SizeIs(1));
     EXPECT_THAT(told[0].detail, HasSubstr("1.50 times"));
     EXPECT_THAT(told[0].detail, HasSubstr("since the relaunch at step 190"));
-    EXPECT_EQ(told[0].epoch, 2);
+    EXPECT_EQ(told[0].attempt, 2);
 }
 
 TEST(StepAlarm, ALossThatJumpsIsTold) {

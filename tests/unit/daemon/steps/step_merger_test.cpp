@@ -20,7 +20,7 @@ using std::chrono_literals::operator""s;
 
 MetricChunk chunk(int node, int step0, int steps, double value) {
     MetricChunk made;
-    made.epoch = 1;
+    made.attempt = 1;
     made.node = node;
     made.ranks = 2;
     made.step0 = step0;
@@ -201,7 +201,7 @@ TEST(StepMerger, AViewOfTheRunIsTheSame) {
     for (int step = 0; step < 30; ++step) {
         for (int node = 0; node < 3; ++node) {
             auto made = chunk(node, step, 1, 5.0 - 0.1 * step + node);
-            made.epoch = 0;
+            made.attempt = 0;
             int const rank = 2 * node + step % 2;
             double const late_s = node == 1 ? 0.3 : 0;
             made.columns["step_time_s"] = {{1.0}, {0.9}, {1.1 + 0.01 * node}, {rank}};

@@ -32,7 +32,7 @@ StepTable table(int steps) {
     made.buckets = {"64x64x1", "64x64x8"};
     for (int i = 0; i < steps; ++i) {
         made.step.push_back(i);
-        made.epoch.push_back(0);
+        made.attempt.push_back(0);
         made.ranks.push_back(2);
         made.samples.push_back(8);
         made.repeated.push_back(0);
@@ -41,7 +41,7 @@ StepTable table(int steps) {
     return made;
 }
 
-TEST(SelectSteps, DropsTheWarmUpOfEachEpoch) {
+TEST(SelectSteps, DropsTheWarmUpOfEachAttempt) {
     EXPECT_EQ(select_steps(table(300)).warmup, 20);
     EXPECT_EQ(select_steps(table(300)).used.size(), 280u);
     EXPECT_EQ(select_steps(table(50)).warmup, 10);
@@ -50,10 +50,10 @@ TEST(SelectSteps, DropsTheWarmUpOfEachEpoch) {
     EXPECT_EQ(select_steps(table(0)).used.size(), 0u);
 }
 
-// Epoch 0 did steps 0..9; epoch 1 went on at 5, reached 7 and ended.
-TEST(SelectSteps, LeavesOutStepsOfAnEpochThatWasGivenUp) {
+// Attempt 0 did steps 0..9; attempt 1 went on at 5, reached 7 and ended.
+TEST(SelectSteps, LeavesOutStepsOfAnAttemptThatWasGivenUp) {
     auto steps = table(10);
-    for (int i = 5; i < 8; ++i) steps.epoch[static_cast<std::size_t>(i)] = 1;
+    for (int i = 5; i < 8; ++i) steps.attempt[static_cast<std::size_t>(i)] = 1;
     auto const selection = select_steps(steps);
     EXPECT_EQ(selection.kept, (std::vector<std::size_t>{0, 1, 2, 3, 4, 5, 6, 7}));
     EXPECT_EQ(selection.undone, 2);

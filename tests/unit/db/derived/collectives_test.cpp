@@ -15,7 +15,7 @@ namespace osora::db::test {
 namespace {
 
 constexpr char const* kRows =
-    "SELECT class,bucket,warmup,epoch,rank_steps,calls,bytes,seconds,exposed_s,ranks,nodes FROM "
+    "SELECT class,bucket,warmup,attempt,rank_steps,calls,bytes,seconds,exposed_s,ranks,nodes FROM "
     "v_collective ORDER BY 1,2,3,4";
 
 RunShape shape() {
@@ -34,7 +34,7 @@ std::string expected_rows(Records const& records) {
         auto const* told = std::get_if<protocol::CollectiveSums>(&record.event);
         if (told == nullptr) continue;
         for (auto const& each : told->sums) {
-            auto& sum = sums[{each.cost.name, each.bucket, each.warmup, told->epoch}];
+            auto& sum = sums[{each.cost.name, each.bucket, each.warmup, told->attempt}];
             sum.rank_steps += each.rank_steps;
             sum.cost.calls += each.cost.calls;
             sum.cost.bytes += each.cost.bytes;
@@ -44,8 +44,8 @@ std::string expected_rows(Records const& records) {
     }
     std::string text;
     for (auto const& [key, sum] : sums) {
-        auto const& [name, bucket, warmup, epoch] = key;
-        text += fmt::format("{}|{}|{:d}|{}|{}|{}|{}|{}|{}|4|2\n", name, bucket, warmup, epoch,
+        auto const& [name, bucket, warmup, attempt] = key;
+        text += fmt::format("{}|{}|{:d}|{}|{}|{}|{}|{}|{}|4|2\n", name, bucket, warmup, attempt,
                             sum.rank_steps, sum.cost.calls, sum.cost.bytes, sum.cost.seconds,
                             sum.cost.exposed_s);
     }

@@ -44,7 +44,7 @@ protected:
     static constexpr char const* kAll =
         "SELECT 'a',run,good_run,part,gap_s,good_s FROM v_attribution UNION ALL SELECT "
         "'c',run,run_before,method,ratio,before_s FROM v_change_point UNION ALL SELECT "
-        "'s',run,epoch,name,from_us,to_us FROM v_span UNION ALL SELECT "
+        "'s',run,attempt,name,from_us,to_us FROM v_span UNION ALL SELECT "
         "'w',run,first_step,last_step,step_s,samples_per_s FROM v_window ORDER BY 1,2,3,4,5";
     static constexpr char const* kPairs =
         "SELECT DISTINCT run,good_run FROM v_attribution ORDER BY 1,2";
@@ -79,7 +79,7 @@ TEST_F(DerivedRows, ARunThatGoesOnIsComparedWhenItEndsAgain) {
         auto const* chunk = std::get_if<protocol::MetricChunk>(&record.event);
         if (chunk == nullptr) continue;
         auto later = *chunk;
-        later.epoch = 2;
+        later.attempt = 2;
         later.step0 += 40;
         add(later);
     }

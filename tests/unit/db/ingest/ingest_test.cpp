@@ -69,7 +69,7 @@ TEST_F(Ingest, ReadsAJournalOfAnOlderOsora) {
                   "name='loss' AND n=3 AND vmin=10-step AND abs(vmax-(10.2-step))<1e-12 AND "
                   "abs(mean-(10.1-step))<1e-12 AND argmax=2"),
               "10");
-    EXPECT_EQ(one("SELECT metric_epoch||' '||metric_step FROM run_node"), "0 10");
+    EXPECT_EQ(one("SELECT metric_attempt||' '||metric_step FROM run_node"), "0 10");
 }
 
 TEST_F(Ingest, NodesThatTrainDifferentBucketsAreBothNamed) {

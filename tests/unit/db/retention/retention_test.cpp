@@ -68,9 +68,9 @@ Records records_of_run() {
         last = std::max(last, chunk->step0 + static_cast<int>(chunk->bucket.size()) - 1);
     }
     Records all(records.begin(), fault);
-    auto const add = [&](int epoch, int until) {
+    auto const add = [&](int attempt, int until) {
         for (int step = 12; step + 12 <= until; step += 12) {
-            all.push_back({0, fault->wall_us, matrix_of(kShape, epoch, step / 12 % 2, step)});
+            all.push_back({0, fault->wall_us, matrix_of(kShape, attempt, step / 12 % 2, step)});
         }
     };
     add(0, last + 1);
@@ -81,20 +81,20 @@ Records records_of_run() {
     return all;
 }
 
-/// "step0 epoch, ..." of the matrices that stay, as the rule reads.
+/// "step0 attempt, ..." of the matrices that stay, as the rule reads.
 std::set<std::pair<int, int>> matrices_that_stay(Records const& records) {
-    std::map<int, int> last_of_epoch;
+    std::map<int, int> last_of_attempt;
     std::set<int> near;
     for (auto const& record : records) {
         if (auto const* matrix = std::get_if<protocol::RankMatrix>(&record.event)) {
-            int& last = last_of_epoch[matrix->epoch];
+            int& last = last_of_attempt[matrix->attempt];
             last = std::max(last, matrix->step0 + matrix->steps - 1);
         }
     }
     std::vector<int> notices;
     for (auto const& record : records) {
         if (auto const* failed = std::get_if<protocol::RankFailed>(&record.event)) {
-            near.insert(last_of_epoch.at(failed->epoch));
+            near.insert(last_of_attempt.at(failed->attempt));
         }
         if (auto const* notice = std::get_if<protocol::RunNotice>(&record.event)) {
             if (std::ranges::find(notices, notice->step) == notices.end()) {
@@ -112,7 +112,7 @@ std::set<std::pair<int, int>> matrices_that_stay(Records const& records) {
             int const step = matrix->step0 + i;
             bool kept = step < kMatrixKeepFirst;
             for (int const each : near) kept = kept || std::abs(step - each) <= kMatrixWindow;
-            if (kept) stay.emplace(matrix->step0, matrix->epoch);
+            if (kept) stay.emplace(matrix->step0, matrix->attempt);
         }
     }
     return stay;
@@ -140,7 +140,7 @@ protected:
     std::set<std::pair<int, int>> matrices() {
         std::set<std::pair<int, int>> found;
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READONLY);
-        SQLite::Statement row(plain, "SELECT step0,epoch FROM rank_matrix");
+        SQLite::Statement row(plain, "SELECT step0,attempt FROM rank_matrix");
         while (row.executeStep()) {
             found.emplace(row.getColumn(0).getInt(), row.getColumn(1).getInt());
         }

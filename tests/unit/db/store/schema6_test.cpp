@@ -42,20 +42,20 @@ TEST_F(Schema6, IsOfThatSchema) {
 }
 
 TEST_F(Schema6, KeepsItsRowsAndGetsWhatFollowsFromThem) {
-    auto const before = ask("SELECT run_id,step,epoch,samples FROM step");
+    auto const before = ask("SELECT run_id,step,attempt,samples FROM step");
     auto const figures = ask("SELECT run_id,step_s_median,step_s_mad,steps_used FROM measured");
     bring_up_to_date();
     EXPECT_EQ(ask("PRAGMA user_version"), std::to_string(schema_version()) + "\n");
-    EXPECT_EQ(ask("SELECT run_id,step,epoch,samples FROM step"), before);
+    EXPECT_EQ(ask("SELECT run_id,step,attempt,samples FROM step"), before);
     EXPECT_EQ(ask("SELECT run_id,step_s_median,step_s_mad,steps_used FROM measured"), figures);
-    EXPECT_EQ(ask("SELECT run,epoch,first_step,last_step,nodes,ranks,steps FROM v_window"),
+    EXPECT_EQ(ask("SELECT run,attempt,first_step,last_step,nodes,ranks,steps FROM v_window"),
               "1|0|0|23|1|1|24\n2|0|0|23|1|1|24\n3|0|0|11|1|2|12\n3|1|12|23|1|2|12\n");
     // With one window it is the run.
     EXPECT_EQ(ask("SELECT count(*) FROM v_window w JOIN v_run r USING(run) WHERE run<3 AND "
                   "w.step_s=r.step_s AND w.step_s_mad=r.step_s_mad AND "
                   "w.steps_used=r.steps_used AND abs(w.samples_per_s-r.samples_per_s)<1e-9"),
               "2\n");
-    EXPECT_EQ(ask("SELECT group_concat(name||coalesce(epoch,''),' ') FROM (SELECT * FROM v_span "
+    EXPECT_EQ(ask("SELECT group_concat(name||coalesce(attempt,''),' ') FROM (SELECT * FROM v_span "
                   "WHERE run=3 ORDER BY from_us,to_us)"),
               "agents start0 first_step0 checkpoint0 relaunch1 start1 checkpoint1\n");
 }

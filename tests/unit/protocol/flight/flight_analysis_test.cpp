@@ -173,7 +173,7 @@ TEST(FlightAnalysis, FilesThatDoNotReadAreLeftOut) {
     std::filesystem::path const folder = ::mkdtemp(pattern.data());
     for (int rank = 0; rank < 5; ++rank) {
         FlightDump dump = Rank(rank, 5).all("all_reduce", failed);
-        dump.epoch = rank == 4 ? 1 : 0;
+        dump.attempt = rank == 4 ? 1 : 0;
         ASSERT_TRUE(write_flight(folder, dump).has_value());
     }
     auto const whole = read_file(flight_file(folder, 1));

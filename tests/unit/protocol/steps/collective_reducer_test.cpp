@@ -39,7 +39,7 @@ TEST(CollectiveReducer, SumsByClassAndBucketAndNumbersWhatItTells) {
     }
     auto const told = reducer.take();
     ASSERT_TRUE(told.has_value());
-    EXPECT_EQ(told->epoch, 2);
+    EXPECT_EQ(told->attempt, 2);
     EXPECT_EQ(told->node, 1);
     EXPECT_EQ(told->number, 0);
     ASSERT_EQ(told->sums.size(), 3u);

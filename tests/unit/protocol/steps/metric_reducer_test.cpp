@@ -30,7 +30,7 @@ TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     reducer.add(4, metric_step(11, 0.25));
     auto const chunk = reducer.take();
     ASSERT_TRUE(chunk.has_value());
-    EXPECT_EQ(chunk->epoch, 2);
+    EXPECT_EQ(chunk->attempt, 2);
     EXPECT_EQ(chunk->node, 1);
     EXPECT_EQ(chunk->ranks, 2);
     EXPECT_EQ(chunk->step0, 10);

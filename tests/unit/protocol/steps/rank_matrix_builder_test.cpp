@@ -35,7 +35,7 @@ TEST(RankMatrixBuilder, ABlockGoesWhenAllRanksHaveReportedIt) {
     }
     auto const matrix = builder.take();
     ASSERT_TRUE(matrix.has_value());
-    EXPECT_EQ(matrix->epoch, 2);
+    EXPECT_EQ(matrix->attempt, 2);
     EXPECT_EQ(matrix->node, 1);
     EXPECT_EQ(matrix->first_rank, 4);
     EXPECT_EQ(matrix->ranks, 2);
@@ -62,7 +62,7 @@ TEST(RankMatrixBuilder, ARankThatStaysSilentHoldsNothingUp) {
     EXPECT_FALSE(builder.take().has_value());
 }
 
-TEST(RankMatrixBuilder, TheEndOfAnEpochTakesWhatIsThere) {
+TEST(RankMatrixBuilder, TheEndOfAnAttemptTakesWhatIsThere) {
     RankMatrixBuilder builder(0, 0, 0, 1);
     for (int i = 70; i < 75; ++i) builder.add(0, arrival_step(i, i));
     EXPECT_FALSE(builder.take().has_value());

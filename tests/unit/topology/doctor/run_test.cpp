@@ -21,7 +21,7 @@ std::string journal_of(std::vector<protocol::RunEvent> const& events) {
 }
 
 protocol::RankStarted rank(int number, int node, std::map<std::string, std::string> facts) {
-    return {.epoch = 0,
+    return {.attempt = 0,
             .node = node,
             .rank = number,
             .pid = 1,

@@ -21,7 +21,7 @@ TEST(RankEnvironment, ReadsWhatTorchrunSets) {
                                         {"MASTER_ADDR", "n0"},
                                         {"MASTER_PORT", "29500"},
                                         {"GLOO_SOCKET_IFNAME", "ib0,ib1"},
-                                        {"OSORA_EPOCH", "2"},
+                                        {"OSORA_ATTEMPT", "2"},
                                         {"OSORA_AGENT_FD", "7"}});
     ASSERT_TRUE(self.has_value()) << self.error().message;
     EXPECT_EQ(self->rank, 5);
@@ -29,7 +29,7 @@ TEST(RankEnvironment, ReadsWhatTorchrunSets) {
     EXPECT_EQ(self->master_addr, "n0");
     EXPECT_EQ(self->master_port, 29500);
     EXPECT_EQ(self->interface, "ib0");
-    EXPECT_EQ(self->epoch, 2);
+    EXPECT_EQ(self->attempt, 2);
     EXPECT_EQ(self->agent_fd, 7);
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(MockScript, FaultsNameRankStepValueAndEpoch) {
+TEST(MockScript, FaultsNameRankStepValueAndAttempt) {
     auto const fault = parse_fault("1:20:13@2");
     ASSERT_TRUE(fault.has_value());
     EXPECT_TRUE(fault->is_at(1, 2, 20));

@@ -29,7 +29,7 @@ public:
 
 std::vector<protocol::JournalRecord> killed(Story& story, double at_s, int rank) {
     protocol::RankFailed failed;
-    failed.epoch = 0;
+    failed.attempt = 0;
     failed.rank = rank;
     failed.signal = 9;
     return {story.record(at_s, failed)};
@@ -41,7 +41,7 @@ TEST(EventText, ARankDies) {
     EXPECT_THAT(telling.tell({story.submitted(2, 200), story.plan(1)}), IsEmpty());
     EXPECT_THAT(telling.tell(story.launch(1, 0, 2, 0)), ElementsAre("launch   2 ranks in 1.40 s"));
     protocol::CheckpointCompleted saved;
-    saved.epoch = 0;
+    saved.attempt = 0;
     saved.step = 100;
     EXPECT_THAT(telling.tell({story.record(5, saved), story.steps(6, 0, 2, {0, 112}, {0.05, 1})}),
                 IsEmpty());
@@ -49,11 +49,11 @@ TEST(EventText, ARankDies) {
                 ElementsAre("14:31:07  rank 1 on node 0 was killed by signal 9",
                             "14:31:07  relaunch 1 of 3 from checkpoint 100"));
     protocol::RankFailed echo;  // its peer notices: exit code 10
-    echo.epoch = 0;
+    echo.attempt = 0;
     echo.rank = 0;
     echo.exit_code = 10;
     protocol::NodeStopped stopped;
-    stopped.epoch = 0;
+    stopped.attempt = 0;
     EXPECT_THAT(telling.tell({story.record(7.5, echo), story.record(8, stopped)}), IsEmpty());
     EXPECT_THAT(telling.tell(story.launch(10.8, 1, 2, 100)),
                 ElementsAre("14:31:11  2 ranks running again after 4.20 s · 12 steps repeated"));
@@ -102,7 +102,7 @@ TEST(EventText, StopsAndNewControllers) {
     EXPECT_THAT(telling.tell({story.record(5, protocol::StopRequested{true, "Ctrl-C"})}),
                 ElementsAre("14:31:05  stopping now: Ctrl-C"));
     protocol::NodeStopped left;
-    left.epoch = 0;
+    left.attempt = 0;
     left.processes_left = 2;
     EXPECT_THAT(telling.tell({story.record(6, left)}),
                 ElementsAre("14:31:06  warning: 2 processes left on node 0"));
@@ -114,7 +114,7 @@ TEST(EventText, HangsAndLostNodes) {
     telling.tell({story.submitted(1, 200), story.plan(1)});
     telling.tell(story.launch(1, 0, 1, 0));
     protocol::HangDetected hang;
-    hang.epoch = 0;
+    hang.attempt = 0;
     hang.phase = protocol::Phase::step;
     hang.silent_s = 61;
     EXPECT_THAT(telling.tell({story.record(9, hang)}),

@@ -88,11 +88,11 @@ TEST_F(LogFilesTest, ALineWithoutEndIsCut) {
     for (auto const& line : shown) EXPECT_LE(line.size(), LineFolder::kLineBytesMax + 10);
 }
 
-TEST_F(LogFilesTest, Epochs) {
+TEST_F(LogFilesTest, Attempts) {
     fs::create_directories(paths_.dir / "logs" / "10");
     fs::create_directories(paths_.dir / "logs" / "2");
     fs::create_directories(paths_.dir / "logs" / "junk");
-    EXPECT_THAT(logged_epochs(paths_), ElementsAre(0, 2, 10));
+    EXPECT_THAT(logged_attempts(paths_), ElementsAre(0, 2, 10));
 }
 
 TEST_F(LogFilesTest, TheMiddleThatIsGoneIsSaidAndTheNewestLinesAreThere) {

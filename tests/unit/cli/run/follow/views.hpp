@@ -39,21 +39,22 @@ public:
         return record(0, event);
     }
     /// Agent, launch and hello of every rank.
-    std::vector<protocol::JournalRecord> launch(double at_s, int epoch, int ranks, int start_step) {
+    std::vector<protocol::JournalRecord> launch(double at_s, int attempt, int ranks,
+                                                int start_step) {
         std::vector<protocol::JournalRecord> records;
         protocol::AgentJoined joined;
         joined.host = "n4";
-        if (epoch == 0) {
+        if (attempt == 0) {
             records.push_back(record(at_s, protocol::ControllerStarted{}));
             records.push_back(record(at_s, joined));
         }
         protocol::LaunchOrdered ordered;
-        ordered.epoch = epoch;
+        ordered.attempt = attempt;
         ordered.world_size = ranks;
         records.push_back(record(at_s, ordered));
         for (int rank = 0; rank < ranks; ++rank) {
             protocol::RankStarted started;
-            started.epoch = epoch;
+            started.attempt = attempt;
             started.rank = rank;
             started.start_step = start_step;
             records.push_back(record(at_s + 0.4, started));
@@ -68,9 +69,9 @@ public:
         double step_time_s = 1;
         double loss = 1;
     };
-    protocol::JournalRecord steps(double at_s, int epoch, int ranks, Steps range, Pace pace) {
+    protocol::JournalRecord steps(double at_s, int attempt, int ranks, Steps range, Pace pace) {
         protocol::MetricChunk chunk;
-        chunk.epoch = epoch;
+        chunk.attempt = attempt;
         chunk.ranks = ranks;
         chunk.step0 = range.first;
         auto const n = static_cast<std::size_t>(range.count);

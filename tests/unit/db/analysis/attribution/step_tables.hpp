@@ -42,7 +42,7 @@ inline StepTable steps_of(MadeRun const& run) {
                                           each.unexplained_s);
         }
         table.step.push_back(step);
-        table.epoch.push_back(0);
+        table.attempt.push_back(0);
         table.ranks.push_back(run.ranks);
         table.samples.push_back(static_cast<int>(run.samples_per_rank * run.ranks));
         table.repeated.push_back(0);

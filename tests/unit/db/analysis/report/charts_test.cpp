@@ -64,12 +64,12 @@ TEST(KeepExtremes, FewRowsStayAndNaNIsNoExtreme) {
 }
 
 RankBlock block(int first_rank, int ranks, int step0, std::vector<float> const& values,
-                int epoch = 0) {
+                int attempt = 0) {
     return {.first_rank = first_rank,
             .ranks = ranks,
             .steps = static_cast<int>(values.size()) / ranks,
             .data = protocol::encode_matrix(values, static_cast<std::size_t>(ranks)),
-            .epoch = epoch,
+            .attempt = attempt,
             .step0 = step0};
 }
 

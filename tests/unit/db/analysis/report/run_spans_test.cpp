@@ -29,7 +29,7 @@ protected:
             auto const seconds = [](std::int64_t wall_us) {
                 return static_cast<double>(wall_us - us(0)) / 1e6;
             };
-            lines.push_back(fmt::format("{} e{} s{} {:g}..{:g}", span.name, span.epoch, span.step,
+            lines.push_back(fmt::format("{} e{} s{} {:g}..{:g}", span.name, span.attempt, span.step,
                                         seconds(span.from_us), seconds(span.to_us)));
         }
         return lines;
@@ -44,11 +44,11 @@ protected:
         at(3, AgentJoined{0, "n0", "boot", 7, 7, {}});
         at(5, AgentJoined{1, "n1", "boot", 7, 7, {}});
     }
-    void launch(double s, int epoch, int start_step) {
-        at(s, LaunchOrdered{epoch, 2, "n0", 4000});
-        at(s + 3, RankStarted{epoch, 1, 1, 11, start_step, {}});
-        at(s + 3.5, RankStarted{epoch, 1, 1, 11, start_step, {}});  // told twice
-        at(s + 4, RankStarted{epoch, 0, 0, 10, start_step, {}});
+    void launch(double s, int attempt, int start_step) {
+        at(s, LaunchOrdered{attempt, 2, "n0", 4000});
+        at(s + 3, RankStarted{attempt, 1, 1, 11, start_step, {}});
+        at(s + 3.5, RankStarted{attempt, 1, 1, 11, start_step, {}});  // told twice
+        at(s + 4, RankStarted{attempt, 0, 0, 10, start_step, {}});
     }
     std::vector<EventRecord> events_;
 };

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 struct Row {
-    int epoch = 0, bucket = 0, ranks = 4, samples = 8;
+    int attempt = 0, bucket = 0, ranks = 4, samples = 8;
     double step_s = 1;
 };
 
@@ -26,7 +26,7 @@ StepTable table(std::vector<Row> const& rows) {
     auto& times = steps.columns["step_time_s"];
     for (std::size_t i = 0; i < rows.size(); ++i) {
         steps.step.push_back(static_cast<int>(i));
-        steps.epoch.push_back(rows[i].epoch);
+        steps.attempt.push_back(rows[i].attempt);
         steps.ranks.push_back(rows[i].ranks);
         steps.samples.push_back(rows[i].samples);
         steps.repeated.push_back(0);
@@ -68,13 +68,13 @@ TEST(RunWindows, OneWithoutChangesHasTheFiguresOfTheRun) {
 
 TEST(RunWindows, EndsWhereRanksAreLaunchedAgain) {
     std::vector<Row> rows(40);
-    for (std::size_t i = 25; i < 40; ++i) rows[i] = {.epoch = 2, .ranks = 8, .step_s = 3};
+    for (std::size_t i = 25; i < 40; ++i) rows[i] = {.attempt = 2, .ranks = 8, .step_s = 3};
     auto const windows = run_windows(table(rows));
     ASSERT_EQ(windows.size(), 2u);
     EXPECT_EQ(windows[0].last_step, 24);
     EXPECT_EQ(windows[0].ranks, 4);
     EXPECT_EQ(windows[0].step_s_median, 1);
-    EXPECT_EQ(windows[1].epoch, 2);
+    EXPECT_EQ(windows[1].attempt, 2);
     EXPECT_EQ(windows[1].ranks, 8);
     EXPECT_EQ(windows[1].step_s_median, 3);
 }
@@ -104,7 +104,8 @@ TEST(RunWindows, ABatchThatVariesByItselfEndsNone) {
 
 TEST(RunWindows, StepsThatWereUndoneCountNowhere) {
     std::vector<Row> rows(40);
-    for (std::size_t i = 10; i < 20; ++i) rows[i].epoch = 1;  // then 20..39 of epoch 0: given up
+    for (std::size_t i = 10; i < 20; ++i)
+        rows[i].attempt = 1;  // then 20..39 of attempt 0: given up
     EXPECT_THAT(extents(table(rows)), ElementsAre(Pair(0, 9), Pair(10, 19)));
     EXPECT_THAT(run_windows({}), IsEmpty());
     auto untimed = table(std::vector<Row>(20));

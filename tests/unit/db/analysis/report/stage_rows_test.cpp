@@ -39,7 +39,7 @@ StepTable steps() {
         int const bucket = step >= 60 && step < 90 ? step % 2 : 0;
         double const seconds = step < 60 ? 1 : step < 90 ? 2 + bucket : 4;
         table.step.push_back(step);
-        for (auto* column : {&table.epoch, &table.repeated}) column->push_back(0);
+        for (auto* column : {&table.attempt, &table.repeated}) column->push_back(0);
         table.ranks.push_back(4);
         table.samples.push_back(8);
         table.bucket.push_back(bucket);
