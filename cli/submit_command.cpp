@@ -10,7 +10,7 @@
 #include "cli/run/prepared_run.hpp"
 #include "cli/run/run_command.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
-#include "cli/trial/regression_word.hpp"
+#include "cli/trial/regression_notice.hpp"
 #include "slurm/after_sbatch.hpp"
 
 #include <fmt/format.h>

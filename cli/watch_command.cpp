@@ -6,7 +6,7 @@
 #include "cli/run/control_client.hpp"
 #include "cli/run/follow/follow.hpp"
 #include "cli/run/run_command.hpp"
-#include "cli/trial/regression_word.hpp"
+#include "cli/trial/regression_notice.hpp"
 
 #include <fmt/format.h>
 

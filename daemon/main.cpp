@@ -3,7 +3,7 @@
 #include "base/text/printable.hpp"
 #include "base/version.hpp"
 #include "daemon/agent/agent.hpp"
-#include "daemon/agent/agent_post.hpp"
+#include "daemon/agent/agent_announcement.hpp"
 #include "daemon/backends/slurm/commands.hpp"
 #include "daemon/controller/one_run.hpp"
 #include "daemon/journal/history_ingest.hpp"
@@ -54,7 +54,7 @@ int one_run(OneRunOptions options) {
     options.osorad = own_path();
     options.worker_program = worker_program(options.environment);
     options.ingest = ingest_into_history;
-    int const leash_fd = options.leash_fd;
+    int const lifeline_fd = options.lifeline_fd;
     std::vector<std::unique_ptr<LogSink>> sinks;
     sinks.push_back(make_stderr_sink(LogFormat::logfmt, LogLevel::warning));
     auto file = make_file_sink(paths.controller_log(), LogFormat::logfmt);
@@ -62,8 +62,8 @@ int one_run(OneRunOptions options) {
     TeeSink sink(std::move(sinks));
     RealEnv env;
     Logger log(sink, env);
-    if (leash_fd >= 0 && ::fcntl(leash_fd, F_SETFD, FD_CLOEXEC) != 0) {
-        fmt::print(stderr, "osorad: --leash-fd {}: no such descriptor is open\n", leash_fd);
+    if (lifeline_fd >= 0 && ::fcntl(lifeline_fd, F_SETFD, FD_CLOEXEC) != 0) {
+        fmt::print(stderr, "osorad: --lifeline-fd {}: no such descriptor is open\n", lifeline_fd);
         return kExitUsage;
     }
     auto const exit_code = run_one(std::move(options), env, log);
@@ -85,11 +85,11 @@ int agent() {
         return kExitUsage;
     }
     Environment environment = current_environment();
-    if (auto const placed = take_place(*start, environment); placed.has_error()) {
+    if (auto const placed = resolve_node(*start, environment); placed.has_error()) {
         log.error("agent not started", {{"why", placed.error().message}});
         return kExitUsage;
     }
-    if (auto const taken = take_post(*start); taken.has_error()) {
+    if (auto const taken = announce_agent(*start); taken.has_error()) {
         log.error("agent not started", {{"why", taken.error().message}});
         return kExitUsage;
     }
@@ -133,10 +133,10 @@ int run(int argc, char** argv) {
     OneRunOptions one;
     fs::path& run_dir = one.paths.dir;
     app.add_option("--one-run", run_dir, "Control the run in this directory, then exit");
-    app.add_option("--leash-fd", one.leash_fd,
+    app.add_option("--lifeline-fd", one.lifeline_fd,
                    "Descriptor of a pipe; its end is a request to stop (attached runs)");
-    app.add_option("--leash-limit", one.leash_limit_s,
-                   "Seconds that an orderly stop may take then; ranks are ended behind it");
+    app.add_option("--lifeline-limit", one.lifeline_limit_s,
+                   "Seconds that an graceful stop may take then; ranks are ended behind it");
     app.add_flag("--resume", one.resume, "Open the run again when it has ended, but not well");
     app.add_flag("--supervised", one.supervised,
                  "Somebody starts this again when it dies: agents wait for it");

@@ -65,15 +65,15 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
 
 /// Own work as it is given, the collectives of these ranks beside it, and nobody waits for data.
 std::vector<StepTime> times_of_work(PlanContext const& context, Candidate const& candidate,
-                                    std::vector<BucketCompute> const& own_work) {
+                                    std::vector<BucketCompute> const& compute_times) {
     std::vector<StepTime> times;
-    for (std::size_t i = 0; i < candidate.buckets.size() && i < own_work.size(); ++i) {
+    for (std::size_t i = 0; i < candidate.buckets.size() && i < compute_times.size(); ++i) {
         StepQuery query = step_query(context, i, candidate.threads);
         query.grad_bucket_mib = candidate.grad_bucket_mib;
         double const backward_s =
-            own_work[i].backward_s / std::max(1, candidate.buckets[i].grad_accum_steps);
-        times.push_back({.compute_s = own_work[i].forward_s + own_work[i].backward_s,
-                         .optimizer_s = own_work[i].optimizer_s,
+            compute_times[i].backward_s / std::max(1, candidate.buckets[i].grad_accum_steps);
+        times.push_back({.compute_s = compute_times[i].forward_s + compute_times[i].backward_s,
+                         .optimizer_s = compute_times[i].optimizer_s,
                          .exposed_comm_s = exposed_comm_s(query, context.calibration, backward_s)});
     }
     return times;
@@ -81,7 +81,7 @@ std::vector<StepTime> times_of_work(PlanContext const& context, Candidate const&
 
 Prediction prediction_of(PlanContext const& context, GlobalBatches const& batches,
                          Candidate const& candidate, LoaderChoice const& loader,
-                         bool own_work = false) {
+                         bool compute_times = false) {
     auto const shares = step_shares(context, batches.sizes);
     Prediction expected;
     double samples = 0;
@@ -101,7 +101,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
     }
     bool const shares_cores = core_sharing(step_query(context, 0, candidate.threads)) > 1;
     double const own_error =
-        own_work && context.network_known
+        compute_times && context.network_known
             ? kOwnWorkError
             : step_time_error(context.calibration, shares_cores, context.network_known);
     double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
@@ -186,9 +186,9 @@ Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
     PlanDecision decision;
     decision.chosen = layout_of(context, batches, best, loader);
     LoaderChoice timed = loader;
-    bool const own_work = request.own_work.size() == best.buckets.size();
-    if (own_work) timed.times = times_of_work(context, best, request.own_work);
-    decision.predicted = prediction_of(context, batches, best, timed, own_work);
+    bool const compute_times = request.compute_times.size() == best.buckets.size();
+    if (compute_times) timed.times = times_of_work(context, best, request.compute_times);
+    decision.predicted = prediction_of(context, batches, best, timed, compute_times);
     ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_micro_batches(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);

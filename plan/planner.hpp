@@ -41,7 +41,7 @@ struct PlanRequest {
     std::optional<MeasuredNetwork> network;          // for the times of collectives
     std::optional<VaeShape> latents;                 // compression of cached latents
     /// Own work of a step by bucket, instead of what the formulas say (a rehearsal's); empty: none.
-    std::vector<BucketCompute> own_work;
+    std::vector<BucketCompute> compute_times;
     int zero_stage_min = 0;  // where the run file leaves it to the plan
     /// Of the first bucket, about, where the run file leaves it to the plan.
     std::optional<std::int64_t> global_batch_size = {};

@@ -20,10 +20,10 @@ struct ControllerFile {
     std::string host, boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;
-    int life = 0;  // ControllerStarted.life
+    int incarnation = 0;  // ControllerStarted.incarnation
 };
 BOOST_DESCRIBE_STRUCT(ControllerFile, (),
                       (run_uuid, addresses, port, fingerprint, token, host, boot_id, pid,
-                       start_ticks, life))
+                       start_ticks, incarnation))
 
 }  // namespace osora::protocol

@@ -5,7 +5,9 @@
 #include <boost/beast/core/detail/base64.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <utility>
 
 namespace osora::protocol {
 namespace {
@@ -104,9 +106,14 @@ Error type_error(std::string_view expected, json::value const& found) {
 }
 
 json::value const* find_member(json::object const& object, std::string_view name) {
-    // An attempt was called an epoch in journals of earlier versions.
-    auto const* found = object.if_contains(name);
-    return found == nullptr && name == "attempt" ? object.if_contains("epoch") : found;
+    // Journals of earlier versions have the name on the right.
+    using Renamed = std::pair<std::string_view, std::string_view>;
+    static constexpr std::array kRenamed{Renamed{"attempt", "epoch"},
+                                         Renamed{"incarnation", "life"},
+                                         Renamed{"reported_by", "told_by"}};
+    if (auto const* found = object.if_contains(name)) return found;
+    auto const* const renamed = std::ranges::find(kRenamed, name, &Renamed::first);
+    return renamed == kRenamed.end() ? nullptr : object.if_contains(renamed->second);
 }
 
 Error at_path(std::string_view step, Error inner) {

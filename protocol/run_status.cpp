@@ -22,10 +22,10 @@ bool workers_wanted(RunStatus const& run) {
     return run.state == RunState::running || (run.state == RunState::launching && run.ordered);
 }
 
-void finish(RunStatus& run, Ruling const& ruling, std::string cause) {
+void finish(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     run.state = RunState::finishing;
-    run.verdict = ruling.verdict;
-    run.exit_code = exit_code_of(ruling);
+    run.verdict = failure_class.verdict;
+    run.exit_code = exit_code_of(failure_class);
     run.cause = std::move(cause);
 }
 
@@ -38,12 +38,12 @@ void advance(RunStatus& run) {
 }
 
 /// One more round of trouble: relaunch, or end when it is final or the restarts are used up.
-void fault(RunStatus& run, Ruling const& ruling, std::string cause) {
-    run.cause_is_echo = ruling.echo;
+void fault(RunStatus& run, FailureClass const& failure_class, std::string cause) {
+    run.cause_is_secondary = failure_class.secondary;
     ++run.rounds;
-    bool const free = ruling.free && run.free_retries < kFreeRetriesMax;
-    if (!ruling.retry || (!free && run.restarts >= run.restarts_max)) {
-        finish(run, ruling, std::move(cause));
+    bool const free = failure_class.costs_no_restart && run.free_retries < kFreeRetriesMax;
+    if (!failure_class.retry || (!free && run.restarts >= run.restarts_max)) {
+        finish(run, failure_class, std::move(cause));
         return;
     }
     ++(free ? run.free_retries : run.restarts);
@@ -53,27 +53,28 @@ void fault(RunStatus& run, Ruling const& ruling, std::string cause) {
     advance(run);
 }
 
-/// A failure of the attempt that is ending already: only a better cause than an echo counts.
-void improve_cause(RunStatus& run, Ruling const& ruling, std::string cause) {
+/// A failure of the attempt that is ending already: only a better cause than a secondary failure
+/// counts.
+void improve_cause(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     bool const ending = run.state == RunState::relaunching || run.state == RunState::finishing;
     bool const by_fault = run.verdict != Verdict::ok && run.verdict != Verdict::cancelled;
-    if (!ending || !by_fault || !run.cause_is_echo || ruling.echo) return;
-    run.cause_is_echo = false;
-    if (run.state == RunState::relaunching && ruling.retry) {
+    if (!ending || !by_fault || !run.cause_is_secondary || failure_class.secondary) return;
+    run.cause_is_secondary = false;
+    if (run.state == RunState::relaunching && failure_class.retry) {
         run.cause = std::move(cause);
         return;
     }
     if (run.state == RunState::relaunching) --run.restarts;  // the relaunch that will not be
-    finish(run, ruling, std::move(cause));
+    finish(run, failure_class, std::move(cause));
 }
 
-void fault_or_improve(RunStatus& run, Ruling const& ruling, std::string cause) {
+void fault_or_improve(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     if (workers_wanted(run)) {
-        fault(run, ruling, std::move(cause));
-    } else if (run.state == RunState::finishing && run.stop == StopMode::orderly) {
+        fault(run, failure_class, std::move(cause));
+    } else if (run.state == RunState::finishing && run.stop == StopMode::graceful) {
         run.stop = StopMode::now;  // a broken group cannot save a checkpoint
     } else {
-        improve_cause(run, ruling, std::move(cause));
+        improve_cause(run, failure_class, std::move(cause));
     }
 }
 
@@ -100,7 +101,7 @@ void reopen(RunStatus& run) {
     run.verdict = Verdict::none;
     run.exit_code = run.restarts = run.free_retries = run.rounds = 0;
     run.cause.clear();
-    run.cause_is_echo = run.ordered = false;
+    run.cause_is_secondary = run.ordered = false;
     run.stop = StopMode::none;
     for (NodeStatus& node : run.nodes) {
         node.joined = node.finished = false;
@@ -111,7 +112,7 @@ void reopen(RunStatus& run) {
 
 void on(RunStatus& run, ControllerStarted const& event) {
     if (run.state == RunState::done && run.verdict != Verdict::ok) reopen(run);
-    run.lives = std::max(run.lives, std::clamp(event.life, 0, kNumberMax) + 1);
+    run.lives = std::max(run.incarnations, std::clamp(event.incarnation, 0, kNumberMax) + 1);
     bool const first = run.state == RunState::submitted || run.state == RunState::checked;
     if (first) run.state = RunState::allocating;
 }
@@ -132,18 +133,18 @@ void on(RunStatus& run, NodeLost const& event) {
     if (node == nullptr) return;
     node->joined = false;
     ++node->losses;
-    Ruling const ruling{Verdict::node_fault, true};
+    FailureClass const failure_class{Verdict::node_fault, true};
     // While agents are gathered, nodes that are lost together count once; one that is lost again
     // after it was replaced counts again.
     bool const gathering = run.state == RunState::allocating ||
                            run.state == RunState::relaunching ||
                            (run.state == RunState::launching && !run.ordered);
     if (gathering && node->losses > run.rounds) {
-        fault(run, ruling, describe(event));
+        fault(run, failure_class, describe(event));
         return;
     }
     if (run.state == RunState::launching && !run.ordered) run.state = RunState::relaunching;
-    fault_or_improve(run, ruling, describe(event));
+    fault_or_improve(run, failure_class, describe(event));
 }
 
 void on(RunStatus& run, LaunchOrdered const& event) {
@@ -151,7 +152,7 @@ void on(RunStatus& run, LaunchOrdered const& event) {
     run.attempt = event.attempt;
     run.ordered = true;
     run.rounds = 0;
-    run.cause_is_echo = false;
+    run.cause_is_secondary = false;
     run.store_host = event.store_host;
     run.store_port = event.store_port;
     run.ranks_starting = static_cast<int>(run.nodes.size()) * run.ranks_per_node;
@@ -175,7 +176,7 @@ void on(RunStatus& run, RankStarted const& event) {
 
 void on(RunStatus& run, RankFailed const& event) {
     if (node_at(run, event.node) == nullptr) return;
-    fault_or_improve(run, rule_on(event, run.exec), describe(event, run.exec));
+    fault_or_improve(run, classify_failure(event, run.exec), describe(event, run.exec));
 }
 
 void on(RunStatus& run, NodeFinished const& event) {
@@ -201,9 +202,9 @@ void on(RunStatus& run, CheckpointCompleted const& event) {
 }
 
 void on(RunStatus& run, StopRequested const& event) {
-    StopMode const asked = event.now ? StopMode::now : StopMode::orderly;
+    StopMode const asked = event.now ? StopMode::now : StopMode::graceful;
     if (run.state == RunState::finishing) {
-        if (run.stop == StopMode::orderly) run.stop = asked;
+        if (run.stop == StopMode::graceful) run.stop = asked;
         return;
     }
     // Workers of a broken attempt are being stopped already.
@@ -216,13 +217,13 @@ void on(RunStatus& run, NodeStopped const& event) {
     if (node == nullptr) return;
     node->stopped = true;
     node->processes_left = event.processes_left;
-    Ruling const ruling{Verdict::node_fault, true};
+    FailureClass const failure_class{Verdict::node_fault, true};
     std::string cause =
         fmt::format("node {} stopped its workers: it had no controller", event.node);
     bool const wanted = workers_wanted(run);
-    if (wanted && !node->finished) return fault(run, ruling, std::move(cause));
+    if (wanted && !node->finished) return fault(run, failure_class, std::move(cause));
     // Ranks of other nodes that failed meanwhile had lost their peers.
-    if (!wanted && event.unasked) improve_cause(run, ruling, std::move(cause));
+    if (!wanted && event.unasked) improve_cause(run, failure_class, std::move(cause));
     if (run.state == RunState::relaunching && event.processes_left > 0) {
         finish(run, {Verdict::node_fault},
                fmt::format("{} processes on node {} could not be stopped", event.processes_left,
@@ -247,7 +248,7 @@ void on(RunStatus&, Measurement const&) {}
 
 /// Events that name an attempt count only for the newest one.
 template <class T>
-bool is_echo(RunStatus const& run, T const& event) {
+bool is_outdated(RunStatus const& run, T const& event) {
     if constexpr (requires { event.attempt; } && !std::is_same_v<T, LaunchOrdered>) {
         return event.attempt != run.attempt;
     }
@@ -269,7 +270,7 @@ void fold(RunStatus& run, RunEvent const& event) {
         [&run]<class T>(T const& each) {
             bool const awaited = std::is_same_v<T, RunSubmitted> || !run.nodes.empty();
             bool const heard = run.state != RunState::done || std::is_same_v<T, ControllerStarted>;
-            if (!heard || !awaited || is_echo(run, each)) return;
+            if (!heard || !awaited || is_outdated(run, each)) return;
             on(run, each);
         },
         event);

@@ -25,8 +25,8 @@ enum class RunState {
 BOOST_DESCRIBE_ENUM(RunState, submitted, checked, allocating, launching, running, relaunching,
                     finishing, done)
 
-enum class StopMode { none, orderly, now };
-BOOST_DESCRIBE_ENUM(StopMode, none, orderly, now)
+enum class StopMode { none, graceful, now };
+BOOST_DESCRIBE_ENUM(StopMode, none, graceful, now)
 
 struct NodeStatus {
     bool joined = false;        // an agent holds the node
@@ -42,14 +42,14 @@ struct NodeStatus {
     friend bool operator==(NodeStatus const&, NodeStatus const&) = default;
 };
 
-/// Workers are started in attempts; what belongs to an older attempt is an echo and changes
+/// Workers are started in attempts; what belongs to an older attempt is ignored: it changes
 /// nothing.
 struct RunStatus {
     RunState state = RunState::submitted;
     Verdict verdict = Verdict::none;  // from finishing on
     int exit_code = 0;                // of osora, from finishing on
     std::string cause;                // of the last relaunch or of the end, as the user reads it
-    bool cause_is_echo = false;       // a better cause of the same attempt may still replace it
+    bool cause_is_secondary = false;  // a better cause of the same attempt may still replace it
     StopMode stop = StopMode::none;
     int rounds = 0;          // of faults since the last LaunchOrdered; each counts as a restart
     bool exec = false;       // job = "exec"
@@ -59,10 +59,11 @@ struct RunStatus {
     bool ordered = false;    // in launching: LaunchOrdered of `attempt` was journalled
     int ranks_starting = 0;  // of `attempt`: have not said hello
     int restarts = 0;        // relaunches so far, over the whole run
-    int free_retries = 0;    // relaunches that do not count among them (Ruling::free)
+    int free_retries =
+        0;  // relaunches that do not count among them (FailureClass::costs_no_restart)
     int restarts_max = 0;
     int ranks_per_node = 1;
-    int lives = 0;             // controllers so far
+    int incarnations = 0;      // controllers so far
     int checkpoint_step = -1;  // training resumes with this step; -1 = none
     std::string checkpoint_path;
     std::string store_host;  // of `attempt`

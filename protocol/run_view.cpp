@@ -193,7 +193,7 @@ void on(RunView& view, RunEnded const&, std::int64_t wall_us) {
 
 void note_failure(RunView& view, RankEnd const& end) {
     auto const [known, fresh] = view.first_failures.try_emplace(end.attempt, end);
-    if (!fresh && known->second.echo && !end.echo) known->second = end;
+    if (!fresh && known->second.secondary && !end.secondary) known->second = end;
 }
 
 void on(RunView& view, RankFailed const& event, std::int64_t) {
@@ -202,7 +202,7 @@ void on(RunView& view, RankFailed const& event, std::int64_t) {
                       event.rank,    event.exit_code,
                       event.signal,  event.oom_killed,
                       event.message, describe(event, exec),
-                      event.tail,    rule_on(event, exec).echo};
+                      event.tail,    classify_failure(event, exec).secondary};
     keep(view.rank_ends, end);
     note_failure(view, end);
 }
@@ -248,7 +248,7 @@ bool is_sane(RunView const& view, MergedSteps const& steps) {
            steps.ranks.size() == steps.bucket.size();
 }
 
-void take_node(RunView& view, NodeTold const& told) {
+void take_node(RunView& view, NodeReport const& told) {
     NodeView& node = view.node_views[static_cast<std::size_t>(told.node)];
     node.steps_done = std::max(node.steps_done, told.next_step);
     node.step_time_s = told.step_time_s;
@@ -261,12 +261,12 @@ void take_node(RunView& view, NodeTold const& told) {
     node.peak_allocated_bytes = bytes_of(told.peak_allocated_bytes);
 }
 
-void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeTold> const& nodes,
+void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeReport> const& nodes,
                 std::int64_t wall_us) {
     if (!is_sane(view, steps)) return;
     if (view.first_step_us == 0) view.first_step_us = wall_us;
     view.node_views.resize(view.status.nodes.size());
-    for (NodeTold const& each : nodes) take_node(view, each);
+    for (NodeReport const& each : nodes) take_node(view, each);
     bool const trains = !view.status.rehearsal && !view.status.encoding;
     bool const told = trains && steps.columns.contains("loss");
     view.has_loss = view.has_loss || told;
@@ -293,7 +293,7 @@ void on(RunView& view, MergedSteps const& steps, std::int64_t wall_us) {
 
 void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
     bool const of_one_node = chunk.ranks <= view.status.ranks_per_node;
-    auto const told = told_by_node(chunk, view.status.ranks_per_node);
+    auto const told = node_report_of(chunk, view.status.ranks_per_node);
     if (of_one_node) take_steps(view, merged_steps_of(chunk), {told}, wall_us);
 }
 

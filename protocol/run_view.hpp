@@ -42,9 +42,9 @@ struct RankEnd {  // a rank that failed, in the order of the journal
     int attempt = 0, node = 0, rank = 0, exit_code = 0, signal = 0;
     bool oom_killed = false;
     std::string message;
-    std::string cause;  // as a sentence
-    std::string tail;   // end of its log; "" = not kept
-    bool echo = false;  // it lost its peers: hardly the cause
+    std::string cause;       // as a sentence
+    std::string tail;        // end of its log; "" = not kept
+    bool secondary = false;  // it lost its peers: hardly the cause
 };
 
 struct RunView {
@@ -88,7 +88,7 @@ struct RunView {
 
     // What went wrong or is worth knowing; the newest kKept of each, with the count of all.
     std::deque<RankEnd> rank_ends;
-    std::map<int, RankEnd> first_failures;  // by attempt: the first that is no echo, or hangs
+    std::map<int, RankEnd> first_failures;  // by attempt: the first that is not secondary, or hangs
     std::deque<RunNotice> notices;
     std::map<std::string, int> notice_counts;  // by kind
     std::deque<HangDetected> hangs;

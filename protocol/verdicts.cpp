@@ -15,7 +15,7 @@ namespace {
 
 struct Row {
     int exit_code;
-    Ruling ruling;
+    FailureClass failure_class;
     std::string_view name;
 };
 
@@ -63,7 +63,7 @@ bool mentions(std::string_view text, std::span<std::string_view const> phrases) 
     });
 }
 
-Ruling rule_on_program(RankFailed const& failed) {
+FailureClass classify_program_failure(RankFailed const& failed) {
     constexpr std::array<std::string_view, 2> kTaken{"address already in use", "eaddrinuse"};
     constexpr std::array<std::string_view, 7> kLostPeer{"connection closed by peer",
                                                         "connection reset by peer",
@@ -73,22 +73,22 @@ Ruling rule_on_program(RankFailed const& failed) {
                                                         "communicator was aborted",
                                                         "remote process exited"};
     if (mentions(failed.message, kTaken)) {
-        return {.verdict = Verdict::comm, .retry = true, .free = true};
+        return {.verdict = Verdict::comm, .retry = true, .costs_no_restart = true};
     }
-    bool const echo = failed.message.empty() || mentions(failed.message, kLostPeer);
-    return {Verdict::app_bug, true, echo};
+    bool const secondary = failed.message.empty() || mentions(failed.message, kLostPeer);
+    return {Verdict::app_bug, true, secondary};
 }
 
 }  // namespace
 
-Ruling rule_on(RankFailed const& failed, bool exec) {
+FailureClass classify_failure(RankFailed const& failed, bool exec) {
     if (failed.oom_killed) return {Verdict::oom, false};
     if (failed.signal != 0) {
         // A crash may be the machine's: it is tried again, but if it stays it is the program's.
         return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
     }
-    if (Row const* row = row_of(failed.exit_code, exec)) return row->ruling;
-    if (exec) return rule_on_program(failed);
+    if (Row const* row = row_of(failed.exit_code, exec)) return row->failure_class;
+    if (exec) return classify_program_failure(failed);
     return {Verdict::app_bug, false};
 }
 
@@ -128,9 +128,9 @@ std::string describe(HangDetected const& hang) {
     return text;
 }
 
-int exit_code_of(Ruling const& ruling) {
-    if (ruling.do_not_requeue) return kExitDoNotRequeue;
-    switch (ruling.verdict) {
+int exit_code_of(FailureClass const& failure_class) {
+    if (failure_class.do_not_requeue) return kExitDoNotRequeue;
+    switch (failure_class.verdict) {
         case Verdict::ok:
             return 0;
         case Verdict::cancelled:

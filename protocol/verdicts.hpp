@@ -19,21 +19,22 @@ inline constexpr std::string_view kFellSilent = "fell silent";
 
 constexpr int kFreeRetriesMax = 5;  // of a run
 
-struct Ruling {
+struct FailureClass {
     Verdict verdict = Verdict::internal;
     bool retry = false;  // relaunch from the last checkpoint while restarts are left
-    /// A rank that lost its peers: likely the echo of another failure, which then is the cause.
-    bool echo = false;
+    /// A rank that lost its peers: likely a consequence of another failure, which then is the
+    /// cause.
+    bool secondary = false;
     bool do_not_requeue = false;  // osora exits with 93, whatever the verdict
-    /// Nobody's fault and gone with the next attempt: costs no restart, kFreeRetriesMax times.
-    bool free = false;
-    friend bool operator==(Ruling const&, Ruling const&) = default;
+    /// Nobody's fault and gone with the next attempt: it costs no restart, kFreeRetriesMax times.
+    bool costs_no_restart = false;
+    friend bool operator==(FailureClass const&, FailureClass const&) = default;
 };
 
 /// `exec`: exit codes of the user's own program have no meaning but 0, 93, 126 and 127; what it
 /// said last tells a rank that lost its peers, or found MASTER_PORT taken, from one that failed
 /// itself.
-[[nodiscard]] Ruling rule_on(RankFailed const& failed, bool exec);
+[[nodiscard]] FailureClass classify_failure(RankFailed const& failed, bool exec);
 
 /// "rank 1 on node 0 was killed by signal 9", "rank 3 on node 1 exited with 13 (data): clip 7 ...".
 [[nodiscard]] std::string describe(RankFailed const& failed, bool exec);
@@ -41,6 +42,6 @@ struct Ruling {
 [[nodiscard]] std::string describe(HangDetected const& hang);
 
 /// Exit code of osora for a run that ended so (CONTRACT 4).
-[[nodiscard]] int exit_code_of(Ruling const& ruling);
+[[nodiscard]] int exit_code_of(FailureClass const& failure_class);
 
 }  // namespace osora::protocol

@@ -2,7 +2,7 @@
 #include "slurm/agent_step.hpp"
 
 #include "base/host_list.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 
@@ -58,9 +58,10 @@ Words srun_arguments(AgentStep const& step) {
     return options;
 }
 
-Words errand_arguments(std::string const& job_id, std::string const& host, Words const& command) {
+Words remote_command_arguments(std::string const& job_id, std::string const& host,
+                               Words const& command) {
     Words words = shared(job_id, {host});
-    words.insert(words.end(), {"--job-name=osora-errand", "--input=all"});
+    words.insert(words.end(), {"--job-name=osora-command", "--input=all"});
     words.insert(words.end(), command.begin(), command.end());
     return words;
 }

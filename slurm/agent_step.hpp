@@ -23,9 +23,8 @@ struct AgentStep {
 [[nodiscard]] std::vector<std::string> srun_arguments(AgentStep const& step);
 
 /// argv[1...] of srun for a program that is run on one host of the job and ends soon.
-[[nodiscard]] std::vector<std::string> errand_arguments(std::string const& job_id,
-                                                        std::string const& host,
-                                                        std::vector<std::string> const& command);
+[[nodiscard]] std::vector<std::string> remote_command_arguments(
+    std::string const& job_id, std::string const& host, std::vector<std::string> const& command);
 
 /// Takes out what of the job's own shape srun would take for the step's.
 void remove_step_shape(Environment& environment);

@@ -3,7 +3,7 @@
 
 #include "base/host_list.hpp"
 #include "base/text/text.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 

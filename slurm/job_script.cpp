@@ -4,7 +4,7 @@
 
 #include "base/host_list.hpp"
 #include "base/text/shell_word.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #include "slurm/queue_text.hpp"
 
 #include "base/text/text.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 

@@ -98,8 +98,8 @@ double SimulatedRuns::history_sigma_s(int runs) {
     return kMadToSigma * median_and_mad(std::move(values)).mad;
 }
 
-std::vector<db::analysis::Atom> SimulatedRuns::atoms() const {
-    std::vector<db::analysis::Atom> atoms;
+std::vector<db::analysis::FactorGroup> SimulatedRuns::atoms() const {
+    std::vector<db::analysis::FactorGroup> atoms;
     for (int i = 0; i < pair_.factors; ++i) atoms.push_back({fmt::format("item {}", i), {i}, 1});
     return atoms;
 }

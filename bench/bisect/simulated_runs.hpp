@@ -49,7 +49,7 @@ public:
     [[nodiscard]] double run_s(std::vector<bool> const& flipped);
     /// Robust sigma of `runs` runs of good, as history would know it.
     [[nodiscard]] double history_sigma_s(int runs);
-    [[nodiscard]] std::vector<db::analysis::Atom> atoms() const;
+    [[nodiscard]] std::vector<db::analysis::FactorGroup> atoms() const;
 
 private:
     SimulatedPair pair_;

@@ -119,12 +119,12 @@ private:
         Heartbeat beat;
         beat.attempt = 0;
         for (int local_rank = 0; local_rank < ranks_per_node_; ++local_rank) {
-            RankPulse pulse;
-            pulse.rank = node * ranks_per_node_ + local_rank;
-            pulse.phase = Phase::step;
-            pulse.step = step;
-            pulse.silent_s = 0.4;
-            beat.ranks.push_back(pulse);
+            RankHeartbeat heartbeat;
+            heartbeat.rank = node * ranks_per_node_ + local_rank;
+            heartbeat.phase = Phase::step;
+            heartbeat.step = step;
+            heartbeat.silent_s = 0.4;
+            beat.ranks.push_back(heartbeat);
         }
         return beat;
     }

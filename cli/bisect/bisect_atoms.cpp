@@ -65,7 +65,7 @@ bool sets(std::string const& name, std::string const& variable) {
     return name == "nccl." + variable || name == "worker.env." + variable;
 }
 
-std::string name_of(std::vector<Factor> const& factors, Atom const& atom) {
+std::string name_of(std::vector<Factor> const& factors, FactorGroup const& atom) {
     auto const named = named_factors(factors, atom.factors);
     if (named.size() > 1) return atom.name;
     return factors[static_cast<std::size_t>(named.front())].name;
@@ -121,7 +121,7 @@ TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
                            std::vector<std::string> const& available, CommitSwitch const& commits) {
     auto items = factors_of(facts_of(good), facts_of(bad), suspect_of(good, bad));
     TriableAtoms triable;
-    for (Atom const& atom : items.atoms) {
+    for (FactorGroup const& atom : items.atoms) {
         std::string why;
         bool can = false, has_commit = false, is_path = false;
         for (int const index : atom.factors) {

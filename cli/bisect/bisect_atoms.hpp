@@ -21,9 +21,9 @@ struct CommitSwitch {
 
 struct TriableAtoms {
     std::vector<db::analysis::Factor> factors;
-    std::vector<db::analysis::Atom> atoms;  // indices into `factors`
-    std::vector<NotTried> not_tried;        // they may matter, and no trial here can say
-    int commit_atom = -1;                   // the whole range of commits, as one; -1: none
+    std::vector<db::analysis::FactorGroup> atoms;  // indices into `factors`
+    std::vector<NotTried> not_tried;               // they may matter, and no trial here can say
+    int commit_atom = -1;                          // the whole range of commits, as one; -1: none
 
     [[nodiscard]] db::analysis::Factor const& factor(int index) const {
         return factors[static_cast<std::size_t>(index)];

@@ -189,7 +189,7 @@ int run_bisect(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto bisection = [&]() -> Result<Bisection> {
-        OSORA_TRY(auto const history, open_history_aloud(*state));
+        OSORA_TRY(auto const history, open_history_or_warn(*state));
         return bisection_of(context, arguments, *history);
     }();
     if (bisection.has_error()) {

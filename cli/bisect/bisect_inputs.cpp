@@ -49,8 +49,8 @@ void take_variables(BisectSide const& from, std::set<std::string> const& names, 
 }
 
 /// What `run` worked in a step of a bucket of the run file; 0: it has not trained it.
-double own_work_s(db::RunHistory const& run, std::vector<BucketWork> const& works,
-                  plan::BucketSection const& bucket) {
+double compute_time_s(db::RunHistory const& run, std::vector<BucketWork> const& works,
+                      plan::BucketSection const& bucket) {
     if (!run.summary.plan) return 0;
     for (auto const& planned : run.summary.plan->buckets) {
         if (planned.resolution != bucket.resolution || planned.num_frames != bucket.num_frames) {
@@ -139,14 +139,14 @@ Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
     return start;
 }
 
-void set_own_work(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config) {
+void set_compute_times(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config) {
     if (!config.rehearse.compute_s.is_auto()) return;
     auto const of_good = db::analysis::bucket_work(good.run.steps);
     auto const of_bad = db::analysis::bucket_work(bad.run.steps);
     for (auto& bucket : config.bucket) {
         if (!bucket.compute_s.is_auto()) continue;
-        double work_s = own_work_s(good.run, of_good, bucket);
-        if (work_s <= 0) work_s = own_work_s(bad.run, of_bad, bucket);
+        double work_s = compute_time_s(good.run, of_good, bucket);
+        if (work_s <= 0) work_s = compute_time_s(bad.run, of_bad, bucket);
         if (work_s > 0) bucket.compute_s = work_s;
     }
 }

@@ -62,7 +62,7 @@ struct TrialStart {
 
 /// Own work of the good run where the bucket was trained in it, else of the bad one, so that a
 /// rehearsal differs only by what was chosen. Buckets with a compute_s of their own keep it.
-void set_own_work(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config);
+void set_compute_times(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config);
 
 /// Whether the variable had one value on all ranks, and so can be set for a trial.
 [[nodiscard]] bool is_one_value(std::string const& fact);

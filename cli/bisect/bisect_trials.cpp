@@ -130,7 +130,7 @@ Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
 
 db::InvestigatedTrial Trials::start(TrialStart start) {
     bool const rehearsed = kind_.rung == "rehearsal";
-    if (rehearsed) set_own_work(bisection_.good, bisection_.bad, start.config);
+    if (rehearsed) set_compute_times(bisection_.good, bisection_.bad, start.config);
     auto const file = write_run_file(start.config);
     if (file.has_error()) return refused(file.error().message);
     auto request = bisection_.layers;

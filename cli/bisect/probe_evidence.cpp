@@ -27,7 +27,7 @@ std::optional<topology::ProbeResult> newest(std::filesystem::path const& state,
                                             std::vector<std::string> const& hosts,
                                             std::int64_t wall_us) {
     std::optional<topology::ProbeResult> best;
-    auto files = kept_probes(state);
+    auto files = cached_probes(state);
     if (files.size() > kEvidenceFilesMax) files.resize(kEvidenceFilesMax);
     for (auto const& file : files) {
         auto probe = protocol::read_json_file<topology::ProbeResult>(file.path);

@@ -69,7 +69,7 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
 /// The newest measurement that is kept (STATE/probes) and not older than a day; empty: none.
 fs::path newest_probe(fs::path const& state) {
     constexpr auto kAgeMax = std::chrono::hours(24);
-    auto const files = kept_probes(state);
+    auto const files = cached_probes(state);
     bool const fresh =
         !files.empty() && files.front().written > fs::file_time_type::clock::now() - kAgeMax;
     return fresh ? files.front().path : fs::path();

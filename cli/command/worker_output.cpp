@@ -84,9 +84,9 @@ HelperAnswer answer_of_helper(Context const& context, std::vector<std::string> a
     return {exit_code_after(output->status, program), std::move(output->text)};
 }
 
-int tell_worker_output(Context const& context, std::vector<std::string> arguments, bool as_json,
-                       Result<std::string> (*summary)(std::string_view json),
-                       HelperProgram program) {
+int run_worker_and_print(Context const& context, std::vector<std::string> arguments, bool as_json,
+                         Result<std::string> (*summary)(std::string_view json),
+                         HelperProgram program) {
     auto const answer = answer_of_helper(context, std::move(arguments), program);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     if (as_json) {

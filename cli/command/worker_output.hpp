@@ -42,9 +42,9 @@ struct HelperAnswer {
 /// Runs a program for a command and prints its JSON as it is, or what `summary` makes of it.
 /// Returns its exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
 /// signal ended it, which is told here.
-[[nodiscard]] int tell_worker_output(Context const& context, std::vector<std::string> arguments,
-                                     bool as_json,
-                                     Result<std::string> (*summary)(std::string_view json),
-                                     HelperProgram program = {});
+[[nodiscard]] int run_worker_and_print(Context const& context, std::vector<std::string> arguments,
+                                       bool as_json,
+                                       Result<std::string> (*summary)(std::string_view json),
+                                       HelperProgram program = {});
 
 }  // namespace osora::cli

@@ -75,8 +75,8 @@ Result<std::string> bench_summary(std::string_view text) {
 int run_bench(Context const& context, Arguments const& arguments) {
     auto const request = bench_request(arguments);
     if (request.has_error()) return fail(kExitUsage, request.error().message);
-    return tell_worker_output(context, {"bench", protocol::encode(*request)},
-                              arguments.has("--json"), bench_summary, kClipsProgram);
+    return run_worker_and_print(context, {"bench", protocol::encode(*request)},
+                                arguments.has("--json"), bench_summary, kClipsProgram);
 }
 
 }  // namespace

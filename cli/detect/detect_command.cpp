@@ -29,7 +29,7 @@ constexpr int kWindowMax = 1000;
 struct Settings {
     std::string method = "robust";
     Direction direction = Direction::higher_is_worse;
-    RobustOptions robust;
+    SegmentationOptions robust;
     OtavaOptions otava;
     MozillaOptions mozilla;
 };
@@ -151,7 +151,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
     if (settings.has_error()) return fail(kExitUsage, settings.error().message);
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }

@@ -24,7 +24,7 @@ json::object point_object(ChangePoint const& point) {
             {"effect", to_json(point.effect())}};
 }
 
-json::value modes_value(std::optional<Modes> const& modes) {
+json::value modes_value(std::optional<Bimodality> const& modes) {
     if (!modes) return nullptr;
     return json::object{
         {"low", modes->low}, {"high", modes->high}, {"high_share", modes->high_share}};
@@ -42,7 +42,7 @@ json::object newest_object(GateDecision const& newest) {
             {"z", to_json(newest.z)}};
 }
 
-json::array small_array(Robust const& robust) {
+json::array small_array(Segmentation const& robust) {
     json::array points;
     for (auto const& point : robust.small) points.push_back(point_object(point));
     return points;

@@ -67,7 +67,7 @@ std::string change_text(ChangePoint const& point, LevelWords const& words) {
                        level_text(point.before, words));
 }
 
-std::string noise_text(Robust const& robust) {
+std::string noise_text(Segmentation const& robust) {
     std::string text = fmt::format("{:.1f} % of a level", 100 * robust.noise);
     if (robust.correlation >= 0.2) {
         text += fmt::format(
@@ -78,7 +78,7 @@ std::string noise_text(Robust const& robust) {
     return text;
 }
 
-std::string modes_text(Modes const& modes, LevelWords const& words) {
+std::string modes_text(Bimodality const& modes, LevelWords const& words) {
     return fmt::format(
         "values jump between {} and {} ({:.0f} % of them): find out what differs "
         "between those runs before trusting a change of level",
@@ -86,7 +86,7 @@ std::string modes_text(Modes const& modes, LevelWords const& words) {
 }
 
 /// Changes that are there and do not count.
-std::string small_changes_text(Robust const& robust, LevelWords const& words) {
+std::string small_changes_text(Segmentation const& robust, LevelWords const& words) {
     constexpr std::size_t kShown = 3;
     std::string text;
     for (std::size_t i = 0; i < std::min(kShown, robust.small.size()); ++i) {
@@ -115,7 +115,8 @@ std::string signed_percent(double effect) {
     return fmt::format("{:+.1f} %", 100 * effect);
 }
 
-std::string headline(Robust const& robust, SeriesVerdict const& verdict, LevelWords const& words) {
+std::string headline(Segmentation const& robust, SeriesVerdict const& verdict,
+                     LevelWords const& words) {
     auto const change = [&] { return change_text(robust.points[*verdict.point], words); };
     switch (verdict.value) {
         case SeriesState::undecided:
@@ -133,7 +134,7 @@ std::string headline(Robust const& robust, SeriesVerdict const& verdict, LevelWo
     return {};
 }
 
-std::string levels_text(std::vector<double> const& values, Robust const& robust,
+std::string levels_text(std::vector<double> const& values, Segmentation const& robust,
                         LevelWords const& words) {
     std::string text = "\n" + draw_text(level_table(values, robust.points, words)) + "\n";
     if (robust.points.size() >= kLevelsShown) {

@@ -23,12 +23,12 @@ struct LevelWords {
 };
 
 /// "regression: 14.1 s/step from run 42 on, 93.2 % over the 7.30 s/step before"
-[[nodiscard]] std::string headline(db::analysis::changepoint::Robust const& robust,
+[[nodiscard]] std::string headline(db::analysis::changepoint::Segmentation const& robust,
                                    db::analysis::changepoint::SeriesVerdict const& verdict,
                                    LevelWords const& words);
 /// An empty line, the table of levels, and what is known of the noise.
 [[nodiscard]] std::string levels_text(std::vector<double> const& values,
-                                      db::analysis::changepoint::Robust const& robust,
+                                      db::analysis::changepoint::Segmentation const& robust,
                                       LevelWords const& words);
 
 /// `body` beside a label, in 80 columns.

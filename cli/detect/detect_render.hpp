@@ -16,7 +16,7 @@ struct CsvDetection {
     std::string method;  // "robust", "otava", "mozilla": who found the points
     db::analysis::changepoint::Direction direction{};
     std::vector<double> values;
-    db::analysis::changepoint::Robust answer;
+    db::analysis::changepoint::Segmentation answer;
     db::analysis::changepoint::SeriesVerdict verdict;
     db::analysis::changepoint::GateDecision newest;
     std::vector<int> otava, mozilla;  // what the references find, for comparison

@@ -53,13 +53,13 @@ Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
     return history;
 }
 
-Result<std::unique_ptr<db::Store>> open_history_aloud(std::filesystem::path const& state_dir) {
+Result<std::unique_ptr<db::Store>> open_history_or_warn(std::filesystem::path const& state_dir) {
     OSORA_TRY(auto history, open_history(state_dir));
     for (auto const& warning : history.warnings) cli::print(stderr, "osora: {}\n", warning);
     return std::move(history.store);
 }
 
-db::analysis::Surroundings surroundings_of(db::RunRecord const& run) {
+db::analysis::LivenessFacts liveness_of(db::RunRecord const& run) {
     protocol::RunPaths const paths{run.run_dir};
     std::error_code missing;
     return {.controller_alive = FileLock::is_held(paths.lock()),

@@ -24,9 +24,9 @@ struct OpenHistory {
                                                db::StoreOptions const& options = {});
 
 /// The same, with the warnings on stderr.
-[[nodiscard]] Result<std::unique_ptr<db::Store>> open_history_aloud(
+[[nodiscard]] Result<std::unique_ptr<db::Store>> open_history_or_warn(
     std::filesystem::path const& state_dir);
 
-[[nodiscard]] db::analysis::Surroundings surroundings_of(db::RunRecord const& run);
+[[nodiscard]] db::analysis::LivenessFacts liveness_of(db::RunRecord const& run);
 
 }  // namespace osora::cli

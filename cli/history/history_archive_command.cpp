@@ -52,7 +52,7 @@ Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arg
     if (!arguments.has("--all")) return runs;
     OSORA_TRY(auto const all, db::list_runs(store, "", std::numeric_limits<int>::max()));
     for (auto const& each : all) {
-        if (surroundings_of(each.run).folder_exists) {
+        if (liveness_of(each.run).folder_exists) {
             runs.push_back(each.run);
         } else {
             cli::print(stderr, "osora: run {} is left out: its folder {} is gone\n", each.run.name,
@@ -70,7 +70,7 @@ int run_export(Context const& context, Arguments const& arguments) {
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(state.error());
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) return fail(history.error());
     auto const runs = chosen(**history, arguments);
     if (runs.has_error()) return fail(runs.error());

@@ -21,7 +21,7 @@ int list(Context const& context, Arguments const& arguments) {
     if (state.has_error()) return fail(kExitUsage, state.error().message);
     auto const limit = arguments.number("--limit", 1, 1'000'000);
     if (limit.has_error()) return fail(kExitUsage, limit.error().message);
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
@@ -30,7 +30,7 @@ int list(Context const& context, Arguments const& arguments) {
     if (runs.has_error()) return fail(exit_code_for(runs.error().code), runs.error().message);
     std::vector<HistoryRow> rows;
     for (auto const& run : *runs) {
-        rows.push_back({run, db::analysis::state_of(run.run, surroundings_of(run.run))});
+        rows.push_back({run, db::analysis::state_of(run.run, liveness_of(run.run))});
     }
     cli::print("{}", render(rows, format_of(arguments)));
     return kExitOk;

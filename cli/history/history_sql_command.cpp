@@ -96,7 +96,7 @@ int run_history_sql(Context const& context, Arguments const& arguments) {
     if (arguments.has("SQL") && sql.find_first_not_of(" \t\r\n;") == std::string::npos) {
         return fail(kExitUsage, "the query is empty; try SELECT * FROM v_run");
     }
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }

@@ -46,8 +46,8 @@ int run_component(Context const& context, Arguments const& arguments, std::strin
         words.push_back(name);
         words.push_back(*value);
     }
-    return tell_worker_output(context, std::move(words), arguments.has("--json"),
-                              component_summary);
+    return run_worker_and_print(context, std::move(words), arguments.has("--json"),
+                                component_summary);
 }
 
 int run_forward(Context const& context, Arguments const& arguments) {
@@ -65,7 +65,7 @@ int run_merge(Context const& context, Arguments const& arguments) {
         words.push_back(name);
         words.push_back(*value);
     }
-    return tell_worker_output(context, std::move(words), arguments.has("--json"), merge_summary);
+    return run_worker_and_print(context, std::move(words), arguments.has("--json"), merge_summary);
 }
 
 std::vector<OptionSpec> component_options() {

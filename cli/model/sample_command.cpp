@@ -63,7 +63,7 @@ int run_sample(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, "give either --ema or --no-ema");
     }
     if (arguments.has("--no-ema")) words.emplace_back("--no-ema");
-    return tell_worker_output(context, std::move(words), arguments.has("--json"), sample_summary);
+    return run_worker_and_print(context, std::move(words), arguments.has("--json"), sample_summary);
 }
 
 std::vector<OptionSpec> sample_options() {

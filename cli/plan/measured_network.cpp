@@ -33,8 +33,8 @@ bool has_collectives(topology::ProbeResult const& result, bool gpu) {
 
 }  // namespace
 
-std::vector<KeptProbe> kept_probes(fs::path const& state) {
-    std::vector<KeptProbe> files;
+std::vector<CachedProbe> cached_probes(fs::path const& state) {
+    std::vector<CachedProbe> files;
     std::error_code error;
     for (fs::directory_iterator at(state / "probes", error), end; !error && at != end;
          at.increment(error)) {
@@ -42,7 +42,7 @@ std::vector<KeptProbe> kept_probes(fs::path const& state) {
         if (at->path().extension() != ".json") continue;
         files.push_back({at->path(), at->last_write_time(ignored)});
     }
-    std::ranges::sort(files, std::greater(), &KeptProbe::written);
+    std::ranges::sort(files, std::greater(), &CachedProbe::written);
     return files;
 }
 
@@ -57,7 +57,7 @@ std::optional<plan::MeasuredNetwork> measured_network(Context const& context,
         bool const timed = has_collectives(each, gpu);
         return std::pair(timed, timed ? each.collectives_wall_us : each.wall_us);
     };
-    auto files = kept_probes(*state);
+    auto files = cached_probes(*state);
     if (files.size() > kNetworkFilesMax) files.resize(kNetworkFilesMax);
     for (auto const& file : files) {
         auto result = protocol::read_json_file<topology::ProbeResult>(file.path);

@@ -12,12 +12,12 @@
 
 namespace osora::cli {
 
-struct KeptProbe {
+struct CachedProbe {
     std::filesystem::path path;
     std::filesystem::file_time_type written;
 };
 /// The files of STATE/probes, newest first.
-[[nodiscard]] std::vector<KeptProbe> kept_probes(std::filesystem::path const& state);
+[[nodiscard]] std::vector<CachedProbe> cached_probes(std::filesystem::path const& state);
 
 /// Of the whole measurements in STATE/probes, at most 30 days old and of the run's backend: one
 /// with times of collectives before others, then the newest. Where the run's hosts are known

@@ -181,7 +181,7 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         request.network =
             measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
     }
-    request.own_work = inputs.own_work;
+    request.compute_times = inputs.compute_times;
     auto const& latents = resolved.config.data.latents;
     if (inputs.assumed_latents) {
         OSORA_TRY(auto const shape, plan::sample_shape(resolved.config));

@@ -44,11 +44,11 @@ constexpr std::string_view kAssumedData = "(no data set)";
 
 struct PlanInputs {
     topology::Cluster cluster;
-    std::filesystem::path base_dir;                    // where data.manifest starts
-    std::optional<std::filesystem::path> calibration;  // another file than the state folder's
-    std::optional<NamedGpus> gpus = {};                // none: of `cluster`, as it was measured
-    bool assumed_latents = false;                      // cached as the model's VAE makes them
-    std::vector<plan::BucketCompute> own_work = {};    // of a rehearsal: what it is told to take
+    std::filesystem::path base_dir;                       // where data.manifest starts
+    std::optional<std::filesystem::path> calibration;     // another file than the state folder's
+    std::optional<NamedGpus> gpus = {};                   // none: of `cluster`, as it was measured
+    bool assumed_latents = false;                         // cached as the model's VAE makes them
+    std::vector<plan::BucketCompute> compute_times = {};  // of a rehearsal: what it is told to take
 };
 /// The plan of a run file without problems.
 [[nodiscard]] Result<PlannedRun> plan_run(Context const& context,

@@ -55,7 +55,7 @@ int run_diff(Context const& context, Arguments const& arguments) {
     auto const asked_a = *arguments.value("A"), asked_b = *arguments.value("B");
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }

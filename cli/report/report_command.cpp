@@ -35,7 +35,7 @@ std::string as_page(ReportPage const& page) {
 Result<Rendered> run_text(db::Store& store, std::string const& wanted, ReportFormat format) {
     OSORA_TRY(auto const run, db::find_run(store, wanted));
     OSORA_TRY(auto const history, db::load_run(store, run.run_id));
-    auto const report = db::analysis::run_report(history, surroundings_of(run));
+    auto const report = db::analysis::run_report(history, liveness_of(run));
     bool const told =
         report.measured.steps_used > 0 || run.job == "exec" || !report.probe.nodes.empty();
     return Rendered{format == ReportFormat::html
@@ -88,7 +88,7 @@ int run_report_command(Context const& context, Arguments const& arguments) {
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const history = open_history_aloud(*state);
+    auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }

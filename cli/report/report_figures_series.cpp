@@ -2,7 +2,7 @@
 #include "base/text/units.hpp"
 #include "cli/report/report_figures.hpp"
 #include "cli/report/report_render.hpp"
-#include "cli/report/trend_words.hpp"
+#include "cli/report/trend_text.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // Reports as JSON. Names are part of the contract with scripts: grow them, do not change them.
 #include "base/text/printable.hpp"
 #include "cli/report/report_render.hpp"
-#include "cli/report/trend_words.hpp"
+#include "cli/report/trend_text.hpp"
 #include "protocol/json.hpp"
 
 namespace osora::cli {

@@ -4,7 +4,7 @@
 
 #include "base/version.hpp"
 #include "cli/report/report_tables.hpp"
-#include "cli/report/trend_words.hpp"
+#include "cli/report/trend_text.hpp"
 #include "cli/text/html.hpp"
 
 #include <fmt/format.h>
@@ -124,7 +124,7 @@ std::string footer(ReportPage const& page, web::PageAssets const& assets) {
 }  // namespace
 
 ReportPage page_of(db::analysis::RunReport const& report, std::vector<PageFigure> figures) {
-    ReportPage page{.words = words_of(report),
+    ReportPage page{.words = phrases_of(report),
                     .good = report.state.good,
                     .tables = {},
                     .figures = std::move(figures)};
@@ -147,7 +147,7 @@ ReportPage page_of(db::analysis::RunReport const& report, std::vector<PageFigure
 
 ReportPage page_of(db::analysis::SeriesReport const& report, std::vector<PageFigure> figures) {
     ReportPage page{
-        .words = words_of(report), .good = true, .tables = {}, .figures = std::move(figures)};
+        .words = phrases_of(report), .good = true, .tables = {}, .figures = std::move(figures)};
     for (auto const& trend : report.trends) {
         page.good = page.good && regression_of(trend) != db::analysis::Regression::confirmed;
     }

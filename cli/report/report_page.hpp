@@ -2,7 +2,7 @@
 // are drawn by a script in the page. Pure.
 #pragma once
 
-#include "cli/report/report_words.hpp"
+#include "cli/report/report_phrases.hpp"
 #include "cli/text/text_table.hpp"
 #include "protocol/json.hpp"
 #include "web/report/page_assets.hpp"
@@ -24,7 +24,7 @@ struct PageFigure {
     protocol::json::object data;
 };
 struct ReportPage {
-    ReportWords words;
+    ReportPhrases words;
     bool good = true;  // false: the title says so in colour too
     std::vector<PageTable> tables;
     std::vector<PageFigure> figures;

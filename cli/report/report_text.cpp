@@ -1,7 +1,7 @@
 // Reports for a terminal and as Markdown: words filled to 80 columns, tables between them.
+#include "cli/report/report_phrases.hpp"
 #include "cli/report/report_tables.hpp"
-#include "cli/report/report_words.hpp"
-#include "cli/report/trend_words.hpp"
+#include "cli/report/trend_text.hpp"
 #include "cli/text/terminal.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::string blocks(Paragraphs const& paragraphs) {
 }  // namespace
 
 std::string run_report_text(RunReport const& report) {
-    auto const words = words_of(report);
+    auto const words = phrases_of(report);
     std::string text = filled(printable(words.title), 0, kColumns);
     for (auto const& line : words.about) text += filled(line, 0, kColumns);
     text += "\n" + blocks(words.answer);
@@ -42,7 +42,7 @@ std::string run_report_text(RunReport const& report) {
 }
 
 std::string series_report_text(SeriesReport const& report) {
-    auto const words = words_of(report);
+    auto const words = phrases_of(report);
     std::string text = filled(printable(words.title), 0, kColumns);
     for (auto const& each : words.answer) {
         for (auto const& line : each.lines) text += filled(printable(line), 0, kColumns);
@@ -57,7 +57,7 @@ std::string series_report_text(SeriesReport const& report) {
 
 std::string series_report_markdown(SeriesReport const& report) {
     std::string text = "# " + markdown_text(series_title(report)) + "\n\n";
-    for (auto const& each : words_of(report).answer) {
+    for (auto const& each : phrases_of(report).answer) {
         for (auto const& line : each.lines) text += markdown_text(line) + "\n\n";
     }
     text += draw_markdown(scaling_table(report)) + "\n";

@@ -7,9 +7,9 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/journal_tail.hpp"
-#include "cli/run/left_behind.hpp"
+#include "cli/run/orphans.hpp"
 #include "cli/run/run_command.hpp"
-#include "cli/run/slurm/job_look.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/queued_run.hpp"
 
 #include "base/files/file_lock.hpp"
@@ -27,15 +27,15 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Longer than the controller gives an orderly stop before it kills.
+/// Longer than the controller gives an graceful stop before it kills.
 constexpr auto kOrderlyLimit = std::chrono::seconds(90);
-constexpr auto kJobLookEvery = std::chrono::seconds(4);
+constexpr auto kJobQueryEvery = std::chrono::seconds(4);
 constexpr auto kLastWords = std::chrono::seconds(2);
 constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // of a controller
 
 /// Where the run's job stands in the queue now.
-JobStand job_stand(Context const& context, RunFolder const& run) {
-    return JobLook(context, run.paths.dir.parent_path().parent_path()).stand(run);
+JobStatus job_status(Context const& context, RunFolder const& run) {
+    return JobStatusQuery(context, run.paths.dir.parent_path().parent_path()).of(run);
 }
 
 /// Whether the run ended in time; `view` is then its last state. Not when its job has ended without
@@ -45,7 +45,7 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
     JournalTail tail(paths.journal());
     protocol::RunView fresh;
     auto deadline = Clock::now() + kOrderlyLimit;
-    auto look_at = Clock::now() + kJobLookEvery;
+    auto look_at = Clock::now() + kJobQueryEvery;
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
         for (auto const& each : records) fold(fresh, each);
@@ -56,10 +56,10 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
         }
         if (!records.empty()) continue;
         if (Clock::now() >= look_at) {
-            bool const gone = job_stand(context, run).place == JobPlace::gone;
+            bool const gone = job_status(context, run).place == JobPlace::gone;
             // Its last words may still be on the way through a network file system.
             if (gone) deadline = std::min(deadline, Clock::now() + kLastWords);
-            look_at = Clock::now() + kJobLookEvery;
+            look_at = Clock::now() + kJobQueryEvery;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     }
@@ -68,7 +68,7 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
 
 int report(KnownRun const& run, bool json, std::string const& text) {
     auto const& status = run.view.status;
-    auto const left = left_behind(run.view);
+    auto const left = orphans_of(run.view);
     if (json) {
         print_json("cancel", {{"run", run.folder.number},
                               {"state", protocol::to_json(status.state)},
@@ -80,7 +80,7 @@ int report(KnownRun const& run, bool json, std::string const& text) {
     } else {
         bool const counted = left.nodes + left.uncounted + left.processes > 0;
         cli::print("run {} {}{}\n", run.folder.number, text,
-                   counted ? " · " + left_behind_text(left) : std::string());
+                   counted ? " · " + orphans_text(left) : std::string());
     }
     return left.processes == 0 ? kExitOk : kExitBad;
 }
@@ -109,16 +109,16 @@ int cancel_without_controller(KnownRun const& run, Error const& why) {
             fmt::format("run {0}: its controller is on {1}; osora cancel {0} there", number, host));
     }
     int const ended = end_processes(run.view.run_uuid, kGraceSeconds);
-    auto const left = left_behind(run.view);
+    auto const left = orphans_of(run.view);
     std::string const found =
         ended == 0 ? "nothing of it runs here"
-                   : fmt::format("{} ended, {}", counted(ended, "process"), left_behind_text(left));
+                   : fmt::format("{} ended, {}", counted(ended, "process"), orphans_text(left));
     return fail(kExitUnreachable,
                 fmt::format("run {0} has no controller here: {1} ({2}); osora resume {0} continues",
                             number, found, why.message));
 }
 
-int cancel_without_job(int number, JobStand const& stand) {
+int cancel_without_job(int number, JobStatus const& stand) {
     return fail(kExitUnreachable,
                 fmt::format("run {0} has no controller: its job {1} is over{2}; osora resume {0} "
                             "continues",
@@ -140,7 +140,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
     if (is_over(known->view)) {
         return report(*known, json, "is over already: " + state_word(known->view, false));
     }
-    if (auto const stand = job_stand(context, known->folder); stand.place == JobPlace::gone) {
+    if (auto const stand = job_status(context, known->folder); stand.place == JobPlace::gone) {
         return cancel_without_job(number, stand);
     }
     protocol::ControlStop const stop{.now = now, .reason = "osora cancel"};
@@ -160,7 +160,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
     auto const ended = wait_for_end(context, known->folder, known->view);
     if (ended.has_error()) return fail(kExitBad, ended.error().message);
     if (!*ended) {
-        auto const stand = job_stand(context, known->folder);
+        auto const stand = job_status(context, known->folder);
         if (stand.place == JobPlace::gone) return cancel_without_job(number, stand);
         return fail(kExitUnreachable,
                     fmt::format("run {0} is still stopping; osora cancel {0} --now", number));

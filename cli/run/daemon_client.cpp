@@ -70,10 +70,10 @@ bool has_daemon(fs::path const& state) {
     return connect_to(socket_of(state)).has_value();
 }
 
-Result<void> give_to_daemon(Context const& context, RunFolder const& run, bool resume) {
+Result<void> submit_to_daemon(Context const& context, RunFolder const& run, bool resume) {
     OSORA_TRY(auto const text, protocol::encode_environment(context.environment));
     OSORA_TRY_VOID(write_file_atomic(run.paths.environment(), text, 0600));
-    protocol::TakeRun take;
+    protocol::AdoptRun take;
     take.run_dir = run.paths.dir.string();
     take.resume = resume;
     OSORA_TRY_VOID(ask_daemon(run.paths.dir.parent_path().parent_path(), take));

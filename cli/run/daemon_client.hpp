@@ -19,7 +19,7 @@ namespace osora::cli {
 [[nodiscard]] bool has_daemon(std::filesystem::path const& state);
 
 /// Gives `run` to the daemon, with the environment of this process; the daemon starts a controller.
-[[nodiscard]] Result<void> give_to_daemon(Context const& context, RunFolder const& run,
-                                          bool resume);
+[[nodiscard]] Result<void> submit_to_daemon(Context const& context, RunFolder const& run,
+                                            bool resume);
 
 }  // namespace osora::cli

@@ -135,7 +135,7 @@ std::string how_to_write_a_pattern(StepsInLog const& found) {
     return text;
 }
 
-std::string words_of(StepsInLog const& found) {
+std::string text_of(StepsInLog const& found) {
     if (found.count == 0) return how_to_write_a_pattern(found);
     std::string text = fmt::format("{} found in {} lines\n\n", counted(found.count, "step"),
                                    format_count(found.lines)) +
@@ -182,7 +182,7 @@ int run_exec_steps(Context const&, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("exec_steps", json_of(found));
     } else {
-        cli::print("{}", words_of(found));
+        cli::print("{}", text_of(found));
     }
     return found.count > 0 ? kExitOk : kExitUndecided;
 }

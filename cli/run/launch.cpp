@@ -1,4 +1,4 @@
-// The leash is the write end of a pipe: the kernel closes it when this process goes, however it
+// The lifeline is the write end of a pipe: the kernel closes it when this process goes, however it
 // goes.
 #include "cli/run/launch.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLeashNumber = 3;  // in the controller
+constexpr int kLifelineNumber = 3;  // in the controller
 
 fs::path stderr_file(RunFolder const& run) {
     return run.paths.dir / "controller.stderr";
@@ -82,7 +82,7 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
     if (options.resume) spawning.arguments.push_back("--resume");
     spawning.environment = context.environment;
     spawning.new_session = !options.attached;
-    spawning.death_signal = 0;  // the leash ends it in order
+    spawning.death_signal = 0;  // the lifeline ends it in order
 
     fs::path const errors = stderr_file(run);
     OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));
@@ -94,10 +94,10 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error(errno, "pipe", run.paths.dir);
         held.reset(ends[0]);
-        controller.leash.reset(ends[1]);
-        spawning.descriptors.emplace_back(held.get(), kLeashNumber);
-        spawning.arguments.push_back("--leash-fd");
-        spawning.arguments.push_back(std::to_string(kLeashNumber));
+        controller.lifeline.reset(ends[1]);
+        spawning.descriptors.emplace_back(held.get(), kLifelineNumber);
+        spawning.arguments.push_back("--lifeline-fd");
+        spawning.arguments.push_back(std::to_string(kLifelineNumber));
     }
     auto child = spawn(spawning);
     if (child.has_error()) return std::move(child).error().in("start the controller");
@@ -105,7 +105,7 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
     return controller;
 }
 
-std::string last_words(RunFolder const& run) {
+std::string last_output_lines(RunFolder const& run) {
     constexpr int kLines = 5;
     std::string words = tail_of(stderr_file(run), kLines);
     if (words.empty()) words = tail_of(run.paths.controller_log(), kLines);

@@ -1,4 +1,5 @@
-// Starting a run's controller: a child that is held on a leash (attached), or a session of its own
+// Starting a run's controller: a child that is held on a lifeline (attached), or a session of its
+// own
 // (--detach).
 #pragma once
 
@@ -12,11 +13,11 @@
 
 namespace osora::cli {
 
-/// A controller that this process started. When the leash is closed the controller takes it as a
+/// A controller that this process started. When the lifeline is closed the controller takes it as a
 /// wish to stop.
 struct Controller {
     Child child;
-    Descriptor leash;  // closed and unset when detached
+    Descriptor lifeline;  // closed and unset when detached
 };
 
 struct LaunchOptions {
@@ -34,6 +35,6 @@ struct LaunchOptions {
 
 /// What a controller printed before it died, for whoever asks why: the last few lines of its
 /// stderr and, when that is empty, of its log, or of its job's.
-[[nodiscard]] std::string last_words(RunFolder const& run);
+[[nodiscard]] std::string last_output_lines(RunFolder const& run);
 
 }  // namespace osora::cli

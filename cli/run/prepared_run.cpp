@@ -78,7 +78,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     submission.rehearsal = plan::rehearsal_compute(
         config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
     // What is expected of it follows from the own work that it was given.
-    inputs.own_work = submission.rehearsal;
+    inputs.compute_times = submission.rehearsal;
     if (auto again = plan_run(context, submission.resolved, inputs); again.has_value()) {
         submission.plan.predicted = again->decision.predicted;
         prepared.planned.decision.predicted = again->decision.predicted;

@@ -10,7 +10,7 @@ Result<db::analysis::RunReport> report_of(Context const& context, RunFolder cons
     OSORA_TRY(auto const history, open_history(state));
     OSORA_TRY(auto const run, db::find_run(*history.store, folder.name));
     OSORA_TRY(auto const all, db::load_run(*history.store, run.run_id));
-    return db::analysis::run_report(all, surroundings_of(run));
+    return db::analysis::run_report(all, liveness_of(run));
 }
 
 }  // namespace osora::cli

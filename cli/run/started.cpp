@@ -44,7 +44,7 @@ void say_network_file_system(RunFolder const& run) {
 int detach(RunFolder const& run, Controller const& controller, StartOptions const& options) {
     if (!came_up(controller, run)) {
         return fail(kExitBad, fmt::format("run {}: the controller did not start\n{}", run.number,
-                                          last_words(run)));
+                                          last_output_lines(run)));
     }
     say_network_file_system(run);
     if (!options.json) {
@@ -76,13 +76,13 @@ bool has_begun(RunFolder const& run) {
 }
 
 int serve_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
-    auto const given = give_to_daemon(context, run, options.resume);
+    auto const given = submit_to_daemon(context, run, options.resume);
     if (given.has_error()) {
         return fail(exit_code_for(given.error().code), "daemon: " + given.error().message);
     }
     if (!has_begun(run)) {
         return fail(kExitBad, fmt::format("run {}: the daemon's controller did not start\n{}",
-                                          run.number, last_words(run)));
+                                          run.number, last_output_lines(run)));
     }
     if (options.attached) {
         return follow(context, run,

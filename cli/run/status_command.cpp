@@ -13,7 +13,7 @@
 #include "cli/run/follow/node_table.hpp"
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
-#include "cli/run/slurm/job_look.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "cli/text/follow_text.hpp"
 
 #include "base/text/units.hpp"
@@ -39,27 +39,27 @@ constexpr int kNodesShown = 20;
 struct ActiveRun {
     KnownRun known;
     bool alive = false;  // it has a controller
-    JobStand job;        // in Slurm's queue
+    JobStatus job;       // in Slurm's queue
 };
 
-void settle(ActiveRun& run, JobLook& look) {
+void settle(ActiveRun& run, JobStatusQuery& look) {
     if (run.alive || is_over(run.known.view)) return;
-    run.job = look.stand(run.known.folder);
+    run.job = look.of(run.known.folder);
     // A controller on another machine is only known from the journal; the queue knows better.
-    run.alive = run.job.place == JobPlace::runs ||
+    run.alive = run.job.place == JobPlace::running ||
                 (run.job.place == JobPlace::unknown && seems_alive(run.known));
 }
 
 std::string word_of(ActiveRun const& run) {
     bool const unheard = run.job.place == JobPlace::unknown && run.job.job.job_id > 0;
     if (unheard && !run.alive && run.known.view.records == 0) return "queued";
-    return run.job.place == JobPlace::waits ? "queued" : state_word(run.known.view, run.alive);
+    return run.job.place == JobPlace::pending ? "queued" : state_word(run.known.view, run.alive);
 }
 
 /// What stands below the table, or below the run's own lines; "" = nothing.
 std::string remark(ActiveRun const& run) {
     int const number = run.known.folder.number;
-    if (run.job.place == JobPlace::waits) {
+    if (run.job.place == JobPlace::pending) {
         auto const& job = run.job.job;
         return fmt::format("run {} waits as job {}{}{}", number, job.job_id,
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
@@ -214,7 +214,7 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
                                            std::filesystem::path const& state,
                                            std::set<int> const& over) {
     OSORA_TRY(auto const folders, list_runs(state));
-    JobLook look(context, state);
+    JobStatusQuery look(context, state);
     std::vector<ActiveRun> active;
     for (std::size_t i = 0; i < folders.size(); ++i) {
         bool const here = has_controller(folders[i].paths);
@@ -224,7 +224,7 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
         ActiveRun run{{folders[i], std::move(*view)}, here, {}};
         settle(run, look);
         bool const begun = run.alive || run.known.view.records > 0;
-        bool const submitted = run.job.place == JobPlace::waits ||
+        bool const submitted = run.job.place == JobPlace::pending ||
                                (run.job.place == JobPlace::unknown && run.job.job.job_id > 0);
         if (begun || submitted) active.push_back(std::move(run));
     }
@@ -317,7 +317,7 @@ int run_status(Context const& context, Arguments const& arguments) {
     }
     auto known = run_of(context, arguments, Imported::taken);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
-    JobLook look(context, known->folder.paths.dir.parent_path().parent_path());
+    JobStatusQuery look(context, known->folder.paths.dir.parent_path().parent_path());
     bool const here = has_controller(known->folder.paths);
     ActiveRun one{std::move(*known), here, {}};
     settle(one, look);

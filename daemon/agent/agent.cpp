@@ -73,7 +73,7 @@ private:
     void perform(SendToController const& action);
     void perform(BindStore const& action);
     void perform(SpawnWorkers const& action);
-    void perform(TellWorkers const& action);
+    void perform(SendToWorkers const& action);
     void perform(SignalWorkers const& action);
     void perform(TakeStacksOf const& action);
     void perform(SampleHealth const& action);
@@ -190,7 +190,7 @@ void Agent::perform(SpawnWorkers const& action) {
     workers_.start(action.launch, std::exchange(store_, std::nullopt));
 }
 
-void Agent::perform(TellWorkers const& action) {
+void Agent::perform(SendToWorkers const& action) {
     workers_.tell(action.message);
 }
 

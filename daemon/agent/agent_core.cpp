@@ -92,7 +92,7 @@ void AgentCore::Impl::hear(Refused const& message) {
     leave(kAgentRefused, "refused: " + message.reason);
 }
 
-void AgentCore::Impl::hear(Beat const&) {}
+void AgentCore::Impl::hear(HeartbeatAck const&) {}
 
 void AgentCore::Impl::hear(AckReports const& message) {
     for (FromAgent& each : reports_.acknowledge(message.next)) {
@@ -234,7 +234,7 @@ void AgentCore::Impl::beat() {
     message.attempt = attempt_;
     for (WorkerState const& each : workers_) {
         if (!each.alive || (options_.exec && !each.speaks)) continue;
-        message.ranks.push_back(each.pulse);
+        message.ranks.push_back(each.heartbeat);
         message.ranks.back().silent_s = in_seconds(now_.monotonic - each.last_heard);
         message.ranks.back().ignores_stop = ignores_stop(each);
     }

@@ -108,7 +108,7 @@ struct BindStore {  // and keep the socket for rank 0 of `attempt`; closes those
 struct SpawnWorkers {
     protocol::LaunchWorkers launch;
 };
-struct TellWorkers {  // every living worker
+struct SendToWorkers {  // every living worker
     protocol::StopWorker message;
 };
 struct SignalWorkers {  // every living worker and its process group
@@ -123,7 +123,7 @@ struct ExitAgent {
     int exit_code = 0;
     std::string message;  // for its log
 };
-using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, TellWorkers,
+using AgentAction = std::variant<SendToController, BindStore, SpawnWorkers, SendToWorkers,
                                  SignalWorkers, TakeStacksOf, SampleHealth, ExitAgent>;
 using AgentActions = std::vector<AgentAction>;
 

@@ -21,10 +21,10 @@ struct WorkerState {
     bool failed = false;    // reported
     bool speaks = false;    // exec: has told of a step
     int pid = 0, steps = 0;
-    int step_when_told = -1;  // to stop after its step
-    std::string last_words;   // of WorkerFailed
-    std::string cpus;         // bound to
-    protocol::RankPulse pulse;
+    int step_when_told = -1;      // to stop after its step
+    std::string failure_message;  // of WorkerFailed
+    std::string cpus;             // bound to
+    protocol::RankHeartbeat heartbeat;
     MonotonicTime last_heard{};
 };
 
@@ -44,7 +44,7 @@ private:
     void on(AgentTick const& input);
     void hear(protocol::Welcome const& message);
     void hear(protocol::Refused const& message);
-    void hear(protocol::Beat const& message);
+    void hear(protocol::HeartbeatAck const& message);
     void hear(protocol::AckReports const& message);
     void hear(protocol::ReserveStore const& message);
     void hear(protocol::LaunchWorkers const& message);

@@ -2,7 +2,7 @@
 #include "daemon/agent/agent_start.hpp"
 
 #include "base/files/files.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/process/orphans.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ Result<AgentStart> read_agent_start(int fd) {
     return start;
 }
 
-Result<void> take_place(AgentStart& start, Environment& environment) {
+Result<void> resolve_node(AgentStart& start, Environment& environment) {
     for (protocol::Bytes const& each : start.environment) {
         auto const equals = each.value.find('=');
         if (equals == 0 || equals == std::string::npos) {

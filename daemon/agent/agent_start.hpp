@@ -45,7 +45,7 @@ BOOST_DESCRIBE_STRUCT(AgentStart, (),
 [[nodiscard]] Result<AgentStart> read_agent_start(int fd);
 
 /// Settles which node this is, and makes `environment` that of its workers: the agent's own, what
-/// `start` sets over it, and the marks by which leftovers of the run are found.
-[[nodiscard]] Result<void> take_place(AgentStart& start, Environment& environment);
+/// `start` sets over it, and the marks by which orphaned processes of the run are found.
+[[nodiscard]] Result<void> resolve_node(AgentStart& start, Environment& environment);
 
 }  // namespace osora::daemon

@@ -61,7 +61,7 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     for (WorkerState& each : workers_) {
         each.alive = true;
         each.last_heard = now_.monotonic;
-        each.pulse.rank = rank++;
+        each.heartbeat.rank = rank++;
     }
     using Wait = MetricReducer::Wait;
     reducer_.emplace(attempt_, options_.node, first_rank_, order.local_world_size,
@@ -92,7 +92,7 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
     worker->cpus = input.cpus;
     if (input.pid <= 0) {
         worker->alive = false;
-        worker->last_words = "cannot be started: " + input.error;
+        worker->failure_message = "cannot be started: " + input.error;
         worker_failed(input.rank, {input.attempt, input.rank, 126, 0, false});
         when_none_is_left();
     } else if (options_.exec) {
@@ -130,7 +130,7 @@ void AgentCore::Impl::on(WorkerStepped const& input) {
     if (worker == nullptr || !worker->alive) return;
     worker->last_heard = now_.monotonic;
     worker->speaks = true;
-    worker->pulse.phase = Phase::step;
+    worker->heartbeat.phase = Phase::step;
     said_.insert(input.step.said.begin(), input.step.said.end());
     hear(input.rank, input.step.metrics);
 }
@@ -158,8 +158,8 @@ void AgentCore::Impl::on(OutputRead const& input) {
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
     WorkerState& worker = *worker_at(attempt_, rank);
     if (message.protocol != kWorkerProtocol) {
-        worker.last_words = fmt::format("the worker speaks protocol {}, its agent {}",
-                                        message.protocol, kWorkerProtocol);
+        worker.failure_message = fmt::format("the worker speaks protocol {}, its agent {}",
+                                             message.protocol, kWorkerProtocol);
         worker_failed(rank, {attempt_, rank, kExitConfiguration, 0, false});
         return;
     }
@@ -168,16 +168,17 @@ void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
 }
 
 void AgentCore::Impl::hear(int rank, PhaseChanged const& message) {
-    worker_at(attempt_, rank)->pulse.phase = message.phase;
-    worker_at(attempt_, rank)->pulse.limit_s = seconds_within(message.limit_s, 0, kSilenceMost_s);
+    worker_at(attempt_, rank)->heartbeat.phase = message.phase;
+    worker_at(attempt_, rank)->heartbeat.limit_s =
+        seconds_within(message.limit_s, 0, kSilenceMost_s);
 }
 
 void AgentCore::Impl::hear(int rank, Arrived const& message) {
-    worker_at(attempt_, rank)->pulse.arrived = message.step;
+    worker_at(attempt_, rank)->heartbeat.arrived = message.step;
 }
 
 void AgentCore::Impl::hear(int rank, StepMetrics const& message) {
-    worker_at(attempt_, rank)->pulse.step = message.step;
+    worker_at(attempt_, rank)->heartbeat.step = message.step;
     if (reducer_) reducer_->add(rank, message);
     if (matrices_) matrices_->add(rank, message);
     if (collectives_) collectives_->add(rank, message);
@@ -198,7 +199,7 @@ void AgentCore::Impl::hear(int rank, WorkerNotice const& message) {
 }
 
 void AgentCore::Impl::hear(int rank, WorkerFailed const& message) {
-    worker_at(attempt_, rank)->last_words = message.message;
+    worker_at(attempt_, rank)->failure_message = message.message;
 }
 
 void AgentCore::Impl::hear(int rank, WorkerFinished const& message) {
@@ -249,7 +250,7 @@ void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
     if (std::exchange(worker.failed, true)) return;
     bool const first = std::ranges::count_if(workers_, &WorkerState::failed) == 1;
     report(RankFailed{attempt_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
-                      worker.last_words.empty() ? end.last_line : worker.last_words,
+                      worker.failure_message.empty() ? end.last_line : worker.failure_message,
                       first ? end.tail : ""});
 }
 
@@ -321,8 +322,8 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
         act(SignalWorkers{SIGTERM});
     } else {
         told_to_stop_ = now_.monotonic;
-        for (WorkerState& each : workers_) each.step_when_told = each.pulse.step;
-        act(TellWorkers{StopWorker{true, reason}});
+        for (WorkerState& each : workers_) each.step_when_told = each.heartbeat.step;
+        act(SendToWorkers{StopWorker{true, reason}});
     }
 }
 
@@ -330,8 +331,8 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
 /// than the others would count as lost.
 bool AgentCore::Impl::ignores_stop(WorkerState const& worker) const {
     return stop_ == StopHow::checkpoint && !options_.exec &&
-           now_.monotonic - told_to_stop_ >= kTimeToObey && worker.pulse.phase == Phase::step &&
-           worker.pulse.step >= worker.step_when_told + kStepsToObey;
+           now_.monotonic - told_to_stop_ >= kTimeToObey && worker.heartbeat.phase == Phase::step &&
+           worker.heartbeat.step >= worker.step_when_told + kStepsToObey;
 }
 
 /// Nobody commands this node any more: the workers may save what they have, then they go.

@@ -9,7 +9,7 @@
 #include "daemon/agent/last_line.hpp"
 #include "daemon/agent/stacks.hpp"
 #include "daemon/node/node_facts.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/process/orphans.hpp"
 #include "daemon/process/process_end.hpp"
 #include "protocol/messages/message.hpp"
 #include "protocol/run_directory.hpp"
@@ -262,11 +262,11 @@ void Workers::signal(int signal) {
 
 asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child) {
     int const pid = child.id.pid;
-    std::function<void()> const last_words = [worker] {
+    std::function<void()> const read_last_messages = [worker] {
         if (worker->link) worker->link->drain();
         if (worker->link) worker->link->abandon();
     };
-    ExitStatus const status = co_await wait_and_reap(std::move(child), last_words);
+    ExitStatus const status = co_await wait_and_reap(std::move(child), read_last_messages);
     living_.erase(pid);
     co_await steps_.finish(pid);
     hold_log(*worker);
@@ -275,8 +275,8 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
                                {"how", describe(status)},
                                {"peak_rss", format_bytes(status.peak_rss_bytes)}});
     if (living_.empty()) {
-        LeftoverScope const scope{options_.run_uuid, options_.node, {}};
-        int const left = co_await end_leftovers(scope, options_.leftover_limit_s);
+        OrphanScope const scope{options_.run_uuid, options_.node, {}};
+        int const left = co_await end_orphans(scope, options_.orphan_limit_s);
         if (left > 0) log_.error("processes cannot be killed", {{"count", left}});
     }
     long const kills = oom_kills("/").value_or(0);

@@ -30,8 +30,8 @@ struct WorkersOptions {
     int node = 0;
     bool exec = false;
     Environment environment;
-    std::string host = {};        // this node's name, as plans name nodes
-    double leftover_limit_s = 2;  // for what the last worker of an attempt left behind
+    std::string host = {};      // this node's name, as plans name nodes
+    double orphan_limit_s = 2;  // for what the last worker of an attempt left behind
 };
 
 class Workers {

@@ -6,7 +6,7 @@
 #include "base/files/files.hpp"
 #include "base/text/seconds.hpp"
 #include "daemon/net/frame_connection.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/process/orphans.hpp"
 #include "daemon/process/process_end.hpp"
 #include "protocol/json.hpp"
 
@@ -114,13 +114,13 @@ asio::awaitable<void> LocalBackend::watch(int node, int agent_number, Child chil
     ExitStatus const status = co_await wait_and_reap(std::move(child), nothing);
     agents_.erase(node);
     log_.info("agent ended", {{"node", node}, {"how", describe(status)}});
-    LeftoverScope const scope{options_.start.run_uuid, node, living()};
+    OrphanScope const scope{options_.start.run_uuid, node, living()};
     AgentExited exited;
     exited.node = node;
     exited.agent_number = agent_number;
     exited.exit_code = status.exit_code;
     exited.signal = status.signal;
-    exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
+    exited.processes_left = co_await end_orphans(scope, options_.stop_limit_s);
     on_exited_(std::move(exited));
 }
 
@@ -136,11 +136,11 @@ asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
         timer.expires_after(std::chrono::milliseconds(20));
         co_await timer.async_wait(kToken);
     }
-    LeftoverScope const scope{options_.start.run_uuid, order.node, living()};
+    OrphanScope const scope{options_.start.run_uuid, order.node, living()};
     AgentExited exited;
     exited.node = order.node;
     exited.agent_number = order.agent_number;
-    exited.processes_left = co_await end_leftovers(scope, options_.stop_limit_s);
+    exited.processes_left = co_await end_orphans(scope, options_.stop_limit_s);
     on_exited_(std::move(exited));
 }
 

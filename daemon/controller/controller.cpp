@@ -8,8 +8,8 @@
 #include "daemon/journal/history_feed.hpp"
 #include "daemon/journal/journal_queue.hpp"
 #include "daemon/net/control_server.hpp"
-#include "daemon/net/open_to_agents.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/net/listen_for_agents.hpp"
+#include "daemon/process/orphans.hpp"
 #include "protocol/exit_codes.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@
 namespace osora::daemon {
 namespace {
 
-constexpr double kLeftoverLimit_s = 2;
+constexpr double kOrphanLimit_s = 2;
 
 protocol::RunNotice make_notice(std::string kind, std::string detail) {
     protocol::RunNotice notice;
@@ -43,7 +43,7 @@ public:
 
 private:
     [[nodiscard]] Now now() const { return {env_.now(), env_.wall_us()}; }
-    [[nodiscard]] AgentDoor door() const;
+    [[nodiscard]] AgentListenOptions door() const;
     void end_dead_agents();
     void feed(ControllerInput input);
     void perform_all(ControllerActions actions);
@@ -61,9 +61,9 @@ private:
     [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message);
     asio::awaitable<void> keep_time();
     asio::awaitable<void> watch_signals();
-    asio::awaitable<void> watch_leash();
+    asio::awaitable<void> watch_lifeline();
     asio::awaitable<void> finish(Finish action);
-    void write_last_words(Finish const& action);
+    void write_final_record(Finish const& action);
     void end(int exit_code);
 
     Env& env_;
@@ -111,7 +111,7 @@ Result<int> Controller::run() {
     OSORA_TRY(backend_, make_backend(setup_.backend, tasks_, log_,
                                      [this](AgentExited exited) { feed(std::move(exited)); }));
     BackendTraits const& traits = setup_.backend.traits;
-    OSORA_TRY(auto const address, open_to_agents(agents_, setup_.paths, door()));
+    OSORA_TRY(auto const address, listen_for_agents(agents_, setup_.paths, door()));
     backend_->set_address(address);
     log_.info("listening", {{"agents_port", address.port},
                             {"addresses", fmt::format("{}", fmt::join(address.addresses, " "))},
@@ -120,7 +120,7 @@ Result<int> Controller::run() {
     tasks_.spawn("signals", watch_signals());
     auto on_stop = [this](protocol::ControlStop const& stop) { (void)command(stop); };
     tasks_.spawn("stop requests", watch_stop_requests(setup_.paths, std::move(on_stop)));
-    if (setup_.leash_fd >= 0) tasks_.spawn("leash", watch_leash());
+    if (setup_.lifeline_fd >= 0) tasks_.spawn("lifeline", watch_lifeline());
     history_.start();
     if (traits.outlive && !traits.other_hosts) end_dead_agents();
     perform_all(core_.start(now()));
@@ -142,9 +142,9 @@ void Controller::end_dead_agents() {
     }
 }
 
-AgentDoor Controller::door() const {
+AgentListenOptions Controller::door() const {
     BackendTraits const& traits = setup_.backend.traits;
-    AgentDoor door;
+    AgentListenOptions door;
     door.everywhere = traits.other_hosts || setup_.open_to_others;
     door.tls = traits.needs_tls() || setup_.open_to_others;
     door.wanted_port = setup_.wanted_port;
@@ -157,7 +157,7 @@ AgentDoor Controller::door() const {
     if (auto const self = process_id_of(core.pid); self.has_value()) {
         door.file.start_ticks = self->start_ticks;
     }
-    door.file.life = core_.status().lives;
+    door.file.incarnation = core_.status().incarnations;
     return door;
 }
 
@@ -216,10 +216,10 @@ void Controller::perform(Finish action) {
 
 /// Nobody of this run may be left, whoever started it; then the history gets the whole journal.
 asio::awaitable<void> Controller::finish(Finish action) {
-    LeftoverScope const scope{setup_.core.submission.run_uuid, -1, {}};
-    int const left = co_await end_leftovers(scope, kLeftoverLimit_s);
+    OrphanScope const scope{setup_.core.submission.run_uuid, -1, {}};
+    int const left = co_await end_orphans(scope, kOrphanLimit_s);
     if (left > 0) log_.error("processes are left", {{"count", left}});
-    if (journal_.has_failed()) write_last_words(action);
+    if (journal_.has_failed()) write_final_record(action);
     std::error_code ignored;
     std::filesystem::remove(setup_.paths.controller_file(), ignored);
     co_await history_.finish();
@@ -230,7 +230,7 @@ asio::awaitable<void> Controller::finish(Finish action) {
 }
 
 /// The core does not record any more; the reserve may still hold the end.
-void Controller::write_last_words(Finish const& action) {
+void Controller::write_final_record(Finish const& action) {
     protocol::RunEnded ended;
     ended.verdict = protocol::Verdict::internal;
     ended.exit_code = action.exit_code;
@@ -290,16 +290,16 @@ asio::awaitable<void> Controller::watch_signals() {
     }
 }
 
-asio::awaitable<void> Controller::watch_leash() {
-    asio::posix::stream_descriptor leash(context_, setup_.leash_fd);
+asio::awaitable<void> Controller::watch_lifeline() {
+    asio::posix::stream_descriptor lifeline(context_, setup_.lifeline_fd);
     std::array<char, 64> ignored{};
     auto const buffer = asio::buffer(ignored);
     while (true) {
-        auto const [error, got] = co_await leash.async_read_some(buffer, kToken);
+        auto const [error, got] = co_await lifeline.async_read_some(buffer, kToken);
         if (error) break;
     }
     log_.warning("the attached osora went away");
-    feed(LeashBroken{});
+    feed(ClientGone{});
 }
 
 }  // namespace

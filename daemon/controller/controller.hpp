@@ -29,7 +29,7 @@ struct ControllerSetup {
     bool open_to_others = false;               // let agents elsewhere in, whatever the backend
     int wanted_port = 0;                       // for agents: where the last life listened
     std::filesystem::path runtime_dir;         // for a control socket whose path would be too long
-    int leash_fd = -1;                         // readable end; EOF: the attached osora is gone
+    int lifeline_fd = -1;                      // readable end; EOF: the attached osora is gone
     Ingest ingest;                             // may be empty
     std::vector<protocol::RunNotice> notices;  // of the start, for the journal
 };

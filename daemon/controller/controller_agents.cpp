@@ -164,14 +164,14 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
     int const node = connections_[connection].node;
-    Heartbeat& pulse = link(node).pulse = message;
-    for (RankPulse& each : pulse.ranks) {
+    Heartbeat& heartbeat = link(node).heartbeat = message;
+    for (RankHeartbeat& each : heartbeat.ranks) {
         each.silent_s = seconds_within(each.silent_s, 0, kSecondsMost);
         each.limit_s = seconds_within(each.limit_s, 0, kSecondsMost);
     }
-    send(node, Beat{}, false);
-    if (std::ranges::any_of(message.ranks, &RankPulse::ignores_stop)) {
-        give_up_orderly_stop("the ranks go on after the request to stop");
+    send(node, HeartbeatAck{}, false);
+    if (std::ranges::any_of(message.ranks, &RankHeartbeat::ignores_stop)) {
+        give_up_graceful_stop("the ranks go on after the request to stop");
     }
     look_for_hang();
 }

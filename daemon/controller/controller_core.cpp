@@ -77,13 +77,13 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     OSORA_CHECK_EQ(static_cast<int>(status_.nodes.size()), node_count());
     if (status_.state == RunState::submitted) record(PlanChosen{options_.plan});
     if (status_.state != RunState::done || options_.resume) {
-        record(ControllerStarted{options_.host, options_.boot_id, options_.pid, status_.lives,
-                                 options_.probed_s});
+        record(ControllerStarted{options_.host, options_.boot_id, options_.pid,
+                                 status_.incarnations, options_.probed_s});
     }
     if (!options_.probe.is_null()) record(ProbePart{status_.attempt, 0, options_.probe});
     if (status_.state != RunState::done) record_alarms();  // an earlier life was about to
-    if (status_.stop == StopMode::orderly) {
-        orderly_deadline_ = now.monotonic + options_.leash_limit;
+    if (status_.stop == StopMode::graceful) {
+        graceful_deadline_ = now.monotonic + options_.lifeline_limit;
     }
     pursue();
     last_call_ = now_.monotonic;
@@ -169,25 +169,25 @@ void ControllerCore::Impl::on(AgentExited const& input) {
 
 void ControllerCore::Impl::on(StopAsked const& input) {
     // Asked a second time: the first one took too long for whoever asks.
-    bool const again = status_.stop == StopMode::orderly;
+    bool const again = status_.stop == StopMode::graceful;
     auto const limit = status_.exec ? options_.exec_stop_limit : options_.stop_limit;
     request_stop(input.now || again, input.reason, limit);
 }
 
-void ControllerCore::Impl::on(LeashBroken const&) {
-    request_stop(false, "the attached osora went away", options_.leash_limit);
+void ControllerCore::Impl::on(ClientGone const&) {
+    request_stop(false, "the attached osora went away", options_.lifeline_limit);
 }
 
 void ControllerCore::Impl::request_stop(bool now, std::string reason, MonotonicTime limit) {
     MonotonicTime const deadline = now_.monotonic + limit;
-    if (status_.stop == StopMode::orderly && !now) {
-        orderly_deadline_ = std::min(orderly_deadline_, deadline);
+    if (status_.stop == StopMode::graceful && !now) {
+        graceful_deadline_ = std::min(graceful_deadline_, deadline);
         return;
     }
-    bool const changes = !ending() || (status_.stop == StopMode::orderly && now);
+    bool const changes = !ending() || (status_.stop == StopMode::graceful && now);
     if (!changes || !journal_error_.empty()) return;
     record(StopRequested{now, std::move(reason)});
-    orderly_deadline_ = status_.stop == StopMode::orderly ? deadline : kNever;
+    graceful_deadline_ = status_.stop == StopMode::graceful ? deadline : kNever;
 }
 
 void ControllerCore::Impl::on(JournalFailed const& input) {
@@ -230,7 +230,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
             each.unwritten.clear();
             each.stop_sent.reset();
             each.stop_deadline = kNever;
-            each.pulse = {};
+            each.heartbeat = {};
         }
     }
     if (auto const* stopped = std::get_if<NodeStopped>(&event)) {
@@ -302,7 +302,7 @@ void ControllerCore::Impl::close(int connection, std::string why) {
 /// Visits every node. Until it is asked again deadlines only move away: it stays a lower bound.
 MonotonicTime ControllerCore::Impl::earliest_deadline() const {
     if (finished_) return kNever;
-    MonotonicTime next = std::min(orderly_deadline_, steps_deadline());
+    MonotonicTime next = std::min(graceful_deadline_, steps_deadline());
     if (inquiry_) next = std::min(next, inquiry_->deadline);
     for (auto const& [id, each] : connections_) {
         if (each.node < 0) next = std::min(next, each.hello_deadline);

@@ -38,9 +38,9 @@ struct ControllerOptions {
     MonotonicTime lease = 5s;              // that its agents were given: faults.lease
     MonotonicTime join_limit = 60s;        // from StartAgent to its hello
     MonotonicTime adopt_limit = 6s;        // a new life waits so long for agents of the last one
-    MonotonicTime stop_limit = 60s;        // orderly stop asked for by a user
+    MonotonicTime stop_limit = 60s;        // graceful stop asked for by a user
     MonotonicTime exec_stop_limit = 8s;    // the same for a program of the user's own: SIGTERM
-    MonotonicTime leash_limit = 8s;        // orderly stop because the attached osora went away
+    MonotonicTime lifeline_limit = 8s;     // graceful stop because the attached osora went away
     MonotonicTime kill_limit = 6s;         // from "terminate" or "kill" to NodeStopped
     MonotonicTime stacks_limit = 4s;       // from TakeStacks until a hang is acted on: faults
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
@@ -72,14 +72,14 @@ struct StopAsked {  // control socket
     bool now = false;
     std::string reason;
 };
-struct LeashBroken {};  // the attached osora is gone
+struct ClientGone {};  // the attached osora is gone
 /// A record could not be written: the disk is full. Nothing can be decided any more.
 struct JournalFailed {
     std::string error;
 };
 struct Tick {};  // next_deadline() has come
 using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnected, AgentExited,
-                                     StopAsked, LeashBroken, JournalFailed, Tick>;
+                                     StopAsked, ClientGone, JournalFailed, Tick>;
 
 // Actions, carried out in order. Each is idempotent.
 /// Append to the journal. With `sync` the actions behind it wait until it is durable. Records may
@@ -92,7 +92,8 @@ struct AppendRecord {
 struct SendToAgent {
     int connection = 0;
     protocol::ToAgent message;
-    bool waits = true;  // false: may overtake records that are not durable yet (Welcome, Beat)
+    bool waits =
+        true;  // false: may overtake records that are not durable yet (Welcome, HeartbeatAck)
 };
 struct CloseConnection {  // after what was sent on it
     int connection = 0;

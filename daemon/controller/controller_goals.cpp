@@ -61,9 +61,9 @@ void ControllerCore::Impl::start_missing_agents() {
 }
 
 void ControllerCore::Impl::start_agent(int node) {
-    constexpr int kAgentsOfLife = 1 << 16;
+    constexpr int kAgentsOfIncarnation = 1 << 16;
     NodeLink& each = link(node);
-    each.agent_number = std::max(each.agent_number, (status_.lives - 1) * kAgentsOfLife) + 1;
+    each.agent_number = std::max(each.agent_number, (status_.lives - 1) * kAgentsOfIncarnation) + 1;
     act(StartAgent{node, each.agent_number});
 }
 
@@ -156,17 +156,17 @@ void ControllerCore::Impl::check_deadlines() {
         if (each.node < 0 && now_.monotonic >= each.hello_deadline) late.push_back(id);
     }
     for (int const id : late) close(id, "no hello in time");
-    if (now_.monotonic >= orderly_deadline_) {
-        give_up_orderly_stop("the orderly stop took too long");
+    if (now_.monotonic >= graceful_deadline_) {
+        give_up_graceful_stop("the graceful stop took too long");
     }
     if (inquiry_ && now_.monotonic >= inquiry_->deadline) end_inquiry();
     if (now_.monotonic >= steps_deadline()) write_steps(true);
     for (int node = 0; node < node_count(); ++node) check_process(node);
 }
 
-void ControllerCore::Impl::give_up_orderly_stop(std::string why) {
-    orderly_deadline_ = kNever;
-    if (status_.stop != StopMode::orderly || all_stopped(status_)) return;
+void ControllerCore::Impl::give_up_graceful_stop(std::string why) {
+    graceful_deadline_ = kNever;
+    if (status_.stop != StopMode::graceful || all_stopped(status_)) return;
     kill_ = true;
     record(StopRequested{true, std::move(why)});
 }

@@ -33,24 +33,24 @@ bool ControllerCore::Impl::may_hang() const {
 }
 
 std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
-    std::vector<NodePulse> pulses;
+    std::vector<ObservedRank> heartbeats;
     for (int node = 0; node < node_count(); ++node) {
-        Heartbeat const& beat = links_[static_cast<std::size_t>(node)].pulse;
+        Heartbeat const& beat = links_[static_cast<std::size_t>(node)].heartbeat;
         if (beat.attempt != status_.attempt) continue;
-        for (RankPulse const& rank : beat.ranks) {
-            NodePulse each{node, rank, false};
+        for (RankHeartbeat const& rank : beat.ranks) {
+            ObservedRank each{node, rank, false};
             if (inquiry_) {
                 auto const state = inquiry_->states.find(rank.rank);
                 each.stopped =
                     state != inquiry_->states.end() && state->second.starts_with(kStopped);
             }
-            pulses.push_back(each);
+            heartbeats.push_back(each);
         }
     }
     auto const hang =
-        find_hang(pulses, HangLimits{options_.step_timeout_s, median_of(step_times_)});
+        find_hang(heartbeats, HangLimits{options_.step_timeout_s, median_of(step_times_)});
     if (!hang) return std::nullopt;
-    RankPulse const& rank = hang->rank;
+    RankHeartbeat const& rank = hang->rank;
     HangDetected found{status_.attempt, hang->node,    rank.rank,
                        rank.phase,      rank.silent_s, rank.step};
     if (is_waiting(rank) && !hang->stopped) {
@@ -59,9 +59,10 @@ std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
             "not call the same collectives";
         return found;
     }
-    found.waiting = static_cast<int>(std::ranges::count_if(pulses, [&](NodePulse const& each) {
-        return each.rank.rank != rank.rank && is_waiting(each.rank);
-    }));
+    found.waiting =
+        static_cast<int>(std::ranges::count_if(heartbeats, [&](ObservedRank const& each) {
+            return each.rank.rank != rank.rank && is_waiting(each.rank);
+        }));
     if (!inquiry_) return found;
     auto const state = inquiry_->states.find(rank.rank);
     if (state != inquiry_->states.end()) found.detail = state->second;

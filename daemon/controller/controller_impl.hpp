@@ -42,7 +42,7 @@ private:
     void on(AgentDisconnected const& input);
     void on(AgentExited const& input);
     void on(StopAsked const& input);
-    void on(LeashBroken const& input);
+    void on(ClientGone const& input);
     void on(JournalFailed const& input);
     void on(Tick const& input);
     void request_stop(bool now, std::string reason, MonotonicTime limit);
@@ -92,7 +92,7 @@ private:
     bool stop_workers();
     void dismiss();
     void check_deadlines();
-    void give_up_orderly_stop(std::string why);
+    void give_up_graceful_stop(std::string why);
     void check_process(int node);
     void lose(int node, std::string_view why, MonotonicTime silent = {});
     void stop_agent(int node);
@@ -123,8 +123,8 @@ private:
     std::string store_host_;
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;
-    MonotonicTime orderly_deadline_ = kNever;
-    bool kill_ = false;  // the orderly stop took too long
+    MonotonicTime graceful_deadline_ = kNever;
+    bool kill_ = false;  // the graceful stop took too long
     std::optional<HangInquiry> inquiry_;
     std::string journal_error_;
     bool finished_ = false;

@@ -34,28 +34,29 @@ double hang_limit_s(Phase phase, double asked_s, HangLimits const& limits) {
     return default_limit_s(phase, limits);
 }
 
-bool is_waiting(protocol::RankPulse const& rank) {
+bool is_waiting(protocol::RankHeartbeat const& rank) {
     return rank.arrived > rank.step;
 }
 
-std::optional<NodePulse> find_hang(std::vector<NodePulse> const& ranks, HangLimits const& limits) {
-    auto const limit_of = [&](NodePulse const& each) {
+std::optional<ObservedRank> find_hang(std::vector<ObservedRank> const& ranks,
+                                      HangLimits const& limits) {
+    auto const limit_of = [&](ObservedRank const& each) {
         return hang_limit_s(each.rank.phase, each.rank.limit_s, limits);
     };
     // Ranks may wait for one that is busy for as long as that one may be silent.
-    bool const excused = std::ranges::any_of(ranks, [&](NodePulse const& each) {
+    bool const excused = std::ranges::any_of(ranks, [&](ObservedRank const& each) {
         return !is_waiting(each.rank) && each.rank.silent_s < limit_of(each);
     });
-    std::vector<NodePulse> silent;
+    std::vector<ObservedRank> silent;
     bool over = false;
-    for (NodePulse const& each : ranks) {
+    for (ObservedRank const& each : ranks) {
         double const limit = limit_of(each);
         bool const counts = !is_waiting(each.rank) || !excused;
         over = over || (counts && each.rank.silent_s >= limit);
         if (each.rank.silent_s >= limit / 2) silent.push_back(each);
     }
     if (!over) return std::nullopt;
-    return *std::ranges::min_element(silent, {}, [](NodePulse const& each) {
+    return *std::ranges::min_element(silent, {}, [](ObservedRank const& each) {
         return std::tuple(!each.stopped, each.rank.step, each.rank.arrived, -each.rank.silent_s,
                           each.rank.rank);
     });

@@ -17,21 +17,21 @@ struct HangLimits {
 /// worker's own (`asked_s`, 0 = none), which wins over the defaults.
 [[nodiscard]] double hang_limit_s(protocol::Phase phase, double asked_s, HangLimits const& limits);
 
-struct NodePulse {
+struct ObservedRank {
     int node = 0;
-    protocol::RankPulse rank;
+    protocol::RankHeartbeat rank;
     bool stopped = false;  // its process was found stopped by a signal
 };
 
 /// Whether the rank has done its part of the step in progress and waits for the others.
-[[nodiscard]] bool is_waiting(protocol::RankPulse const& rank);
+[[nodiscard]] bool is_waiting(protocol::RankHeartbeat const& rank);
 
 /// The rank to blame once any rank is over its limit; nullopt while none is. Ranks that wait for
 /// one that is within its own limit (rank 0 saves a checkpoint) are not over theirs. Ranks that
 /// wait for it in a collective fall silent with it, so it is, of those silent for half their limit,
 /// one that is stopped, or the one that is behind: lowest step, then has not arrived where the
 /// others wait, then longest silent, then lowest rank.
-[[nodiscard]] std::optional<NodePulse> find_hang(std::vector<NodePulse> const& ranks,
-                                                 HangLimits const& limits);
+[[nodiscard]] std::optional<ObservedRank> find_hang(std::vector<ObservedRank> const& ranks,
+                                                    HangLimits const& limits);
 
 }  // namespace osora::daemon

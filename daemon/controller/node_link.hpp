@@ -56,7 +56,7 @@ struct NodeLink {
     std::optional<protocol::StopHow> stop_sent;
     MonotonicTime stop_deadline = kNever;  // then its agent is ended
     bool dismissed = false;
-    protocol::Heartbeat pulse;
+    protocol::Heartbeat heartbeat;
     int next_step = 0;                // metrics below it were taken
     int next_matrix_step = 0;         // matrices below it are in the journal
     int next_collectives = 0;         // number of the first CollectiveSums that is not in it

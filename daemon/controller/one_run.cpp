@@ -6,7 +6,7 @@
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "base/text/seconds.hpp"
-#include "daemon/controller/probe_first.hpp"
+#include "daemon/controller/pre_launch_probe.hpp"
 #include "daemon/controller/run_lock.hpp"
 #include "daemon/controller/stop_request.hpp"
 #include "daemon/net/controller_file.hpp"
@@ -158,7 +158,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
                  Logger& log) {
     plan::RunConfig& config = setup.backend.config;
     if (!setup.replayed.empty() || !wants_probe(config, link_probe)) return;
-    ProbeFirst const before{
+    PreLaunchProbe const before{
         .paths = options.paths,
         .submission = setup.core.submission,
         .config = config,
@@ -167,13 +167,13 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
         .run = [&](protocol::RunPaths const& paths) {
             OneRunOptions probe = options;
             probe.paths = paths;
-            probe.leash_fd =
-                options.leash_fd < 0 ? -1 : ::fcntl(options.leash_fd, F_DUPFD_CLOEXEC, 3);
+            probe.lifeline_fd =
+                options.lifeline_fd < 0 ? -1 : ::fcntl(options.lifeline_fd, F_DUPFD_CLOEXEC, 3);
             probe.resume = probe.supervised = false;
             probe.ingest = {};
             return run_one(std::move(probe), env, log);
         }};
-    auto const probed = probe_first(before);
+    auto const probed = probe_before_launch(before);
     setup.core.probed_s = probed.took_s;
     if (probed.stopped) {
         // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants the run to end.
@@ -201,7 +201,7 @@ Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& opt
     OSORA_TRY(auto result, protocol::read_json_file<topology::ProbeResult>(options.paths.probe()));
     result.backend = config.resources.backend;
     auto const state = options.paths.dir.parent_path().parent_path();
-    return keep_probe(state, plan::candidate_hosts(config, options.environment), result);
+    return cache_probe(state, plan::candidate_hosts(config, options.environment), result);
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
     apply_limits(setup.core, config.faults);
-    setup.core.leash_limit = time_of(options.leash_limit_s);
+    setup.core.lifeline_limit = time_of(options.lifeline_limit_s);
     setup.core.read_flights = flight_reader(options.paths, setup.core.submission);
     setup.core.resume = options.resume;
     setup.replayed = std::move(opened.records);
@@ -242,7 +242,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     take_over(setup, options.paths);
     set_up_backend(setup, options);
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
-    setup.leash_fd = options.leash_fd;
+    setup.lifeline_fd = options.lifeline_fd;
     setup.ingest = options.ingest;
     plan::RunConfig const of_run = setup.backend.config;
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));

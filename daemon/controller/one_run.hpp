@@ -13,8 +13,8 @@ namespace osora::daemon {
 
 struct OneRunOptions {
     protocol::RunPaths paths;  // absolute
-    int leash_fd = -1;
-    double leash_limit_s = 8;              // of the orderly stop that its end asks for
+    int lifeline_fd = -1;
+    double lifeline_limit_s = 8;           // of the graceful stop that its end asks for
     bool resume = false;                   // open a run again that has ended, but not well
     bool supervised = false;               // started again when it dies: agents wait for it
     bool open_to_others = false;           // ControllerSetup

@@ -27,8 +27,8 @@ Goal goal_of(protocol::RunStatus const& run) {
 }
 
 StopHow stop_how(protocol::RunStatus const& run) {
-    bool const orderly = run.state == RunState::finishing && run.stop == StopMode::orderly;
-    return orderly ? StopHow::checkpoint : StopHow::terminate;
+    bool const graceful = run.state == RunState::finishing && run.stop == StopMode::graceful;
+    return graceful ? StopHow::checkpoint : StopHow::terminate;
 }
 
 bool wants_agents(protocol::RunStatus const& run) {

@@ -66,9 +66,9 @@ JournalFile::~JournalFile() {
 }
 
 Result<void> JournalFile::secure_space(std::size_t bytes, Importance importance) {
-    if (!can_reserve_ || importance == Importance::last_words) return {};
+    if (!can_reserve_ || importance == Importance::final_record) return {};
     std::uint64_t const end = file_->size() + bytes;
-    std::uint64_t const whole = reserve_.decisions_bytes + reserve_.last_words_bytes;
+    std::uint64_t const whole = reserve_.decisions_bytes + reserve_.final_record_bytes;
     if (reserved_until_ >= end + whole) return {};
     // Twice as much as is needed, so that this is not asked for every record.
     auto reserved = file_->reserve(end + 2 * whole);
@@ -82,7 +82,7 @@ Result<void> JournalFile::secure_space(std::size_t bytes, Importance importance)
         return {};
     }
     bool const enough_for_decision =
-        importance == Importance::decision && reserved_until_ >= end + reserve_.last_words_bytes;
+        importance == Importance::decision && reserved_until_ >= end + reserve_.final_record_bytes;
     if (enough_for_decision) return {};
     return std::move(reserved).error();
 }

@@ -15,11 +15,11 @@ namespace osora::daemon {
 
 /// Who may use the reserve. A full disk stops metrics first, then decisions; what ends the run goes
 /// last.
-enum class Importance { metric, decision, last_words };
+enum class Importance { metric, decision, final_record };
 
 struct JournalReserve {
     std::uint64_t decisions_bytes = 96 << 10;
-    std::uint64_t last_words_bytes = 32 << 10;
+    std::uint64_t final_record_bytes = 32 << 10;
 };
 
 class JournalFile {

@@ -51,7 +51,7 @@ void JournalQueue::drain() {
 }
 
 void JournalQueue::write(protocol::JournalRecord record, bool sync) {
-    Importance const importance = failed_ ? Importance::last_words
+    Importance const importance = failed_ ? Importance::final_record
                                   : sync  ? Importance::decision
                                           : Importance::metric;
     auto const written = journal_.append(std::move(record), importance);

@@ -43,7 +43,7 @@ private:
     [[nodiscard]] std::string answer(std::string const& frame, bool& greeted);
     [[nodiscard]] DaemonReply about() const;
     [[nodiscard]] DaemonReply command(protocol::DaemonHello const& hello, bool& greeted) const;
-    [[nodiscard]] DaemonReply command(protocol::TakeRun const& take, bool& greeted);
+    [[nodiscard]] DaemonReply command(protocol::AdoptRun const& take, bool& greeted);
     [[nodiscard]] DaemonReply command(protocol::DaemonStatus const& ask, bool& greeted) const;
     [[nodiscard]] DaemonReply command(protocol::StopDaemon const& stop, bool& greeted);
 
@@ -216,7 +216,7 @@ DaemonReply Daemon::command(protocol::DaemonHello const& hello, bool& greeted) c
     return reply;
 }
 
-DaemonReply Daemon::command(protocol::TakeRun const& take, bool&) {
+DaemonReply Daemon::command(protocol::AdoptRun const& take, bool&) {
     DaemonReply reply = about();
     auto const dir = own_run(take.run_dir);
     if (dir.has_error()) {

@@ -92,7 +92,7 @@ boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
     }
     controller_ = {};
     std::error_code error;
-    end.left_word = std::filesystem::exists(options_.paths.controller_file(), error);
+    end.unclean_exit = std::filesystem::exists(options_.paths.controller_file(), error);
     co_return end;
 }
 

@@ -18,7 +18,7 @@ std::string describe(ControllerEnd const& end) {
 SupervisionStep Supervision::on_end(MonotonicTime now, ControllerEnd const& end) {
     SupervisionStep step;
     step.why = describe(end);
-    bool const crashed = end.left_word || (end.known && end.signal != 0);
+    bool const crashed = end.unclean_exit || (end.known && end.signal != 0);
     if (!crashed) return step;
     while (!crashes_.empty() && now - crashes_.front() > kWindow) crashes_.pop_front();
     if (crashes_.size() >= kCrashesMax) {

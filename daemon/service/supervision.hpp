@@ -11,7 +11,7 @@ namespace osora::daemon {
 struct ControllerEnd {
     bool known = false;  // it was our child: code and signal are known
     int exit_code = 0, signal = 0;
-    bool left_word = false;  // controller.json is still there: it did not end in order
+    bool unclean_exit = false;  // controller.json is still there: it did not end in order
 };
 
 enum class AfterEnd { forget, restart, give_up };

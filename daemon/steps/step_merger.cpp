@@ -39,19 +39,19 @@ void StepMerger::add(MetricChunk const& chunk, int first, MonotonicTime now) {
         }
     }
     auto const [known, is_new] = nodes_.try_emplace(chunk.node);
-    NodeTold& newest = known->second.newest;
+    NodeReport& newest = known->second.newest;
     if (!is_new && --nodes_at_[newest.next_step] == 0) nodes_at_.erase(newest.next_step);
-    newest = told_by_node(chunk, ranks_per_node_);
+    newest = node_report_of(chunk, ranks_per_node_);
     ++nodes_at_[newest.next_step];
 }
 
-int StepMerger::told_by_all() const {
+int StepMerger::reported_by_all() const {
     return nodes_at_.empty() ? 0 : nodes_at_.begin()->first;
 }
 
 std::vector<MergedSteps> StepMerger::take(bool partial) {
     std::vector<MergedSteps> records;
-    int const stop = partial ? std::numeric_limits<int>::max() : told_by_all();
+    int const stop = partial ? std::numeric_limits<int>::max() : reported_by_all();
     while (!rows_.empty() && rows_.begin()->first < stop) records.push_back(take_record(stop));
     return records;
 }
@@ -70,10 +70,10 @@ MergedSteps StepMerger::take_record(int stop) {
     }
     // Figures that none of these steps has; those that all ranks told say nothing more.
     for (auto const& [name, number] : names_) {
-        auto const told = record.told_by.find(name);
+        auto const told = record.reported_by.find(name);
         bool const nobody = std::ranges::count(told->second, 0) == std::ssize(told->second);
         if (nobody) record.columns.erase(name);
-        if (nobody || told->second == record.ranks) record.told_by.erase(told);
+        if (nobody || told->second == record.ranks) record.reported_by.erase(told);
     }
     put_nodes(record, nodes_up_to(end));
     return record;
@@ -92,13 +92,13 @@ void StepMerger::append(MergedSteps& record, Row const& row) const {
         column.min.push_back(figure.min);
         column.max.push_back(figure.max);
         column.argmax.push_back(figure.argmax);
-        record.told_by[name].push_back(static_cast<int>(figure.n));
+        record.reported_by[name].push_back(static_cast<int>(figure.n));
     }
 }
 
 /// Those that have told more since the last record that ended before `end`.
-std::vector<NodeTold> StepMerger::nodes_up_to(int end) {
-    std::vector<NodeTold> told;
+std::vector<NodeReport> StepMerger::nodes_up_to(int end) {
+    std::vector<NodeReport> told;
     for (auto& [number, node] : nodes_) {
         int const next_step = std::min(node.newest.next_step, end);
         if (next_step <= node.taken_to) continue;

@@ -43,14 +43,14 @@ private:
         std::vector<protocol::FigureSummary> figures;  // by the number of their name; may be short
     };
     struct Node {
-        protocol::NodeTold newest;
+        protocol::NodeReport newest;
         int taken_to = 0;
     };
     [[nodiscard]] protocol::MergedSteps take_record(int stop);
     void append(protocol::MergedSteps& record, Row const& row) const;
-    [[nodiscard]] std::vector<protocol::NodeTold> nodes_up_to(int end);
+    [[nodiscard]] std::vector<protocol::NodeReport> nodes_up_to(int end);
     /// All nodes that tell steps have told those below, in this record or an earlier one.
-    [[nodiscard]] int told_by_all() const;
+    [[nodiscard]] int reported_by_all() const;
 
     int ranks_per_node_;
     int attempt_ = 0;

@@ -17,7 +17,7 @@
 namespace osora::db::analysis {
 
 struct DetectionOptions {
-    changepoint::RobustOptions robust = {};
+    changepoint::SegmentationOptions robust = {};
     changepoint::GateOptions gate = {};
     bool metrics = false;  // look at what else became worse, too
 };
@@ -59,7 +59,7 @@ struct RunGroup {
 
 struct Detection {
     RunGroup group;
-    changepoint::Robust robust;
+    changepoint::Segmentation robust;
     changepoint::SeriesVerdict verdict;
     changepoint::GateDecision newest;
     MetricTrends metrics;  // by themselves: adjust() them before they are shown

@@ -24,7 +24,8 @@ double bytes_of(std::int64_t bytes) {
     return bytes > 0 ? static_cast<double>(bytes) : kUnknown;
 }
 
-std::optional<MetricTrend> trend_of(MetricSeries const& metric, RobustOptions const& options) {
+std::optional<MetricTrend> trend_of(MetricSeries const& metric,
+                                    SegmentationOptions const& options) {
     double const offset = offset_of(metric.kind);
     std::vector<double> values;
     for (double const value : metric.values) values.push_back(offset + value);
@@ -62,7 +63,8 @@ std::vector<MetricSeries> metric_series(std::vector<Measured const*> const& runs
     return metrics;
 }
 
-MetricTrends metric_trends(std::vector<MetricSeries> const& metrics, RobustOptions const& options) {
+MetricTrends metric_trends(std::vector<MetricSeries> const& metrics,
+                           SegmentationOptions const& options) {
     MetricTrends trends;
     for (auto const& metric : metrics) {
         bool const known = std::ranges::all_of(metric.values, [&](double value) {

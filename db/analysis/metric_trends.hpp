@@ -4,7 +4,7 @@
 // is held at 5 %. Pure.
 #pragma once
 
-#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/changepoint/segmentation.hpp"
 #include "db/analysis/measure.hpp"
 
 #include <boost/describe/enum.hpp>
@@ -42,7 +42,7 @@ struct MetricTrends {
 };
 /// Shares count from 3 points of the step on (min_effect), memory from min_effect of its level on.
 [[nodiscard]] MetricTrends metric_trends(std::vector<MetricSeries> const& metrics,
-                                         changepoint::RobustOptions const& options = {});
+                                         changepoint::SegmentationOptions const& options = {});
 
 /// Sets adjusted_p over all of them, and drops what is above `false_discovery`.
 void adjust(std::vector<MetricTrends*> const& all, double false_discovery = 0.05);

@@ -28,7 +28,7 @@ constexpr double kCorrelationMax = 0.9;
 struct Series {
     std::vector<NodeScore const*> scores;
     std::vector<double> values;  // of the median
-    Robust robust;
+    Segmentation robust;
     double noise = 0;           // of a value, as a share; at least usual_noise
     double usual_noise = 0;     // of most nodes
     std::vector<double> rests;  // logarithms, from the level of each
@@ -128,7 +128,7 @@ std::vector<double> slice(std::vector<double> const& values, Segment const& part
 }
 
 /// Levels and noise of each; a node is taken for at least as noisy as most are.
-void fit(Family& family, RobustOptions const& options) {
+void fit(Family& family, SegmentationOptions const& options) {
     std::vector<double> noises;
     for (auto& series : family) {
         series.robust = robust_change_points(series.values, options);
@@ -186,7 +186,7 @@ struct Drop {
     Segment before, after;
     int since = 0;  // index
 };
-std::optional<Drop> drop_of(Series const& series, RobustOptions const& options) {
+std::optional<Drop> drop_of(Series const& series, SegmentationOptions const& options) {
     auto const verdict =
         series_verdict(series.values, series.robust, Direction::lower_is_worse, options);
     if (series.robust.points.empty() || verdict.value == SeriesState::fixed) return std::nullopt;

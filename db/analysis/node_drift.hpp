@@ -7,7 +7,7 @@
 // name a node, however many nodes there are.
 #pragma once
 
-#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/changepoint/segmentation.hpp"
 
 #include <cstdint>
 #include <map>
@@ -29,7 +29,7 @@ struct NodeScore {
 };
 
 struct NodeDriftOptions {
-    changepoint::RobustOptions robust{.min_effect = 0.05};
+    changepoint::SegmentationOptions robust{.min_effect = 0.05};
     int nodes_min = 4;     // in a probe: with fewer nobody can say who is slow
     int probes_max = 100;  // newest of a node
     double false_discovery = 0.05;

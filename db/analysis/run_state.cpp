@@ -4,18 +4,18 @@
 
 namespace osora::db::analysis {
 
-RunState state_of(RunRecord const& run, Surroundings const& surroundings) {
+RunState state_of(RunRecord const& run, LivenessFacts const& liveness) {
     using protocol::Verdict;
     RunState state;
     if (run.ended_us) {
         state.word = boost::describe::enum_to_string(run.verdict, "?");
         state.cause = run.cause;
         state.good = run.verdict == Verdict::ok;
-    } else if (surroundings.controller_alive) {
+    } else if (liveness.controller_alive) {
         state = {.word = "running", .cause = "", .over = false, .good = true};
     } else {
         state.word = boost::describe::enum_to_string(Verdict::controller_lost, "?");
-        state.cause = surroundings.folder_exists
+        state.cause = liveness.folder_exists
                           ? fmt::format(
                                 "the controller ended without saying why; osora resume {} "
                                 "continues",

@@ -8,7 +8,7 @@
 
 namespace osora::db::analysis {
 
-struct Surroundings {
+struct LivenessFacts {
     bool controller_alive = false;  // somebody holds the run's controller.lock
     bool folder_exists = true;
 };
@@ -21,6 +21,6 @@ struct RunState {
 };
 
 /// A run without an end whose controller is gone has the verdict controller_lost.
-[[nodiscard]] RunState state_of(RunRecord const& run, Surroundings const& surroundings);
+[[nodiscard]] RunState state_of(RunRecord const& run, LivenessFacts const& liveness);
 
 }  // namespace osora::db::analysis

@@ -148,7 +148,7 @@ void RunWriter::on(PlanChosen const& event, std::int64_t) {
 
 void RunWriter::on(ControllerStarted const& event, std::int64_t wall_us) {
     if (!run_.started_us) run_.started_us = wall_us;
-    run_.controllers = event.life + 1;
+    run_.controllers = event.incarnation + 1;
     run_.controller_host = event.host;
     run_.controller_boot_id = event.boot_id;
     run_.controller_pid = event.pid;

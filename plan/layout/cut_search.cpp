@@ -62,7 +62,7 @@ bool is_open(PlanRequest const& request) {
     bool const any =
         parallel.tp_size.is_auto() || parallel.sp_size.is_auto() || parallel.pp_size.is_auto();
     return any && request.config.run.job == "train" && ranks_of(request.config) > 1 &&
-           request.own_work.empty() && !request.cut;
+           request.compute_times.empty() && !request.cut;
 }
 
 /// Sizes of the run file; what it leaves open as settled before, else 1.

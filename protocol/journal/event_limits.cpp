@@ -19,7 +19,7 @@ void each_number(Event& event, Use const& use) {
         use("number", event.number, 0, kNumberMax);
         use("restarts_max", event.restarts_max, 0, kNumberMax);
     } else if constexpr (std::is_same_v<Plain, ControllerStarted>) {
-        use("life", event.life, 0, kNumberMax);
+        use("incarnation", event.incarnation, 0, kNumberMax);
     } else if constexpr (std::is_same_v<Plain, RankStarted>) {
         use("start_step", event.start_step, 0, kNumberMax);
     } else if constexpr (std::is_same_v<Plain, RankMatrix>) {

@@ -54,8 +54,8 @@ struct PlanChosen {
 struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
-    int pid = 0, life = 0;  // life: 0-based count of controllers of this run
-    double probed_s = 0;    // right before: links were measured for so long
+    int pid = 0, incarnation = 0;  // incarnation: 0-based count of controllers of this run
+    double probed_s = 0;           // right before: links were measured for so long
 };
 struct AgentJoined {
     static constexpr std::string_view kType = "agent_joined";
@@ -151,7 +151,7 @@ BOOST_DESCRIBE_STRUCT(RunSubmitted, (),
                       (run_uuid, run_name, job, user, host, base_dir, number, nodes, ranks_per_node,
                        restarts_max, steps, attached, facts, config, origins, submitted_us))
 BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
-BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, life, probed_s))
+BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, incarnation, probed_s))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))
 BOOST_DESCRIBE_STRUCT(NodeLost, (), (node, silent_s, why))
 BOOST_DESCRIBE_STRUCT(LaunchOrdered, (), (attempt, world_size, store_host, store_port))

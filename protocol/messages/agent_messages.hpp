@@ -35,7 +35,7 @@ struct AgentHello {
     std::map<std::string, std::string> facts;
     int agent_number = 0;  // of the order that started it (StartAgent); 0 = not known
 };
-struct RankPulse {
+struct RankHeartbeat {
     int rank = 0;
     Phase phase = Phase::starting;
     int step = -1;              // last step that the rank completed in this attempt
@@ -48,7 +48,7 @@ struct RankPulse {
 struct Heartbeat {
     static constexpr std::string_view kType = "heartbeat";
     int attempt = -1;
-    std::vector<RankPulse> ranks;  // living ones; of `exec` jobs those that have told of a step
+    std::vector<RankHeartbeat> ranks;  // living ones; of `exec` jobs those that have told of a step
 };
 /// Answer to ReserveStore.
 struct StoreReserved {
@@ -72,7 +72,7 @@ inline constexpr bool is_report =
 // Controller to agent. Any of them renews the agent's lease.
 struct Welcome {
     static constexpr std::string_view kType = "welcome";
-    int life = 0;                           // ControllerStarted.life
+    int incarnation = 0;                    // ControllerStarted.incarnation
     bool health = false, matrices = false;  // it takes NodeHealth, RankMatrix
     bool collectives = false;               // and CollectiveSums
 };
@@ -82,7 +82,7 @@ struct Refused {
     std::string reason;
 };
 /// Answer to a Heartbeat.
-struct Beat {
+struct HeartbeatAck {
     static constexpr std::string_view kType = "beat";
 };
 /// Reports with a number below `next` are in the journal.
@@ -119,18 +119,19 @@ struct StopAttempt {
 struct Dismiss {
     static constexpr std::string_view kType = "dismiss";
 };
-using ToAgent = std::variant<Welcome, Refused, Beat, AckReports, ReserveStore, LaunchWorkers,
-                             StopAttempt, TakeStacks, Dismiss>;
+using ToAgent = std::variant<Welcome, Refused, HeartbeatAck, AckReports, ReserveStore,
+                             LaunchWorkers, StopAttempt, TakeStacks, Dismiss>;
 
 BOOST_DESCRIBE_STRUCT(AgentHello, (),
                       (protocol, token, node, host, boot_id, pid, start_ticks, attempt,
                        workers_left, first_report, facts, agent_number))
-BOOST_DESCRIBE_STRUCT(RankPulse, (), (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
+BOOST_DESCRIBE_STRUCT(RankHeartbeat, (),
+                      (rank, phase, step, silent_s, limit_s, arrived, ignores_stop))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (attempt, ranks))
 BOOST_DESCRIBE_STRUCT(StoreReserved, (), (attempt, host, port, error))
-BOOST_DESCRIBE_STRUCT(Welcome, (), (life, health, matrices, collectives))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (incarnation, health, matrices, collectives))
 BOOST_DESCRIBE_STRUCT(Refused, (), (reason))
-BOOST_DESCRIBE_STRUCT(Beat, (), ())
+BOOST_DESCRIBE_STRUCT(HeartbeatAck, (), ())
 BOOST_DESCRIBE_STRUCT(AckReports, (), (next))
 BOOST_DESCRIBE_STRUCT(ReserveStore, (), (attempt))
 BOOST_DESCRIBE_STRUCT(LaunchWorkers, (),

@@ -24,7 +24,7 @@ struct DaemonHello {
 };
 /// Controls the run from now on: starts its controller (again, when it dies) with the environment
 /// of RUN_DIR/environment, until the run is over.
-struct TakeRun {
+struct AdoptRun {
     static constexpr std::string_view kType = "take_run";
     std::string run_dir;
     bool resume = false;  // open it again when it has ended, but not well
@@ -36,7 +36,7 @@ struct DaemonStatus {
 struct StopDaemon {
     static constexpr std::string_view kType = "stop";
 };
-using ToDaemon = std::variant<DaemonHello, TakeRun, DaemonStatus, StopDaemon>;
+using ToDaemon = std::variant<DaemonHello, AdoptRun, DaemonStatus, StopDaemon>;
 
 struct SupervisedRun {
     std::string run_dir;
@@ -56,7 +56,7 @@ struct DaemonReply {
 using FromDaemon = std::variant<DaemonReply>;
 
 BOOST_DESCRIBE_STRUCT(DaemonHello, (), (protocol, version))
-BOOST_DESCRIBE_STRUCT(TakeRun, (), (run_dir, resume))
+BOOST_DESCRIBE_STRUCT(AdoptRun, (), (run_dir, resume))
 BOOST_DESCRIBE_STRUCT(DaemonStatus, (), ())
 BOOST_DESCRIBE_STRUCT(StopDaemon, (), ())
 BOOST_DESCRIBE_STRUCT(SupervisedRun, (), (run_dir, controller_pid, restarts))

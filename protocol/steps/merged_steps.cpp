@@ -18,14 +18,14 @@ constexpr int kFirstNodeMax = 1 << 24;
 
 /// The figures of a node, in the order in which they stand in `node_figures`, and their unit there.
 struct Field {
-    double NodeTold::*figure;
+    double NodeReport::*figure;
     double unit;
 };
-constexpr std::array<Field, 5> kFields{{{&NodeTold::step_time_s, 1},
-                                        {&NodeTold::arrival_s, 1},
-                                        {&NodeTold::exposed_comm_s, 1},
-                                        {&NodeTold::rss_bytes, kGiga},
-                                        {&NodeTold::peak_allocated_bytes, kGiga}}};
+constexpr std::array<Field, 5> kFields{{{&NodeReport::step_time_s, 1},
+                                        {&NodeReport::arrival_s, 1},
+                                        {&NodeReport::exposed_comm_s, 1},
+                                        {&NodeReport::rss_bytes, kGiga},
+                                        {&NodeReport::peak_allocated_bytes, kGiga}}};
 
 std::vector<double> const* values_of(MetricChunk const& chunk, char const* name,
                                      std::vector<double> MetricColumn::*member) {
@@ -53,8 +53,8 @@ double mean_of(std::vector<double> const* values) {
 
 /// That told figure `name` of step `index`; 0 where the record is damaged.
 int ranks_of(MergedSteps const& steps, std::string const& name, std::size_t index) {
-    auto const own = steps.told_by.find(name);
-    auto const& ranks = own != steps.told_by.end() ? own->second : steps.ranks;
+    auto const own = steps.reported_by.find(name);
+    auto const& ranks = own != steps.reported_by.end() ? own->second : steps.ranks;
     return index < ranks.size() ? std::max(0, ranks[index]) : 0;
 }
 
@@ -88,8 +88,8 @@ FigureSummary summary_of(MergedSteps const& steps, std::string const& name,
             column.argmax[index]};
 }
 
-NodeTold told_by_node(MetricChunk const& chunk, int ranks_per_node) {
-    NodeTold told;
+NodeReport node_report_of(MetricChunk const& chunk, int ranks_per_node) {
+    NodeReport told;
     told.node = chunk.node;
     told.next_step = end_of(chunk);
     told.step_time_s = mean_of(values_of(chunk, "step_time_s", &MetricColumn::max));
@@ -112,14 +112,14 @@ NodeTold told_by_node(MetricChunk const& chunk, int ranks_per_node) {
     return told;
 }
 
-void put_nodes(MergedSteps& steps, std::vector<NodeTold> const& told) {
+void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& told) {
     if (told.empty()) return;
     steps.first_node = told.front().node;
     auto const nodes = static_cast<std::size_t>(told.back().node - steps.first_node + 1);
     steps.next_steps.assign(nodes, 0);
     steps.local_ranks.assign(nodes, -1);
     std::vector<float> values(kFields.size() * nodes, std::nanf(""));
-    for (NodeTold const& each : told) {
+    for (NodeReport const& each : told) {
         auto const at = static_cast<std::size_t>(each.node - steps.first_node);
         steps.next_steps[at] = each.next_step;
         steps.local_ranks[at] = each.latest_local_rank;
@@ -130,7 +130,7 @@ void put_nodes(MergedSteps& steps, std::vector<NodeTold> const& told) {
     steps.node_figures.value = encode_matrix(values, nodes);
 }
 
-Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps) {
+Result<std::vector<NodeReport>> nodes_of(MergedSteps const& steps) {
     std::size_t const nodes = steps.next_steps.size();
     bool const has_figures = !steps.node_figures.value.empty();
     bool const is_known = steps.first_node >= 0 && steps.first_node <= kFirstNodeMax;
@@ -144,10 +144,10 @@ Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps) {
     if (has_figures) {
         OSORA_TRY(values, decode_matrix(steps.node_figures.value, kFields.size(), nodes));
     }
-    std::vector<NodeTold> told;
+    std::vector<NodeReport> told;
     for (std::size_t at = 0; at < nodes; ++at) {
         if (steps.next_steps[at] <= 0) continue;
-        NodeTold each;
+        NodeReport each;
         each.node = steps.first_node + static_cast<int>(at);
         each.next_step = steps.next_steps[at];
         if (has_figures) each.latest_local_rank = steps.local_ranks[at];

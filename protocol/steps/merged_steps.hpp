@@ -23,9 +23,9 @@ struct MergedSteps {
     std::vector<std::string> bucket;              // per step
     std::map<std::string, MetricColumn> columns;  // as in MetricChunk, over those ranks
     /// Per step, for figures that not all of them told: how many did.
-    std::map<std::string, std::vector<int>> told_by = {};
+    std::map<std::string, std::vector<int>> reported_by = {};
 
-    // Nodes [first_node, first_node + n); see NodeTold.
+    // Nodes [first_node, first_node + n); see NodeReport.
     int first_node = 0;
     std::vector<int> next_steps;  // 0: nothing new of this node
     std::vector<int> local_ranks = {};
@@ -44,7 +44,7 @@ struct FigureSummary {
 
 /// What a node told last: means over the steps of one chunk. NaN, -1: not told. In MergedSteps the
 /// figures are within 0.1 % (matrix_codec); they are for whoever watches the run.
-struct NodeTold {
+struct NodeReport {
     int node = 0, next_step = 0;  // its steps below are in the journal
     double step_time_s = std::nan(""), arrival_s = std::nan("");  // of the rank that took longest
     double exposed_comm_s = std::nan("");                         // mean over its ranks
@@ -56,17 +56,17 @@ struct NodeTold {
 [[nodiscard]] FigureSummary summary_of(MergedSteps const& steps, std::string const& name,
                                        MetricColumn const& column, std::size_t index);
 
-[[nodiscard]] NodeTold told_by_node(MetricChunk const& chunk, int ranks_per_node);
+[[nodiscard]] NodeReport node_report_of(MetricChunk const& chunk, int ranks_per_node);
 /// `told`: by node, ascending.
-void put_nodes(MergedSteps& steps, std::vector<NodeTold> const& told);
+void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& told);
 /// The nodes of which there is something new. invalid_input: damaged.
-[[nodiscard]] Result<std::vector<NodeTold>> nodes_of(MergedSteps const& steps);
+[[nodiscard]] Result<std::vector<NodeReport>> nodes_of(MergedSteps const& steps);
 
 /// A chunk of a journal whose controller did not merge; without figures of nodes.
 [[nodiscard]] MergedSteps merged_steps_of(MetricChunk const& chunk);
 
 BOOST_DESCRIBE_STRUCT(MergedSteps, (),
-                      (attempt, step0, ranks, samples, bucket, columns, told_by, first_node,
+                      (attempt, step0, ranks, samples, bucket, columns, reported_by, first_node,
                        next_steps, local_ranks, node_figures))
 
 }  // namespace osora::protocol

@@ -1,7 +1,7 @@
 // osora probe on a bed whose links are shaped. The gate takes Probe, where no rate decides;
 // ProbeRates, where what is slow is named and nothing else, is for the soak tier. Who is named at
 // which rates is shown without a clock by unit_probing, what a run makes of it by
-// shell_probe_first.
+// shell_pre_launch_probe.
 #include "protocol/json.hpp"
 #include "tests/cluster/user.hpp"
 #include "topology/probe_result.hpp"

@@ -116,7 +116,7 @@ TEST_F(E2eAdoption, TheNextControllerTakesTheLivingAgents) {
     await_event<RankStarted>(4);
     await_steps(10);
     auto const before = controller_file();
-    EXPECT_EQ(before.life, 0);
+    EXPECT_EQ(before.incarnation, 0);
     kill_controller();
     std::size_t const records = events<MergedSteps>().size();
     auto const alive = processes();
@@ -126,9 +126,9 @@ TEST_F(E2eAdoption, TheNextControllerTakesTheLivingAgents) {
     fmt::print("metrics of both nodes {:.2f} s after the start of the second controller\n",
                seconds);
     RecordProperty("metrics_s", fmt::format("{:.2f}", seconds));  // two on an idle machine
-    EXPECT_EQ(last<ControllerStarted>().life, 1);
+    EXPECT_EQ(last<ControllerStarted>().incarnation, 1);
     auto const after = controller_file();
-    EXPECT_EQ(after.life, 1);
+    EXPECT_EQ(after.incarnation, 1);
     EXPECT_EQ(after.token, before.token);
     EXPECT_EQ(after.fingerprint, before.fingerprint);
     EXPECT_NE(after.pid, before.pid);

@@ -79,7 +79,7 @@ protected:
     }
     void start_long_run() {
         make_run({.steps = 100000, .lease_s = 0}, std::string(kRun));
-        auto const reply = ask(TakeRun{paths().dir.string()});
+        auto const reply = ask(AdoptRun{paths().dir.string()});
         ASSERT_TRUE(reply.ok) << reply.message;
         await_event<RankStarted>(2);
         await_steps(5);
@@ -106,8 +106,8 @@ double seconds_since(Clock::time_point begin) {
 
 TEST_F(E2eDaemon, ARunEndsAndIsForgotten) {
     make_run({.steps = 5, .lease_s = 0}, std::string(kRun));
-    EXPECT_TRUE(ask(TakeRun{paths().dir.string()}).ok);
-    EXPECT_FALSE(ask(TakeRun{paths().dir.string()}).ok) << "it has it already";
+    EXPECT_TRUE(ask(AdoptRun{paths().dir.string()}).ok);
+    EXPECT_FALSE(ask(AdoptRun{paths().dir.string()}).ok) << "it has it already";
     EXPECT_EQ(await_event<RunEnded>().verdict, Verdict::ok);
     EXPECT_TRUE(eventually([&] { return ask(DaemonStatus{}).runs.empty(); })) << daemon_log();
     EXPECT_EQ(ask(DaemonStatus{}).pid, daemon_.id.pid);
@@ -199,7 +199,7 @@ TEST_F(E2eDaemon, AnUnknownPeerIsRefusedWithASentence) {
     auto const replies =
         talk({encode_message(ToDaemon(DaemonStatus{})), encode_message(ToDaemon(other)),
               encode_message(ToDaemon(DaemonStatus{})), "{\"type\":\"sudo\"}", "no json",
-              encode_message(ToDaemon(DaemonHello{})), encode_message(ToDaemon(TakeRun{"/tmp"})),
+              encode_message(ToDaemon(DaemonHello{})), encode_message(ToDaemon(AdoptRun{"/tmp"})),
               encode_message(ToDaemon(DaemonStatus{}))});
     EXPECT_EQ(replies[0].message, "say hello first");
     EXPECT_THAT(replies[1].message, HasSubstr("speaks protocol 1, this osora (9.9) 7: restart it"));

@@ -151,7 +151,7 @@ TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
         auto const started = events<RankStarted>();
         return !started.empty() && started.back().attempt == 1 && started.back().start_step >= 10;
     }));
-    EXPECT_EQ(last<ControllerStarted>().life, 1);
+    EXPECT_EQ(last<ControllerStarted>().incarnation, 1);
     signal_controller(SIGTERM);
     EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::cancelled);

@@ -101,10 +101,10 @@ void Run::make_run(RunSpec const& spec, std::string const& name) {
     ASSERT_TRUE(write_file_atomic(paths_.submission(), submission).has_value());
 }
 
-Result<Child> Run::spawn_osorad(int leash_fd, std::string const& stderr_name) {
+Result<Child> Run::spawn_osorad(int lifeline_fd, std::string const& stderr_name) {
     auto const path = std::filesystem::path(folder_) / stderr_name;
     Descriptor const errors(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    constexpr int kLeashFd = 9;
+    constexpr int kLifelineFd = 9;
     SpawnOptions options{.program = OSORA_BIN_DIR "/osorad",
                          .arguments = {"--one-run", paths_.dir.string()},
                          .environment = environment_,
@@ -113,9 +113,10 @@ Result<Child> Run::spawn_osorad(int leash_fd, std::string const& stderr_name) {
                          .death_signal = SIGKILL,
                          .new_session = false};
     options.arguments.insert(options.arguments.end(), arguments_.begin(), arguments_.end());
-    if (leash_fd >= 0) {
-        options.arguments.insert(options.arguments.end(), {"--leash-fd", std::to_string(kLeashFd)});
-        options.descriptors.emplace_back(leash_fd, kLeashFd);
+    if (lifeline_fd >= 0) {
+        options.arguments.insert(options.arguments.end(),
+                                 {"--lifeline-fd", std::to_string(kLifelineFd)});
+        options.descriptors.emplace_back(lifeline_fd, kLifelineFd);
     }
     return spawn(options);
 }
@@ -126,7 +127,7 @@ void Run::start(bool attached) {
         ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
     }
     Descriptor const reading(pipe[0]);
-    leash_.reset(pipe[1]);
+    lifeline_.reset(pipe[1]);
     auto child = spawn_osorad(reading.get(), "stderr");
     ASSERT_TRUE(child.has_value()) << child.error().message;
     controller_ = std::move(*child);

@@ -51,7 +51,7 @@ protected:
     /// Writes job.json, plan.json and submission.json into a new folder `name` below folder().
     void make_run(RunSpec const& spec, std::string const& name = "run-0001");
 
-    /// Starts `osorad --one-run`; with a leash when `attached`.
+    /// Starts `osorad --one-run`; with a lifeline when `attached`.
     void start(bool attached = false);
     /// Its exit code (128 + signal when it was killed); the test fails after `limit_s`.
     int wait_for_exit(double limit_s = kPatience_s);
@@ -59,7 +59,7 @@ protected:
     void kill_controller();
     /// Ranks that hold at RunSpec::hold_at go on.
     void release() const { run().release(); }
-    void cut_leash() { leash_.reset(); }
+    void cut_lifeline() { lifeline_.reset(); }
     void signal_controller(int signal) const { signal_process(controller_->id, signal); }
 
     [[nodiscard]] tests::RunFolder run() const { return tests::RunFolder(paths_.dir); }
@@ -106,7 +106,7 @@ protected:
     /// controller.json; the test fails when it does not read.
     [[nodiscard]] protocol::ControllerFile controller_file() const;
     [[nodiscard]] std::optional<Child> const& controller() const { return controller_; }
-    [[nodiscard]] Result<Child> spawn_osorad(int leash_fd, std::string const& stderr_name);
+    [[nodiscard]] Result<Child> spawn_osorad(int lifeline_fd, std::string const& stderr_name);
 
 private:
     std::string folder_;
@@ -115,7 +115,7 @@ private:
     Environment environment_;
     std::vector<std::string> arguments_;  // behind --one-run RUN_DIR
     std::optional<Child> controller_;
-    Descriptor leash_;
+    Descriptor lifeline_;
 };
 
 }  // namespace osora::e2e

@@ -225,24 +225,24 @@ TEST_F(E2eRun, StopTwiceStopsWorkersThatDoNotListen) {
 
 TEST_F(E2eRun, TheEndOfTheAttachedOsoraStopsTheRun) {
     make_run({.steps = 100000, .checkpoint_every = 0});
-    arguments() = {"--leash-limit", std::to_string(kPatience_s)};
+    arguments() = {"--lifeline-limit", std::to_string(kPatience_s)};
     start(true);
     await_steps(3);
-    cut_leash();
+    cut_lifeline();
     EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("attached osora went away"));
     EXPECT_GE(events<CheckpointCompleted>().at(0).step, 3);
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eRun, WorkersThatDoNotListenAreEndedAfterTheLeash) {
+TEST_F(E2eRun, WorkersThatDoNotListenAreEndedAfterTheLifeline) {
     RunSpec spec;
     spec.steps = 100000;
     spec.env = {{"OSORA_MOCK_IGNORE_STOP", "1"}, {"OSORA_MOCK_IGNORE_TERM", "1"}};
     make_run(spec);
     start(true);
     await_steps(3);
-    cut_leash();
+    cut_lifeline();
     EXPECT_EQ(wait_for_exit(), 130);
     EXPECT_TRUE(all_gone(0));
 }

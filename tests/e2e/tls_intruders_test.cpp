@@ -153,7 +153,7 @@ bool nobody_is_dropped(std::string const& path) {
 TEST_F(E2eTls, AnotherUserIsRefusedAtTheControlSocket) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root: to be somebody else";
     start_run();
-    // Modes keep others out already; this is about the second door.
+    // Bimodality keep others out already; this is about the second door.
     for (auto const& each : {folder(), paths().dir}) ::chmod(each.c_str(), 0755);
     ::chmod(paths().control_socket().c_str(), 0777);
     EXPECT_TRUE(nobody_is_dropped(paths().control_socket().string()));

@@ -131,7 +131,7 @@ plan::WorkerJob CacheTest::train_job(int ranks, int steps, std::string const& ca
 
 void CacheTest::encode(std::string const& out) {
     auto const ended = run(encode_job(1, out), 1)[0];
-    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
 }
 
 protocol::CacheIndex CacheTest::index_of(std::string const& out) const {
@@ -149,7 +149,7 @@ std::map<std::string, std::string> CacheTest::files_of(std::string const& out) c
     return files;
 }
 
-std::string CacheTest::last_words(WorkerRun const& run) {
+std::string CacheTest::last_output_lines(WorkerRun const& run) {
     auto const failed = run.of("failed");
     return failed.empty() ? std::string() : std::string(failed[0].at("message").as_string());
 }

@@ -32,7 +32,7 @@ protected:
     [[nodiscard]] protocol::CacheIndex index_of(std::string const& out = "cache") const;
     /// Content of every file below the folder, by its path in it.
     [[nodiscard]] std::map<std::string, std::string> files_of(std::string const& out) const;
-    [[nodiscard]] static std::string last_words(WorkerRun const& run);
+    [[nodiscard]] static std::string last_output_lines(WorkerRun const& run);
 
     std::vector<std::pair<std::string, std::string>> captions_;  // as SetUp writes them
 };

@@ -31,7 +31,7 @@ protected:
     std::vector<double> losses_of(plan::WorkerJob const& job, int ranks) {
         fs::remove_all(folder_ / "run dir" / "checkpoints");
         auto const ended = run(job, ranks);
-        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_words(rank);
+        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_output_lines(rank);
         std::vector<double> losses(static_cast<std::size_t>(job.config.train.steps));
         for (std::size_t step = 0; step < losses.size(); ++step) {
             for (auto const& rank : ended) losses[step] += rank.steps("loss").at(step) / ranks;
@@ -51,7 +51,7 @@ protected:
     std::string refusal(plan::WorkerJob const& job, int exit_code) {
         auto const refused = run(job, 1)[0];
         EXPECT_EQ(refused.exit_code, exit_code);
-        return last_words(refused);
+        return last_output_lines(refused);
     }
 };
 
@@ -142,7 +142,7 @@ TEST_F(CachedTraining, ResumesBitExactly) {
     fs::remove_all(folder_ / "run dir" / "checkpoints");
     ASSERT_EQ(run(train_job(1, 5), 1)[0].exit_code, 0);
     auto const resumed = run(train_job(1, 8), 1)[0];
-    ASSERT_EQ(resumed.exit_code, 0) << last_words(resumed);
+    ASSERT_EQ(resumed.exit_code, 0) << last_output_lines(resumed);
     EXPECT_EQ(resumed.steps("loss"), std::vector(whole.begin() + 5, whole.end()));
     // Another cache is other data.
     auto other = encode_job(1, "bf16");
@@ -188,7 +188,7 @@ TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {
         fs::remove_all(folder_ / "run dir" / "checkpoints");
         auto const ended = run(job, ranks);
         std::vector<std::pair<int, double>> found;
-        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_words(rank);
+        for (auto const& rank : ended) EXPECT_EQ(rank.exit_code, 0) << last_output_lines(rank);
         for (auto const& each : ended[0].of("evaluated")) {
             found.emplace_back(static_cast<int>(each.at("step").as_int64()),
                                each.at("loss").to_number<double>());

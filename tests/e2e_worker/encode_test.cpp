@@ -106,7 +106,7 @@ TEST_F(Encode, CachesClipsVectorsAndTheNullCaptionForMmdit) {
     job.plan.chosen.buckets.resize(1);
     write_captions({{"clip 0.mp4", "a dog runs"}, {"clip 1.mp4", "It's THE camera, again"}});
     auto const ended = run(job, 1)[0];
-    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     auto const index = index_of();
     EXPECT_EQ(index.text.pooled, kClipWidth);
     auto const encoder = worker::load_clip_text(folder_ / "clip", at::TensorOptions());
@@ -133,7 +133,7 @@ TEST_F(Encode, CachesClipsVectorsAndTheNullCaptionForMmdit) {
 TEST_F(Encode, AnyNumberOfRanksWritesTheSameFiles) {
     encode("one");
     auto const several = run(encode_job(2, "two"), 2);
-    for (auto const& rank : several) ASSERT_EQ(rank.exit_code, 0) << last_words(rank);
+    for (auto const& rank : several) ASSERT_EQ(rank.exit_code, 0) << last_output_lines(rank);
     EXPECT_FALSE(several[0].of("step").empty());
     EXPECT_FALSE(several[1].of("step").empty());
     auto const one = files_of("one");
@@ -152,7 +152,7 @@ TEST_F(Encode, RanksThatReadOtherClipsAreNamed) {
     for (auto const& rank : run(encode_job(2), 2)) {
         EXPECT_EQ(rank.exit_code, 13);
         EXPECT_TRUE(rank.of("step").empty());
-        EXPECT_THAT(last_words(rank), HasSubstr("rank 1 read 2 clips"));
+        EXPECT_THAT(last_output_lines(rank), HasSubstr("rank 1 read 2 clips"));
     }
     EXPECT_FALSE(fs::exists(folder_ / "cache"));
 }
@@ -164,7 +164,7 @@ TEST_F(Encode, TheListBesideAShardHasTheTrueNumbers) {
         << "path,text,num_frames,height,width,fps\nclip 0.mp4,a,99,64,64,12\n"
            "tall.mp4,b,12,64,96,12\n";
     auto const ended = run(encode_job(1), 1)[0];
-    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     std::string said;
     for (auto const& notice : ended.of("notice"))
         said += std::string(notice.at("detail").as_string()) + "\n";
@@ -204,7 +204,7 @@ TEST_F(Encode, GoesOnAfterAKill) {
     // The rest is done by two.
     auto const resumed = run(encode_job(2, "cache"), 2);
     for (auto const& rank : resumed) {
-        ASSERT_EQ(rank.exit_code, 0) << last_words(rank);
+        ASSERT_EQ(rank.exit_code, 0) << last_output_lines(rank);
         EXPECT_GT(rank.of("hello")[0].at("start_step").as_int64(), 0);
     }
     for (auto const& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << path;
@@ -224,7 +224,7 @@ TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
            "cut.mp4,b,12,64,64,12\nclip 2.mp4,c,12,64,64,12\nshort.mp4,d,12,64,64,12\n";
     make_clip("short.mp4", "64x64", 7);
     auto const ended = run(encode_job(1), 1)[0];
-    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     auto const notices = ended.of("notice");
     int skipped = 0;
     for (auto const& notice : notices) {
@@ -236,7 +236,7 @@ TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
     EXPECT_EQ(index_of().clips(), 12 - skipped);
     // Training draws on what is there.
     auto const trained = run(train_job(1, 2), 1)[0];
-    EXPECT_EQ(trained.exit_code, 0) << last_words(trained);
+    EXPECT_EQ(trained.exit_code, 0) << last_output_lines(trained);
 }
 
 TEST_F(Encode, CutsLongCaptionsAndSaysSo) {
@@ -245,7 +245,7 @@ TEST_F(Encode, CutsLongCaptionsAndSaysSo) {
     auto limited = encode_job(1);
     limited.config.text.max_tokens = 8;
     auto const ended = run(limited, 1)[0];
-    ASSERT_EQ(ended.exit_code, 0) << last_words(ended);
+    ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     bool said = false;
     for (auto const& notice : ended.of("notice"))
         said = said || notice.at("kind").as_string() == "captions_cut";
@@ -259,7 +259,7 @@ TEST_F(Encode, RefusesAFolderOfOtherSettings) {
     other.config.encode.dtype = "bf16";
     auto const refused = run(other, 1)[0];
     EXPECT_EQ(refused.exit_code, 14);
-    EXPECT_THAT(last_words(refused), HasSubstr("choose another encode.out"));
+    EXPECT_THAT(last_output_lines(refused), HasSubstr("choose another encode.out"));
     other.config.encode.out = "half";
     ASSERT_EQ(run(other, 1)[0].exit_code, 0);
     EXPECT_EQ(index_of("half").latents.dtype, "BF16");
@@ -271,11 +271,11 @@ TEST_F(Encode, AFullDiskKeepsWhatIsComplete) {
         GTEST_SKIP() << "needs root to mount a small tmpfs";
     auto const full = run(encode_job(1), 1)[0];
     EXPECT_EQ(full.exit_code, 13);
-    EXPECT_THAT(last_words(full), HasSubstr("No space left on device"));
+    EXPECT_THAT(last_output_lines(full), HasSubstr("No space left on device"));
     EXPECT_FALSE(fs::exists(folder_ / "cache" / "index.json"));
     EXPECT_EQ(mount("tmpfs", (folder_ / "cache").c_str(), "tmpfs", MS_REMOUNT, "size=8m"), 0);
     auto const ended = run(encode_job(1), 1)[0];
-    EXPECT_EQ(ended.exit_code, 0) << last_words(ended);
+    EXPECT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     EXPECT_GT(ended.of("hello")[0].at("start_step").as_int64(), 0);
     EXPECT_EQ(index_of().clips(), 15);
     umount2((folder_ / "cache").c_str(), MNT_DETACH);

@@ -115,7 +115,7 @@ TEST(Fuzz, Messages) {
                              "to_agent.frames", "to_controller.frames", "from_controller.frames"}) {
         for (std::string& body : bodies(name)) corpus.push_back(std::move(body));
     }
-    corpus.push_back(encode_message(ToDaemon(TakeRun{"/state/runs/a-0001", true})));
+    corpus.push_back(encode_message(ToDaemon(AdoptRun{"/state/runs/a-0001", true})));
     DaemonReply reply;
     reply.runs.push_back({"/state/runs/a-0001", 42, 1});
     corpus.push_back(encode_message(FromDaemon(reply)));

@@ -16,7 +16,7 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int agent_number
       pid_(pid),
       node_(node),
       attempt_(agent_number),
-      life_(cluster.controller.life()),
+      life_(cluster.controller.incarnation()),
       clock_start_(cluster.world.between(0s, 1000s)),
       last_word_(cluster.world.now()) {
     AgentOptions options;
@@ -121,7 +121,7 @@ void AgentProcess::carry_out(AgentAction const& action) {
         bind_store(bind->attempt);
     } else if (auto const* spawn = std::get_if<SpawnWorkers>(&action)) {
         cluster_.workers.spawn(pid_, node_, spawn->launch);
-    } else if (auto const* tell = std::get_if<TellWorkers>(&action)) {
+    } else if (auto const* tell = std::get_if<SendToWorkers>(&action)) {
         cluster_.workers.tell(pid_, tell->message);
     } else if (auto const* signal = std::get_if<SignalWorkers>(&action)) {
         cluster_.workers.signal(pid_, signal->signal);

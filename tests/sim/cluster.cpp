@@ -176,7 +176,7 @@ void Cluster::controller_finished() {
     ending_.finished_at = world.now();
     for (auto const& [pid, each] : agents_) {
         bool const out_of_reach = network.backend_clear(each->node()) > world.now();
-        if (!out_of_reach && !disk.full && each->life() == controller.life()) {
+        if (!out_of_reach && !disk.full && each->incarnation() == controller.incarnation()) {
             world.violated(fmt::format("the controller leaves the agent of node {}", each->node()));
         }
     }
@@ -191,9 +191,10 @@ void Cluster::start_agent(int node, int agent_number) {
     }
     Time& floor = backend_floor_[static_cast<std::size_t>(node)];
     floor = std::max(floor, network.backend_clear(node) + delay);
-    int const life = controller.life();
+    int const life = controller.incarnation();
     world.at(floor, [this, node, agent_number, life] {
-        if (!controller.alive() || controller.life() != life || controller.finished()) return;
+        if (!controller.alive() || controller.incarnation() != life || controller.finished())
+            return;
         int const pid = ++last_pid_;
         world.trace("agent starts", node, pid);
         agents_[pid] = std::make_unique<AgentProcess>(*this, pid, node, agent_number);
@@ -203,13 +204,14 @@ void Cluster::start_agent(int node, int agent_number) {
 void Cluster::stop_agent(StopAgent const& order) {
     Time& floor = backend_floor_[static_cast<std::size_t>(order.node)];
     floor = std::max(floor, network.backend_clear(order.node) + world.between(1ms, 30ms));
-    world.at(floor, [this, order, life = controller.life()] { kill_by_backend(order, life); });
+    world.at(floor,
+             [this, order, life = controller.incarnation()] { kill_by_backend(order, life); });
 }
 
 void Cluster::kill_by_backend(StopAgent const& order, int life) {
-    if (!controller.alive() || controller.life() != life) return;
+    if (!controller.alive() || controller.incarnation() != life) return;
     for (auto const& [pid, each] : agents_) {
-        bool const own = each->life() == life && each->agent_number() == order.agent_number;
+        bool const own = each->incarnation() == life && each->agent_number() == order.agent_number;
         bool const named = order.agent_number == 0 && order.pid == pid;
         if (each->node() != order.node || !(own || named)) continue;
         world.trace("backend kills agent", order.node, pid);
@@ -218,7 +220,7 @@ void Cluster::kill_by_backend(StopAgent const& order, int life) {
         break;
     }
     world.after(20ms, [this, order, life] {
-        if (controller.life() != life) return;
+        if (controller.incarnation() != life) return;
         int const left = workers.count_on_node(order.node);
         controller.handle(AgentExited{order.node, order.agent_number, 0, SIGKILL, left, ""});
     });
@@ -231,8 +233,8 @@ void Cluster::agent_ended(int pid, int exit_code, int signal) {
     workers.agent_died(pid);
     AgentExited exited{agent.node(), agent.agent_number(), exit_code, signal, 0, ""};
     Time const seen = std::max(network.backend_clear(agent.node()), world.now()) + 20ms;
-    world.at(seen, [this, exited, life = agent.life()]() mutable {
-        if (controller.life() != life) return;
+    world.at(seen, [this, exited, life = agent.incarnation()]() mutable {
+        if (controller.incarnation() != life) return;
         exited.processes_left = workers.count_on_node(exited.node);
         controller.handle(exited);
     });

@@ -36,10 +36,10 @@ void Cluster::inject(Fault& fault) {
         case FaultKind::jump_clock:
             inject_controller(fault);
             break;
-        case FaultKind::stop_orderly:
+        case FaultKind::stop_gracefully:
         case FaultKind::stop_twice:
         case FaultKind::stop_now:
-        case FaultKind::break_leash:
+        case FaultKind::break_lifeline:
             inject_stop(fault);
             break;
     }
@@ -124,10 +124,10 @@ void Cluster::inject_stop(Fault& fault) {
     fault.fired = state != RunState::finishing && state != RunState::done;
     if (!fault.fired) return;
     fault.cause = fault.kind == FaultKind::stop_now ? "osora cancel --now" : "Ctrl-C";
-    if (fault.kind == FaultKind::break_leash) {
+    if (fault.kind == FaultKind::break_lifeline) {
         fault.cause = "the attached osora went away";
         ending_.stop_asked = world.now();
-        controller.handle(daemon::LeashBroken{});
+        controller.handle(daemon::ClientGone{});
         return;
     }
     ask_to_stop(fault.kind == FaultKind::stop_now);

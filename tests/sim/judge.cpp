@@ -72,10 +72,10 @@ Expected expected_of(Fault const& fault, Scenario const& scenario) {
         }
         case FaultKind::slow_disk:
             return {};
-        case FaultKind::stop_orderly:
+        case FaultKind::stop_gracefully:
         case FaultKind::stop_twice:
         case FaultKind::stop_now:
-        case FaultKind::break_leash:
+        case FaultKind::break_lifeline:
             return {false, false, Verdict::cancelled, 130};
         default:
             return {};
@@ -182,7 +182,8 @@ private:
 
     void check_stop(Fault const& fault) {
         Time const took = ending_.finished_at - ending_.stop_asked;
-        if (fault.kind == FaultKind::break_leash && took > 10s) wrong("a leash held for over 10 s");
+        if (fault.kind == FaultKind::break_lifeline && took > 10s)
+            wrong("a lifeline held for over 10 s");
         if (fault.kind == FaultKind::stop_now && took > 10s) wrong("stopping took over 10 s");
     }
 

@@ -35,11 +35,11 @@ bool Network::connect(int agent_pid) {
     AgentProcess* agent = cluster_.agent(agent_pid);
     if (agent == nullptr || is_cut(agent->node()) || !cluster_.controller.alive()) return false;
     int const id = ++last_connection_;
-    links_[id] = {agent->node(), agent_pid, cluster_.controller.life(), true, {}, {}};
+    links_[id] = {agent->node(), agent_pid, cluster_.controller.incarnation(), true, {}, {}};
     Link& link = links_[id];
-    int const life = link.life;
+    int const life = link.incarnation;
     cluster_.world.at(arrival(link.node, link.controller_floor), [this, id, life] {
-        if (links_[id].open && cluster_.controller.life() == life) {
+        if (links_[id].open && cluster_.controller.incarnation() == life) {
             cluster_.controller.handle(daemon::AgentConnected{id});
         }
     });
@@ -51,9 +51,9 @@ void Network::to_controller(int connection, protocol::FromAgent const& message) 
     auto const found = links_.find(connection);
     if (found == links_.end() || !found->second.open) return;
     Link& link = found->second;
-    int const life = link.life;
+    int const life = link.incarnation;
     cluster_.world.at(arrival(link.node, link.controller_floor), [this, connection, life, message] {
-        if (!links_[connection].open || cluster_.controller.life() != life) return;
+        if (!links_[connection].open || cluster_.controller.incarnation() != life) return;
         cluster_.controller.handle(daemon::AgentSaid{connection, message});
     });
 }
@@ -78,10 +78,10 @@ void Network::tell_agent(int connection, Time when) {
 }
 
 void Network::tell_controller(int connection, Time when) {
-    int const life = links_[connection].life;
+    int const life = links_[connection].incarnation;
     cluster_.world.at(when, [this, connection, life] {
         links_[connection].open = false;
-        if (cluster_.controller.life() == life) {
+        if (cluster_.controller.incarnation() == life) {
             cluster_.controller.handle(daemon::AgentDisconnected{connection});
         }
     });

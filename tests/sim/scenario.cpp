@@ -10,8 +10,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(FaultKind::count
     "kill worker",      "crash worker", "fail worker",     "vanish worker",   "hang worker",
     "kill agent",       "freeze agent", "kill controller", "lose controller", "freeze controller",
     "reset connection", "partition",    "slow disk",       "full disk",       "jump clock",
-    "no port",          "late agent",   "stop orderly",    "stop twice",      "stop now",
-    "break leash"};
+    "no port",          "late agent",   "stop gracefully", "stop twice",      "stop now",
+    "break lifeline"};
 
 // 10: once its own failure, usually an echo; the others end a run for good.
 constexpr std::array kCodes{1, 10, 11, 12, 13, 14, 15, 93};

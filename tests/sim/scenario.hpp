@@ -20,16 +20,16 @@ enum class FaultKind {
     lose_controller,    // the same, and nobody starts another
     freeze_controller,  // does not run for `length`
     reset_connection,
-    partition,     // nothing gets through for `length`
-    slow_disk,     // for `length`
-    full_disk,     // every later write fails
-    jump_clock,    // wall clock
-    no_port,       // the store's port cannot be bound, once
-    late_agent,    // the first agent of the node takes `length` to start
-    stop_orderly,  // Ctrl-C
-    stop_twice,    // again after `length`
-    stop_now,      // osora cancel --now
-    break_leash,   // the attached osora goes away
+    partition,        // nothing gets through for `length`
+    slow_disk,        // for `length`
+    full_disk,        // every later write fails
+    jump_clock,       // wall clock
+    no_port,          // the store's port cannot be bound, once
+    late_agent,       // the first agent of the node takes `length` to start
+    stop_gracefully,  // Ctrl-C
+    stop_twice,       // again after `length`
+    stop_now,         // osora cancel --now
+    break_lifeline,   // the attached osora goes away
     count
 };
 

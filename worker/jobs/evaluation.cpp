@@ -104,13 +104,14 @@ Result<void> Evaluation::add_over_ranks(double& loss_sum, double& samples) const
     }
 }
 
-Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, std::function<void()> const& pulse) {
+Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer,
+                                            std::function<void()> const& progress) {
     auto const start = std::chrono::steady_clock::now();
     double loss_sum = 0, samples = 0;
     if (steps_ > 0) {
         OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
         for (std::uint64_t step = 0; step < steps_; ++step) {
-            pulse();
+            progress();
             OSORA_TRY(auto const batch, source->next(static_cast<int>(step)));
             OSORA_TRY(double const loss, trainer.loss(batch.input));
             loss_sum += loss * static_cast<double>(batch.input.samples);

@@ -31,8 +31,9 @@ public:
                                                                   TrainRanks ranks);
 
     /// All ranks call it after the same step; each takes a share of the samples. The live weights
-    /// are evaluated, as the training loss is of them. `pulse` is called before each micro-batch.
-    [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& pulse);
+    /// are evaluated, as the training loss is of them. `progress` is called before each
+    /// micro-batch.
+    [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& progress);
 
     /// Whether one is due when `next_step` is the next to train.
     [[nodiscard]] bool is_due(int next_step) const;

@@ -5,7 +5,7 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/evaluation.hpp"
 #include "worker/jobs/rank_environment.hpp"
-#include "worker/jobs/shortage_teller.hpp"
+#include "worker/jobs/shortage_reporter.hpp"
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
@@ -63,7 +63,7 @@ private:
     [[nodiscard]] CheckpointState state_at(int next_step) const;
 
     Parts parts_;
-    ShortageTeller shortages_;
+    ShortageReporter shortages_;
     CheckpointWriter writer_;
     int skipped_in_a_row_ = 0;
 };

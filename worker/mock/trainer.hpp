@@ -35,7 +35,7 @@ private:
     [[nodiscard]] bool asked_to_stop() const;
     [[nodiscard]] Result<void> save(int next_step);
     [[nodiscard]] Result<int> finish(int next_step, bool stopped);
-    /// The exit code when `step` is where this rank fails in an orderly way.
+    /// The exit code when `step` is where this rank fails cleanly.
     [[nodiscard]] Result<std::optional<int>> commit_faults(int step);
     [[nodiscard]] Result<void> hang();
 

@@ -1,4 +1,4 @@
-// Lines of events: only what a person must know. The echo of a failure (ranks that lost their
+// Lines of events: only what a person must know. The secondary failures (ranks that lost their
 // peers) and notices that repeat are counted, not shown.
 #include "base/text/text.hpp"
 #include "cli/text/follow_text.hpp"
@@ -80,7 +80,8 @@ std::vector<std::string> EventText::lines(RunView const& before,
     bool const changed = before.status.state != after.status.state;
     bool const exec = after.status.exec;
     if (auto const* failed = std::get_if<protocol::RankFailed>(&record.event)) {
-        if (changed || !protocol::rule_on(*failed, exec).echo) say(describe(*failed, exec));
+        if (changed || !protocol::classify_failure(*failed, exec).secondary)
+            say(describe(*failed, exec));
     } else if (auto const* lost = std::get_if<protocol::NodeLost>(&record.event)) {
         if (before.status.state != RunState::done) say(describe(*lost));
     } else if (auto const* hang = std::get_if<protocol::HangDetected>(&record.event)) {
@@ -105,7 +106,8 @@ std::vector<std::string> EventText::lines(RunView const& before,
                             found->second));
         }
     } else if (auto const* started = std::get_if<protocol::ControllerStarted>(&record.event)) {
-        if (started->life > 0) say(fmt::format("controller {} takes over", started->life + 1));
+        if (started->incarnation > 0)
+            say(fmt::format("controller {} takes over", started->incarnation + 1));
     }
     if (is_running(before) && !is_running(after)) {
         down_since_us_ = record.wall_us;

@@ -223,7 +223,7 @@ private:
                            ? " from the start"
                            : fmt::format(" from checkpoint {}", view_.status.checkpoint_step));
         }
-        std::string const words = last_words(run_);
+        std::string const words = last_output_lines(run_);
         return words.empty() ? text : text + ":\n" + words;
     }
 

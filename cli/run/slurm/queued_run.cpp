@@ -1,11 +1,11 @@
 #include "cli/run/slurm/queued_run.hpp"
 
-#include "cli/run/slurm/job_look.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/shared_queue.hpp"
 
 #include "base/check.hpp"
 #include "slurm/after_sbatch.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 

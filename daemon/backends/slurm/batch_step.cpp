@@ -8,7 +8,7 @@
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
-#include "slurm/words.hpp"
+#include "slurm/notation.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -109,7 +109,7 @@ private:
     Result<int> finish(ExitStatus const& ended) {
         int const exit_code = ended.signal != 0 ? kExitInternal : ended.exit_code;
         NextJob const next{options_.paths, options_.environment, warning_, exit_code};
-        auto const said = take_next_rung(next, env_);
+        auto const said = escalate(next, env_);
         // A job that follows enters it again.
         bool const is_last = said.has_error() || said->starts_with(kNoJobFollows);
         if (is_last) ::unlink(options_.paths.environment().c_str());

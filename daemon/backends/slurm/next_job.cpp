@@ -158,7 +158,7 @@ int count_usable(std::vector<std::string> const& hosts, std::vector<std::string>
 
 }  // namespace
 
-Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
+Result<std::string> escalate(NextJob const& next, Env const& env) {
     OSORA_TRY(auto const status, read_run_status(next.paths.dir));
     OSORA_TRY(auto const submission, read_as<protocol::RunSubmitted>(next.paths.submission()));
     OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(submission.config));
@@ -171,7 +171,7 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
     auto bad = slurm::bad_hosts(read_node_memory(node_memory_path(next.paths.dir)), env.wall_us());
     auto const& excluded = config.faults.exclude_nodes;
     bad.insert(bad.end(), excluded.begin(), excluded.end());
-    slurm::LadderState state;
+    slurm::EscalationState state;
     bool const over = status.state == protocol::RunState::done;
     state.verdict = over ? status.verdict : protocol::Verdict::controller_lost;
     state.do_not_requeue = next.exit_code == kDoNotRequeue;
@@ -183,18 +183,18 @@ Result<std::string> take_next_rung(NextJob const& next, Env const& env) {
     if (next.warning == slurm::JobWarning::none && is_preempted(next)) {
         state.warning = slurm::JobWarning::preemption;
     }
-    auto step = slurm::next_rung(state);
-    if (step.rung == slurm::Rung::stop) return std::string(kNoJobFollows) + step.reason;
+    auto step = slurm::next_escalation(state);
+    if (step.action == slurm::Escalation::stop) return std::string(kNoJobFollows) + step.reason;
     ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
     std::string refused;
-    if (step.rung == slurm::Rung::follow_job) {
+    if (step.action == slurm::Escalation::follow_job) {
         // A job with a dead node leaves the queue when Slurm misses that node, minutes later.
         bool const at_once = state.nodes_usable < state.nodes_needed;
         auto const follows = submit_follower(next, record, bad, at_once, env.wall_us() / 1'000'000);
         if (follows.has_value()) return *follows + ": " + step.reason;
         refused = " (" + follows.error().message + ")";
         state.can_submit = false;
-        step = slurm::next_rung(state);
+        step = slurm::next_escalation(state);
     }
     OSORA_TRY(auto const done, requeue(next, std::move(record)));
     return done + ": " + step.reason + refused;

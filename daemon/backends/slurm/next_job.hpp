@@ -1,5 +1,5 @@
-// The last rungs of the ladder, from inside a job whose run has ended: a job that follows, a
-// requeue, or nothing (slurm/ladder.hpp decides).
+// The last steps of the escalation, from inside a job whose run has ended: a job that follows, a
+// requeue, or nothing (slurm/escalation.hpp decides).
 #pragma once
 
 #include "base/env.hpp"
@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "protocol/run_directory.hpp"
 #include "protocol/run_status.hpp"
-#include "slurm/ladder.hpp"
+#include "slurm/escalation.hpp"
 
 #include <filesystem>
 #include <string>
@@ -25,7 +25,7 @@ struct NextJob {
     int exit_code = 0;  // of the run
 };
 /// What was done and why: "stop: the run is done", "job 13 follows: the job's time is over".
-[[nodiscard]] Result<std::string> take_next_rung(NextJob const& next, Env const& env);
+[[nodiscard]] Result<std::string> escalate(NextJob const& next, Env const& env);
 
 /// What a run's journal says now; a run without one is `submitted`.
 [[nodiscard]] Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir);

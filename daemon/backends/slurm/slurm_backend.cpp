@@ -2,10 +2,10 @@
 // show as silence. So its messages go to memory that it holds itself, never to a pipe of ours.
 #include "daemon/backends/slurm/slurm_backend.hpp"
 
-#include "daemon/backends/slurm/errand.hpp"
+#include "daemon/backends/slurm/command.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
 #include "daemon/net/frame_connection.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/process/orphans.hpp"
 #include "protocol/json.hpp"
 #include "slurm/agent_step.hpp"
 
@@ -194,7 +194,7 @@ asio::awaitable<void> SlurmBackend::watch(std::shared_ptr<Step> step) {
     for (auto const& [node, agent_number] : step->agents) ended(node, agent_number, end, why);
 }
 
-/// Once for each agent; a later word on one that was reported, or replaced, is an echo.
+/// Once for each agent; a later report of one that was reported, or replaced, is ignored.
 void SlurmBackend::ended(int node, int agent_number, slurm::TaskEnd const& end, std::string error) {
     auto const found = agents_.find(node);
     if (found == agents_.end() || found->second.agent_number != agent_number) return;
@@ -252,7 +252,7 @@ asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
 }
 
 /// A dismissed agent closes its connection first, and is taken for silent: a moment later its step
-/// says that it has ended, and a thousand nodes need no thousand errands.
+/// says that it has ended, and a thousand nodes need no thousand remote commands.
 asio::awaitable<std::optional<slurm::TaskEnd>> SlurmBackend::own_end(StopAgent order) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (auto waited = kLookEvery; waited < kOwnEndLimit; waited += kLookEvery) {
@@ -268,14 +268,14 @@ asio::awaitable<std::optional<slurm::TaskEnd>> SlurmBackend::own_end(StopAgent o
 asio::awaitable<int> SlurmBackend::sweep(StopAgent order, std::string host) {
     SweepOrder const wanted{options_.start.run_uuid, order.node, order.boot_id, order.pid,
                             order.start_ticks};
-    Errand errand;
-    errand.srun = options_.srun;
-    errand.arguments =
-        slurm::errand_arguments(options_.job_id, host, {options_.osorad.string(), "sweep"});
-    errand.environment = options_.environment;
-    errand.input = protocol::encode(wanted);
-    errand.limit_s = options_.errand_limit_s;
-    Result<std::string> const answer = co_await run_errand(std::move(errand));
+    RemoteCommand command;
+    command.srun = options_.srun;
+    command.arguments =
+        slurm::remote_command_arguments(options_.job_id, host, {options_.osorad.string(), "sweep"});
+    command.environment = options_.environment;
+    command.input = protocol::encode(wanted);
+    command.limit_s = options_.remote_command_limit_s;
+    Result<std::string> const answer = co_await run_remote_command(std::move(command));
     if (answer.has_value()) {
         auto const swept = protocol::decode<SweepAnswer>(*answer);
         co_return swept.has_value() ? swept->left : -1;

@@ -31,7 +31,7 @@ struct SlurmOptions {
     Environment environment;  // of srun and, through it, of agents and workers
     AgentStart start;         // `node` is filled in
     slurm::PlacementOptions placement;
-    double errand_limit_s = 6;  // a host that does not answer for so long is given up
+    double remote_command_limit_s = 6;  // a host that does not answer for so long is given up
     /// A host failed: for the memory of bad nodes.
     std::function<void(slurm::HostFault const&)> on_fault;
 };

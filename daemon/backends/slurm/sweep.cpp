@@ -2,7 +2,7 @@
 
 #include "base/ids.hpp"
 #include "base/process/process.hpp"
-#include "daemon/process/leftovers.hpp"
+#include "daemon/process/orphans.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 
@@ -45,9 +45,9 @@ int sweep_host(Logger& log) {
     ProcessId const agent{order->pid, order->start_ticks};
     if (agent.pid > 0 && order->boot_id == boot_id()) signal_process(agent, SIGKILL);
     boost::asio::io_context context(1);
-    LeftoverScope const scope{order->run_uuid, order->node, {}};
+    OrphanScope const scope{order->run_uuid, order->node, {}};
     auto left =
-        boost::asio::co_spawn(context, end_leftovers(scope, kLimitS), boost::asio::use_future);
+        boost::asio::co_spawn(context, end_orphans(scope, kLimitS), boost::asio::use_future);
     context.run();
     SweepAnswer const answer{left.get()};
     fmt::print("{}\n", protocol::encode(answer));

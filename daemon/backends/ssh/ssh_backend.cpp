@@ -292,7 +292,8 @@ asio::awaitable<void> SshBackend::carry_out(int node, AgentEnded order) {
     exited.processes_left = swept.has_value() ? *swept : -1;
     if (swept.has_error()) {
         at(node).unswept = sweeping;
-        log_.warning("leftovers not looked for", {{"node", node}, {"why", swept.error().message}});
+        log_.warning("cannot look for orphaned processes",
+                     {{"node", node}, {"why", swept.error().message}});
     }
     report(std::move(exited));
 }

@@ -6,8 +6,8 @@
 #include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/backends/backend.hpp"
-#include "daemon/backends/ssh/errands.hpp"
 #include "daemon/backends/ssh/gate.hpp"
+#include "daemon/backends/ssh/remote_commands.hpp"
 
 #include <deque>
 #include <optional>

@@ -156,7 +156,7 @@ private:
     BisectResult result_;
 };
 
-Result<Suspects> suspects_of(std::vector<Atom> const& atoms) {
+Result<Suspects> suspects_of(std::vector<FactorGroup> const& atoms) {
     if (atoms.empty()) return Error{Errc::invalid_input, "no differing items: nothing to search"};
     Suspects suspects;
     for (auto const& atom : atoms) {
@@ -176,7 +176,7 @@ Result<Suspects> suspects_of(std::vector<Atom> const& atoms) {
 
 }  // namespace
 
-Result<BisectResult> bisect(std::vector<Atom> const& atoms, BisectOptions const& options,
+Result<BisectResult> bisect(std::vector<FactorGroup> const& atoms, BisectOptions const& options,
                             Measure const& measure, OnDecided const& on_decided) {
     OSORA_TRY_VOID(check_options(options));
     OSORA_TRY(auto suspects, suspects_of(atoms));
@@ -184,7 +184,7 @@ Result<BisectResult> bisect(std::vector<Atom> const& atoms, BisectOptions const&
     return Bisection(std::move(suspects), trials).run();
 }
 
-int expected_trials(std::vector<Atom> const& atoms, BisectOptions const& options) {
+int expected_trials(std::vector<FactorGroup> const& atoms, BisectOptions const& options) {
     double total = 0, bits = 0;
     for (auto const& atom : atoms) total += atom.prior;
     for (auto const& atom : atoms) bits += atom.prior / total * std::log2(total / atom.prior);

@@ -117,7 +117,7 @@ using OnDecided = std::function<void(TrialRecord const&)>;
 /// outcomes give the same trials, so a log of outcomes that is played back resumes a search. An
 /// error of `measure` ends it with what is known so far. invalid_input: no atoms, an option out of
 /// its range.
-[[nodiscard]] Result<BisectResult> bisect(std::vector<Atom> const& atoms,
+[[nodiscard]] Result<BisectResult> bisect(std::vector<FactorGroup> const& atoms,
                                           BisectOptions const& options, Measure const& measure,
                                           OnDecided const& on_decided = {});
 
@@ -129,7 +129,8 @@ using OnDecided = std::function<void(TrialRecord const&)>;
                                                   OnDecided const& on_decided = {});
 
 /// Trials that a search with one culprit takes when runs repeat well (d >= 10).
-[[nodiscard]] int expected_trials(std::vector<Atom> const& atoms, BisectOptions const& options);
+[[nodiscard]] int expected_trials(std::vector<FactorGroup> const& atoms,
+                                  BisectOptions const& options);
 /// The same for bisect_commits().
 [[nodiscard]] int expected_commit_trials(int commits, BisectOptions const& options);
 

@@ -66,14 +66,14 @@ private:
         return prove();
     }
 
-    /// The largest rise, then what is left before and after it.
+    /// The largest jump, then what is left before and after it.
     Result<void> find_rises() {
         std::vector<Stretch> open{{0, commits_}};
         while (!open.empty() && found_.size() < kCulpritsMax) {
             Stretch const stretch = open.back();
             open.pop_back();
-            OSORA_TRY(auto const rise, rise_in(stretch));
-            if (!rise) continue;
+            OSORA_TRY(auto const jump, jump_in(stretch));
+            if (!jump) continue;
             Stretch const at{rise->group.front(), rise->group.back() + 1};
             found_.push_back(at);
             OSORA_TRY_VOID(open_rest(stretch, at, open));
@@ -99,14 +99,14 @@ private:
         return boost::system::in_place_value;
     }
 
-    Result<std::optional<Rise>> rise_in(Stretch const& stretch) {
+    Result<std::optional<LevelJump>> jump_in(Stretch const& stretch) {
         Path path{prefix(stretch.first), {}, {}, true};
         for (int i = stretch.first; i < stretch.last; ++i) {
             path.steps.push_back({i});
             path.weights.push_back(1);
         }
         Level const low = trials_.level(prefix(stretch.first));
-        return find_rise(settings(), std::move(path), low, trials_.level(prefix(stretch.last)));
+        return find_jump(settings(), std::move(path), low, trials_.level(prefix(stretch.last)));
     }
 
     /// Each culprit on its own; all have to stand.
@@ -116,7 +116,7 @@ private:
         for (auto const& at : found_) {
             Hybrid const before = prefix(at.first), after = prefix(at.last);
             double const rise = trials_.level(after).value_s - trials_.level(before).value_s;
-            BlockProof proof(trials_, {prefix(0), after, before, prefix(commits_), true}, rise);
+            BlockProof proof(trials_, {prefix(0), after, before, prefix(commits_), true}, jump);
             Culprit culprit{{}, kNotMeasured};
             for (int i = at.first; i < at.last; ++i) culprit.atoms.push_back(i);
             result_.culprits.push_back(culprit);

@@ -45,29 +45,30 @@ Path path_of(Suspects const& suspects, Climb const& now) {
 enum class Step { up, again, done };
 
 /// The rise was one odd run, or partners have to be looked for among the atoms before it.
-Result<Step> without_effect(Search const& search, Rise const& rise, Climb& now, Groups& found) {
-    Hybrid const faster = flip(now.here, {rise.earlier}, true);
+Result<Step> without_effect(Search const& search, LevelJump const& jump, Climb& now,
+                            Groups& found) {
+    Hybrid const faster = flip(now.here, {jump.earlier}, true);
     OSORA_TRY(bool const is_real,
-              is_apart(search, faster, flip(faster, {rise.group}, true), kDoubtTrials));
+              is_apart(search, faster, flip(faster, {jump.group}, true), kDoubtTrials));
     if (!is_real) return Step::again;
-    found.push_back(rise.group);
-    now.here = flip(now.here, {rise.group}, true);
-    now.candidates = rise.earlier;
-    now.high = rise.after;
+    found.push_back(jump.group);
+    now.here = flip(now.here, {jump.group}, true);
+    now.candidates = jump.earlier;
+    now.high = jump.after;
     now.is_whole = false;
     return Step::up;
 }
 
 /// What the found atoms do without those before them on the path.
-Result<Step> step_up(Search search, Rise const& rise, Hybrid const& top, Climb& now,
+Result<Step> step_up(Search search, LevelJump const& jump, Hybrid const& top, Climb& now,
                      Groups& found) {
     search.phase = TrialPhase::sufficiency;
-    Hybrid const next = flip(now.here, {rise.group}, true);
+    Hybrid const next = flip(now.here, {jump.group}, true);
     OSORA_TRY(auto const place, place_of(search, next, now.level, now.high));
     if (place == Place::low || place == Place::does_not_start) {
-        return without_effect(search, rise, now, found);
+        return without_effect(search, jump, now, found);
     }
-    found.push_back(rise.group);
+    found.push_back(jump.group);
     now.here = next;
     OSORA_TRY(auto const in_whole, place_of(search, next, now.level, search.trials.level(top)));
     if (in_whole == Place::high) return Step::done;
@@ -87,13 +88,13 @@ Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const&
             now.candidates = between(suspects, now.here, top);
             now.high = trials.level(top);
         }
-        OSORA_TRY(auto const rise, find_rise(search, path_of(suspects, now), now.level, now.high));
-        if (!rise) {
+        OSORA_TRY(auto const jump, find_jump(search, path_of(suspects, now), now.level, now.high));
+        if (!jump) {
             if (now.is_whole) break;
             now.is_whole = true;  // no partner before it: look everywhere
             continue;
         }
-        OSORA_TRY(auto const step, step_up(search, *rise, top, now, found));
+        OSORA_TRY(auto const step, step_up(search, *jump, top, now, found));
         if (step == Step::done || (step == Step::again && ++again > kAgainMax)) break;
     }
     return boost::system::in_place_value;

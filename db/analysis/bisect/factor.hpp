@@ -21,11 +21,11 @@ struct Factor {
 };
 
 /// Factors that can only change together: one switch of the search.
-struct Atom {
+struct FactorGroup {
     std::string name;
     std::vector<int> factors;  // indices into the list of factors
     double prior = 1;          // how suspicious it is against the others; > 0, finite
-    friend bool operator==(Atom const&, Atom const&) = default;
+    friend bool operator==(FactorGroup const&, FactorGroup const&) = default;
 };
 
 }  // namespace osora::db::analysis

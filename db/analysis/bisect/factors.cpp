@@ -78,9 +78,9 @@ std::vector<std::vector<int>> coupled(std::vector<Factor> const& factors) {
     return groups;
 }
 
-Atom atom_of(std::vector<int> indices, std::vector<Factor> const& factors, Suspect suspect) {
+FactorGroup atom_of(std::vector<int> indices, std::vector<Factor> const& factors, Suspect suspect) {
     constexpr std::size_t kNamesMax = 3;
-    Atom atom{"", std::move(indices), 0};
+    FactorGroup atom{"", std::move(indices), 0};
     for (std::size_t i = 0; i < atom.factors.size(); ++i) {
         auto const& factor = factors[static_cast<std::size_t>(atom.factors[i])];
         atom.prior = std::max(atom.prior, prior_of(factor, suspect));
@@ -119,8 +119,8 @@ DifferingFactors factors_of(RunFacts const& good, RunFacts const& bad, Suspect s
     for (auto& indices : coupled(result.factors)) {
         result.atoms.push_back(atom_of(std::move(indices), result.factors, suspect));
     }
-    std::ranges::stable_sort(result.atoms, {}, &Atom::name);
-    std::ranges::stable_sort(result.atoms, std::greater(), &Atom::prior);
+    std::ranges::stable_sort(result.atoms, {}, &FactorGroup::name);
+    std::ranges::stable_sort(result.atoms, std::greater(), &FactorGroup::prior);
     return result;
 }
 

@@ -29,8 +29,8 @@ struct DroppedItem {
 };
 
 struct DifferingFactors {
-    std::vector<Factor> factors;  // by name
-    std::vector<Atom> atoms;      // highest prior first, then by name
+    std::vector<Factor> factors;     // by name
+    std::vector<FactorGroup> atoms;  // highest prior first, then by name
     std::vector<DroppedItem> dropped;
 };
 

@@ -81,8 +81,8 @@ Level level_of(std::span<double const> samples, Noise const& noise) {
             samples.size() > 2 ? kMedianError * error : error};
 }
 
-Belief belief(std::span<double const> samples, Level const& low, Level const& high,
-              double sigma_s) {
+LevelPosterior level_posterior(std::span<double const> samples, Level const& low, Level const& high,
+                               double sigma_s) {
     std::vector<double> clamped(samples.begin(), samples.end());
     auto const [least, most] = std::minmax(low.value_s, high.value_s);
     for (double& each : clamped) each = std::clamp(each, least, most);

@@ -29,13 +29,13 @@ struct Level {
 [[nodiscard]] Level level_of(std::span<double const> samples, Noise const& noise);
 
 /// Probabilities that samples come from a hybrid at `low`, at `high`, or in between.
-struct Belief {
+struct LevelPosterior {
     double low = 0, between = 0, high = 0;
 };
 /// Student's t with 4 degrees of freedom, so that one odd run never decides alone. A value outside
 /// [low, high] counts as at the nearer end: hybrids may be better than good or worse than bad.
-[[nodiscard]] Belief belief(std::span<double const> samples, Level const& low, Level const& high,
-                            double sigma_s);
+[[nodiscard]] LevelPosterior level_posterior(std::span<double const> samples, Level const& low,
+                                             Level const& high, double sigma_s);
 
 /// True for a first sample that belongs to neither level: outside by more than 4 sigma, or further
 /// than that from both.

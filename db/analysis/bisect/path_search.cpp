@@ -18,15 +18,16 @@ struct SegmentEnds {
 };
 
 /// Trials of `hybrid` until `is_sure`, or kTrialsMax; none when it does not start.
-Result<std::optional<Belief>> read_hybrid(Search const& search, Hybrid const& hybrid,
-                                          SegmentEnds const& ends, bool (*is_sure)(Belief const&)) {
+Result<std::optional<LevelPosterior>> read_hybrid(Search const& search, Hybrid const& hybrid,
+                                                  SegmentEnds const& ends,
+                                                  bool (*is_sure)(LevelPosterior const&)) {
     auto& trials = search.trials;
     if (trials.does_not_start(hybrid)) return std::nullopt;
     while (true) {
         if (int const count = trials.count(hybrid); count > 0) {
             auto const& samples = trials.samples(hybrid);
             double const sigma = trials.noise().sigma_s;
-            auto const odds = belief(samples, ends.low, ends.high, sigma);
+            auto const odds = level_posterior(samples, ends.low, ends.high, sigma);
             bool const is_alone = count == 1 && is_odd(samples[0], ends.low, ends.high, sigma);
             bool const is_enough = count >= search.samples_min && !is_alone && is_sure(odds);
             if (is_enough || count >= kTrialsMax) return odds;
@@ -37,15 +38,15 @@ Result<std::optional<Belief>> read_hybrid(Search const& search, Hybrid const& hy
     }
 }
 
-bool is_sure_of_half(Belief const& odds) {
+bool is_sure_of_half(LevelPosterior const& odds) {
     return std::min(odds.low, odds.high) < kWrongHalf;
 }
 
-bool is_sure_of_place(Belief const& odds) {
+bool is_sure_of_place(LevelPosterior const& odds) {
     return std::max({odds.low, odds.between, odds.high}) > kSurePlace;
 }
 
-bool is_between(Belief const& odds) {
+bool is_between(LevelPosterior const& odds) {
     return odds.between > std::max(odds.low, odds.high);
 }
 
@@ -101,7 +102,7 @@ Result<bool> halve(Search const& search, Path const& path, Segment& segment) {
         SegmentEnds const ends{segment.before, segment.after};
         OSORA_TRY(auto const odds, read_hybrid(search, hybrid, ends, is_sure_of_half));
         if (!odds) continue;
-        // With a level in between both halves rise; the larger part is followed.
+        // With a level in between both halves jump; the larger part is followed.
         bool const is_part = is_between(*odds) && trials.count(hybrid) > 1;
         bool const is_slow = odds->low < odds->high;
         trials.decide(is_slow ? "slow half" : "fast half");
@@ -176,8 +177,8 @@ Result<bool> is_apart(Search const& search, Hybrid const& faster, Hybrid const& 
     }
 }
 
-Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level const& low,
-                                      Level const& high) {
+Result<std::optional<LevelJump>> find_jump(Search const& search, Path path, Level const& low,
+                                           Level const& high) {
     if (path.steps.empty()) return std::nullopt;
     Segment segment{0, static_cast<int>(path.steps.size()), low, high};
     while (true) {
@@ -191,9 +192,9 @@ Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level con
         fuse_ends(path, segment.first, segment.last);
         segment.last -= 1;
     }
-    Rise rise{{}, {}, segment.before, segment.after};
+    LevelJump jump{{}, {}, segment.before, segment.after};
     for (int i = 0; i < segment.last; ++i) {
-        auto& into = i < segment.first ? rise.earlier : rise.group;
+        auto& into = i < segment.first ? jump.earlier : jump.group;
         auto const& step = path.steps[static_cast<std::size_t>(i)];
         into.insert(into.end(), step.begin(), step.end());
     }
@@ -201,9 +202,9 @@ Result<std::optional<Rise>> find_rise(Search const& search, Path path, Level con
               is_apart(search, path.hybrid(segment.first), path.hybrid(segment.last)));
     if (!is_real) return std::nullopt;
     if (!path.is_ordered) {
-        OSORA_TRY_VOID(narrow(search, path.hybrid(segment.first), segment, rise.group));
+        OSORA_TRY_VOID(narrow(search, path.hybrid(segment.first), segment, jump.group));
     }
-    return rise;
+    return jump;
 }
 
 }  // namespace osora::db::analysis

@@ -38,14 +38,14 @@ enum class Place { low, between, high, does_not_start };
 [[nodiscard]] Result<Place> place_of(Search const& search, Hybrid const& hybrid, Level const& low,
                                      Level const& high);
 
-struct Rise {
+struct LevelJump {
     std::vector<int> group;    // flipped where the level rises
     std::vector<int> earlier;  // atoms of the steps before it
     Level before, after;
 };
 /// `low` and `high` are the levels of the path's ends. None: the gap went below the resolution
 /// before one atom was left.
-[[nodiscard]] Result<std::optional<Rise>> find_rise(Search const& search, Path path,
-                                                    Level const& low, Level const& high);
+[[nodiscard]] Result<std::optional<LevelJump>> find_jump(Search const& search, Path path,
+                                                         Level const& low, Level const& high);
 
 }  // namespace osora::db::analysis

@@ -19,7 +19,7 @@ std::string percent(double effect) {
 }
 
 /// The newest level is worse: unless the newest values are not.
-SeriesVerdict after_worse(std::span<double const> values, Robust const& robust,
+SeriesVerdict after_worse(std::span<double const> values, Segmentation const& robust,
                           Direction direction) {
     std::size_t const at = robust.points.size() - 1;
     ChangePoint const& point = robust.points[at];
@@ -37,7 +37,7 @@ SeriesVerdict after_worse(std::span<double const> values, Robust const& robust,
         at};
 }
 
-SeriesVerdict after_better(Robust const& robust, Direction direction) {
+SeriesVerdict after_better(Segmentation const& robust, Direction direction) {
     std::size_t const at = robust.points.size() - 1;
     double const level = robust.points[at].after;
     for (std::size_t i = at; i-- > 0;) {
@@ -65,8 +65,8 @@ bool is_worse(ChangePoint const& point, Direction direction) {
                                                    : point.after < point.before;
 }
 
-SeriesVerdict series_verdict(std::span<double const> values, Robust const& robust,
-                             Direction direction, RobustOptions const& options) {
+SeriesVerdict series_verdict(std::span<double const> values, Segmentation const& robust,
+                             Direction direction, SegmentationOptions const& options) {
     auto const count = static_cast<int>(values.size());
     int const needed = values_needed(options);
     if (count < needed) {

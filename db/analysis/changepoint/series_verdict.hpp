@@ -1,7 +1,7 @@
 // What the change points of a series come to: is it slower than it was, and does that last? Pure.
 #pragma once
 
-#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/changepoint/segmentation.hpp"
 
 #include <boost/describe/enum.hpp>
 
@@ -23,16 +23,18 @@ BOOST_DESCRIBE_ENUM(SeriesState, undecided, steady, regressed, fixed, improved)
 struct SeriesVerdict {
     SeriesState value = SeriesState::undecided;
     std::string reason;
-    std::optional<std::size_t> point;  // into Robust::points: where that came, or what was fixed
+    std::optional<std::size_t>
+        point;  // into Segmentation::points: where that came, or what was fixed
 };
 
 /// Values this many in a row within one noise of the level before say that a regression went away.
 constexpr int kBackAgain = 3;
 
 /// `robust` is the answer for `values`.
-[[nodiscard]] SeriesVerdict series_verdict(std::span<double const> values, Robust const& robust,
+[[nodiscard]] SeriesVerdict series_verdict(std::span<double const> values,
+                                           Segmentation const& robust,
                                            Direction direction = Direction::higher_is_worse,
-                                           RobustOptions const& options = {});
+                                           SegmentationOptions const& options = {});
 
 [[nodiscard]] bool is_worse(ChangePoint const& point, Direction direction);
 

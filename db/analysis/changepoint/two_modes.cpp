@@ -34,7 +34,7 @@ std::size_t best_split(std::vector<double> const& sorted) {
 
 }  // namespace
 
-std::optional<Modes> two_modes(std::span<double const> values) {
+std::optional<Bimodality> two_modes(std::span<double const> values) {
     std::vector<double> sorted(values.begin(), values.end());
     std::ranges::sort(sorted);
     std::size_t const split = best_split(sorted);
@@ -55,7 +55,7 @@ std::optional<Modes> two_modes(std::span<double const> values) {
     bool const turns = switches >= kSwitchesMin &&
                        switches >= kSwitchShareMin * static_cast<double>(values.size());
     if (!shared || !apart || !turns) return std::nullopt;
-    return Modes{low.median, high.median, high_share};
+    return Bimodality{low.median, high.median, high_share};
 }
 
 }  // namespace osora::db::analysis::changepoint

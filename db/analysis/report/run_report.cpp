@@ -218,11 +218,11 @@ std::string value_or_empty(Facts const& facts, char const* key) {
 
 }  // namespace
 
-RunReport run_report(RunHistory const& history, Surroundings const& surroundings) {
+RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     RunReport report;
     report.run = history.summary;
     auto const& run = report.run.run;
-    report.state = state_of(run, surroundings);
+    report.state = state_of(run, liveness);
     report.commit = value_or_empty(history.software, "osora.commit");
     auto const until = run.ended_us ? run.ended_us : run.last_us;
     if (until && run.submitted_us) {

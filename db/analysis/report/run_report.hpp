@@ -85,6 +85,6 @@ struct RunReport {
     std::vector<std::string> next;                 // commands worth trying, with the reason
 };
 
-[[nodiscard]] RunReport run_report(RunHistory const& history, Surroundings const& surroundings);
+[[nodiscard]] RunReport run_report(RunHistory const& history, LivenessFacts const& liveness);
 
 }  // namespace osora::db::analysis

@@ -147,7 +147,7 @@ MATRIX = dict(type="rank_matrix", attempt=1, node=1, first_rank=4, ranks=3, step
                        "data_wait_s": raw(matrix([[0.0, 0.0, 0.0], [0.001, 0.0, 0.002]]))})
 STEPS = dict(type="steps", attempt=1, step0=7, ranks=[8, 4], samples=[48, 32], bucket=["64x64x8", "128x128x1"],
              columns={"loss": dict(mean=[0.5, NAN], min=[0.25, 1.0], max=[0.75, NAN], argmax=[5, 6])},
-             told_by={"loss": [4, 4]}, first_node=1, next_steps=[9, 0, 8], local_ranks=[1, -1, 3],
+             reported_by={"loss": [4, 4]}, first_node=1, next_steps=[9, 0, 8], local_ranks=[1, -1, 3],
              node_figures=raw(matrix([[0.5, NAN, 0.7], [0.25, NAN, 0.5], [NAN, NAN, 0.001],
                                       [3.5, NAN, 3.25], [0.0, NAN, 60.0]])))
 COLLECTIVES = dict(type="collectives", attempt=1, node=1, number=4,
@@ -157,7 +157,7 @@ EVALUATION = dict(type="evaluation", attempt=1, step=40, loss=0.625, samples=64,
 EVENTS = [
     RUN_SUBMITTED,
     dict(type="plan", plan={"schema": "osora.plan/1"}),
-    dict(type="controller", host="h", boot_id="b", pid=77, life=2, probed_s=9.5),
+    dict(type="controller", host="h", boot_id="b", pid=77, incarnation=2, probed_s=9.5),
     dict(type="agent_joined", node=1, host="h1", boot_id="b1", pid=78, start_ticks=12345678901, facts=FACTS),
     dict(type="node_lost", node=1, silent_s=4.25, why="fell silent"),
     dict(type="launch", attempt=1, world_size=8, store_host="10.0.0.1", store_port=29500),
@@ -182,7 +182,7 @@ FROM_AGENT = [
     dict(type="stacks", attempt=1, ranks=[dict(rank=5, state="waits in futex_wait_queue")]),
 ]
 TO_AGENT = [
-    dict(type="welcome", life=2, health=True, matrices=True, collectives=True),
+    dict(type="welcome", incarnation=2, health=True, matrices=True, collectives=True),
     dict(type="refused", reason="wrong token"),
     dict(type="beat"),
     dict(type="ack", next=18),

@@ -60,7 +60,7 @@ TEST(Planner, ARehearsalIsExpectedToTakeTheWorkThatItIsGiven) {
     auto const trained = plan_of(r);
     BucketCompute const work{
         .forward_s = 1, .backward_s = 0.001, .optimizer_s = 0.5, .source = "test"};
-    r.own_work.assign(r.config.bucket.size(), work);
+    r.compute_times.assign(r.config.bucket.size(), work);
     auto const rehearsed = plan_of(r);
     EXPECT_DOUBLE_EQ(rehearsed.predicted.compute_s, 1.501);
     EXPECT_DOUBLE_EQ(rehearsed.predicted.loader_s, 0);

@@ -170,7 +170,7 @@ TEST(RunStatus, StoppingIsOrderlyUntilSomethingBreaks) {
     EXPECT_EQ(run.verdict, Verdict::cancelled);
     EXPECT_EQ(run.exit_code, 130);
     EXPECT_EQ(run.cause, "Ctrl-C");
-    EXPECT_EQ(run.stop, StopMode::orderly);
+    EXPECT_EQ(run.stop, StopMode::graceful);
     RunStatus const broken = after(run, {failed(0, 0, 10)});
     EXPECT_EQ(broken.stop, StopMode::now);
     EXPECT_EQ(broken.cause, "Ctrl-C");

@@ -22,42 +22,42 @@ RankFailed killed(int signal) {
 
 // The table of CONTRACT section 4 and docs/rfc/001.
 TEST(Verdicts, EveryExitCodeOfAWorker) {
-    EXPECT_EQ(rule_on(exited(0), false), (Ruling{Verdict::app_bug, false}));
-    EXPECT_EQ(rule_on(exited(1), false), (Ruling{Verdict::app_bug, false}));
-    EXPECT_EQ(rule_on(exited(10), false), (Ruling{Verdict::comm, true, true}));
-    EXPECT_EQ(rule_on(exited(11), false), (Ruling{Verdict::oom, false}));
-    EXPECT_EQ(rule_on(exited(12), false), (Ruling{Verdict::oom, false}));
-    EXPECT_EQ(rule_on(exited(13), false), (Ruling{Verdict::data, false}));
-    EXPECT_EQ(rule_on(exited(14), false), (Ruling{Verdict::app_bug, false}));
-    EXPECT_EQ(rule_on(exited(15), false), (Ruling{Verdict::app_bug, false}));
-    EXPECT_TRUE(rule_on(exited(16), false).retry);
-    EXPECT_EQ(exit_code_of(rule_on(exited(93), false)), 93);
-    EXPECT_FALSE(rule_on(exited(93), false).retry);
+    EXPECT_EQ(classify_failure(exited(0), false), (FailureClass{Verdict::app_bug, false}));
+    EXPECT_EQ(classify_failure(exited(1), false), (FailureClass{Verdict::app_bug, false}));
+    EXPECT_EQ(classify_failure(exited(10), false), (FailureClass{Verdict::comm, true, true}));
+    EXPECT_EQ(classify_failure(exited(11), false), (FailureClass{Verdict::oom, false}));
+    EXPECT_EQ(classify_failure(exited(12), false), (FailureClass{Verdict::oom, false}));
+    EXPECT_EQ(classify_failure(exited(13), false), (FailureClass{Verdict::data, false}));
+    EXPECT_EQ(classify_failure(exited(14), false), (FailureClass{Verdict::app_bug, false}));
+    EXPECT_EQ(classify_failure(exited(15), false), (FailureClass{Verdict::app_bug, false}));
+    EXPECT_TRUE(classify_failure(exited(16), false).retry);
+    EXPECT_EQ(exit_code_of(classify_failure(exited(93), false)), 93);
+    EXPECT_FALSE(classify_failure(exited(93), false).retry);
 }
 
 TEST(Verdicts, SignalsAreTriedAgainAndOutOfMemoryIsNot) {
-    EXPECT_EQ(rule_on(killed(SIGKILL), false), (Ruling{Verdict::node_fault, true}));
-    EXPECT_EQ(rule_on(killed(SIGTERM), false), (Ruling{Verdict::node_fault, true}));
-    EXPECT_EQ(rule_on(killed(SIGSEGV), false), (Ruling{Verdict::app_bug, true}));
+    EXPECT_EQ(classify_failure(killed(SIGKILL), false), (FailureClass{Verdict::node_fault, true}));
+    EXPECT_EQ(classify_failure(killed(SIGTERM), false), (FailureClass{Verdict::node_fault, true}));
+    EXPECT_EQ(classify_failure(killed(SIGSEGV), false), (FailureClass{Verdict::app_bug, true}));
     RankFailed hungry = killed(SIGKILL);
     hungry.oom_killed = true;
-    EXPECT_EQ(rule_on(hungry, false), (Ruling{Verdict::oom, false}));
+    EXPECT_EQ(classify_failure(hungry, false), (FailureClass{Verdict::oom, false}));
     EXPECT_EQ(describe(hungry, false), "rank 3 on node 1 was killed by the kernel: out of memory");
 }
 
 TEST(Verdicts, CodesOfTheUsersOwnProgramHaveNoMeaning) {
     for (int code : {1, 2, 10, 12, 13, 14, 255}) {
-        EXPECT_TRUE(rule_on(exited(code), true).retry) << code;
+        EXPECT_TRUE(classify_failure(exited(code), true).retry) << code;
     }
-    EXPECT_FALSE(rule_on(exited(127), true).retry);
-    EXPECT_EQ(exit_code_of(rule_on(exited(93), true)), 93);
+    EXPECT_FALSE(classify_failure(exited(127), true).retry);
+    EXPECT_EQ(exit_code_of(classify_failure(exited(93), true)), 93);
 }
 
 TEST(Verdicts, LastWordsOfAProgramTellTheCauseFromItsEcho) {
     auto const said = [](char const* words) {
         RankFailed failed = exited(1);
         failed.message = words;
-        return rule_on(failed, true);
+        return classify_failure(failed, true);
     };
     EXPECT_FALSE(said("ValueError: 3 is not 4").echo);
     EXPECT_TRUE(said("").echo);

@@ -56,8 +56,8 @@ TEST(AgentStep, TheJobsShapeIsNotTheSteps) {
     remove_step_shape(environment);
     EXPECT_THAT(environment, ElementsAre("SLURM_JOB_ID=12", "SLURM_CONF=/x", "SLURM_NODEID=0",
                                          "A=SLURM_NTASKS=4", "SLURM_GPUS_PER_NODE=8"));
-    EXPECT_THAT(errand_arguments("12", "n3", {"/bin/true"}), Contains("--nodelist=n3"));
-    EXPECT_THAT(errand_arguments("12", "n3", {"/bin/true"}), Not(Contains("--no-kill")));
+    EXPECT_THAT(remote_command_arguments("12", "n3", {"/bin/true"}), Contains("--nodelist=n3"));
+    EXPECT_THAT(remote_command_arguments("12", "n3", {"/bin/true"}), Not(Contains("--no-kill")));
 }
 
 }  // namespace

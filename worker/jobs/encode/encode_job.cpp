@@ -126,7 +126,7 @@ Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment c
 }
 
 /// What ranks that were killed left half written; nobody writes any more.
-void remove_leftovers(std::filesystem::path const& out) {
+void remove_partial_files(std::filesystem::path const& out) {
     std::error_code ignored;
     for (char const* folder : {"latents", "text"}) {
         std::vector<std::filesystem::path> found;
@@ -137,7 +137,7 @@ void remove_leftovers(std::filesystem::path const& out) {
 }
 
 Result<void> write_index(plan::WorkerJob const& job, EncodePlan const& plan) {
-    remove_leftovers(plan.out);
+    remove_partial_files(plan.out);
     OSORA_TRY(auto const index, index_of(job, plan));
     if (!plan.latents.empty() && index.clips() == 0) {
         return Error{Errc::corrupt, "encode: none of the clips could be decoded"};

@@ -78,12 +78,12 @@ TEST_F(HistoryAccess, IsEmptyWithoutAStateFolder) {
 TEST_F(HistoryAccess, LooksAtTheControllersLock) {
     db::RunRecord run;
     run.run_dir = run_dir_.string();
-    EXPECT_FALSE(surroundings_of(run).controller_alive);
-    EXPECT_TRUE(surroundings_of(run).folder_exists);
+    EXPECT_FALSE(liveness_of(run).controller_alive);
+    EXPECT_TRUE(liveness_of(run).folder_exists);
     auto const lock = FileLock::acquire(protocol::RunPaths{run_dir_}.lock());
-    EXPECT_TRUE(surroundings_of(run).controller_alive);
+    EXPECT_TRUE(liveness_of(run).controller_alive);
     std::filesystem::remove_all(run_dir_);
-    EXPECT_FALSE(surroundings_of(run).folder_exists);
+    EXPECT_FALSE(liveness_of(run).folder_exists);
 }
 
 }  // namespace

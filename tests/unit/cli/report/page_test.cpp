@@ -125,7 +125,7 @@ TEST(ReportPageTest, ThePolicyNamesExactlyItsScriptAndStyle) {
 TEST(ReportPageTest, SaysWhatTheTextSays) {
     auto const report = report_of(demo());
     auto const page = page_of_run(report);
-    auto const words = words_of(report);
+    auto const words = phrases_of(report);
     EXPECT_GE(words.answer.size(), 4u);
     std::size_t at = 0;
     for (auto const* part : {&words.answer, &words.why}) {

@@ -3,7 +3,7 @@
 #include "cli/detect/detect_render.hpp"
 #include "cli/report/report_figures.hpp"
 #include "cli/report/report_render.hpp"
-#include "cli/report/trend_words.hpp"
+#include "cli/report/trend_text.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
 #include "tests/unit/cli/report/figures_kit.hpp"
 

@@ -55,7 +55,7 @@ public:
         while (core.next_deadline() <= end) {
             now = core.next_deadline();
             feed(AgentTick{});
-            if (answered) hear(Beat{});
+            if (answered) hear(HeartbeatAck{});
         }
         now = end;
     }

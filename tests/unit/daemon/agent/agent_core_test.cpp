@@ -129,8 +129,8 @@ TEST(AgentCore, WithoutAControllerTheLeaseEndsTheWorkersAndThenTheAgent) {
     agent.wait(4900ms, false);
     EXPECT_TRUE(agent.actions.empty());
     agent.wait(200ms, false);
-    EXPECT_TRUE(agent.asked<TellWorkers>().at(0).message.save_checkpoint);
-    EXPECT_EQ(agent.asked<TellWorkers>().at(0).message.reason, "no controller for 5.0 s");
+    EXPECT_TRUE(agent.asked<SendToWorkers>().at(0).message.save_checkpoint);
+    EXPECT_EQ(agent.asked<SendToWorkers>().at(0).message.reason, "no controller for 5.0 s");
     agent.wait(2800ms, false);
     EXPECT_TRUE(agent.asked<SignalWorkers>().empty());
     agent.wait(200ms, false);
@@ -148,7 +148,7 @@ TEST(AgentCore, AHungConnectionEndsTheLeaseToo) {
     agent.connect();
     agent.launch(0);
     agent.wait(5100ms, false);  // connected, and silent
-    EXPECT_EQ(agent.asked<TellWorkers>().size(), 1u);
+    EXPECT_EQ(agent.asked<SendToWorkers>().size(), 1u);
 }
 
 TEST(AgentCore, OneThatLingersTellsTheNextControllerWhatBecameOfItsWorkers) {
@@ -174,7 +174,7 @@ TEST(AgentCore, StopsGentlyThenFirmlyThenHard) {
     agent.connect();
     agent.launch(0);
     agent.hear(StopAttempt{0, StopHow::checkpoint, "Ctrl-C"});
-    EXPECT_EQ(agent.asked<TellWorkers>().at(0).message.reason, "Ctrl-C");
+    EXPECT_EQ(agent.asked<SendToWorkers>().at(0).message.reason, "Ctrl-C");
     agent.wait(20s, true);
     EXPECT_TRUE(agent.asked<SignalWorkers>().empty())
         << "how long it may take is the controller's affair";

@@ -82,7 +82,7 @@ TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     for (int second = 0; second < 1300; ++second) {
         auto const before = sent<CollectiveSums>().size();
         wait(1s);
-        hear(Beat{});
+        hear(HeartbeatAck{});
         if (sent<CollectiveSums>().size() > before) told_s.push_back(second);
         feed(WorkerSaid{0, 0, step_with_a_vote(second)});
     }

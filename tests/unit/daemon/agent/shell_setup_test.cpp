@@ -231,12 +231,12 @@ TEST(AgentPlace, EnvironmentAndMarksAreThoseOfTheWorkers) {
     start.node = 3;
     start.environment = {{"PATH=/opt/bin"}, {"ODD=a=b,\xff\n"}, {"EMPTY="}};
     Environment environment{"PATH=/bin", "HOME=/root"};
-    ASSERT_TRUE(take_place(start, environment).has_value());
+    ASSERT_TRUE(resolve_node(start, environment).has_value());
     EXPECT_THAT(environment,
                 testing::UnorderedElementsAre("PATH=/opt/bin", "HOME=/root", "ODD=a=b,\xff\n",
                                               "EMPTY=", "OSORA_RUN_UUID=u", "OSORA_NODE=3"));
     start.environment = {{"=nameless"}};
-    EXPECT_TRUE(take_place(start, environment).has_error());
+    EXPECT_TRUE(resolve_node(start, environment).has_error());
 }
 
 TEST(AgentPlace, ANodeNumberOfMinusOneIsSlurms) {
@@ -244,14 +244,14 @@ TEST(AgentPlace, ANodeNumberOfMinusOneIsSlurms) {
         AgentStart start;
         start.node = -1;
         Environment environment{"SLURM_NODEID=" + bad};
-        auto const placed = take_place(start, environment);
+        auto const placed = resolve_node(start, environment);
         ASSERT_TRUE(placed.has_error()) << bad;
         EXPECT_THAT(placed.error().message, HasSubstr("SLURM_NODEID is '" + bad + "'"));
     }
     AgentStart start;
     start.node = -1;
     Environment environment{"SLURM_NODEID=7"};
-    ASSERT_TRUE(take_place(start, environment).has_value());
+    ASSERT_TRUE(resolve_node(start, environment).has_value());
     EXPECT_EQ(start.node, 7);
     EXPECT_THAT(environment, Contains("OSORA_NODE=7"));
 }

@@ -158,13 +158,13 @@ TEST(ControllerCore, OneThatSleptItselfAccusesNobody) {
 }
 
 TEST(ControllerCore, AnOrderlyStopHasALimit) {
-    for (bool const leash : {false, true}) {
+    for (bool const lifeline : {false, true}) {
         Controller controller;
         controller.run();
-        controller.feed(leash ? ControllerInput(LeashBroken{}) : StopAsked{false, "Ctrl-C"});
+        controller.feed(lifeline ? ControllerInput(ClientGone{}) : StopAsked{false, "Ctrl-C"});
         EXPECT_EQ(controller.sent<StopAttempt>().at(0).second.how, StopHow::checkpoint);
-        controller.wait(leash ? 7500ms : 59500ms);
-        EXPECT_EQ(controller.core.status().stop, StopMode::orderly);
+        controller.wait(lifeline ? 7500ms : 59500ms);
+        EXPECT_EQ(controller.core.status().stop, StopMode::graceful);
         controller.wait(500ms);
         EXPECT_EQ(controller.core.status().stop, StopMode::now);
         EXPECT_EQ(controller.sent<StopAttempt>().at(0).second.how, StopHow::kill);
@@ -243,12 +243,12 @@ TEST(ControllerCore, ANewLifeAdoptsWhoLivesAndReplacesWhoDoesNot) {
     Controller first;
     first.run();
     Controller second(first.records);
-    EXPECT_EQ(second.core.status().lives, 2);
+    EXPECT_EQ(second.core.status().incarnations, 2);
     EXPECT_TRUE(second.asked<StartAgent>().empty()) << "they may come back";
     second.feed(AgentConnected{0});
     second.say(0, Controller::hello(0, 0));
     EXPECT_TRUE(second.asked<AppendRecord>().empty()) << "it has joined before";
-    EXPECT_EQ(second.sent<Welcome>().at(0).second.life, 1);
+    EXPECT_EQ(second.sent<Welcome>().at(0).second.incarnation, 1);
     second.wait(6s, {0});
     EXPECT_EQ(second.core.status().cause, "node 1 was lost: agent did not come back within 6 s");
     StopAgent const stop = second.asked<StopAgent>().at(0);

@@ -10,12 +10,12 @@ namespace {
 using namespace protocol;
 using namespace std::chrono_literals;
 
-NodePulse pulse(int rank, Phase phase, int step, double silent_s, double limit_s = 0) {
+ObservedRank heartbeat(int rank, Phase phase, int step, double silent_s, double limit_s = 0) {
     return {rank / 2, {rank, phase, step, silent_s, limit_s}};
 }
 
 /// Has done step 7, its own work of step 8 (`arrived`), and is silent for longer than the limit.
-NodePulse in_step_8(int rank, bool arrived, double silent_s, bool stopped = false) {
+ObservedRank in_step_8(int rank, bool arrived, double silent_s, bool stopped = false) {
     return {rank / 2, {rank, Phase::step, 7, silent_s, 0, arrived ? 8 : 7}, stopped};
 }
 
@@ -31,16 +31,18 @@ TEST(Hang, LimitsByPhase) {
 
 TEST(Hang, NobodyIsBlamedBeforeALimitIsReached) {
     EXPECT_FALSE(find_hang({}, {}).has_value());
-    EXPECT_FALSE(find_hang({pulse(0, Phase::step, 4, 59.9), pulse(1, Phase::loading, -1, 250)}, {})
-                     .has_value());
+    EXPECT_FALSE(
+        find_hang({heartbeat(0, Phase::step, 4, 59.9), heartbeat(1, Phase::loading, -1, 250)}, {})
+            .has_value());
 }
 
 // Ranks 0, 2 and 3 wait for rank 1 in the collective of step 8, and one of them crosses the limit
 // first.
 TEST(Hang, BlamesTheOneThatIsBehind) {
-    auto const hang = find_hang({pulse(0, Phase::step, 8, 60.1), pulse(1, Phase::step, 7, 59.5),
-                                 pulse(2, Phase::step, 8, 59.9), pulse(3, Phase::step, 8, 60.0)},
-                                {});
+    auto const hang =
+        find_hang({heartbeat(0, Phase::step, 8, 60.1), heartbeat(1, Phase::step, 7, 59.5),
+                   heartbeat(2, Phase::step, 8, 59.9), heartbeat(3, Phase::step, 8, 60.0)},
+                  {});
     ASSERT_TRUE(hang.has_value());
     EXPECT_EQ(hang->rank.rank, 1);
     EXPECT_EQ(hang->node, 0);
@@ -60,9 +62,9 @@ TEST(Hang, BlamesTheOneThatHasNotArrived) {
 
 // Rank 0 saves a checkpoint, which may take 600 s; the others have done step 8's work and wait.
 TEST(Hang, WaitingForOneThatIsBusyIsNoHang) {
-    NodePulse saving = in_step_8(0, false, 100);
+    ObservedRank saving = in_step_8(0, false, 100);
     saving.rank.phase = Phase::checkpoint;
-    std::vector<NodePulse> ranks{saving, in_step_8(1, true, 99), in_step_8(2, true, 98)};
+    std::vector<ObservedRank> ranks{saving, in_step_8(1, true, 99), in_step_8(2, true, 98)};
     EXPECT_FALSE(find_hang(ranks, {}).has_value());
     ranks[0].rank.silent_s = 601;
     ASSERT_TRUE(find_hang(ranks, {}).has_value());
@@ -81,9 +83,10 @@ TEST(Hang, BlamesTheOneThatIsStopped) {
 }
 
 TEST(Hang, WithoutAStepTheLongestSilentAndNotOneThatTalks) {
-    auto const hang = find_hang({pulse(0, Phase::step, 8, 60.1), pulse(1, Phase::step, 8, 62),
-                                 pulse(2, Phase::step, 3, 0.5)},
-                                {});
+    auto const hang =
+        find_hang({heartbeat(0, Phase::step, 8, 60.1), heartbeat(1, Phase::step, 8, 62),
+                   heartbeat(2, Phase::step, 3, 0.5)},
+                  {});
     EXPECT_EQ(hang->rank.rank, 1);
 }
 
@@ -117,7 +120,7 @@ TEST(RunFsm, EveryStateHasItsGoal) {
     EXPECT_EQ(stop_how(run), StopHow::terminate);
     EXPECT_EQ(goal_in(RunState::finishing), Goal::stop_workers);
     EXPECT_FALSE(wants_agents(run));
-    run.stop = StopMode::orderly;
+    run.stop = StopMode::graceful;
     EXPECT_EQ(stop_how(run), StopHow::checkpoint);
     EXPECT_EQ(goal_in(RunState::done), Goal::dismiss);
 }

@@ -1,4 +1,4 @@
-// Ranks that ignore an orderly stop: the agent sees it, the controller does not wait for them.
+// Ranks that ignore an graceful stop: the agent sees it, the controller does not wait for them.
 #include "daemon/agent/agent_core.hpp"
 #include "daemon/controller/controller_core.hpp"
 
@@ -44,7 +44,7 @@ public:
         for (MonotonicTime const end = now_ + time; core_.next_deadline() <= end;) {
             now_ = core_.next_deadline();
             feed(AgentTick{});
-            hear(Beat{});
+            hear(HeartbeatAck{});
         }
         std::vector<int> ranks;
         for (auto const& each : last_beat_.ranks) {
@@ -120,7 +120,7 @@ TEST(IgnoredStop, TheControllerKillsInsteadOfWaiting) {
     (void)say(beat);
     EXPECT_EQ(core.status().stop, StopMode::none) << "nobody has asked";
     (void)core.handle({}, StopAsked{false, "osora cancel"});
-    EXPECT_EQ(core.status().stop, StopMode::orderly);
+    EXPECT_EQ(core.status().stop, StopMode::graceful);
     auto const actions = say(beat);
     EXPECT_EQ(core.status().stop, StopMode::now);
     EXPECT_EQ(core.status().cause, "osora cancel");

@@ -300,7 +300,7 @@ TEST(Journal, AfterAFailedSyncNothingIsWritten) {
     disk.error = EIO;
     EXPECT_TRUE(opened->journal->sync().has_error());
     auto const size = disk.content.size();
-    EXPECT_TRUE(opened->journal->append(notice("x"), Importance::last_words).has_error());
+    EXPECT_TRUE(opened->journal->append(notice("x"), Importance::final_record).has_error());
     EXPECT_TRUE(opened->journal->sync().has_error());
     EXPECT_EQ(disk.content.size(), size);
 }
@@ -313,7 +313,7 @@ TEST(Journal, AFileThatCannotBeCutBackIsLeftAlone) {
     disk.failing = true;
     EXPECT_TRUE(opened->journal->append(notice("x"), Importance::decision).has_error());
     auto const size = disk.content.size();
-    EXPECT_TRUE(opened->journal->append(notice("y"), Importance::last_words).has_error());
+    EXPECT_TRUE(opened->journal->append(notice("y"), Importance::final_record).has_error());
     EXPECT_EQ(disk.content.size(), size);
 }
 
@@ -340,7 +340,7 @@ TEST(Journal, AFullDiskStopsMetricsThenDecisionsAndTheEndStillFits) {
     ASSERT_TRUE(last.has_error());
     EXPECT_EQ(last.error().code, Errc::out_of_space);
     EXPECT_GT(decisions, 80);
-    EXPECT_TRUE(journal.append(end_of_run(), Importance::last_words).has_value());
+    EXPECT_TRUE(journal.append(end_of_run(), Importance::final_record).has_value());
     auto const records = read_all(disk.content);
     EXPECT_EQ(std::get<RunEnded>(records.back().event).exit_code, 1);
     EXPECT_EQ(static_cast<int>(records.size()), chunks - 1 + decisions - 1 + 1);

@@ -53,7 +53,7 @@ TEST(StepMerger, AStepWaitsForTheNodesThatTellSteps) {
     EXPECT_THAT(whole[0].samples, ElementsAre(32));
     EXPECT_THAT(whole[0].columns.at("loss").mean, ElementsAre(2.0));
     EXPECT_THAT(whole[0].columns.at("loss").argmax, ElementsAre(2));
-    EXPECT_THAT(whole[0].told_by, IsEmpty());
+    EXPECT_THAT(whole[0].reported_by, IsEmpty());
     EXPECT_THAT(whole[0].next_steps, ElementsAre(3, 3));
     EXPECT_THAT(merger.take(true), SizeIs(1)) << "step 3 of node 1";
 }
@@ -88,7 +88,7 @@ TEST(StepMerger, FiguresThatNotAllTellKeepTheirCount) {
     auto const records = merger.take(false);
     ASSERT_THAT(records, SizeIs(1));
     EXPECT_THAT(records[0].ranks, ElementsAre(4, 4));
-    EXPECT_THAT(records[0].told_by.at("loss"), ElementsAre(2, 2));
+    EXPECT_THAT(records[0].reported_by.at("loss"), ElementsAre(2, 2));
     auto const loss = summary_of(records[0], "loss", records[0].columns.at("loss"), 1);
     EXPECT_EQ(loss.n, 2);
     EXPECT_EQ(loss.mean, 1.0);

@@ -10,7 +10,7 @@
 namespace osora::db::analysis {
 namespace {
 
-TEST(Robust, MatchesNumpy) {
+TEST(Segmentation, MatchesNumpy) {
     // numpy.median([3,1,2]) = 2, of [4,1,3,2] = 2.5; scipy.stats.median_abs_deviation of
     // [1,1,2,2,4,6,9] = 1.0, of [1,2,3,4] = 1.0.
     EXPECT_EQ(median({3, 1, 2}), 2);

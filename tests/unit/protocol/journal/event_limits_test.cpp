@@ -30,7 +30,7 @@ TEST(EventLimits, NameTheNumberAndWhatIsExpected) {
     EXPECT_EQ(problem_of(submitted(1, 0)), "submitted: ranks_per_node is 0, expected 1 to 1024");
     EXPECT_EQ(problem_of(RunNotice{}), "");
     ControllerStarted started;
-    started.life = kHuge;
+    started.incarnation = kHuge;
     EXPECT_THAT(problem_of(started), HasSubstr("controller: life is 2147483647"));
 }
 
@@ -67,7 +67,7 @@ TEST(EventLimits, NoNumberOverflows) {
         add(submitted(2, 4));
         add(PlanChosen{});
         ControllerStarted started;
-        started.life = number;
+        started.incarnation = number;
         add(started);
         for (int node = 0; node < 2; ++node) {
             AgentJoined joined;

@@ -75,7 +75,7 @@ MetricChunk chunk() {
 }
 
 TEST(MergedSteps, WhatANodeToldLast) {
-    auto const told = told_by_node(chunk(), 4);
+    auto const told = node_report_of(chunk(), 4);
     EXPECT_EQ(told.node, 3);
     EXPECT_EQ(told.next_step, 12);
     EXPECT_EQ(told.step_time_s, 2.0) << "of the slowest rank";
@@ -84,8 +84,8 @@ TEST(MergedSteps, WhatANodeToldLast) {
     EXPECT_EQ(told.latest_local_rank, 2) << "in the newest step";
     EXPECT_EQ(told.rss_bytes, 2e9) << "in the newest step";
     EXPECT_EQ(told.peak_allocated_bytes, 6.1e10);
-    EXPECT_EQ(told_by_node(chunk(), 2).latest_local_rank, -1) << "a rank of another node";
-    auto const silent = told_by_node(MetricChunk{}, 4);
+    EXPECT_EQ(node_report_of(chunk(), 2).latest_local_rank, -1) << "a rank of another node";
+    auto const silent = node_report_of(MetricChunk{}, 4);
     EXPECT_TRUE(std::isnan(silent.step_time_s));
     EXPECT_EQ(silent.latest_local_rank, -1);
 }
@@ -94,10 +94,10 @@ TEST(MergedSteps, NodesComeBackWithinOneInAThousand) {
     std::mt19937 random(2);
     std::uniform_real_distribution<double> power(-6, 3);
     for (int nodes : {1, 2, 128, 5000}) {
-        std::vector<NodeTold> told;
+        std::vector<NodeReport> told;
         for (int node = 0; node < nodes; ++node) {
             if (node % 7 == 3) continue;
-            NodeTold each;
+            NodeReport each;
             each.node = 40 + node;
             each.next_step = 1000 + node;
             each.step_time_s = std::pow(10, power(random));
@@ -131,7 +131,7 @@ TEST(MergedSteps, NodesComeBackWithinOneInAThousand) {
 
 TEST(MergedSteps, DamagedNodesAreAnError) {
     MergedSteps good;
-    put_nodes(good, {told_by_node(chunk(), 4)});
+    put_nodes(good, {node_report_of(chunk(), 4)});
     ASSERT_TRUE(nodes_of(good).has_value());
     for (auto change : {+[](MergedSteps& s) { s.local_ranks.clear(); },
                         +[](MergedSteps& s) { s.next_steps.push_back(1); },

@@ -94,7 +94,7 @@ TEST(EventText, StopsAndNewControllers) {
     telling.tell({story.submitted(1, 200), story.plan(1)});
     telling.tell(story.launch(1, 0, 1, 0));
     protocol::ControllerStarted second;
-    second.life = 1;
+    second.incarnation = 1;
     EXPECT_THAT(telling.tell({story.record(3, second)}),
                 ElementsAre("14:31:03  controller 2 takes over"));
     EXPECT_THAT(telling.tell({story.record(4, protocol::StopRequested{false, "osora cancel"})}),

@@ -123,7 +123,7 @@ TEST(BisectFailures, WithoutABaselineThereIsNoAnswer) {
     auto const measure = [](Trial const& trial) -> Result<TrialOutcome> {
         return trial.flipped[0] ? failure(TrialStatus::cannot_start) : value(7);
     };
-    auto const result = bisect(std::vector<Atom>(4), {}, measure).value();
+    auto const result = bisect(std::vector<FactorGroup>(4), {}, measure).value();
     EXPECT_EQ(result.verdict, BisectVerdict::undecided);
     EXPECT_EQ(result.reasons.back(), "stopped: the bad run does not start as it was");
 }
@@ -170,7 +170,7 @@ TEST(BisectFailures, RunsWithoutAPattern) {
         if (seed % 2 == 0) options.sigma_s = 0.05;
         double const failing = seed % 7 == 0 ? 0.3 : 0;
         auto const result =
-            bisect(std::vector<Atom>(1 + seed % 9), options, [&](Trial const& t) {
+            bisect(std::vector<FactorGroup>(1 + seed % 9), options, [&](Trial const& t) {
                 bool const fails = std::uniform_real_distribution<double>()(random) < failing;
                 bool const is_slow = t.flipped[seed % t.flipped.size()];
                 return Result<TrialOutcome>(fails
@@ -184,7 +184,7 @@ TEST(BisectFailures, RunsWithoutAPattern) {
 TEST(BisectFailures, AValueThatIsNoTimeIsAnError) {
     for (double const bad : {0.0, -1.0, std::nan(""), HUGE_VAL}) {
         auto const measure = [&](Trial const&) -> Result<TrialOutcome> { return value(bad); };
-        auto const result = bisect(std::vector<Atom>(3), {}, measure).value();
+        auto const result = bisect(std::vector<FactorGroup>(3), {}, measure).value();
         EXPECT_EQ(result.verdict, BisectVerdict::undecided);
         EXPECT_TRUE(result.trials.empty());
     }

@@ -80,7 +80,7 @@ TEST(Bisect, SharesOfAdditiveCulprits) {
         outcome.value_s = 7 + (trial.flipped[1] ? 4.2 : 0) + (trial.flipped[4] ? 2.8 : 0);
         return Result<TrialOutcome>(outcome);
     };
-    auto const result = bisect(std::vector<Atom>(6), {}, measure).value();
+    auto const result = bisect(std::vector<FactorGroup>(6), {}, measure).value();
     ASSERT_EQ(result.culprits.size(), 2u);
     EXPECT_EQ(result.culprits[0].atoms, std::vector<int>{1});
     EXPECT_NEAR(result.culprits[0].share, 0.6, 1e-9);
@@ -113,7 +113,7 @@ TEST(Bisect, SuspectsAreTriedFirst) {
 TEST(Bisect, ExpectedTrialsAreThoseOfTheSimulator) {
     for (int const factors : {8, 32, 60}) {
         double trials = 0;
-        std::vector<Atom> atoms;
+        std::vector<FactorGroup> atoms;
         for (unsigned seed = 1; seed <= 100; ++seed) {
             SimulatedRuns runs({.factors = factors, .seed = seed});
             atoms = runs.atoms();
@@ -156,7 +156,7 @@ TEST(Bisect, AHybridBetterThanGoodOrWorseThanBadIsNoHindrance) {
             7.0 + (f[3] ? 7 : 0) - (f[1] && !f[2] ? 3 : 0) + (f[5] && f[3] && !f[6] ? 9 : 0);
         return Result<TrialOutcome>(outcome);
     };
-    auto const result = bisect(std::vector<Atom>(8), {}, measure).value();
+    auto const result = bisect(std::vector<FactorGroup>(8), {}, measure).value();
     EXPECT_EQ(found_by(result), std::vector<int>{3});
     EXPECT_EQ(result.verdict, BisectVerdict::proved);
 }

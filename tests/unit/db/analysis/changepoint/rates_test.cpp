@@ -1,5 +1,5 @@
 // How often the robust detector is right: the targets, on series of 100 runs with a spread of 2 %.
-#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/changepoint/segmentation.hpp"
 #include "tests/kit/size.hpp"
 #include "tests/unit/db/analysis/changepoint/synthetic_series.hpp"
 

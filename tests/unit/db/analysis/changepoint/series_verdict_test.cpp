@@ -47,7 +47,7 @@ TEST(SeriesVerdictTest, ARegressionThatWentAwayIsFixed) {
 // Three runs at the old level count before a detector makes a level of them.
 TEST(SeriesVerdictTest, ThreeRunsAtTheOldLevelAreBack) {
     Values values = levels({{20, 7}, {10, 9}});
-    Robust slow;
+    Segmentation slow;
     slow.points = {{.index = 20, .before = 7, .after = 9}};
     slow.noise = 0.01;
     values.insert(values.end(), {7.05, 7.0});

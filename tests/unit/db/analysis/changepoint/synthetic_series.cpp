@@ -3,7 +3,7 @@
 #include "base/check.hpp"
 #include "db/analysis/changepoint/mozilla.hpp"
 #include "db/analysis/changepoint/otava.hpp"
-#include "db/analysis/changepoint/robust.hpp"
+#include "db/analysis/changepoint/segmentation.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,55 @@
+// One function, read from the top: what forbids all, what keeps the allocation, what does not.
+#include "slurm/escalation.hpp"
+
+#include <fmt/format.h>
+
+namespace osora::slurm {
+namespace {
+
+using protocol::Verdict;
+
+/// Verdicts that another try on other or the same nodes may heal.
+bool is_worth_retrying(Verdict verdict) {
+    return verdict == Verdict::comm || verdict == Verdict::node_fault ||
+           verdict == Verdict::no_progress || verdict == Verdict::none ||
+           verdict == Verdict::controller_lost;
+}
+
+EscalationStep leave_the_job(EscalationState const& state, std::string const& why) {
+    if (state.jobs_left <= 0) {
+        return {Escalation::stop, why + "; no further job may follow ([slurm] chain)"};
+    }
+    if (state.can_submit)
+        return {Escalation::follow_job, why + ": a job that follows this one goes on"};
+    return {Escalation::requeue, why + ", and sbatch does not work from here: requeued"};
+}
+
+}  // namespace
+
+EscalationStep next_escalation(EscalationState const& state) {
+    if (state.do_not_requeue)
+        return {Escalation::stop, "a rank asked not to be started again (93)"};
+    if (state.verdict == Verdict::ok) return {Escalation::stop, "the run is done"};
+    if (state.warning == JobWarning::time_limit) {
+        return leave_the_job(state, "the job's time is over");
+    }
+    if (state.warning == JobWarning::preemption)
+        return leave_the_job(state, "the job is preempted");
+    if (state.verdict == Verdict::cancelled) return {Escalation::stop, "asked for"};
+    if (!is_worth_retrying(state.verdict)) {
+        return {Escalation::stop, "another try would end the same way"};
+    }
+    if (state.verdict == Verdict::none && state.restarts_left <= 0) {
+        return {Escalation::stop, "no restart is left (faults.max_restarts)"};
+    }
+    if (state.nodes_usable < state.nodes_needed) {
+        return leave_the_job(state, fmt::format("{} of {} nodes are usable", state.nodes_usable,
+                                                state.nodes_needed));
+    }
+    if (state.verdict != Verdict::none) return {Escalation::stop, "no restart is left"};
+    if (state.node_is_bad)
+        return {Escalation::swap_node, "another node of the job takes its place"};
+    return {Escalation::relaunch, "on the same nodes"};
+}
+
+}  // namespace osora::slurm

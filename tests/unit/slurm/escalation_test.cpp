@@ -1,0 +1,72 @@
+// Rows of the table in docs/rfc/001, and a sweep for what must never happen.
+#include "slurm/escalation.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::slurm {
+namespace {
+
+using protocol::Verdict;
+
+EscalationState running() {
+    EscalationState state;
+    state.restarts_left = 3;
+    state.nodes_needed = 4;
+    state.nodes_usable = 4;
+    state.jobs_left = 3;
+    return state;
+}
+
+Escalation action(EscalationState const& state) {
+    return next_escalation(state).action;
+}
+
+TEST(Escalation, CheapestFirst) {
+    auto state = running();
+    EXPECT_EQ(action(state), Escalation::relaunch);
+    state.node_is_bad = true;
+    EXPECT_EQ(action(state), Escalation::swap_node);
+    state.nodes_usable = 3;
+    EXPECT_EQ(action(state), Escalation::follow_job);
+    state.can_submit = false;
+    EXPECT_EQ(action(state), Escalation::requeue);
+    state.jobs_left = 0;
+    EXPECT_EQ(action(state), Escalation::stop);
+}
+
+TEST(Escalation, TimeAndPreemptionGoOnInAnotherJob) {
+    auto state = running();
+    state.verdict = Verdict::cancelled;  // osora stopped it in order, because it was warned
+    state.warning = JobWarning::time_limit;
+    EXPECT_EQ(action(state), Escalation::follow_job);
+    state.warning = JobWarning::preemption;
+    EXPECT_EQ(action(state), Escalation::follow_job);
+    state.warning = JobWarning::none;
+    EXPECT_EQ(action(state), Escalation::stop);
+}
+
+TEST(Escalation, WhatIsDoneOrHopelessIsNeverTriedAgain) {
+    for (int bits = 0; bits < 64; ++bits) {
+        for (Verdict const verdict : {Verdict::ok, Verdict::app_bug, Verdict::oom, Verdict::data,
+                                      Verdict::cancelled, Verdict::comm, Verdict::node_fault}) {
+            auto state = running();
+            state.verdict = verdict;
+            state.do_not_requeue = (bits & 1) != 0;
+            state.node_is_bad = (bits & 2) != 0;
+            state.nodes_usable = (bits & 4) != 0 ? 4 : 2;
+            state.jobs_left = (bits & 8) != 0 ? 1 : 0;
+            state.can_submit = (bits & 16) != 0;
+            state.restarts_left = (bits & 32) != 0 ? 1 : 0;
+            auto const step = next_escalation(state);
+            EXPECT_FALSE(step.reason.empty());
+            bool const hopeless = state.do_not_requeue || state.jobs_left == 0 ||
+                                  (verdict != Verdict::comm && verdict != Verdict::node_fault);
+            if (hopeless) {
+                EXPECT_EQ(step.action, Escalation::stop) << bits;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace osora::slurm
