@@ -1,37 +1,30 @@
-// Names in the state folder, agreed between CLI, controller, workers and tests.
+// Names in a run directory, agreed between CLI, controller, workers and tests; those above it are
+// in state_paths.hpp.
 //
-//   STATE/ (mode 0700)          $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else
-//   ~/.local/state/osora
-//     history.db                mode 0600
-//     secret.key                protocol/secret_key.hpp, mode 0600
-//     calibration.json          measured constants of this machine (osora plan calibrate)
-//     probes/HASH.json          newest topology::ProbeResult of a set of hosts
-//     tuned/HASH.json           what osora tune kept for runs of a shape
-//     bisects/ID.json ID.toml   trials of an osora bisect so far; the run file of its newest trial
-//     runs/.lock                flock: numbers are given out under it
-//     runs/NAME.UUID8/          an imported run: what osora history export kept of another one
-//     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
-//       run.toml                as the user wrote it
-//       submission.json         RunSubmitted, written by the CLI before the controller starts
-//       plan.json job.json      plan::PlanDecision, plan::WorkerJob
-//       journal                 protocol/journal/journal.hpp; its appender holds controller.lock
-//       (flock) controller.json         protocol/controller_file.hpp, mode 0600: it holds the run's
-//       token controller.pem          key and certificate of the controller, mode 0600 (TLS only)
-//       control.sock            protocol/messages/control_messages.hpp (or the path in
-//       control.path, when
-//                               RUN_DIR is too long for a socket)
-//       controller.log agent-NODE.log
-//       job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
-//                               removed when the run has ended
-//       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
-//       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
-//       logs/ATTEMPT/RANK.log     stdout and stderr of a rank
-//       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
-//       probe/                  the probe before the start: a run directory of its own
-//       probe.json              topology::ProbeResult, from rank 0 of a probe
-//       checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
-//       samples/                clips and contact sheets of osora sample
+//   RUN_DIR = STATE/runs/NAME-NNNN/ (mode 0700); NNNN counts over all runs of the state folder.
+//   STATE/runs/NAME.UUID8/ is an imported run: what osora history export kept of another one.
+//     run.toml                as the user wrote it
+//     submission.json         RunSubmitted, written by the CLI before the controller starts
+//     plan.json job.json      plan::PlanDecision, plan::WorkerJob
+//     journal                 protocol/journal/journal.hpp; its appender holds controller.lock
+//     controller.json         protocol/controller_file.hpp, mode 0600: it holds the run's token
+//     controller.pem          key and certificate of the controller, mode 0600 (TLS only)
+//     control.sock            protocol/messages/control_messages.hpp (or the path in control.path,
+//                             when RUN_DIR is too long for a socket)
+//     controller.log agent-NODE.log
+//     job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
+//                             removed when the run has ended
+//     slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
+//     stop.json               ControlStop for a controller on another machine (docs/rfc/001)
+//     logs/ATTEMPT/RANK.log   stdout and stderr of a rank
+//     probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
+//     probe/                  the probe before the start: a run directory inside this one
+//     probe.json              topology::ProbeResult, from rank 0 of a probe
+//     checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
+//     samples/                clips and contact sheets of osora sample
 #pragma once
+
+#include "protocol/state_paths.hpp"
 
 #include <filesystem>
 #include <string>
@@ -52,6 +45,8 @@ namespace osora::protocol {
 struct RunPaths {
     std::filesystem::path dir;
 
+    /// The state folder that the run is in.
+    [[nodiscard]] StatePaths state() const { return {dir.parent_path().parent_path()}; }
     [[nodiscard]] std::filesystem::path run_file() const { return dir / "run.toml"; }
     [[nodiscard]] std::filesystem::path submission() const { return dir / "submission.json"; }
     [[nodiscard]] std::filesystem::path plan() const { return dir / "plan.json"; }

@@ -2,31 +2,28 @@
 
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
+#include "protocol/state_paths.hpp"
 
 namespace osora::protocol {
 namespace {
 
 constexpr std::int64_t kKeyBytesMax = 4096;
 
-std::filesystem::path key_file(std::filesystem::path const& state) {
-    return state / "secret.key";
-}
-
 }  // namespace
 
 std::string known_secret_key(std::filesystem::path const& state) {
-    auto const text = read_file(key_file(state), kKeyBytesMax);
+    auto const text = read_file(StatePaths{state}.secret_key(), kKeyBytesMax);
     return text.has_value() ? text->substr(0, text->find('\n')) : "";
 }
 
 Result<std::string> secret_key(std::filesystem::path const& state) {
     if (auto known = known_secret_key(state); !known.empty()) return known;
-    OSORA_TRY(auto file, NewFile::create(key_file(state), kPrivate));
+    OSORA_TRY(auto file, NewFile::create(StatePaths{state}.secret_key(), kPrivate));
     OSORA_TRY_VOID(file.write(make_token() + "\n"));
     // Where another program was faster its key is the one.
     auto const published = file.publish();
     if (published.has_error() && published.error().code != Errc::busy) return published.error();
-    OSORA_TRY(auto const text, read_file(key_file(state), kKeyBytesMax));
+    OSORA_TRY(auto const text, read_file(StatePaths{state}.secret_key(), kKeyBytesMax));
     return text.substr(0, text.find('\n'));
 }
 

@@ -2,6 +2,7 @@
 
 #include "cli/bisect/bisect_culprit.hpp"
 #include "cli/command/print.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -200,7 +201,7 @@ private:
     template <class Engine>
     Result<Searched> search(db::InvestigationQuestion const& question, TrialKind kind,
                             Engine const& engine) {
-        OSORA_TRY(auto log, TrialLog::open(bisection_.state / "bisects",
+        OSORA_TRY(auto log, TrialLog::open(protocol::StatePaths{bisection_.state}.bisects(),
                                            db::Investigation{.question = question},
                                            bisection_.anew ? LogMode::anew : LogMode::resume));
         bool const on_path = kind.is_path;

@@ -5,6 +5,7 @@
 #include "cli/command/print.hpp"
 #include "cli/run/run_secrets.hpp"
 #include "plan/config/template.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -86,8 +87,9 @@ Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
 }
 
 Result<ScalingTrials> ScalingTrials::open(Context const& context, Scaling const& scaling) {
-    OSORA_TRY(auto log, TrialLog::open(scaling.state / "bisects", question_of(scaling),
-                                       scaling.anew ? LogMode::anew : LogMode::resume));
+    OSORA_TRY(auto log,
+              TrialLog::open(protocol::StatePaths{scaling.state}.bisects(), question_of(scaling),
+                             scaling.anew ? LogMode::anew : LogMode::resume));
     return ScalingTrials(context, scaling, std::move(log));
 }
 

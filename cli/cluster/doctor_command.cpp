@@ -14,6 +14,7 @@
 #include "topology/doctor/rule.hpp"
 
 #include "base/files/files.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
     constexpr int kRunsMax = 20;
     std::vector<std::map<std::string, std::string>> proven;
     std::error_code error;
-    if (!fs::exists(state / "history.db", error)) return proven;
+    if (!fs::exists(protocol::StatePaths{state}.history(), error)) return proven;
     auto const history = open_history(state);
     if (history.has_error()) return proven;
     auto const runs = db::list_runs(*history->store, "", kRunsMax);

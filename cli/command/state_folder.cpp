@@ -2,6 +2,7 @@
 
 #include "base/text/text.hpp"
 #include "cli/command/print.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,7 +28,7 @@ Result<void> close_one(fs::path const& folder, Parents parents, std::vector<std:
 /// `closed`: folders that others could enter until now.
 Result<void> close_all(fs::path const& state, Parents parents, std::vector<std::string>& closed) {
     OSORA_TRY_VOID(close_one(state, parents, closed));
-    OSORA_TRY_VOID(close_one(state / "runs", parents, closed));
+    OSORA_TRY_VOID(close_one(protocol::StatePaths{state}.runs(), parents, closed));
     for (auto const name : kOlder) {
         std::error_code missing;
         if (!fs::exists(state / name, missing)) continue;

@@ -4,6 +4,7 @@
 #include "base/text/units.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "protocol/json_file.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -36,8 +37,8 @@ bool has_collectives(topology::ProbeResult const& result, bool gpu) {
 std::vector<CachedProbe> cached_probes(fs::path const& state) {
     std::vector<CachedProbe> files;
     std::error_code error;
-    for (fs::directory_iterator at(state / "probes", error), end; !error && at != end;
-         at.increment(error)) {
+    for (fs::directory_iterator at(protocol::StatePaths{state}.probes(), error), end;
+         !error && at != end; at.increment(error)) {
         std::error_code ignored;
         if (at->path().extension() != ".json") continue;
         files.push_back({at->path(), at->last_write_time(ignored)});

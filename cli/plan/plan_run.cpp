@@ -14,6 +14,7 @@
 #include "plan/model/trained_model.hpp"
 #include "plan/planner.hpp"
 #include "plan/validate.hpp"
+#include "protocol/state_paths.hpp"
 #include "topology/local_machine.hpp"
 #include "topology/nccl/nccl_conf.hpp"
 
@@ -163,7 +164,7 @@ std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resol
 
 Result<std::filesystem::path> calibration_path(Context const& context) {
     OSORA_TRY(auto const state, state_dir(context.environment));
-    return state / "calibration.json";
+    return protocol::StatePaths{state}.calibration();
 }
 
 Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& resolved,

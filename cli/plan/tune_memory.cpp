@@ -5,6 +5,7 @@
 #include "cli/command/state_folder.hpp"
 #include "plan/config/run_file.hpp"
 #include "protocol/json.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,7 +27,7 @@ Result<std::filesystem::path> path_of(Context const& context, TuneShape const& s
     constexpr std::size_t kNameDigits = 16;
     OSORA_TRY(auto const state, state_dir(context.environment));
     auto const name = sha256_hex(protocol::encode(shape)).substr(0, kNameDigits);
-    return state / "tuned" / (name + ".json");
+    return protocol::StatePaths{state}.tuned() / (name + ".json");
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // of a control
 
 /// Where the run's job stands in the queue now.
 JobStatus job_status(Context const& context, RunFolder const& run) {
-    return JobStatusQuery(context, run.paths.dir.parent_path().parent_path()).of(run);
+    return JobStatusQuery(context, run.paths.state().dir).of(run);
 }
 
 /// Whether the run ended in time; `view` is then its last state. Not when its job has ended without

@@ -76,7 +76,7 @@ Result<void> submit_to_daemon(Context const& context, RunFolder const& run, bool
     protocol::AdoptRun take;
     take.run_dir = run.paths.dir.string();
     take.resume = resume;
-    OSORA_TRY_VOID(ask_daemon(run.paths.dir.parent_path().parent_path(), take));
+    OSORA_TRY_VOID(ask_daemon(run.paths.state().dir, take));
     return {};
 }
 

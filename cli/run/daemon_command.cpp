@@ -11,6 +11,7 @@
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
 #include "base/text/units.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -77,7 +78,7 @@ int start(Context const& context, Arguments const& arguments) {
         return report(*there, arguments.has("--json"));
     }
     if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
-    fs::path const log = *state / "daemon.log";
+    fs::path const log = protocol::StatePaths{*state}.daemon_log();
     auto const child = spawn_daemon(context, *state, log);
     if (child.has_error()) return fail(kExitBad, child.error().message);
     auto const deadline = Clock::now() + kDaemonStartLimit;

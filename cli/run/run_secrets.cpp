@@ -51,10 +51,10 @@ std::map<std::string, std::string> shown_facts(std::map<std::string, std::string
 
 void restore_secrets(plan::RunConfig& config, std::vector<fs::path> const& run_dirs) {
     for (auto const& dir : run_dirs) {
-        auto const job = protocol::read_json_file<plan::WorkerJob>(protocol::RunPaths{dir}.job());
+        protocol::RunPaths const paths{dir};
+        auto const job = protocol::read_json_file<plan::WorkerJob>(paths.job());
         if (job.has_error()) continue;
-        auto const state = dir.parent_path().parent_path();
-        restore_from(config, job->config, protocol::known_secret_key(state));
+        restore_from(config, job->config, protocol::known_secret_key(paths.state().dir));
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/files/own_folder.hpp"
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ Error no_such_run(std::vector<RunFolder> const& runs, std::string_view wanted) {
 std::vector<RunFolder> list_imported(fs::path const& state) {
     std::vector<RunFolder> runs;
     std::error_code error;
-    fs::directory_iterator folder(state / "runs", error);
+    fs::directory_iterator folder(protocol::StatePaths{state}.runs(), error);
     for (auto const end = fs::directory_iterator(); !error && folder != end;
          folder.increment(error)) {
         std::string const name = folder->path().filename();
@@ -154,7 +155,7 @@ int number_of(std::string_view folder_name) {
 Result<std::vector<RunFolder>> list_runs(fs::path const& state) {
     std::vector<RunFolder> runs;
     std::error_code error;
-    fs::directory_iterator folder(state / "runs", error);
+    fs::directory_iterator folder(protocol::StatePaths{state}.runs(), error);
     if (error == std::errc::no_such_file_or_directory) return runs;
     for (auto const end = fs::directory_iterator(); !error && folder != end;
          folder.increment(error)) {
@@ -162,7 +163,7 @@ Result<std::vector<RunFolder>> list_runs(fs::path const& state) {
         int const number = number_of(name);
         if (number > 0) runs.push_back({number, name, {folder->path()}});
     }
-    if (error) return file_error(error.value(), "list", state / "runs");
+    if (error) return file_error(error.value(), "list", protocol::StatePaths{state}.runs());
     std::ranges::sort(runs, std::greater{}, &RunFolder::number);
     return runs;
 }
@@ -190,26 +191,27 @@ Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) 
     RunFolder run;
     int const last = runs.empty() ? 0 : runs.front().number;
     if (last >= kRunNumberMax) {
-        return invalid(fmt::format("{}: run numbers end at {}; move that run elsewhere",
-                                   (state / "runs" / runs.front().name).string(), kRunNumberMax));
+        return invalid(fmt::format(
+            "{}: run numbers end at {}; move that run elsewhere",
+            (protocol::StatePaths{state}.runs() / runs.front().name).string(), kRunNumberMax));
     }
     run.number = last + 1;
     run.name = fmt::format("{}-{:04}", name, run.number);
-    run.paths.dir = state / "runs" / run.name;
+    run.paths.dir = protocol::StatePaths{state}.runs() / run.name;
     return run;
 }
 
 Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
     // The caller has asked whose the folders above are, and told what was closed.
     OSORA_TRY_VOID(make_own_folder(state, Parents::believed));
-    OSORA_TRY_VOID(make_own_folder(state / "runs", Parents::believed));
-    OSORA_TRY(auto const lock, lock_numbers(state / "runs"));
+    OSORA_TRY_VOID(make_own_folder(protocol::StatePaths{state}.runs(), Parents::believed));
+    OSORA_TRY(auto const lock, lock_numbers(protocol::StatePaths{state}.runs()));
     OSORA_TRY(auto run, next_run_folder(state, name));
     if (::mkdir(run.paths.dir.c_str(), 0700) != 0) {
         return file_error(errno, "create", run.paths.dir);
     }
     OSORA_TRY_VOID(make_own_folder(run.paths.dir, Parents::believed));  // a umask of 0777
-    OSORA_TRY_VOID(sync_directory(state / "runs"));
+    OSORA_TRY_VOID(sync_directory(protocol::StatePaths{state}.runs()));
     return run;
 }
 

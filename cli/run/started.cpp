@@ -61,7 +61,7 @@ bool is_for_daemon(RunFolder const& run) {
     if (submission.has_error()) return false;
     auto const config = protocol::from_json<plan::RunConfig>(submission->config);
     bool const elsewhere = config.has_error() || config->resources.backend == "slurm";
-    return !elsewhere && has_daemon(run.paths.dir.parent_path().parent_path());
+    return !elsewhere && has_daemon(run.paths.state().dir);
 }
 
 /// The daemon answers before the controller is there.

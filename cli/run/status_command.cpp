@@ -317,7 +317,7 @@ int run_status(Context const& context, Arguments const& arguments) {
     }
     auto known = run_of(context, arguments, Imported::taken);
     if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
-    JobStatusQuery look(context, known->folder.paths.dir.parent_path().parent_path());
+    JobStatusQuery look(context, known->folder.paths.state().dir);
     bool const here = has_controller(known->folder.paths);
     ActiveRun one{std::move(*known), here, {}};
     settle(one, look);

@@ -11,6 +11,7 @@
 #include "cli/trial/trial_log.hpp"
 #include "cli/trial/trial_run.hpp"
 #include "cli/trial/tune_plan.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -128,7 +129,7 @@ std::optional<TrialLog> log_of(Context const& context, Tuning const& tuning) {
     what.question.steps = tuning.steps;
     auto const state = state_dir(context.environment);
     if (state.has_error()) return {};
-    auto log = TrialLog::open(*state / "tunes", std::move(what), LogMode::own);
+    auto log = TrialLog::open(protocol::StatePaths{*state}.tunes(), std::move(what), LogMode::own);
     if (log.has_value()) return std::move(*log);
     cli::print(stderr, "note: not kept for history: {}\n", log.error().message);
     return {};

@@ -200,7 +200,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
 Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& options) {
     OSORA_TRY(auto result, protocol::read_json_file<topology::ProbeResult>(options.paths.probe()));
     result.backend = config.resources.backend;
-    auto const state = options.paths.dir.parent_path().parent_path();
+    auto const state = options.paths.state().dir;
     return cache_probe(state, plan::candidate_hosts(config, options.environment), result);
 }
 

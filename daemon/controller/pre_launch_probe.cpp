@@ -25,15 +25,11 @@ namespace fs = std::filesystem;
 constexpr int kStopped = 130;
 constexpr double kLimit_s = 60;
 
-fs::path state_folder(protocol::RunPaths const& paths) {
-    return paths.dir.parent_path().parent_path();
-}
-
 fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
     std::ranges::sort(hosts);
     constexpr std::size_t kNameDigits = 16;
     auto const name = sha256_hex(fmt::format("{}", fmt::join(hosts, "\n")));
-    return state / "probes" / (name.substr(0, kNameDigits) + ".json");
+    return protocol::StatePaths{state}.probes() / (name.substr(0, kNameDigits) + ".json");
 }
 
 /// The user's, where he asked for one, else what is measured before any run.
@@ -135,7 +131,7 @@ std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
 PreLaunchProbeResult probe_before_launch(PreLaunchProbe const& before) {
     PreLaunchProbeResult probed;
     auto const hosts = plan::candidate_hosts(before.config, before.environment);
-    auto const state = state_folder(before.paths);
+    auto const state = before.paths.state().dir;
     if (before.config.probe.before_start == "auto" && !hosts.empty()) {
         auto kept = read_kept_probe(state, hosts);
         double const age_s =

@@ -113,7 +113,7 @@ asio::awaitable<void> Daemon::watch_signals() {
 }
 
 std::filesystem::path Daemon::list_file() const {
-    return options_.state_dir / "daemon.json";
+    return protocol::StatePaths{options_.state_dir}.daemon_file();
 }
 
 Result<void> Daemon::write_list() const {
@@ -125,7 +125,8 @@ Result<void> Daemon::write_list() const {
 Result<std::filesystem::path> Daemon::own_run(std::string const& run_dir) const {
     std::error_code error;
     auto const dir = std::filesystem::canonical(run_dir, error);
-    bool const is_run = !error && dir.parent_path() == options_.state_dir / "runs" &&
+    bool const is_run = !error &&
+                        dir.parent_path() == protocol::StatePaths{options_.state_dir}.runs() &&
                         protocol::is_run_folder(dir.filename().string());
     if (!is_run) {
         return invalid(fmt::format("{} is no run of {}", run_dir, options_.state_dir.string()));
@@ -253,7 +254,7 @@ Result<std::vector<std::string>> close_state(ServeOptions const& options) {
     bool const believed = variable_or(options.environment, "OSORA_TRUST_PARENTS", "") == "1";
     auto const parents = believed ? Parents::believed : Parents::checked;
     std::vector<std::string> closed;
-    for (auto const& folder : {options.state_dir, options.state_dir / "runs"}) {
+    for (auto const& folder : {options.state_dir, protocol::StatePaths{options.state_dir}.runs()}) {
         OSORA_TRY(auto const own, make_own_folder(folder, parents));
         if (own.mended) closed.push_back(folder.string());
     }
@@ -271,7 +272,7 @@ Result<int> run_daemon(ServeOptions options, Env& env, Logger& log) {
     std::error_code error;
     options.state_dir = std::filesystem::canonical(options.state_dir, error);
     if (error) return file_error(error.value(), "enter folder", options.state_dir);
-    auto lock = FileLock::acquire(options.state_dir / "daemon.lock");
+    auto lock = FileLock::acquire(protocol::StatePaths{options.state_dir}.daemon_lock());
     if (lock.has_error()) return std::move(lock).error().in("another daemon");
     Daemon daemon(std::move(options), env, log);
     return daemon.run();

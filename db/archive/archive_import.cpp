@@ -12,6 +12,7 @@
 #include "db/store/run_store.hpp"
 #include "protocol/journal/journal.hpp"
 #include "protocol/run_directory.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -283,7 +284,7 @@ Result<Imported> import_archive(Store& store, fs::path const& runs, fs::path con
 }  // namespace
 
 Result<Imported> import_runs(Store& store, fs::path const& state_dir, fs::path const& file) {
-    auto const runs = fs::absolute(state_dir) / "runs";
+    auto const runs = protocol::StatePaths{fs::absolute(state_dir)}.runs();
     std::error_code error;
     fs::create_directories(runs, error);
     if (error) return file_error(error.value(), "make", runs);

@@ -148,7 +148,7 @@ void ArchiveRedaction::learn_from_run_file(std::string_view text) {
 }
 
 ArchiveRedaction::ArchiveRedaction(std::filesystem::path const& run_dir)
-    : key_(protocol::known_secret_key(run_dir.parent_path().parent_path())) {
+    : key_(protocol::known_secret_key(protocol::RunPaths{run_dir}.state().dir)) {
     protocol::RunPaths const paths{run_dir};
     auto const take = [this](std::string_view name, std::string_view value) { learn(name, value); };
     if (auto const text = read_file(paths.job(), kJobBytesMax); text.has_value()) {

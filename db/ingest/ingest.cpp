@@ -11,6 +11,7 @@
 #include "db/store/run_store.hpp"
 #include "db/store/thinning.hpp"
 #include "protocol/run_directory.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -239,7 +240,8 @@ Result<IngestReport> ingest_all_locked(Store& store, fs::path const& state_dir,
     auto const absolute = fs::absolute(state_dir);
     auto const begin = Clock::now();
     OSORA_TRY(auto report,
-              ingest_locked(store, journals_under(absolute / "runs"), absolute, options));
+              ingest_locked(store, journals_under(protocol::StatePaths{absolute}.runs()), absolute,
+                            options));
     // Whoever waited for many new journals waits for what follows from them as well.
     auto const now = Clock::now();
     auto const limit = std::max<Clock::duration>(options.derive_limit, now - begin);

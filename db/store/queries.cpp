@@ -10,6 +10,7 @@
 #include "db/store/run_store.hpp"
 #include "db/store/step_store.hpp"
 #include "db/store/thinning.hpp"
+#include "protocol/run_directory.hpp"
 #include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
@@ -35,8 +36,7 @@ std::vector<RunRecord> select_runs(Connection& connection, std::string const& re
 /// as newer ones write them.
 Facts without_secrets(Facts facts, RunRecord const& run) {
     constexpr std::string_view kVariables = "worker.env.";
-    auto const state = std::filesystem::path(run.run_dir).parent_path().parent_path();
-    auto const key = protocol::known_secret_key(state);
+    auto const key = protocol::known_secret_key(protocol::RunPaths{run.run_dir}.state().dir);
     for (auto& [name, value] : facts) {
         bool const of_workers = name.starts_with(kVariables);
         bool const is_setting = !of_workers && name.find('.') != std::string::npos;

@@ -5,6 +5,7 @@
 #include "base/files/descriptor.hpp"
 #include "db/store/connection_internal.hpp"
 #include "db/store/migrate.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -167,7 +168,7 @@ std::string Store::journal_mode() const {
 }
 
 std::filesystem::path history_file(std::filesystem::path const& state_dir) {
-    return state_dir / "history.db";
+    return protocol::StatePaths{state_dir}.history();
 }
 
 }  // namespace osora::db

@@ -7,6 +7,7 @@
 #include "base/text/units.hpp"
 #include "cli/bisect/commits/build_commit.hpp"
 #include "protocol/json.hpp"
+#include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -97,7 +98,8 @@ Result<Worktrees> Worktrees::open(Git git, fs::path const& repository, fs::path 
     // All checkouts of one repository share it, and so their worktrees.
     OSORA_TRY(auto const shared,
               git.run(repository, {"rev-parse", "--path-format=absolute", "--git-common-dir"}));
-    auto const folder = state / "worktrees" / sha256_hex(shared).substr(0, kDigits);
+    auto const folder =
+        protocol::StatePaths{state}.worktrees() / sha256_hex(shared).substr(0, kDigits);
     OSORA_TRY_VOID(make_own_folder(folder, Parents::believed));
     auto lock = FileLock::acquire(folder / "lock");
     if (lock.has_error()) {

@@ -44,7 +44,7 @@ void QueuedRun::tick(bool speaking) {
     auto const due = poller_.next_poll();
     if (!due || *due > now()) return;
     poller_.asked(now());
-    auto const state = run_.paths.dir.parent_path().parent_path();
+    auto const state = run_.paths.state().dir;
     auto const queue = shared_queue(context_, state, poller_.interval(), record_.job.cluster);
     if (queue.has_error()) return poller_.failed(now());
     // As of the answer: followers that share it fall into step.

@@ -6,6 +6,7 @@
 #include "base/process/capture.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
+#include "protocol/state_paths.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_script.hpp"
 #include "slurm/node_memory.hpp"
@@ -64,7 +65,7 @@ std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig 
     auto hosts = config.faults.exclude_nodes;
     auto const state = state_dir(context.environment);
     if (state.has_error()) return hosts;
-    auto const text = read_file(*state / "node_memory.json");
+    auto const text = read_file(protocol::StatePaths{*state}.node_memory());
     if (text.has_error()) return hosts;
     auto const memory = protocol::decode<slurm::NodeMemory>(*text);
     if (memory.has_error()) return hosts;

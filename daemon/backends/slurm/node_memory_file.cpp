@@ -3,6 +3,7 @@
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"
+#include "protocol/run_directory.hpp"
 
 namespace osora::daemon {
 namespace {
@@ -12,7 +13,7 @@ constexpr std::int64_t kMemoryFileBytesMax = 4 << 20;
 }  // namespace
 
 std::filesystem::path node_memory_path(std::filesystem::path const& run_dir) {
-    return run_dir.parent_path().parent_path() / "node_memory.json";
+    return protocol::RunPaths{run_dir}.state().node_memory();
 }
 
 slurm::NodeMemory read_node_memory(std::filesystem::path const& path) {
