@@ -3,7 +3,6 @@
 #include "cli/run/prepared_run.hpp"
 
 #include "base/env.hpp"
-#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "base/text/printable.hpp"
 #include "cli/command/exit_code.hpp"
@@ -63,11 +62,6 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     }
     if (!planned->warning.empty()) prepared.notes.push_back(planned->warning);
     prepared.planned = std::move(*planned);
-    if (!request.run_file.empty()) {
-        auto text = read_file(request.run_file, static_cast<std::int64_t>(plan::kRunFileBytesMax));
-        if (text.has_error()) return fail(kExitUsage, text.error().message);
-        submission.run_file_text = std::move(*text);
-    }
     submission.plan = prepared.planned.decision;
     submission.user = variable_or(context.environment, "USER", std::to_string(::geteuid()));
     submission.host = host_name();

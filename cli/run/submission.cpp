@@ -38,7 +38,8 @@ bool is_untold(std::string_view key, std::string_view value) {
 Result<void> write_files(Submission const& submission, RunFolder const& run) {
     std::string const uuid = make_uuid();
     auto const event = submitted_event(submission, run, uuid);
-    OSORA_TRY_VOID(write_file_atomic(run.paths.run_file(), submission.run_file_text, kPrivate));
+    OSORA_TRY_VOID(
+        write_file_atomic(run.paths.run_file(), submission.resolved.run_file_text, kPrivate));
     OSORA_TRY_VOID(
         write_file_atomic(run.paths.plan(), protocol::encode(submission.plan) + "\n", kPrivate));
     OSORA_TRY_VOID(write_file_atomic(

@@ -24,7 +24,6 @@ struct Submission {
     std::optional<topology::ProbeRequest> probe;  // job = "probe"
     plan::CollectiveRequest collectives;          // the same; empty: links only
     std::filesystem::path base_dir;               // relative paths of the run file start here
-    std::string run_file_text;                    // as the user wrote it
     bool attached = true;
     std::string user, host;
     std::int64_t submitted_us = 0;

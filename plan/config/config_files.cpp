@@ -77,6 +77,11 @@ ResolvedConfig load_config(ConfigRequest const& request) {
         return none;
     }
     auto resolved = resolve_config(layers, request.sets);
+    bool const has_file = !request.run_file.empty();
+    if (auto const run = std::ranges::find(layers, Layer::run, &ConfigText::layer);
+        has_file && run != layers.end()) {
+        resolved.run_file_text = run->text;
+    }
     resolved.problems.insert(resolved.problems.begin(), unreadable.begin(), unreadable.end());
     auto const base = request.base_dir.empty() ? base_dir_of(request.run_file) : request.base_dir;
     if (!request.run_file.empty()) {

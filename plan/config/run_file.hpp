@@ -39,7 +39,8 @@ struct ResolvedStage {
 struct ResolvedConfig {
     RunConfig config;
     Origins origins;
-    std::string run_file;  // shown for problems that no line is to blame for
+    std::string run_file;       // shown for problems that no line is to blame for
+    std::string run_file_text;  // that was parsed; "": there is no run file
     std::vector<ResolvedStage> stages;
     std::vector<ConfigProblem> problems;
     bool whole = true;             // every layer was found and is TOML

@@ -24,7 +24,7 @@ Submission example() {
           "[run]\nname = \"demo\"\n[data]\nmanifest = \"c.csv\"\n[[bucket]]\nresolution = 64\n"}},
         {"train.steps=50", "worker.env.A=line1\nline2"});
     submission.base_dir = "/data/my runs";
-    submission.run_file_text = "[run]\n";
+    submission.resolved.run_file_text = "[run]\n";
     submission.facts = {{"OMP_NUM_THREADS", "1"}};
     return submission;
 }

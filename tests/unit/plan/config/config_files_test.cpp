@@ -59,6 +59,17 @@ TEST_F(ConfigFiles, PathsStartAtTheFolderOfTheRunFile) {
     EXPECT_EQ(base_dir_of(run), folder_);
 }
 
+TEST_F(ConfigFiles, TheTextOfTheRunFileIsTheOneThatWasParsed) {
+    std::string const text = "# as written\n" + std::string(kMinimal);
+    ConfigRequest request{.run_file = write("run.toml", text), .base_dir = {}};
+    auto const resolved = load_config(request);
+    write("run.toml", "[run]\nname = 'edited meanwhile'\n");
+    EXPECT_EQ(resolved.run_file_text, text);
+    request.run_file.clear();
+    request.run_text = text;
+    EXPECT_EQ(load_config(request).run_file_text, "") << "no file was read";
+}
+
 TEST_F(ConfigFiles, MissingSiteAndUserFilesAreNormalAndAMissingRunFileIsNot) {
     write("stage1.toml", kMinimal);
     EXPECT_THAT(load(folder_ / "stage2.toml"),
