@@ -5,6 +5,7 @@
 #include "base/process/process.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/controller/stop_request.hpp"
+#include "daemon/service/supervision.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
@@ -17,12 +18,11 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 
 namespace osora::daemon {
 namespace {
 
-constexpr int kCrashesMax = 5;
-constexpr int kCrashPauseMs = 100;
 constexpr std::int64_t kPlanBytesMax = 8 << 20;
 
 /// SIGUSR2 and SIGTERM as something to read; children start with none blocked.
@@ -45,15 +45,18 @@ public:
         OSORA_TRY(auto const before, read_run_status(options_.paths.dir));
         bool resume = before.state == protocol::RunState::done;
         if (resume && before.verdict == protocol::Verdict::ok) return 0;
-        for (int crashes = 0;; ++crashes) {
+        Supervision supervision;
+        while (true) {
             OSORA_TRY(auto const child, start(resume));
             watch(child);
             ExitStatus const status = reap(child);
-            bool const crashed = status.signal != 0 || status.exit_code == kExitInternal;
-            if (!crashed || crashes == kCrashesMax) return finish(status);
-            log_.error("the controller died and is started again", {{"how", describe(status)}});
+            SupervisionStep const step = supervision.on_end(env_.now(), end_of(status));
+            if (step.what != AfterEnd::restart) return finish(status);
+            log_.warning("restarting the controller", {{"why", step.why}});
             resume = false;  // it has opened the run; the journal goes on
-            ::poll(nullptr, 0, kCrashPauseMs * crashes);
+            using std::chrono::duration_cast;
+            auto const pause = duration_cast<std::chrono::milliseconds>(step.delay);
+            ::poll(nullptr, 0, static_cast<int>(pause.count()));
         }
     }
 
@@ -66,6 +69,14 @@ private:
         spawning.environment = options_.environment;
         spawning.working_directory = "/";
         return spawn(spawning);
+    }
+
+    [[nodiscard]] ControllerEnd end_of(ExitStatus const& status) const {
+        std::error_code error;
+        return {.known = true,
+                .exit_code = status.exit_code,
+                .signal = status.signal,
+                .unclean_exit = std::filesystem::exists(options_.paths.controller_file(), error)};
     }
 
     void watch(Child const& child) {
