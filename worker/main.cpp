@@ -1,5 +1,5 @@
 // osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
-// file; who it is comes from the environment. Exit codes: CONTRACT section 4.
+// file; who it is comes from the environment. Exit codes: docs/contract.md section 4.
 #include "base/files.hpp"
 #include "base/parent_signal.hpp"
 #include "base/printable.hpp"

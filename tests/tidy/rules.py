@@ -11,7 +11,7 @@ FUNCTION_LINES_MAX = 70
 COLUMNS_MAX = 100
 PARAMETERS_MAX = 5
 
-# ARCHITECTURE section 2: folder -> folders it may include.
+# docs/architecture.md: folder -> folders it may include.
 ARROWS = {
     "base": {"base"},
     "protocol": {"base", "protocol"},
