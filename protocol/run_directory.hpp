@@ -1,13 +1,19 @@
 // Names in the state folder, agreed between CLI, controller, workers and tests.
 //
 //   STATE/ (mode 0700)          $OSORA_STATE_DIR, else $XDG_STATE_HOME/osora, else
-//   ~/.local/state/osora
+//                               ~/.local/state/osora
 //     history.db                mode 0600
 //     secret.key                protocol/secret_key.hpp, mode 0600
 //     calibration.json          measured constants of this machine (osora plan calibrate)
 //     probes/HASH.json          newest topology::ProbeResult of a set of hosts
 //     tuned/HASH.json           what osora tune kept for runs of a shape
 //     bisects/ID.json ID.toml   trials of an osora bisect so far; the run file of its newest trial
+//     tunes/ID.json             trials of an osora tune
+//     worktrees/REPOSITORY/     commits that osora bisect has checked out and built
+//     node_memory.json          slurm/node_memory.hpp: nodes that have failed lately
+//     queue queue-CLUSTER       squeue's last answer, shared by all osora processes
+//     daemon.json .lock .log    the daemon: its runs, one at a time, what it logs
+//     daemon.sock               protocol/daemon_messages.hpp (or the path in daemon.path)
 //     runs/.lock                flock: numbers are given out under it
 //     runs/NAME.UUID8/          an imported run: what osora history export kept of another one
 //     runs/NAME-NNNN/           RUN_DIR, mode 0700; NNNN counts over all runs of the state folder
@@ -20,11 +26,15 @@
 //       control.sock            protocol/control_messages.hpp (or the path in control.path, when
 //                               RUN_DIR is too long for a socket)
 //       controller.log agent-NODE.log
+//       controller.stderr       what the controller printed
 //       job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
 //                               removed when the run has ended
 //       slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //       stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //       logs/EPOCH/RANK.log     stdout and stderr of a rank
+//       stacks/EPOCH/           what the processes of a run that hangs were doing
+//       flight/rank-R.json      the last collectives of a rank, when one failed
+//       memory/                 reports of passes that did not fit into memory
 //       probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
 //       probe/                  the probe before the start: a run directory of its own
 //       probe.json              topology::ProbeResult, from rank 0 of a probe
