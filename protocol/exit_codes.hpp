@@ -1,4 +1,4 @@
-// How osorad and its helpers end: the codes of docs and scripts. Those of workers: verdicts.hpp.
+// How osorad and its helpers end (docs/contract.md section 4). Those of workers: verdicts.hpp.
 #pragma once
 
 namespace osora {

@@ -12,11 +12,15 @@
 //     control.sock            protocol/messages/control_messages.hpp (or the path in control.path,
 //                             when RUN_DIR is too long for a socket)
 //     controller.log agent-NODE.log
+//     controller.stderr       what the controller printed
 //     job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
 //                             removed when the run has ended
 //     slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //     stop.json               ControlStop for a controller on another machine (docs/rfc/001)
 //     logs/ATTEMPT/RANK.log   stdout and stderr of a rank
+//     stacks/ATTEMPT/         what the processes of a run that hangs were doing
+//     flight/rank-R.json      the last collectives of a rank, when one failed
+//     memory/                 reports of passes that did not fit into memory
 //     probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
 //     probe/                  the probe before the start: a run directory inside this one
 //     probe.json              topology::ProbeResult, from rank 0 of a probe

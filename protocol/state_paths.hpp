@@ -6,6 +6,8 @@
 //     calibration.json      measured constants of this machine (osora plan calibrate)
 //     node_memory.json      slurm::NodeMemory: faults of nodes, over jobs
 //     daemon.json           runs that the daemon serves; daemon.lock: held by it; daemon.log
+//     queue queue-CLUSTER   squeue's last answer, shared by all osora processes
+//     daemon.sock           protocol/messages/daemon_messages.hpp (or the path in daemon.path)
 //     probes/HASH.json      newest topology::ProbeResult of a set of hosts
 //     tuned/HASH.json       settings that osora tune found for runs of a shape
 //     tunes/ID.json         trials of osora tune

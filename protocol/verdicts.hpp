@@ -1,5 +1,5 @@
-// What the end of a worker means: one table from exit status to verdict (docs/rfc/001, CONTRACT 4).
-// Pure.
+// What the end of a worker means: one table from exit status to verdict (docs/rfc/001,
+// docs/contract.md section 4). Pure.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"
@@ -41,7 +41,7 @@ struct FailureClass {
 [[nodiscard]] std::string describe(NodeLost const& lost);
 [[nodiscard]] std::string describe(HangDetected const& hang);
 
-/// Exit code of osora for a run that ended so (CONTRACT 4).
+/// Exit code of osora for a run that ended so (docs/contract.md section 4).
 [[nodiscard]] int exit_code_of(FailureClass const& failure_class);
 
 }  // namespace osora::protocol

@@ -34,7 +34,7 @@ struct PairSample {
     friend bool operator==(PairSample const&, PairSample const&) = default;
 };
 
-/// One collective over a group of ranks; ranks and nodes as in CONTRACT's `nccl fit` samples.
+/// One collective over a group of ranks; ranks and nodes as in samples of `osora nccl fit`.
 struct CollectiveSample {
     std::string backend;     // "gloo", "nccl"
     std::string collective;  // "all_reduce", "all_gather", "reduce_scatter", ...

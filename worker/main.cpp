@@ -1,5 +1,5 @@
 // osora-worker: one rank of a job. Started by an agent (or torchrun, or by hand) with the job's
-// file; who it is comes from the environment. Exit codes: CONTRACT section 4.
+// file; who it is comes from the environment. Exit codes: docs/contract.md section 4.
 #include "base/files/files.hpp"
 #include "base/process/parent_signal.hpp"
 #include "base/process/stack_signal.hpp"

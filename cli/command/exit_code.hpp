@@ -1,4 +1,4 @@
-// What osora ends with (CONTRACT section 4).
+// What osora ends with (docs/contract.md section 4).
 #pragma once
 
 namespace osora::cli {

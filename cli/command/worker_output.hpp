@@ -40,7 +40,7 @@ struct HelperAnswer {
                                             HelperProgram program);
 
 /// Runs a program for a command and prints its JSON as it is, or what `summary` makes of it.
-/// Returns its exit code (CONTRACT section 4) as ours; it has said why on stderr, unless a
+/// Returns its exit code (docs/contract.md section 4) as ours; it has said why on stderr, unless a
 /// signal ended it, which is told here.
 [[nodiscard]] int run_worker_and_print(Context const& context, std::vector<std::string> arguments,
                                        bool as_json,

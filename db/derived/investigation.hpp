@@ -43,7 +43,7 @@ BOOST_DESCRIBE_STRUCT(InvestigatedItem, (), (item, good, bad, share, low, high, 
 
 struct InvestigationEnd {
     std::int64_t wall_us = 0;
-    std::string verdict;           // CONTRACT: of osora.bisect/1; tune: helps, nothing_helps
+    std::string verdict;           // as osora.bisect/1; of a tune: helps, nothing_helps
     std::string relation = {};     // none, single, both, either, additive
     double p = kNoFigure;          // one-sided
     double explained = kNoFigure;  // share of the gap

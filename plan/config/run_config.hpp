@@ -1,5 +1,5 @@
-// A run file as a struct: one member per key of CONTRACT section 3, with its default. Read from
-// TOML by run_file.hpp, carried to controller and workers as JSON, never changed after that.
+// A run file as a struct: one member per key (docs/contract.md section 3), with its default. Read
+// from TOML by run_file.hpp, carried to controller and workers as JSON, never changed after that.
 #pragma once
 
 #include "base/auto_or.hpp"

@@ -45,8 +45,8 @@ struct Evaluation {
 /// table 2, less the scores where attention is fused).
 [[nodiscard]] double layer_activation_bytes(EvaluateRow const& row);
 
-/// One line in, one line out (without its end), as CONTRACT section 5. Never fails: what is wrong
-/// stands in the answer's "error".
+/// One line in, one line out (without its end), as docs/contract.md section 5. Never fails: the
+/// answer's "error" says what is wrong.
 [[nodiscard]] std::string evaluate_line(std::string_view line, HardwareTable const& hardware);
 /// The answer to a line that is not read: {"id":null,"error":"..."}.
 [[nodiscard]] std::string error_line(std::string_view message);

@@ -78,8 +78,8 @@ struct MeasuredRun {
     std::optional<double> peak_memory_gib;  // GiB
 };
 
-/// Fields as CONTRACT section 5; unknown keys are skipped. Errors name the field, what is wrong and
-/// the nearest valid value: "layout.tp_size: 0 is below 1; nearest valid: 1".
+/// Fields as docs/contract.md section 5; unknown keys are skipped. Errors name the field, what is
+/// wrong and the nearest valid value: "layout.tp_size: 0 is below 1; nearest valid: 1".
 [[nodiscard]] Result<EvaluateRow> read_row(boost::json::object const& from,
                                            HardwareTable const& hardware);
 

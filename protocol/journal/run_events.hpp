@@ -131,7 +131,7 @@ struct NodeStopped {
 struct RunEnded {
     static constexpr std::string_view kType = "ended";
     Verdict verdict = Verdict::none;
-    int exit_code = 0;  // of osora: CONTRACT section 4
+    int exit_code = 0;  // of osora: docs/contract.md section 4
     std::string cause;  // as the user reads it; empty when all is well
 };
 

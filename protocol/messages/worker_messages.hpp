@@ -79,7 +79,7 @@ struct WorkerNotice {
 /// Sent just before a failing worker exits with `exit_code`.
 struct WorkerFailed {
     static constexpr std::string_view kType = "failed";
-    int exit_code = 0;  // CONTRACT section 4
+    int exit_code = 0;  // docs/contract.md section 4
     std::string message;
 };
 struct WorkerFinished {

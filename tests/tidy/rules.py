@@ -1,5 +1,6 @@
 """The tidy rules. Each check takes what it looks at and yields Finding(rule, path, line, message,
 value); tidy, the program, adds up the values per rule and path and compares with ratchet.txt."""
+import posixpath
 import re
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ COLUMNS_MAX = 100
 FOLDER_FILES_MAX = 40
 PARAMETERS_MAX = 5
 
-# ARCHITECTURE section 2: folder -> folders it may include.
+# docs/architecture.md: folder -> folders it may include.
 ARROWS = {
     "base": {"base"},
     "protocol": {"base", "protocol"},
@@ -90,6 +91,10 @@ TEXT_RULES = [
         r"\b(?:pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|deb\.debian\.org|archive\.ubuntu\.com"
         r"|crates\.io|proxy\.golang\.org)\b"), "a package registry's host name"),
 ]
+# A document of this tree: its path from the root, the number of an RFC, a link in a document.
+CITED = re.compile(r"(?<![\w/.-])(docs/rfc/\d{3}(?![\w.-]*\.md)|docs/[\w./-]*\.md"
+                   r"|(?:HACKING|NEWS|README)\.md)\b")
+LINKED = re.compile(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)")
 CODE_IN_COMMENT = re.compile(
     r"^//\s*(?:\}+;?|#\s*include\b.*|(?:if|for|while|switch) \(.*\) ?\{|return\b.*;"
     r"|(?:auto|const|int|std::)\S*\s.*;|[\w:.>-]+\(.*\);|[\w.>\[\]-]+ [-+*/|&]?= .*;)$")
@@ -267,6 +272,21 @@ def check_text(path, text):
             yield Finding(rule, path, line, f"{match.group()}: {message}")
 
 
+def check_cited(path, text, all_paths):
+    """Documents that a file cites are in the tree."""
+    folder = posixpath.dirname(path)
+    cited = [(match, match[1]) for match in CITED.finditer(text)]
+    if path.endswith(".md"):
+        cited += [(match, posixpath.normpath(posixpath.join(folder, match[1])))
+                  for match in LINKED.finditer(text)]
+    for match, document in cited:
+        there = document in all_paths if document.endswith(".md") else any(
+            each.startswith(document + "-") for each in all_paths)
+        if not there:
+            line = text.count("\n", 0, match.start()) + 1
+            yield Finding("cited_document", path, line, f"{match[1]}: no such document")
+
+
 def check_registered(files):
     """files: {path: text}. Every source is named in a CMakeLists.txt of its folder or one above."""
     lists = {path.rpartition("/")[0]: text for path, text in files.items()
@@ -347,6 +367,7 @@ def check_all(files):
             yield from check_links(path, text)
         if not path.startswith("tests/tidy/"):
             yield from check_text(path, text)
+            yield from check_cited(path, text, all_paths)
     yield from check_registered(files)
     yield from check_folders(all_paths)
     yield from check_mirror(all_paths)

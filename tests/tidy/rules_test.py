@@ -186,6 +186,14 @@ CASES = {
     "todo": (["// TO" "DO later\n"], ["// mkdtemp wants a-XXXX" "XX\n"]),
     "machine_path": (["// see /wo" "rk/a\n", {"README.md": "cd /ro" "ot/a\n"}],
                      ["// see docs/work/a and ${X}/work/b\n", {"README.md": "a place/root/x\n"}]),
+    "cited_document": (
+        ["// x: docs/architecture.md\n", "// x (docs/rfc/011)\n", {"a.toml": "# see HACKING.md\n"},
+         {"docs/rfc/011-detection.md": "see docs/rfc/011-other.md\n"},
+         {"docs/guide/a.md": "[b](../b.md)\n", "docs/guide/b.md": ""}],
+        [{"plan/a.cpp": "// x (docs/rfc/011), docs/rfc/011-detection.md.\n",
+          "docs/rfc/011-detection.md": "README.md and [a](../a.md#b)\n", "docs/a.md": "",
+          "README.md": "[a](docs/a.md), [b](https://example.org/docs/b.md)\n"},
+         "// x: https://example.org/docs/a.md, ${X}/docs/b.md and docs/man/osora.1\n"]),
     "registry_host": ([{"README.md": "from py" "pi.org\n"}], [{"README.md": "from PyPI\n"}]),
 }
 

@@ -1,6 +1,6 @@
 // osora-clips: what `osora data` does with clips. Started by osora with one JSON request; the
 // answer is one JSON object. It has no LibTorch, so that it starts at once and its memory is the
-// loader's. Exit codes are osora-worker's (CONTRACT section 4).
+// loader's. Exit codes are osora-worker's (docs/contract.md section 4).
 #include "base/version.hpp"
 #include "protocol/json.hpp"
 #include "worker/clips/bench.hpp"

@@ -29,7 +29,7 @@ struct RankEnvironment {
 [[nodiscard]] Result<RankEnvironment> rank_environment(
     std::map<std::string, std::string> const& environment);
 
-/// Exit code of a worker (CONTRACT section 4) that ends with this error.
+/// Exit code of a worker (docs/contract.md section 4) that ends with this error.
 [[nodiscard]] int exit_code_of(Error const& error);
 
 }  // namespace osora::worker

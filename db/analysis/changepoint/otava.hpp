@@ -1,4 +1,4 @@
-// The change points that Apache Otava finds (docs/MATH.md and otava/analysis.py at 1ceb153):
+// The change points that Apache Otava finds (its MATH.md and otava/analysis.py at 1ceb153):
 // windows that overlap by half are split by E-divisive means (Matteson and James 2014) while
 // Student's t test accepts the split, then the weakest points are merged away (Fleming et al. 2023,
 // Hunter). Pure. A reference: same answers as Otava, its habits included (biased standard

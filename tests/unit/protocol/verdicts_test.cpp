@@ -20,7 +20,7 @@ RankFailed killed(int signal) {
     return failed;
 }
 
-// The table of CONTRACT section 4 and docs/rfc/001.
+// The table of docs/contract.md section 4 and docs/rfc/001.
 TEST(Verdicts, EveryExitCodeOfAWorker) {
     EXPECT_EQ(classify_failure(exited(0), false), (FailureClass{Verdict::app_bug, false}));
     EXPECT_EQ(classify_failure(exited(1), false), (FailureClass{Verdict::app_bug, false}));

@@ -1,4 +1,4 @@
-// Lines in, lines out, as scripts read them (CONTRACT: osora plan evaluate).
+// Lines in, lines out, as scripts read them (docs/contract.md section 5).
 #include "tests/unit/plan/evaluate/rows_kit.hpp"
 
 namespace osora::plan {
