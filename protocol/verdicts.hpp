@@ -2,17 +2,13 @@
 // docs/contract.md section 4). Pure.
 #pragma once
 
+#include "protocol/exit_codes.hpp"
 #include "protocol/journal/run_events.hpp"
 
 #include <string>
 #include <string_view>
 
 namespace osora::protocol {
-
-// Exit codes of osora-worker.
-constexpr int kExitOk = 0, kExitComm = 10, kExitRefused = 11, kExitOutOfMemory = 12;
-constexpr int kExitData = 13, kExitConfiguration = 14, kExitCheckFailed = 15;
-constexpr int kExitEndedByController = 16, kExitDoNotRequeue = 93;
 
 /// NodeLost.why of a node that stopped talking; others are free text.
 inline constexpr std::string_view kFellSilent = "fell silent";

@@ -5,6 +5,7 @@
 #include "base/process/stack_signal.hpp"
 #include "base/text/printable.hpp"
 #include "base/version.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 #include "worker/cases/merge_command.hpp"
 #include "worker/cases/model_command.hpp"
@@ -169,7 +170,7 @@ int run(std::vector<std::string> const& arguments) {
         return print_calibration({arguments.begin() + 1, arguments.end()});
     if (arguments.size() != 2 || arguments[0] != "--job") {
         fmt::print(stderr, "{}", kUsage);
-        return 14;
+        return protocol::kExitConfiguration;
     }
     auto const self = rank_environment(read_environment());
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
@@ -189,6 +190,6 @@ int main(int count, char** arguments) {
         return osora::worker::run({arguments + 1, arguments + count});
     } catch (std::exception const& error) {
         fmt::print(stderr, "osora-worker: {}\n", error.what());
-        return 15;
+        return osora::protocol::kExitCheckFailed;
     }
 }

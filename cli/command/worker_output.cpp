@@ -2,6 +2,7 @@
 
 #include "cli/command/exit_code.hpp"
 #include "cli/command/print.hpp"
+#include "protocol/exit_codes.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -37,18 +38,19 @@ Result<std::string> read_all(int fd) {
 }
 
 int exit_code_after(ExitStatus const& status, HelperProgram program) {
-    constexpr int kOutOfMemory = 12, kData = 13, kConfiguration = 14;
     if (status.signal != 0) {
         return fail(kExitBad, fmt::format("{} {}", program.name, describe(status)));
     }
     switch (status.exit_code) {
         case 0:
             return kExitOk;
-        case kConfiguration:
+        case protocol::kExitConfiguration:
             return kExitUsage;
-        case kOutOfMemory:
-        case kData:  // a file that does not read, or could not be written
+        case protocol::kExitOutOfMemory:
+        case protocol::kExitData:  // a file that does not read, or could not be written
             return kExitBad;
+        case protocol::kExitComm:
+            return kExitUnreachable;
         default:
             return kExitInternal;
     }

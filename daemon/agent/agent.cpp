@@ -12,6 +12,7 @@
 #include "daemon/node/node_facts.hpp"
 #include "daemon/node/node_profile.hpp"
 #include "daemon/node/preflight.hpp"
+#include "protocol/exit_codes.hpp"
 
 #include <unistd.h>
 #include <boost/asio/io_context.hpp>
@@ -23,8 +24,6 @@
 
 namespace osora::daemon {
 namespace {
-
-constexpr int kExitAgentFailed = 70;
 
 AgentOptions agent_options(AgentSetup const& setup, std::int64_t wall_us) {
     AgentStart const& start = setup.start;
@@ -112,7 +111,7 @@ Agent::Agent(AgentSetup const& setup, Env& env, Logger& log)
       tasks_(context_.get_executor(),
              [this](std::string_view task, std::string_view what) {
                  log_.error("task failed", {{"task", task}, {"what", what}});
-                 end(kExitAgentFailed);
+                 end(kExitInternal);
              }),
       spill_(variable_or(setup.environment, "TMPDIR", "/tmp")),
       core_(agent_options(setup, env.wall_us()), now(), &spill_),

@@ -8,6 +8,7 @@
 #include "base/version.hpp"
 #include "daemon/prober/leader_loop.hpp"
 #include "plan/worker_job.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json_file.hpp"
 #include "protocol/messages/agent_link.hpp"
 #include "protocol/run_directory.hpp"
@@ -34,7 +35,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kExitComm = 10, kExitConfiguration = 14;
 constexpr double kSilence_s = 300;  // the longest that a prober says nothing to its agent
 constexpr auto kMeetLimit = std::chrono::seconds(20);
 
@@ -257,7 +257,7 @@ int run_prober(std::filesystem::path const& run_dir, Environment const& environm
     if (done.has_value()) return 0;
     bool const input =
         done.error().code == Errc::invalid_input || done.error().code == Errc::not_found;
-    int const code = input ? kExitConfiguration : kExitComm;
+    int const code = input ? protocol::kExitConfiguration : protocol::kExitComm;
     fmt::print(stderr, "osorad prober: {}\n", printable(done.error().message, "\n\t"));
     (void)agent.send(protocol::WorkerFailed{.exit_code = code, .message = done.error().message});
     return code;

@@ -2,6 +2,7 @@
 // answer is one JSON object. It has no LibTorch, so that it starts at once and its memory is the
 // loader's. Exit codes are osora-worker's (docs/contract.md section 4).
 #include "base/version.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 #include "worker/clips/bench.hpp"
 #include "worker/clips/check.hpp"
@@ -18,8 +19,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr int kMemory = 12, kData = 13, kConfiguration = 14, kCheckFailed = 15;
-
 constexpr std::string_view kUsage =
     "osora-clips: works on the clips of a manifest; osora data starts it\n"
     "usage: osora-clips bench|check REQUEST\n"
@@ -32,11 +31,11 @@ int exit_code_of(Error const& error) {
     switch (error.code) {
         case Errc::invalid_input:
         case Errc::not_found:
-            return kConfiguration;
+            return protocol::kExitConfiguration;
         case Errc::out_of_memory:
-            return kMemory;
+            return protocol::kExitOutOfMemory;
         default:
-            return kData;
+            return protocol::kExitData;
     }
 }
 
@@ -65,7 +64,7 @@ int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
     fmt::print(stderr, "{}", kUsage);
-    return kConfiguration;
+    return protocol::kExitConfiguration;
 }
 
 }  // namespace
@@ -76,6 +75,6 @@ int main(int count, char** arguments) {
         return osora::worker::run({arguments + 1, arguments + count});
     } catch (std::exception const& error) {
         fmt::print(stderr, "osora-clips: {}\n", error.what());
-        return osora::worker::kCheckFailed;
+        return osora::protocol::kExitCheckFailed;
     }
 }

@@ -1,5 +1,7 @@
 #include "worker/jobs/rank_environment.hpp"
 
+#include "protocol/exit_codes.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
@@ -55,22 +57,22 @@ int exit_code_of(Error const& error) {
     switch (error.code) {
         case Errc::unreachable:
         case Errc::timed_out:
-            return 10;
+            return protocol::kExitComm;
         case Errc::out_of_memory:
-            return 12;
+            return protocol::kExitOutOfMemory;
         case Errc::corrupt:
         case Errc::not_found:
         case Errc::out_of_space:
         case Errc::busy:
         case Errc::io:
-            return 13;
+            return protocol::kExitData;
         case Errc::invalid_input:
         case Errc::not_divisible:
-            return 14;
+            return protocol::kExitConfiguration;
         case Errc::cancelled:
-            return 16;
+            return protocol::kExitEndedByController;
     }
-    return 15;
+    return protocol::kExitCheckFailed;
 }
 
 }  // namespace osora::worker

@@ -3,6 +3,7 @@
 #include "base/files/files.hpp"
 #include "base/process/parent_signal.hpp"
 #include "base/process/stack_signal.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
 #include "worker/mock/trainer.hpp"
 
@@ -15,7 +16,8 @@
 namespace osora::mock {
 namespace {
 
-constexpr int kExitComm = 10, kExitConfiguration = 14, kExitInternal = 70;
+using protocol::kExitComm;
+using protocol::kExitConfiguration;
 
 int integer_or(Environment const& environment, std::string_view name, int otherwise) {
     std::string const text = variable_or(environment, name, "");
@@ -84,6 +86,6 @@ int main(int argc, char** argv) {
         return osora::mock::run(argv[2], osora::current_environment());
     } catch (std::exception const& failure) {
         std::fprintf(stderr, "osora-worker-mock: %s\n", failure.what());
-        return osora::mock::kExitInternal;
+        return osora::protocol::kExitCheckFailed;
     }
 }

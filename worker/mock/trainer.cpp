@@ -3,6 +3,7 @@
 
 #include "base/environment.hpp"
 #include "base/version.hpp"
+#include "protocol/exit_codes.hpp"
 #include "topology/assignment.hpp"
 #include "worker/mock/checkpoint.hpp"
 
@@ -24,7 +25,6 @@ using protocol::Phase;
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kExitOutOfMemory = 12;
 constexpr std::chrono::hours kLong{24};
 constexpr std::chrono::milliseconds kHoldSlice{50};
 constexpr double kScriptedStep_s = 0.001;  // what a step lasts whose times are not measured
@@ -76,9 +76,9 @@ Result<std::optional<int>> Trainer::commit_faults(int step) {
     }
     if (is_due(script_.oom, place_, step)) {
         OSORA_TRY_VOID(agent_.send(
-            protocol::WorkerFailed{.exit_code = kExitOutOfMemory,
+            protocol::WorkerFailed{.exit_code = protocol::kExitOutOfMemory,
                                    .message = fmt::format("step {}: out of GPU memory", step)}));
-        return std::optional(kExitOutOfMemory);
+        return std::optional(protocol::kExitOutOfMemory);
     }
     if (is_due(script_.fail, place_, step)) {
         OSORA_TRY_VOID(agent_.send(

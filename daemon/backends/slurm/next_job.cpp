@@ -8,6 +8,7 @@
 #include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/run_config.hpp"
 #include "protocol/environment_file.hpp"
+#include "protocol/exit_codes.hpp"
 #include "protocol/journal/journal.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
@@ -29,7 +30,6 @@ namespace {
 using std::chrono_literals::operator""s;
 
 constexpr auto kCommandLimit = 30s;
-constexpr int kDoNotRequeue = 93;
 
 template <class T>
 Result<T> read_as(std::filesystem::path const& path) {
@@ -174,7 +174,7 @@ Result<std::string> escalate(NextJob const& next, Env const& env) {
     slurm::EscalationState state;
     bool const over = status.state == protocol::RunState::done;
     state.verdict = over ? status.verdict : protocol::Verdict::controller_lost;
-    state.do_not_requeue = next.exit_code == kDoNotRequeue;
+    state.do_not_requeue = next.exit_code == protocol::kExitDoNotRequeue;
     state.nodes_needed = config.resources.nodes;
     state.nodes_usable = count_usable(hosts, bad);
     state.jobs_left = config.slurm.chain - record.followed;
