@@ -45,13 +45,6 @@ else()
   osora_feature(HWLOC MISSING "hwloc is not there (libhwloc-dev): ranks are not bound to cores")
 endif()
 
-pkg_check_modules(tesseract QUIET IMPORTED_TARGET tesseract lept)
-if(tesseract_FOUND)
-  osora_feature(OCR FOUND "tesseract ${tesseract_tesseract_VERSION}")
-else()
-  osora_feature(OCR MISSING "tesseract is not there (libtesseract-dev tesseract-ocr-eng)")
-endif()
-
 include(OsoraCharts)
 
 if(OSORA_WITH_WORKER)

@@ -182,10 +182,6 @@ bool is_compute(OpKind kind) {
     return kind == OpKind::forward_compute || kind == OpKind::backward_compute;
 }
 
-bool is_p2p(OpKind kind) {
-    return kind >= OpKind::forward_send && kind <= OpKind::backward_recv;
-}
-
 bool is_communication(OpKind kind) {
     return kind >= OpKind::forward_send && kind <= OpKind::optimizer_clip_main_grad;
 }

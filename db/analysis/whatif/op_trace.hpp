@@ -37,7 +37,6 @@ constexpr int kOpKinds = 14;
 /// trace.
 [[nodiscard]] std::string_view type_of(OpKind kind);
 [[nodiscard]] bool is_compute(OpKind kind);  // forward or backward
-[[nodiscard]] bool is_p2p(OpKind kind);
 /// Its time is a transfer, not work: what is typical of it is a median, not a mean.
 [[nodiscard]] bool is_communication(OpKind kind);
 

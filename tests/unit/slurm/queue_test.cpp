@@ -1,5 +1,4 @@
 // Fixtures in tests/data/slurm (its README says where each is from).
-#include "slurm/queue_json.hpp"
 #include "slurm/queue_text.hpp"
 
 #include "base/files/files.hpp"
@@ -42,39 +41,6 @@ TEST(Queue, TextOfEveryVersion) {
     auto const error = parse_queue("slurm_load_jobs error: Unable to contact slurm controller\n");
     ASSERT_TRUE(error.has_error());
     EXPECT_THAT(error.error().message, HasSubstr("Unable to contact"));
-}
-
-TEST(Queue, JsonOfEverySchema) {
-    for (char const* name : {"squeue_20.11.json", "squeue_22.05.json", "squeue_23.02.json",
-                             "squeue_24.11.json", "squeue_25.05.json"}) {
-        auto const jobs = parse_queue_json(fixture(name));
-        ASSERT_TRUE(jobs.has_value()) << name << ": " << jobs.error().message;
-        ASSERT_THAT(*jobs, SizeIs(2)) << name;
-        QueuedJob const& waiting = (*jobs)[0];
-        EXPECT_EQ(waiting.job_id, 881203) << name;
-        EXPECT_EQ(waiting.state, JobState::pending) << name;
-        EXPECT_EQ(waiting.reason, "Priority") << name;
-        EXPECT_EQ(waiting.submit_time, 1795348800) << name;
-        EXPECT_EQ(waiting.time_limit_s, 86400) << name;
-        EXPECT_EQ(waiting.nodes, 16) << name;
-        EXPECT_EQ(waiting.name, "stage1-0042") << name;
-        EXPECT_EQ(waiting.array_job_id, 0) << name;
-        QueuedJob const& running = (*jobs)[1];
-        EXPECT_EQ(running.state, JobState::running) << name;
-        EXPECT_EQ(running.array_job_id, 900) << name;
-        EXPECT_EQ(running.array_task, "3") << name;
-        EXPECT_EQ(running.node_list, "n[0-3]") << name;
-    }
-    EXPECT_TRUE(parse_queue_json("{}").has_error());
-    EXPECT_TRUE(parse_queue_json("squeue: error: no").has_error());
-    EXPECT_THAT(
-        parse_queue_json(R"({"jobs": [1, {"job_id": "x"}, {"job_id": {"set": false}}]})").value(),
-        IsEmpty());
-    auto const ending =
-        parse_queue_json(R"({"jobs": [{"job_id": 1, "job_state": ["FAILED", "COMPLETING"]},
-                                      {"job_id": 2, "job_state": ["PREEMPTED", "REQUEUED"]}]})");
-    EXPECT_EQ(ending.value()[0].state, JobState::completing);
-    EXPECT_EQ(ending.value()[1].state, JobState::pending);
 }
 
 TEST(Queue, StateWords) {
