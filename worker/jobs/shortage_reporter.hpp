@@ -19,7 +19,7 @@ public:
         : job_(job), rank_(rank), device_(device), agent_(agent) {}
 
     /// Another rank's is told by that one.
-    void tell(StepBatch const& batch, MemoryShortage const& shortage);
+    void report(StepBatch const& batch, MemoryShortage const& shortage);
     /// `error`: out_of_memory, of a step on `batch`; with bucket, prediction and what would help.
     [[nodiscard]] Error end(StepBatch const& batch, Error const& error) const;
 

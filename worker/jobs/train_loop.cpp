@@ -75,7 +75,7 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
-    batch.input.on_shortage = [&](MemoryShortage const& each) { shortages_.tell(batch, each); };
+    batch.input.on_shortage = [&](MemoryShortage const& each) { shortages_.report(batch, each); };
     parts_.device.reset_peak();
     OSORA_TRY(timed.output, train(batch, timed));
     timed.step_time_s = seconds_since(start);
