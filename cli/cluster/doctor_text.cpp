@@ -1,7 +1,6 @@
 #include "cli/cluster/doctor_text.hpp"
 
 #include "base/text/text.hpp"
-#include "cli/text/follow_text.hpp"
 #include "cli/text/terminal.hpp"
 
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 #include "base/text/units.hpp"
 #include "cli/detect/detect_levels.hpp"
 #include "cli/detect/detect_render.hpp"
-#include "cli/report/report_render.hpp"
 #include "cli/text/terminal.hpp"
+#include "cli/text/wall_time.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

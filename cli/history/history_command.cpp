@@ -1,10 +1,10 @@
 // osora history: the runs of this state folder, and history.db made anew from their journals.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
+#include "cli/command/history_access.hpp"
 #include "cli/command/json_output.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
-#include "cli/history/history_access.hpp"
 #include "cli/report/report_render.hpp"
 #include "db/ingest/ingest.hpp"
 #include "db/store/queries.hpp"

@@ -1,10 +1,10 @@
 // osora history sql: a user's own question to history.db.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
+#include "cli/command/history_access.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/signals.hpp"
-#include "cli/history/history_access.hpp"
 #include "cli/history/sql_text.hpp"
 
 #include <fmt/format.h>

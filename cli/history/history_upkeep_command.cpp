@@ -8,7 +8,6 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/state_folder.hpp"
-#include "cli/text/follow_text.hpp"
 #include "cli/text/terminal.hpp"
 #include "db/ingest/check.hpp"
 #include "db/ingest/ingest.hpp"

@@ -1,7 +1,7 @@
 // History is a help here, not a need: what cannot be read counts as not there.
 #include "cli/plan/rehearsal_source.hpp"
 
-#include "cli/history/history_access.hpp"
+#include "cli/command/history_access.hpp"
 #include "db/analysis/bucket_compute.hpp"
 #include "db/record/facts.hpp"
 #include "db/store/queries.hpp"

@@ -2,10 +2,10 @@
 #include "base/text/text.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
+#include "cli/command/history_access.hpp"
 #include "cli/command/json_output.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
-#include "cli/history/history_access.hpp"
 #include "cli/report/diff_text.hpp"
 #include "db/store/queries.hpp"
 

@@ -4,7 +4,6 @@
 #include "base/text/csv.hpp"
 #include "base/text/text.hpp"
 #include "cli/report/report_tables.hpp"
-#include "cli/text/follow_text.hpp"
 
 #include <fmt/format.h>
 

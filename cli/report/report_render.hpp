@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/command/command.hpp"
+#include "cli/text/wall_time.hpp"
 #include "db/analysis/report/run_report.hpp"
 #include "db/analysis/report/series_report.hpp"
 
@@ -35,8 +36,5 @@ struct HistoryRow {
 [[nodiscard]] std::string render(std::vector<HistoryRow> const& rows, ReportFormat format);
 /// One object: "schema": "osora.history/1".
 [[nodiscard]] std::string history_json(std::vector<HistoryRow> const& rows);
-
-/// "2026-11-21 22:50:12 UTC"; "-" when unknown.
-[[nodiscard]] std::string utc_text(std::optional<std::int64_t> wall_us);
 
 }  // namespace osora::cli

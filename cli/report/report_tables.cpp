@@ -2,11 +2,9 @@
 
 #include "cli/text/terminal.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <cmath>
-#include <ctime>
 
 namespace osora::cli {
 
@@ -138,12 +136,6 @@ TextTable scaling_table(SeriesReport const& report) {
                               {row.loss.empty() ? "" : "<-", runs}});
     }
     return table;
-}
-
-std::string utc_text(std::optional<std::int64_t> wall_us) {
-    if (!wall_us) return "-";
-    return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC",
-                       fmt::gmtime(static_cast<std::time_t>(*wall_us / 1'000'000)));
 }
 
 }  // namespace osora::cli

@@ -4,7 +4,6 @@
 #include "base/process/marked_processes.hpp"
 #include "base/process/process.hpp"
 #include "base/text/text.hpp"
-#include "cli/text/follow_text.hpp"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/command/command.hpp"
+#include "cli/run/follow/follow_text.hpp"
 #include "cli/run/runs.hpp"
-#include "cli/text/follow_text.hpp"
 #include "protocol/run_view.hpp"
 
 namespace osora::cli {

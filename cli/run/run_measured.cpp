@@ -1,6 +1,6 @@
 #include "cli/run/run_measured.hpp"
 
-#include "cli/history/history_access.hpp"
+#include "cli/command/history_access.hpp"
 #include "db/store/queries.hpp"
 
 namespace osora::cli {

@@ -2,8 +2,8 @@
 
 #include "cli/command/arguments.hpp"
 #include "cli/command/commands.hpp"
+#include "cli/command/history_access.hpp"
 #include "cli/command/print.hpp"
-#include "cli/history/history_access.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/trial/trial_run.hpp"
 #include "db/store/queries.hpp"

@@ -323,6 +323,34 @@ def check_folders(all_paths):
                           f"{FOLDER_FILES_MAX}: give what belongs together a folder", len(paths))
 
 
+def check_cycles(files):
+    """The folders of cli/ include each other in one direction only: no cycle."""
+    arrows = {}
+    for path, text in files.items():
+        if not path.startswith("cli/") or not is_cpp(path):
+            continue
+        folder = path.split("/")[1] if path.count("/") > 1 else ""
+        for include in re.findall(r'^\s*#\s*include "cli/(?:(\w+)/)?[^"]+"', text, re.M):
+            if include != folder:
+                arrows.setdefault(folder, {}).setdefault(include, path)
+    done, stack = set(), []
+
+    def cycle_from(folder):
+        if folder in stack:
+            yield stack[stack.index(folder):] + [folder]
+        elif folder not in done:
+            stack.append(folder)
+            for included in sorted(arrows.get(folder, ())):
+                yield from cycle_from(included)
+            stack.pop()
+            done.add(folder)
+
+    for folder in sorted(arrows):
+        for cycle in cycle_from(folder):
+            names = " -> ".join(f"cli/{name}" for name in cycle)
+            yield Finding("folder_cycle", arrows[cycle[0]][cycle[1]], 1, names)
+
+
 def check_mirror(all_paths):
     """tests/unit has the folders of the product: tests/unit/a/b/x_test.cpp tests a/b/x.hpp."""
     folders, headers = set(), {}
@@ -370,4 +398,5 @@ def check_all(files):
             yield from check_cited(path, text, all_paths)
     yield from check_registered(files)
     yield from check_folders(all_paths)
+    yield from check_cycles(files)
     yield from check_mirror(all_paths)

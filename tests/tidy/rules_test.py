@@ -177,6 +177,13 @@ CASES = {
          "// if the peer is gone;\n// see sync() (linux);\n/// foo(bar);\n"]),
     "folder_files": ([{f"plan/{number}.toml": "" for number in range(41)}],
                      [{f"plan/{number % 2}/{number}.toml": "" for number in range(41)}]),
+    "folder_cycle": (
+        [{"cli/a/x.cpp": '// x\n#include "cli/b/y.hpp"\n',
+          "cli/b/y.hpp": '// x\n#include "cli/c/z.hpp"\n',
+          "cli/c/z.hpp": '// x\n#include "cli/a/x.hpp"\n'}],
+        [{"cli/a/x.cpp": '// x\n#include "cli/b/y.hpp"\n',
+          "cli/b/y.hpp": '// x\n#include "cli/b/w.hpp"\n',
+          "cli/z.cpp": '// x\n#include "cli/a/x.hpp"\n'}]),
     "mirror": (
         [{"plan/a/b.hpp": "// x\n", "tests/unit/plan/b_test.cpp": ""},
          {"plan/a/b.hpp": "// x\n", "tests/unit/plan_a/kit.hpp": "// x\n"}],

@@ -1,7 +1,7 @@
 // Lines of events: only what a person must know. The secondary failures (ranks that lost their
 // peers) and notices that repeat are counted, not shown.
 #include "base/text/text.hpp"
-#include "cli/text/follow_text.hpp"
+#include "cli/run/follow/follow_text.hpp"
 
 #include "base/text/units.hpp"
 #include "cli/text/terminal.hpp"

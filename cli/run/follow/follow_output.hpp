@@ -3,8 +3,8 @@
 // can read along.
 #pragma once
 
+#include "cli/run/follow/follow_text.hpp"
 #include "cli/run/runs.hpp"
-#include "cli/text/follow_text.hpp"
 
 #include <functional>
 #include <memory>

@@ -35,20 +35,6 @@ JobStatus JobStatusQuery::of(RunFolder const& run) {
     return stand;
 }
 
-std::string clock_time(std::int64_t seconds) {
-    std::time_t const time = seconds;
-    std::time_t const today = std::time(nullptr);
-    std::tm parts{};
-    std::tm here{};
-    ::localtime_r(&time, &parts);
-    ::localtime_r(&today, &here);
-    bool const same_day = parts.tm_yday == here.tm_yday && parts.tm_year == here.tm_year;
-    std::string const at = fmt::format("{:02}:{:02}", parts.tm_hour, parts.tm_min);
-    if (same_day) return at;
-    return fmt::format("{}-{:02}-{:02} {}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                       at);
-}
-
 std::string state_text(slurm::JobState state) {
     std::string text = boost::describe::enum_to_string(state, "?");
     for (char& each : text) {

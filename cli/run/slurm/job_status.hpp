@@ -36,8 +36,6 @@ private:
     std::map<std::string, Queue> queues_;                        // by cluster
 };
 
-/// "14:20", with the date when that is not today's; local time.
-[[nodiscard]] std::string clock_time(std::int64_t seconds);
 /// "node fail"
 [[nodiscard]] std::string state_text(slurm::JobState state);
 

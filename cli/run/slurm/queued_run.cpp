@@ -2,6 +2,7 @@
 
 #include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/shared_queue.hpp"
+#include "cli/text/wall_time.hpp"
 
 #include "base/check.hpp"
 #include "slurm/after_sbatch.hpp"

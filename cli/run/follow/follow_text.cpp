@@ -1,5 +1,5 @@
 // Progress and summary. Numbers that are not known yet are left out, never shown as 0.
-#include "cli/text/follow_text.hpp"
+#include "cli/run/follow/follow_text.hpp"
 
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"

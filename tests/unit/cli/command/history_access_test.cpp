@@ -1,5 +1,5 @@
 // The history is there for a reader even when its file is not.
-#include "cli/history/history_access.hpp"
+#include "cli/command/history_access.hpp"
 
 #include "base/files/file_lock.hpp"
 #include "db/store/queries.hpp"

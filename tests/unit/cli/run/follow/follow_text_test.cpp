@@ -1,4 +1,4 @@
-#include "cli/text/follow_text.hpp"
+#include "cli/run/follow/follow_text.hpp"
 
 #include "tests/unit/cli/run/follow/views.hpp"
 

@@ -1,4 +1,4 @@
-#include "cli/history/history_access.hpp"
+#include "cli/command/history_access.hpp"
 
 #include "base/files/file_lock.hpp"
 #include "cli/command/print.hpp"
