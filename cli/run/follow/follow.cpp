@@ -6,10 +6,10 @@
 #include "cli/command/exit_code.hpp"
 #include "cli/command/signals.hpp"
 #include "cli/run/control_client.hpp"
+#include "cli/run/follow/follow_core.hpp"
 #include "cli/run/follow/follow_output.hpp"
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
-#include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -38,7 +38,11 @@ void write_shown(std::string_view text, std::FILE* stream) {
 class Follower {
 public:
     Follower(Context const& context, RunFolder const& run, FollowOptions const& options)
-        : run_(run), options_(options), tail_(run.paths.journal()), signals_(SignalSource::open()) {
+        : run_(run),
+          options_(options),
+          core_(rules_of(run, options)),
+          tail_(run.paths.journal()),
+          signals_(SignalSource::open()) {
         Write const write = [stream = options.stream](std::string_view text) {
             write_shown(text, stream);
             std::fflush(stream);
@@ -58,23 +62,31 @@ public:
         while (true) {
             wait();
             for (int const signal : signals_.take()) on_signal(signal);
-            if (left_) return kExitInterrupted;
+            if (core_.has_left()) return kExitInterrupted;
             send_stop();
-            stop_when_timed();
             follow_job();
             bool const over = controller_is_gone();  // before reading: nothing comes after it
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
-            bool const news = view_.records > options_.known_records;
-            if (news && view_.status.state == protocol::RunState::done && !goes_on())
-                return finish();
+            if (core_.is_over() && !goes_on()) return finish();
             if (over) return lose(why_gone(), kExitUnreachable);
-            output_->tick(view_, now());
+            output_->tick(core_.view(), now());
         }
     }
 
 private:
+    /// Ctrl-C stops a run whose controller or job this process started; else it only leaves it.
+    static FollowRules rules_of(RunFolder const& run, FollowOptions const& options) {
+        return {.number = run.number,
+                .is_mine = options.controller != nullptr ||
+                           (options.job != nullptr && !options.only_watch),
+                .json = options.json,
+                .quiet = options.quiet,
+                .known_records = options.known_records,
+                .enough_steps = options.enough_steps};
+    }
+
     static Moment now() {
         auto const wall = std::chrono::system_clock::now().time_since_epoch();
         return {std::chrono::duration<double>(Clock::now().time_since_epoch()).count(),
@@ -99,75 +111,41 @@ private:
     }
 
     void take(protocol::JournalRecord const& record) {
-        // The most frequent ones change no state, and a view is not cheap to copy.
-        bool const silent =
-            protocol::holds_measurement(record.event) || view_.records < options_.known_records;
-        if (silent) return fold(view_, record);
-        auto const before = view_;
-        fold(view_, record);
-        bool const said = interrupts_ > 0 && !options_.json &&
-                          std::holds_alternative<protocol::StopRequested>(record.event);
-        if (!said) output_->record(before, record, view_);
+        if (!core_.is_shown(record)) return core_.fold(record);
+        auto const before = core_.view();
+        core_.fold(record);
+        output_->record(before, record, core_.view());
     }
 
     void on_signal(int signal) {
         if (signal == SIGWINCH)
             return output_->resized(columns_of(STDOUT_FILENO), rows_of(STDOUT_FILENO));
-        ++interrupts_;
-        if (!is_mine()) {
-            output_->say(fmt::format("left; run {0} goes on (osora watch {0}, osora cancel {0})",
-                                     run_.number));
-            left_ = true;
-        } else if (interrupts_ == 1) {
-            output_->say(options_.quiet ? "stopping (Ctrl-C again: now)"
-                         : view_.status.exec
-                             ? "stopping: the ranks got SIGTERM (Ctrl-C again: now)"
-                             : "stopping after this step, with a checkpoint (Ctrl-C again: now)");
-        } else if (interrupts_ == 2) {
-            output_->say("stopping now");
-        } else {
-            output_->say("leaving; the controller ends the run by itself");
-            left_ = true;
-        }
+        output_->say(core_.interrupt());
     }
 
-    /// Until a controller has taken it: it may not be listening yet.
+    /// Until a controller has accepted it: it may not be listening yet.
     void send_stop() {
-        if (interrupts_ == 0 || interrupts_ == sent_ || !is_mine()) return;
-        if (options_.job != nullptr && view_.records <= options_.known_records) {
+        auto const stop = core_.stop_due();
+        if (!stop) return;
+        if (options_.job != nullptr && core_.is_interrupted() && !core_.has_begun()) {
             auto const cancelled = options_.job->cancel_if_waiting();
-            left_ = cancelled.has_error() || *cancelled;
-            if (left_) {
+            if (cancelled.has_error() || *cancelled) {
+                core_.leave();
                 return output_->say(cancelled.has_error()
                                         ? cancelled.error().message
                                         : "the job was taken out of the queue; nothing has run");
             }
         }
-        protocol::ControlStop stop{.now = interrupts_ > 1, .reason = "Ctrl-C"};
-        auto const sent = send_command(run_.paths, stop);
-        if (sent.has_value() || sent.error().code == Errc::invalid_input) sent_ = interrupts_;
-    }
-
-    /// A program of the user's own may train for days; a trial needs its first steps only.
-    void stop_when_timed() {
-        if (options_.enough_steps == 0 || stopped_as_timed_ || interrupts_ > 0) return;
-        if (view_.recent_steps.empty()) return;
-        if (first_step_ < 0) first_step_ = view_.recent_steps.front().step;
-        if (view_.steps_done - first_step_ < options_.enough_steps) return;
-        protocol::ControlStop stop{.reason =
-                                       fmt::format("{} steps are enough", options_.enough_steps)};
-        stopped_as_timed_ = send_command(run_.paths, stop).has_value();
-    }
-
-    /// Whether Ctrl-C stops the run; else it only leaves it.
-    [[nodiscard]] bool is_mine() const {
-        return options_.controller != nullptr || (options_.job != nullptr && !options_.only_watch);
+        auto const sent = send_command(run_.paths, *stop);
+        bool const refused =
+            sent.has_error() && core_.is_interrupted() && sent.error().code == Errc::invalid_input;
+        if (sent.has_value() || refused) core_.stop_accepted();
     }
 
     /// The queue speaks while the journal does not.
     void follow_job() {
         if (options_.job == nullptr) return;
-        bool const begun = view_.records > options_.known_records;
+        bool const begun = core_.has_begun();
         options_.job->tick(begun && Clock::now() - heard_ < kSilenceBeforeAsking);
         if (begun) return output_->waiting("");
         if (auto const news = options_.job->news(!in_place_)) output_->say(*news);
@@ -176,16 +154,13 @@ private:
 
     /// A run whose job was warned or lost its nodes goes on in another job.
     bool goes_on() {
-        if (options_.job == nullptr || interrupts_ > 0 || stopped_as_timed_ ||
-            view_.status.verdict == protocol::Verdict::ok) {
-            return false;
-        }
+        if (options_.job == nullptr || !core_.may_continue()) return false;
         auto const deadline = Clock::now() + kEndingLimit;
         while (true) {
             bool const last_look = options_.job->over() || Clock::now() >= deadline;
             auto const before = options_.job->job().job_id;
             if (options_.job->has_follower()) {
-                options_.known_records = view_.records;
+                core_.continues();
                 auto const id = options_.job->job().job_id;
                 output_->say(fmt::format("{:<8} job {} {}", "slurm", id,
                                          id == before ? "is requeued" : "follows"));
@@ -194,7 +169,7 @@ private:
             if (last_look) return false;
             wait();
             for (int const signal : signals_.take()) on_signal(signal);
-            if (left_ || interrupts_ > 0) return false;
+            if (core_.is_interrupted()) return false;
             options_.job->tick(false);
         }
     }
@@ -204,7 +179,8 @@ private:
         if (options_.controller != nullptr) return has_ended(options_.controller->child);
         if (Clock::now() - heard_ < kSilenceBeforeAsking) return false;
         heard_ = Clock::now();
-        bool const here = view_.controller_host.empty() || view_.controller_host == host_name();
+        auto const& host = core_.view().controller_host;
+        bool const here = host.empty() || host == host_name();
         return here && !has_controller(run_.paths);
     }
 
@@ -215,20 +191,11 @@ private:
             auto const status = reap(options_.controller->child);
             text = fmt::format("the controller {} before the run was over", describe(status));
         }
-        if (view_.records > 0) {
-            return text +
-                   fmt::format(
-                       "\nits ranks end within 5 s; osora resume {} continues{}", run_.number,
-                       view_.status.checkpoint_step < 0
-                           ? " from the start"
-                           : fmt::format(" from checkpoint {}", view_.status.checkpoint_step));
-        }
-        std::string const words = last_output_lines(run_);
-        return words.empty() ? text : text + ":\n" + words;
+        return core_.lost_text(std::move(text), last_output_lines(run_));
     }
 
     int lose(std::string const& why, int exit_code) {
-        output_->end(view_, why);
+        output_->end(core_.view(), why);
         return exit_code;
     }
 
@@ -241,24 +208,19 @@ private:
                 [[maybe_unused]] auto const status = reap(options_.controller->child);
             }
         }
-        bool const well = stopped_as_timed_ && interrupts_ == 0;
-        if (!well) output_->end(view_, "");
-        return well ? kExitOk : view_.status.exit_code;
+        if (core_.is_timed()) return kExitOk;
+        output_->end(core_.view(), "");
+        return core_.view().status.exit_code;
     }
 
     RunFolder run_;
     FollowOptions options_;
+    FollowCore core_;
     JournalTail tail_;
     SignalSource signals_;
     std::unique_ptr<FollowOutput> output_;
-    protocol::RunView view_;
     Clock::time_point heard_;  // the journal grew, or the controller answered
-    int interrupts_ = 0;
-    int sent_ = 0;  // interrupts that the controller knows of
-    int first_step_ = -1;
-    bool stopped_as_timed_ = false;
-    bool left_ = false;
-    bool in_place_ = false;  // what is waited for shows on a terminal, second by second
+    bool in_place_ = false;    // what is waited for shows on a terminal, second by second
 };
 
 }  // namespace
