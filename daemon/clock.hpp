@@ -10,7 +10,7 @@ using MonotonicTime = std::chrono::nanoseconds;  // of this process; never jumps
 
 struct Now {
     MonotonicTime monotonic{};
-    std::int64_t wall_us = 0;  // since 1970; may jump, used for nothing but records
+    std::int64_t wall_us = 0;  // since 1970; may jump, used only for records
 };
 
 /// "never", for deadlines.

@@ -1,4 +1,4 @@
-// osorad: wiring. Reads the environment and the command line once, hands everything on.
+// osorad: wiring. Reads the environment and the command line once and passes everything on.
 #include "base/log/log_sinks.hpp"
 #include "base/text/printable.hpp"
 #include "base/version.hpp"
@@ -68,7 +68,7 @@ int one_run(OneRunOptions options) {
     }
     auto const exit_code = run_one(std::move(options), env, log);
     if (exit_code.has_value()) return *exit_code;
-    log.error("run not taken up", {{"why", exit_code.error().message}});
+    log.error("cannot load run", {{"why", exit_code.error().message}});
     bool const input =
         exit_code.error().code == Errc::invalid_input || exit_code.error().code == Errc::not_found;
     if (exit_code.error().code == Errc::busy) return kExitUnreachable;
@@ -81,16 +81,16 @@ int agent() {
     Logger log(*sink, env);
     auto start = read_agent_start(STDIN_FILENO);
     if (start.has_error()) {
-        log.error("agent not started", {{"why", start.error().message}});
+        log.error("cannot start agent", {{"why", start.error().message}});
         return kExitUsage;
     }
     Environment environment = current_environment();
     if (auto const placed = resolve_node(*start, environment); placed.has_error()) {
-        log.error("agent not started", {{"why", placed.error().message}});
+        log.error("cannot start agent", {{"why", placed.error().message}});
         return kExitUsage;
     }
     if (auto const taken = announce_agent(*start); taken.has_error()) {
-        log.error("agent not started", {{"why", taken.error().message}});
+        log.error("cannot start agent", {{"why", taken.error().message}});
         return kExitUsage;
     }
     fs::path const worker =
@@ -118,7 +118,7 @@ int serve(fs::path const& state_dir) {
     Logger log(*sink, env);
     auto const exit_code = run_daemon(std::move(options), env, log);
     if (exit_code.has_value()) return *exit_code;
-    log.error("daemon not started", {{"why", exit_code.error().message}});
+    log.error("cannot start daemon", {{"why", exit_code.error().message}});
     if (exit_code.error().code == Errc::invalid_input) return kExitUsage;
     return exit_code.error().code == Errc::busy ? kExitUnreachable : 1;
 }
@@ -136,19 +136,19 @@ int run(int argc, char** argv) {
     app.add_option("--lifeline-fd", one.lifeline_fd,
                    "Descriptor of a pipe; its end is a request to stop (attached runs)");
     app.add_option("--lifeline-limit", one.lifeline_limit_s,
-                   "Seconds that an graceful stop may take then; ranks are ended behind it");
-    app.add_flag("--resume", one.resume, "Open the run again when it has ended, but not well");
+                   "Seconds that a graceful stop may take then; after that ranks are killed");
+    app.add_flag("--resume", one.resume, "Reopen a run that ended without success");
     app.add_flag("--supervised", one.supervised,
-                 "Somebody starts this again when it dies: agents wait for it");
+                 "This is restarted when it dies, so agents wait for it");
     app.add_flag("--agents-anywhere", one.open_to_others,
-                 "Let agents of other machines in (TLS), whatever the backend");
+                 "Accept agents from other machines (TLS), whatever the backend");
     app.set_version_flag("--version", fmt::format("osorad {} ({})", kVersion, kGitCommit));
     auto* const agent_command =
         app.add_subcommand("agent", "Run this node's workers; instructions come on stdin");
     auto* const serve_command = app.add_subcommand(
         "serve", "The daemon: keeps a controller alive for each run of a state folder");
     auto* const facts_command = app.add_subcommand(
-        "facts", "Print this machine's hardware as JSON, with what its drivers tell");
+        "facts", "Print this machine's hardware as JSON, with what its drivers report");
     fs::path state_dir;
     serve_command->add_option("--state-dir", state_dir, "As osora's OSORA_STATE_DIR")->required();
     auto* const prober_command =

@@ -1,4 +1,4 @@
-// One thread, one io_context. Inputs are queued, so that an action may cause the next one.
+// One thread, one io_context. Inputs are queued because an action may cause the next input.
 #include "daemon/agent/agent.hpp"
 
 #include "base/host_name.hpp"
@@ -98,7 +98,7 @@ private:
     std::optional<StorePort> store_;
     std::deque<AgentInput> inputs_;
     bool feeding_ = false;
-    int attempt_ = -1;  // newest one that was started
+    int attempt_ = -1;  // the newest attempt that was started
     int signals_ = 0;
     bool ended_ = false;
     int exit_code_ = 0;
@@ -153,7 +153,7 @@ void Agent::feed(AgentInput input) {
         feed_one(next);
     }
     feeding_ = false;
-    timer_.cancel();  // keep_time() asks for the next deadline
+    timer_.cancel();  // makes keep_time() read the next deadline
 }
 
 void Agent::feed_one(AgentInput const& input) {
@@ -176,7 +176,7 @@ void Agent::perform(BindStore const& action) {
     auto bound = bind_store_port(answer.host);
     if (bound.has_error()) {
         answer.error = bound.error().message;
-        log_.error("store not bound", {{"why", answer.error}});
+        log_.error("cannot bind the store's port", {{"why", answer.error}});
     } else {
         answer.port = bound->port;
         store_ = std::move(*bound);
@@ -227,16 +227,17 @@ asio::awaitable<void> Agent::watch_signals() {
     }
 }
 
-/// Slurm tells all processes of a job that it is preempted or cancelled: the controller, which may
-/// not have been told, stops the run in order. Else the controller is gone: its death sends
-/// SIGTERM.
+/// Slurm may signal only the steps of a job when it preempts or cancels the job, so this agent
+/// writes a stop request and the controller stops the run gracefully. If the controller has died,
+/// its death sends SIGTERM too.
 void Agent::on_signal(int signal) {
-    log_.warning("asked to end", {{"signal", signal}});
+    log_.warning("received a signal to end", {{"signal", signal}});
     if (start_.in_job) {
-        if (start_.node != 0) return;  // one word is enough
+        if (start_.node != 0) return;  // one request is enough
         auto const asked = write_stop_request(
             {start_.run_dir}, {.now = signals_++ > 0, .reason = "Slurm asked the job to end"});
-        if (asked.has_error()) log_.error("stop not asked", {{"why", asked.error().message}});
+        if (asked.has_error())
+            log_.error("cannot write stop request", {{"why", asked.error().message}});
         return;
     }
     ++signals_;

@@ -14,13 +14,14 @@ namespace osora::daemon {
 struct AgentSetup {
     AgentStart start;
     std::filesystem::path worker_program;
-    Environment environment;               // that the workers inherit
-    std::filesystem::path profile_folder;  // of the node profile, where it is there; "": none
+    Environment environment;               // inherited by the workers
+    std::filesystem::path profile_folder;  // for the node profile; "" or missing: none
 };
 
-/// Runs until the run is over, the controller has been gone for the lease, or a signal; returns the
-/// exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second one: now; in a
-/// scheduler's job they become a stop request to the controller. Call it from the main thread.
+/// Runs until the run is over, the controller has been silent for the lease, or a signal arrives;
+/// returns the exit code. SIGTERM and SIGINT: workers save a checkpoint and stop; a second signal
+/// stops them at once. In a scheduler's job the signals become a stop request to the controller.
+/// Call it from the main thread.
 int run_agent(AgentSetup setup, Env& env, Logger& log);
 
 }  // namespace osora::daemon

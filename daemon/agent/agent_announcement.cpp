@@ -1,4 +1,4 @@
-// Whoever waits for the line gets one in any case: with an identity, or with a reason.
+// The process that waits for the line always gets one: with an identity, or with a reason.
 #include "daemon/agent/agent_announcement.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -106,7 +106,7 @@ Result<void> check_way_to_controller(AgentAddress const& controller) {
                              error == ETIMEDOUT ? "no answer" : std::strerror(error));
     }
     return Error{Errc::unreachable,
-                 fmt::format("the controller is not reached from here: port {} of {}; is there a "
+                 fmt::format("cannot reach the controller from here: port {} of {}; is there a "
                              "firewall in between?",
                              controller.port, tried.empty() ? "no address" : tried)};
 }

@@ -1,5 +1,5 @@
 // The agent's side of the controller protocol: reports that survive a reconnect, the heartbeat, the
-// lease. Its workers are in agent_workers.cpp.
+// lease. agent_workers.cpp handles the workers.
 #include "base/check.hpp"
 #include "base/env.hpp"
 #include "base/text/units.hpp"
@@ -20,9 +20,9 @@ constexpr MonotonicTime kBlindAfter = 60s;
 constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
 constexpr std::size_t kChunksInFlight = 8;
 constexpr int kMatricesAtOnce = 16;
-constexpr std::size_t kPiecesKept = 512;  // of steps with gaps, each a chunk of its own
+constexpr std::size_t kPiecesKept = 512;  // of steps with gaps; each is a separate chunk
 constexpr MonotonicTime kCollectivesEveryMost = 300s;
-constexpr std::size_t kRowsBeforeSpill = 1024;  // of the reducer, while no controller listens
+constexpr std::size_t kRowsBeforeSpill = 1024;  // in the reducer, while no controller is connected
 
 }  // namespace
 
@@ -116,7 +116,7 @@ void AgentCore::Impl::on(StoreBound const& input) {
     if (input.port > 0) {
         store_ = answer;
     } else {
-        store_attempt_ = -1;  // may be asked for again
+        store_attempt_ = -1;  // may be reserved again
     }
     if (welcomed_) act(SendToController{answer});
 }
@@ -125,7 +125,7 @@ void AgentCore::Impl::hear(Dismiss const&) {
     leave(0, "dismissed");
 }
 
-/// Exits once the workers are gone.
+/// Exits once no worker is left.
 void AgentCore::Impl::leave(int exit_code, std::string why) {
     if (leaving_) return;
     leaving_ = std::move(why);
@@ -137,14 +137,14 @@ void AgentCore::Impl::act(AgentAction action) {
     actions_.push_back(std::move(action));
 }
 
-/// Kept until it is acknowledged.
+/// Kept until the controller acknowledges it.
 void AgentCore::Impl::report(FromAgent event) {
     bool const now = reports_.push(std::move(event));
     if (now && welcomed_) act(SendToController{reports_.in_memory().back()});
 }
 
 /// Moves reduced steps to the reports. Without a controller they wait in the reducer, which is
-/// bounded, and from there go to the spill; at the end of an attempt all of them go.
+/// bounded, and then go to the spill; at the end of an attempt all of them go.
 void AgentCore::Impl::take_metrics(bool partial) {
     if (!reducer_) return;
     take_collectives(partial);
@@ -188,7 +188,8 @@ void AgentCore::Impl::warn_of_steps(char const* kind, char const* severity, std:
     report(std::move(notice));
 }
 
-/// What a program tells too fast is told as a sum: at the end of its attempt, and seldom before.
+/// Reports what was left out because a program reported too fast, as a sum: at the end of its
+/// attempt, and rarely before.
 void AgentCore::Impl::tell_dropped(bool partial) {
     count_dropped();
     std::uint64_t const sum = too_fast_.steps + static_cast<std::uint64_t>(too_fast_.log_bytes) +
@@ -217,8 +218,8 @@ void AgentCore::Impl::tell_dropped(bool partial) {
     unheard(reports_.take_dropped(), "reports");
 }
 
-/// Soon for whoever watches, then seldom: what is told are sums, and the journal of a large run
-/// keeps those of each node.
+/// The first report comes soon, for whoever watches; later ones are rare. They are sums, and the
+/// journal of a large run keeps those of each node.
 void AgentCore::Impl::take_collectives(bool partial) {
     if (!collectives_ || (!partial && (!welcomed_ || now_.monotonic < next_collectives_))) return;
     if (auto sums = collectives_->take()) report(std::move(*sums));
@@ -260,7 +261,7 @@ void AgentCore::Impl::on(HealthSampled const& input) {
     report(std::move(told->record));
 }
 
-/// A driver or a file system that hangs holds up the sampler, not the agent.
+/// A driver or a file system that hangs blocks the sampler, not the agent.
 void AgentCore::Impl::sample_health() {
     next_sample_ = now_.monotonic + options_.health_every;
     if (!sampling_) {
@@ -298,13 +299,13 @@ void AgentCore::Impl::check_deadlines() {
     }
 }
 
-/// A controller that never was there is not waited for as one that may come back.
+/// A controller that was never there is not waited for as long as one that may come back.
 MonotonicTime AgentCore::Impl::lease() const {
     return ever_welcomed_ ? options_.lease : std::min(options_.lease, options_.join_limit);
 }
 
-/// Without workers and without a word of the controller. A welcome that is on its way is waited
-/// for: the controller would take an agent that has just joined and leaves for a lost node.
+/// No workers, and nothing heard from the controller. If a Welcome may be on its way, the agent
+/// waits: an agent that leaves right after it joined would count as a lost node.
 MonotonicTime AgentCore::Impl::leaves_at() const {
     return std::max(std::max(idle_since_, last_word_ + lease()) + options_.linger, answer_due_);
 }

@@ -1,4 +1,4 @@
-// The agent of one node, sans-io: starts and stops the node's workers as the controller asks,
+// The agent of one node, sans-io: starts and stops the node's workers as the controller orders,
 // reports their ends at once and their metrics once a second, and stops them when its lease runs
 // out. Driven by the agent shell and by the simulation.
 #pragma once
@@ -24,20 +24,20 @@ struct AgentOptions {
     std::string host, boot_id;  // of this agent
     int pid = 0;
     std::int64_t start_ticks = 0;
-    bool exec = false;  // workers do not talk to the agent, but may tell of steps
+    bool exec = false;  // workers do not talk to the agent, but may report steps
     std::map<std::string, std::string> facts;
     MonotonicTime heartbeat = 1s;
-    MonotonicTime lease = 5s;        // without a word from the controller: stop the workers
-    MonotonicTime join_limit = 60s;  // without ever having been welcomed: exit
-    MonotonicTime linger = 0s;       // without workers and controller: exit after this
+    MonotonicTime lease = 5s;        // controller silent for so long: stop the workers
+    MonotonicTime join_limit = 60s;  // never welcomed for so long: exit
+    MonotonicTime linger = 0s;       // no workers and no controller for so long: exit
     MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
-    MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as left over
+    MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as orphaned
     MonotonicTime health_every = 10s;
 };
 
 // Inputs.
 struct ControllerConnected {};
-struct ControllerDisconnected {};  // the shell connects again, with backoff
+struct ControllerDisconnected {};  // the shell reconnects, with backoff
 struct ControllerSaid {
     protocol::ToAgent message;
 };
@@ -45,7 +45,7 @@ struct ControllerSaid {
 struct StoreBound {
     int attempt = 0;
     int port = 0;
-    std::string error;  // why there is none; then port is 0
+    std::string error;  // why there is no port; then port is 0
     std::string host;   // how other nodes reach it
 };
 /// Answer to SpawnWorkers, one for each rank.
@@ -53,9 +53,9 @@ struct WorkerSpawned {
     int attempt = 0, rank = 0;
     int pid = 0;
     std::string error;  // why it could not be started; then pid is 0 and no WorkerExited follows
-    std::string cpus = {};  // that it is bound to, as Linux writes lists; "": to none
+    std::string cpus = {};  // that the rank is bound to, as Linux writes lists; "": not bound
 };
-/// Said before the WorkerSpawned of an attempt whose ranks run on any core.
+/// Comes before the WorkerSpawned of an attempt whose ranks may run on any core.
 struct RanksNotBound {
     int attempt = 0;
     std::string why;
@@ -64,17 +64,17 @@ struct WorkerSaid {
     int attempt = 0, rank = 0;
     protocol::FromWorker message;
 };
-/// A rank of an exec job told of a step (exec_steps.hpp).
+/// A rank of an exec job reported a step (exec_steps.hpp).
 struct WorkerStepped {
     int attempt = 0, rank = 0;
     SaidStep step;
 };
-/// The process was reaped; what it had said before was handed in before this.
+/// The process was reaped; all of its messages were delivered before this.
 struct WorkerExited {
     int attempt = 0, rank = 0;
     int exit_code = 0, signal = 0;
     bool oom_killed = false;  // the cgroup's oom_kill count rose
-    /// Of its output, when it did not end well; "" = there is none.
+    /// Both come from the output of a worker that failed; "" = none.
     std::string last_line = {};
     std::string tail = {};  // the last lines
 };
@@ -83,9 +83,9 @@ struct StacksReady {
     int attempt = 0;
     std::vector<protocol::RankState> ranks;
 };
-/// Answer to SampleHealth, whenever the machine gives one.
+/// Answer to SampleHealth, when the machine delivers a sample.
 struct HealthSampled {
-    protocol::NodeHealth sample;  // node, number and why are the core's
+    protocol::NodeHealth sample;  // the core sets node, number and why
 };
 struct AgentTick {};  // next_deadline() has come
 using AgentInput =
@@ -93,7 +93,7 @@ using AgentInput =
                  WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped, StepsLeftOut, OutputRead,
                  WorkerExited, StacksReady, HealthSampled, AgentTick>;
 
-/// Exit codes of an agent: it was not let in; it gave up because it had no controller.
+/// Exit codes of an agent: the controller refused it; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;
 
 // Actions, carried out in order.
@@ -116,9 +116,9 @@ struct SignalWorkers {  // every living worker and its process group
 };
 struct TakeStacksOf {  // every living worker of `attempt`
     int attempt = 0;
-    double limit_s = 4;  // that the controller waits
+    double limit_s = 4;  // how long the controller waits
 };
-struct SampleHealth {};  // not asked again before it was answered
+struct SampleHealth {};  // not requested again before it was answered
 struct ExitAgent {
     int exit_code = 0;
     std::string message;  // for its log
@@ -129,7 +129,7 @@ using AgentActions = std::vector<AgentAction>;
 
 class AgentCore {
 public:
-    /// `spill` must live as long; without one everything waits in memory.
+    /// `spill` must outlive this; without one everything waits in memory.
     AgentCore(AgentOptions options, Now now, Spill* spill = nullptr);
     ~AgentCore();
     AgentCore(AgentCore const&) = delete;
@@ -137,9 +137,9 @@ public:
 
     [[nodiscard]] AgentActions handle(Now now, AgentInput const& input);
 
-    /// When an AgentTick is due; kNever after ExitAgent. Ask again after each call.
+    /// When an AgentTick is due; kNever after ExitAgent. Read it again after each call.
     [[nodiscard]] MonotonicTime next_deadline() const;
-    /// Workers that were spawned and not reaped.
+    /// Workers that were spawned and not yet reaped.
     [[nodiscard]] int workers_alive() const;
 
 private:

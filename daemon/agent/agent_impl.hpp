@@ -15,15 +15,15 @@ namespace osora::daemon {
 
 struct WorkerState {
     bool alive = false;
-    bool done = false;      // ended well
+    bool done = false;      // ended successfully
     bool stopped = false;   // WorkerFinished::stopped
-    bool finished = false;  // said WorkerFinished
-    bool failed = false;    // reported
-    bool speaks = false;    // exec: has told of a step
+    bool finished = false;  // sent WorkerFinished
+    bool failed = false;    // its failure was reported
+    bool speaks = false;    // exec: has reported a step
     int pid = 0, steps = 0;
-    int step_when_told = -1;      // to stop after its step
+    int step_when_told = -1;      // its step when it got the order to stop after its step
     std::string failure_message;  // of WorkerFailed
-    std::string cpus;             // bound to
+    std::string cpus;             // that it is bound to
     protocol::RankHeartbeat heartbeat;
     MonotonicTime last_heard{};
 };
@@ -101,13 +101,13 @@ private:
     AgentActions actions_;   // of the call in progress
     bool welcomed_ = false;  // reports may be sent
     bool ever_welcomed_ = false, exited_ = false;
-    MonotonicTime last_word_{};   // of the controller
-    MonotonicTime answer_due_{};  // to the hello of this connection
+    MonotonicTime last_word_{};   // from the controller
+    MonotonicTime answer_due_{};  // for the welcome of this connection
     MonotonicTime next_beat_{};
     HealthWatch health_;
-    MonotonicTime next_sample_ = kNever;     // while the controller takes them
-    std::optional<MonotonicTime> sampling_;  // asked then, not answered yet
-    bool blind_ = false;                     // said that no answer comes
+    MonotonicTime next_sample_ = kNever;     // kNever: the controller takes none
+    std::optional<MonotonicTime> sampling_;  // when the pending sample was requested
+    bool blind_ = false;                     // has warned that no sample comes
 
     bool const spills_;
     ReportQueue reports_;
@@ -115,35 +115,35 @@ private:
     int store_attempt_ = -1;  // bound or being bound
     std::optional<protocol::StoreReserved> store_;
 
-    int attempt_ = -1;  // newest one started or stopped
+    int attempt_ = -1;  // newest attempt that was started or stopped
     int first_rank_ = 0;
     std::vector<WorkerState> workers_;  // of attempt_, by local rank
     std::optional<protocol::MetricReducer> reducer_;
     std::optional<protocol::RankMatrixBuilder> matrices_;
     std::optional<protocol::CollectiveReducer> collectives_;
-    MonotonicTime next_collectives_ = kNever, collectives_wait_{};  // told then, and after
-    bool wants_matrices_ = false, wants_collectives_ = false;       // the controller
+    MonotonicTime next_collectives_ = kNever, collectives_wait_{};  // next report, pause after it
+    bool wants_matrices_ = false, wants_collectives_ = false;       // the controller wants them
     struct Dropped {
         std::uint64_t steps = 0, steps_of_ranks = 0;
         std::int64_t log_bytes = 0;
     };
-    Dropped unheard_;                  // while no controller listened
-    Dropped too_fast_;                 // they came faster than they are read, or taken; in attempt_
-    std::uint64_t told_too_fast_ = 0;  // steps and bytes, when it was told last
-    MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // told again then, and after
-    MonotonicTime printed_since_ = kNever;                    // exec: its program, in attempt_
-    bool no_steps_told_ = false;                              // in this agent's life
-    std::set<std::string> said_;  // exec: figures that any rank gave in attempt_
-    std::optional<protocol::LaunchWorkers> waiting_;  // until older workers are gone
+    Dropped unheard_;                  // dropped while no controller was connected
+    Dropped too_fast_;                 // in attempt_: came faster than they are read or accepted
+    std::uint64_t told_too_fast_ = 0;  // steps and bytes, at the last report of them
+    MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // next report, pause after it
+    MonotonicTime printed_since_ = kNever;  // exec: since when its program has printed, in attempt_
+    bool no_steps_told_ = false;            // over the life of this agent
+    std::set<std::string> said_;            // exec: figures that any rank reported in attempt_
+    std::optional<protocol::LaunchWorkers> waiting_;  // until older workers have ended
 
-    std::optional<protocol::StopHow> stop_;  // asked for in attempt_
-    MonotonicTime told_to_stop_{};           // the workers, to stop after their step
-    bool stop_reported_ = false;             // NodeStopped of attempt_
-    bool lease_ended_ = false;               // this attempt's workers had to go
-    MonotonicTime kill_at_ = kNever;         // SIGKILL
-    MonotonicTime reap_at_ = kNever;         // who lives then is left over
-    MonotonicTime idle_since_{};             // no workers since
-    std::optional<std::string> leaving_;     // dismissed or refused: exit when no worker is left
+    std::optional<protocol::StopHow> stop_;  // requested in attempt_
+    MonotonicTime told_to_stop_{};    // when the workers got the order to stop after their step
+    bool stop_reported_ = false;      // NodeStopped of attempt_
+    bool lease_ended_ = false;        // this attempt's workers were stopped because the lease ended
+    MonotonicTime kill_at_ = kNever;  // SIGKILL
+    MonotonicTime reap_at_ = kNever;  // processes that live then count as orphaned
+    MonotonicTime idle_since_{};      // since when there are no workers
+    std::optional<std::string> leaving_;  // dismissed or refused: exit when no worker is left
     int leaving_code_ = 0;
 };
 

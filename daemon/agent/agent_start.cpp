@@ -1,4 +1,5 @@
-// Standard input is read to its end, for at most ten seconds: whoever starts an agent has it ready.
+// Standard input is read to its end, for at most ten seconds: the process that starts an agent has
+// its input ready.
 #include "daemon/agent/agent_start.hpp"
 
 #include "base/files/files.hpp"
@@ -33,7 +34,8 @@ Result<AgentStart> read_agent_start(int fd) {
         if (got == 0) break;
         text.append(buffer.data(), static_cast<std::size_t>(got));
         if (text.size() > kStartBytesMax) {
-            return Error{Errc::invalid_input, "standard input: more than an agent needs to know"};
+            return Error{Errc::invalid_input,
+                         "standard input: longer than an agent's instructions can be"};
         }
     }
     auto start = protocol::decode<AgentStart>(text);

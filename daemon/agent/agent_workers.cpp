@@ -1,5 +1,5 @@
-// The agent's workers: starting one attempt after the other, stopping, and telling a failure from a
-// consequence of having been stopped.
+// The agent's workers: starts one attempt after the other, stops them, and separates failures from
+// ends that follow from being stopped.
 #include "base/text/seconds.hpp"
 #include "daemon/agent/agent_impl.hpp"
 #include "protocol/verdicts.hpp"
@@ -39,9 +39,10 @@ WorkerState* AgentCore::Impl::worker_at(int attempt, int rank) {
 void AgentCore::Impl::hear(LaunchWorkers const& message) {
     bool const sane = message.local_world_size >= 1 && message.local_world_size <= 1024 &&
                       message.first_rank >= 0;
-    if (!sane || message.attempt <= attempt_ || leaving_) return;  // stale, or asked a second time
+    if (!sane || message.attempt <= attempt_ || leaving_) return;  // stale, or a duplicate
     if (workers_alive() > 0) {
-        // The controller waits for NodeStopped before it launches; should it not, this node does.
+        // The controller waits for NodeStopped before it launches; if it did not, this node stops
+        // its old workers itself.
         waiting_ = message;
         stop(StopHow::kill, "a newer attempt starts");
         return;
@@ -106,7 +107,7 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
     }
 }
 
-/// Nodes are mostly alike: one says it for all.
+/// Nodes are usually alike: one report stands for all.
 void AgentCore::Impl::on(RanksNotBound const& input) {
     if (input.attempt != attempt_ || options_.node != 0) return;
     RunNotice notice;
@@ -141,7 +142,7 @@ void AgentCore::Impl::on(StepsLeftOut const& input) {
     too_fast_.steps += static_cast<std::uint64_t>(input.steps);
 }
 
-/// The controller knows of the other nodes' steps, and leaves it out where there are some.
+/// The controller knows the steps of the other nodes, and drops this notice when there are some.
 void AgentCore::Impl::on(OutputRead const& input) {
     if (worker_at(input.attempt, input.rank) == nullptr || no_steps_told_) return;
     bool const stepped =
@@ -213,10 +214,10 @@ void AgentCore::Impl::hear(int, ProbeMeasured const& message) {
     report(ProbePart{attempt_, options_.node, message.part});
 }
 
-/// An end that only follows from having been stopped.
+/// An end that only follows from being stopped.
 bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&) const {
     if (!stop_) return false;
-    if (options_.exec) return !end.oom_killed;  // what a program makes of SIGTERM is its own affair
+    if (options_.exec) return !end.oom_killed;  // a program may react to SIGTERM as it likes
     if (end.oom_killed) return false;
     bool const ended_by_us =
         end.signal == 0 && (end.exit_code == kExitEndedByController || end.exit_code == kExitOk);
@@ -290,7 +291,7 @@ void AgentCore::Impl::hear(StopAttempt const& message) {
     if (message.attempt < attempt_ || (waiting_ && message.attempt < waiting_->attempt)) return;
     waiting_.reset();
     if (message.attempt > attempt_ && workers_alive() == 0) {
-        // Its launch was never received, and must have no effect if it still comes.
+        // The launch was never received, and must have no effect if it still arrives.
         attempt_ = message.attempt;
         workers_.clear();
         reducer_.reset();
@@ -309,7 +310,7 @@ void AgentCore::Impl::hear(StopAttempt const& message) {
     stop(message.how, message.reason);
 }
 
-/// Stopping only ever gets harder.
+/// A stop only ever becomes harder.
 void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
     if (stop_ && *stop_ >= how) return;
     stop_ = how;
@@ -327,15 +328,16 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
     }
 }
 
-/// Ranks that agree to stop do one more step, perhaps two. A node that hears of it so much later
-/// than the others would count as lost.
+/// Ranks that agree to stop do one or two more steps. A node that gets the order so much later than
+/// the others would count as lost.
 bool AgentCore::Impl::ignores_stop(WorkerState const& worker) const {
     return stop_ == StopHow::checkpoint && !options_.exec &&
            now_.monotonic - told_to_stop_ >= kTimeToObey && worker.heartbeat.phase == Phase::step &&
            worker.heartbeat.step >= worker.step_when_told + kStepsToObey;
 }
 
-/// Nobody commands this node any more: the workers may save what they have, then they go.
+/// No controller commands this node any more: the workers get time to save a checkpoint, then they
+/// are stopped.
 void AgentCore::Impl::end_lease() {
     if (std::exchange(lease_ended_, true)) return;
     auto const limit = now_.monotonic + options_.kill_grace;

@@ -1,4 +1,4 @@
-// Nothing is said, the token least of all, before the other side has shown the right certificate.
+// Nothing is sent, the token least of all, before the other side has shown the right certificate.
 #include "daemon/agent/controller_link.hpp"
 
 #include "base/ids.hpp"
@@ -44,7 +44,7 @@ asio::awaitable<void> ControllerLink::run() {
         bool const connected = co_await connect_to_any();
         if (connected) backoff = kBackoffMin;
         while (link_) co_await closed_.async_wait(kToken);
-        // Half of it is jitter: many agents must not come back in step.
+        // Half of it is jitter: many agents must not reconnect at the same moment.
         auto const jitter = milliseconds(env_.random() % 1000) * backoff.count() / 2000;
         pause.expires_after(backoff / 2 + jitter);
         backoff = std::min(backoff * 2, kBackoffMax);
@@ -52,8 +52,8 @@ asio::awaitable<void> ControllerLink::run() {
     }
 }
 
-/// A controller that was started again may be elsewhere, with the same key: an agent of a run with
-/// TLS never goes back to a place without.
+/// A restarted controller may listen elsewhere, with the same key. An agent of a run with TLS never
+/// goes back to an address without TLS.
 std::vector<AgentAddress> ControllerLink::places() const {
     std::vector<AgentAddress> found;
     protocol::RunPaths const paths{start_.run_dir};
@@ -83,7 +83,7 @@ asio::awaitable<bool> ControllerLink::connect_to_any() {
 
 void ControllerLink::tell(std::string const& failure) {
     if (std::exchange(last_failure_, failure) == failure) return;
-    log_.warning("controller not reached", {{"why", failure}});
+    log_.warning("cannot reach the controller", {{"why", failure}});
 }
 
 asio::awaitable<Result<void>> ControllerLink::connect(AgentAddress place, std::string address) {
@@ -120,10 +120,11 @@ asio::awaitable<Result<std::unique_ptr<Stream>>> ControllerLink::secure(tcp::soc
     if (shaken.has_error()) co_return std::move(shaken).error();
     std::string const shown = (*stream)->peer_fingerprint();
     if (!equal_constant_time(shown, fingerprint)) {
-        co_return Error{Errc::unreachable,
-                        fmt::format("somebody else: its certificate is {:.16}..., that of the "
-                                    "run's controller {:.16}...",
-                                    shown, fingerprint)};
+        co_return Error{
+            Errc::unreachable,
+            fmt::format("not the run's controller: its certificate is {:.16}..., that of the "
+                        "run's controller {:.16}...",
+                        shown, fingerprint)};
     }
     co_return Secured(std::move(*stream));
 }

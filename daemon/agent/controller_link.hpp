@@ -1,5 +1,5 @@
-// An agent's connection to its controller: finds it, makes sure that it is the right one, and
-// connects again when it breaks. Driven by the agent. Private to shells (Asio inside).
+// An agent's connection to its controller: finds the controller, verifies its identity, and
+// reconnects when the connection breaks. Driven by the agent. Private to shells (Asio inside).
 #pragma once
 
 #include "base/env.hpp"
@@ -30,12 +30,12 @@ public:
 
     ControllerLink(AgentStart start, TaskGroup& tasks, Env& env, Logger& log, Handlers handlers);
 
-    /// Keeps connected for ever. Looks where controller.json says, when this machine sees the run
-    /// directory, then where the controller was at first.
+    /// Stays connected for ever. Tries the address in controller.json, when this machine sees the
+    /// run directory, then the controller's first address.
     [[nodiscard]] asio::awaitable<void> run();
     /// Dropped when not connected.
     void send(protocol::FromAgent const& message);
-    /// Of this machine, as the last connection used it.
+    /// This machine's address on the last connection.
     [[nodiscard]] std::string const& local_address() const { return local_address_; }
 
 private:
@@ -55,7 +55,7 @@ private:
     asio::steady_timer closed_;  // never expires; cancelled when the link is closed
     std::shared_ptr<FrameConnection> link_;
     std::string local_address_;
-    std::string last_failure_;  // each is told once
+    std::string last_failure_;  // each failure is logged once
 };
 
 }  // namespace osora::daemon

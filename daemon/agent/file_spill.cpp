@@ -1,5 +1,5 @@
-// Records are a length (host order: nobody else reads them) and their bytes. Nothing is synced: the
-// file is of no use after a crash.
+// A record is a length (host byte order: only this process reads it) and its bytes. Nothing is
+// synced: the file is useless after a crash.
 #include "daemon/agent/file_spill.hpp"
 
 #include "base/files/files.hpp"
@@ -68,7 +68,7 @@ Result<std::optional<std::string>> FileSpill::pop() {
     OSORA_TRY(auto record, read_at(begin_ + static_cast<std::int64_t>(sizeof size), size));
     begin_ += static_cast<std::int64_t>(sizeof size + size);
     if (begin_ == end_) {
-        // All was taken: the disk gets its space back.
+        // All was taken: give the space back to the disk.
         begin_ = end_ = 0;
         if (::ftruncate(file_.get(), 0) != 0) return file_error(errno, "truncate", folder_);
     }

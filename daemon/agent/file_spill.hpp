@@ -1,4 +1,4 @@
-// A spill in a file of the node's own temporary folder that has no name: it is gone with the agent.
+// A spill in an unnamed file in the node's temporary folder: it disappears with the agent.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -13,7 +13,7 @@ class FileSpill final : public Spill {
 public:
     static constexpr std::int64_t kBytesMax = 256 << 20;
 
-    /// In `folder`; opened when it is needed first.
+    /// In `folder`; opened at first use.
     explicit FileSpill(std::filesystem::path folder, std::int64_t bytes_max = kBytesMax)
         : folder_(std::move(folder)), bytes_max_(bytes_max) {}
 
@@ -28,7 +28,7 @@ private:
     std::filesystem::path folder_;
     std::int64_t bytes_max_;
     Descriptor file_;
-    std::int64_t begin_ = 0, end_ = 0;  // bytes of the records that are in it
+    std::int64_t begin_ = 0, end_ = 0;  // range of the stored records, in bytes
 };
 
 }  // namespace osora::daemon

@@ -1,5 +1,5 @@
-// A traceback ends with its exception, but runtimes and finalizers go on talking behind it, so the
-// last lines are searched for a word first.
+// A traceback ends with its exception, but runtimes and finalizers print more after it, so the last
+// lines are searched for an error word first.
 #include "daemon/agent/last_line.hpp"
 
 #include "base/text/line_splitter.hpp"
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLinesSearched = 30;
 constexpr std::size_t kShownMax = 300;
 
-/// PyTorch puts "[rank1]: " in front of every line of a traceback; who it was is known.
+/// PyTorch puts "[rank1]: " in front of every line of a traceback; the rank is already known.
 std::string_view without_rank(std::string_view line) {
     constexpr std::string_view kPrefix = "[rank";
     auto const end = line.find("]: ");

@@ -1,4 +1,4 @@
-// Which line of a failed program's output says why it failed. Pure.
+// Finds the line of a failed program's output that says why it failed. Pure.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace osora::daemon {
 
 /// Of the end of a log: the last line that names an error ("RuntimeError: ...", "... error: ..."),
-/// else the last line that is not empty and tells of no step. At most 300 bytes of it.
+/// else the last line that is neither empty nor a report of a step. At most 300 bytes of it.
 [[nodiscard]] std::string last_line_of(std::string_view tail);
 
 /// The last lines of `tail` that fit into `bytes`, as valid text without control characters.

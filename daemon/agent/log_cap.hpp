@@ -1,7 +1,7 @@
-// Holds the log of a rank to a size while the rank writes it (faults.log_mib): the middle of the
-// file is given back to the file system as a hole. The rank appends through a descriptor of its own
-// and notices nothing; no line is copied or lost on the way, and places in the file stay what they
-// are. The beginning, which says how the rank was started, and the newest lines are always there.
+// Limits the size of a rank's log while the rank writes it (faults.log_mib): the middle of the file
+// is given back to the file system as a hole. The rank appends through its own descriptor and
+// notices nothing; no line is copied or lost on the way, and offsets in the file stay valid. The
+// beginning, which shows how the rank was started, and the newest lines are always kept.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -19,17 +19,18 @@ struct FilePart {
     friend bool operator==(FilePart const&, FilePart const&) = default;
 };
 
-/// What is to go of a log of `size_bytes` of which `gone` has gone: nothing while what is left is
-/// within `cap_bytes` (0: always), else all but the beginning and the newest three quarters of it.
+/// What to free of a log of `size_bytes` of which `gone` is already freed: nothing while the rest
+/// is within `cap_bytes` (0: always), else all but the beginning and the newest three quarters of
+/// the cap.
 [[nodiscard]] FilePart part_to_free(std::int64_t size_bytes, FilePart gone, std::int64_t cap_bytes);
 
 class LogCap {
 public:
-    /// Of a file that is there; `cap_bytes` 0: none.
+    /// `file` must exist; `cap_bytes` 0: no cap.
     LogCap(std::filesystem::path file, std::int64_t cap_bytes);
 
-    /// Frees what is too much. io: the file system cannot free a part of a file; it is not asked
-    /// again, and the log grows on.
+    /// Frees what exceeds the cap. io: the file system cannot punch holes; this is not tried again,
+    /// and the log grows without a cap.
     [[nodiscard]] Result<void> hold();
 
 private:

@@ -11,7 +11,7 @@ using protocol::FromAgent;
 
 namespace {
 
-/// Ends and starts of ranks are few and decide about the run.
+/// Starts and ends of ranks are few, and they decide how the run goes on.
 bool may_be_dropped(FromAgent const& report) {
     return protocol::holds_measurement(report) ||
            std::holds_alternative<protocol::RunNotice>(report);

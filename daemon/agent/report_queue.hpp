@@ -1,6 +1,6 @@
-// What an agent has to tell and the controller has not acknowledged, in order: the oldest in
-// memory, from where they are sent; those behind them in a spill, when there are many (a controller
-// that is away for long). Used by the agent core; no I/O but through the seam.
+// Reports of an agent that the controller has not acknowledged, in order: the oldest in memory,
+// from where they are sent; later ones in a spill when there are many (a controller that is away
+// for long). Used by the agent core; no I/O except through the interface.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,9 +19,9 @@ namespace osora::daemon {
 class Spill {
 public:
     virtual ~Spill() = default;
-    /// out_of_space: it is as full as it may be, or the disk is; nothing was taken.
+    /// out_of_space: it or the disk is full; nothing was taken.
     [[nodiscard]] virtual Result<void> push(std::string_view record) = 0;
-    /// The oldest; nullopt when there is none. An error: what was in it is lost.
+    /// The oldest; nullopt when there is none. An error: the record is lost.
     [[nodiscard]] virtual Result<std::optional<std::string>> pop() = 0;
 };
 
@@ -32,10 +32,10 @@ public:
     /// Without a spill all are kept in memory.
     explicit ReportQueue(Spill* spill) : spill_(spill) {}
 
-    /// Appends; whether it is to be sent now (else it comes out of refill() later). What cannot be
-    /// kept any more, metrics and notices first, is counted.
+    /// Appends; returns whether to send it now (else refill() returns it later). What no longer
+    /// fits, metrics and notices first, is dropped and counted.
     bool push(protocol::FromAgent report);
-    /// Forgets those with a number below `next`, and returns those that may be sent now.
+    /// Drops those with a number below `next`, and returns those that may be sent now.
     [[nodiscard]] std::vector<protocol::FromAgent> acknowledge(std::uint64_t next);
 
     [[nodiscard]] std::deque<protocol::FromAgent> const& in_memory() const { return memory_; }
@@ -50,8 +50,8 @@ private:
     Spill* spill_;
     std::deque<protocol::FromAgent> memory_;
     std::uint64_t first_number_ = 0;          // of the oldest
-    std::uint64_t spilled_ = 0;               // behind memory_
-    std::deque<protocol::FromAgent> behind_;  // behind the spill, which took no more
+    std::uint64_t spilled_ = 0;               // newer than memory_
+    std::deque<protocol::FromAgent> behind_;  // newer than the spill, which took no more
     std::uint64_t dropped_ = 0;
 };
 

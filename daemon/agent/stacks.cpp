@@ -1,4 +1,5 @@
-// All from /proc. One thread after the other is asked for its stack, since they append to one file.
+// All from /proc. Threads are asked for their stacks one after the other, since they append to one
+// file.
 #include "daemon/agent/stacks.hpp"
 
 #include "base/files/files.hpp"
@@ -26,10 +27,10 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// Of what the controller waits, 4 s unless the run file says more:
+// Shares of the time that the controller waits, 4 s unless the run file says more:
 constexpr double kThreadShare = 0.025;   // for a thread that does not answer
 constexpr double kStacksShare = 0.225;   // for the stacks of all ranks
-constexpr double kRecorderShare = 0.5;   // behind them
+constexpr double kRecorderShare = 0.5;   // after the stacks
 constexpr std::size_t kThreadsMax = 64;  // of a process
 constexpr std::int64_t kProcBytesMax = 1 << 16;
 
@@ -109,14 +110,14 @@ std::size_t ends_in(fs::path const& file) {
     return count;
 }
 
-/// NCCL's watchdog dumps its recorder when somebody writes to this pipe. False: nobody listens.
+/// NCCL's watchdog dumps its recorder when a process writes to this pipe. False: nothing reads it.
 bool ask_flight_recorder(fs::path const& folder, int rank) {
     auto const pipe = folder / fmt::format("{}{}.pipe", kFlightRequest, rank);
     Descriptor const end(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
     return end.is_open() && ::write(end.get(), "1\n", 2) == 2;
 }
 
-/// Until the recorders of `ranks` are there, or `deadline`.
+/// Waits until the recorders of `ranks` are there, or `deadline`.
 boost::asio::awaitable<void> await_flight_recorders(std::vector<int> ranks, fs::path folder,
                                                     Clock::time_point deadline) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor);
@@ -145,7 +146,7 @@ boost::asio::awaitable<void> ask_threads(int pid, fs::path file, Clock::time_poi
             timer.expires_after(std::chrono::milliseconds(2));
             co_await timer.async_wait(kToken);
         }
-        wanted = ends_in(file);  // a thread that does not answer is not waited for again
+        wanted = ends_in(file);  // no second wait for a thread that does not answer
     }
 }
 
@@ -211,10 +212,10 @@ boost::asio::awaitable<std::vector<protocol::RankState>> take_stacks(
     std::vector<protocol::RankState> states;
     std::vector<std::string> texts;
     std::vector<int> recorded;
-    // What is seen from outside comes first: asking a thread for its stack wakes it.
+    // The state seen from outside comes first: asking a thread for its stack wakes it.
     for (StackSubject const& each : subjects) {
         if (ask_flight_recorder(folder, each.rank)) recorded.push_back(each.rank);
-        // Its own record of collectives: there long before the stacks are (docs/rfc/028).
+        // osora's own record of collectives: written long before the stacks are (docs/rfc/028).
         if (catches(each.process.pid, flight_signal()))
             signal_process(each.process, flight_signal());
         states.push_back({each.rank, state_of(fmt::format("/proc/{}", each.process.pid))});

@@ -1,6 +1,6 @@
-// inotify says when a log has grown, the loop when a pipe holds a record; after each look the
-// reader rests for a moment, so that a chatty program costs a bounded share of the agent's time.
-// What is too much to read is passed over: steps are for people, the log itself is whole.
+// inotify reports when a log has grown, the loop when a pipe holds a record; after each look the
+// reader pauses, so that a program that prints much costs a bounded share of the agent's time. What
+// is too much to read is skipped: steps are for people, and the log itself stays complete.
 #include "daemon/agent/step_watch.hpp"
 
 #include "base/files/files.hpp"
@@ -41,11 +41,11 @@ std::int64_t resident_bytes(int pid) {
     return resident * ::sysconf(_SC_PAGESIZE);
 }
 
-/// Of a descriptor that somebody else keeps open.
+/// Reads a descriptor that somebody else owns.
 class PipeSource final : public ByteSource {
 public:
     explicit PipeSource(int fd) : fd_(fd) {}
-    /// Others that have it may go on writing for ever: so much is read at most.
+    /// Other holders of the descriptor may write for ever: at most this much is read.
     void end_after(std::int64_t bytes) { left_ = bytes; }
     [[nodiscard]] bool is_closed() const { return closed_; }
 
@@ -83,7 +83,7 @@ public:
     }
     std::int64_t behind() override {
         std::int64_t const end = std::min(size(), end_);
-        at_ = std::min(at_, end);  // somebody has made it shorter
+        at_ = std::min(at_, end);  // the file has become shorter
         return end - at_;
     }
     void skip(std::int64_t bytes) override { at_ += bytes; }
@@ -126,11 +126,11 @@ struct StepWatch::Followed {
     stream_descriptor pipe;
     std::optional<StepIntake> intake;
     std::shared_ptr<PipeSource> records;
-    std::shared_ptr<LogSource> log;  // none: it is not looked at
+    std::shared_ptr<LogSource> log;  // none: the log is not read
     LeftOut told;
-    bool stepped = false;       // it has told of a step
-    std::int64_t printed = 0;   // of its log, when it was told last
-    MonotonicTime print_due{};  // when it may be told again
+    bool stepped = false;       // it has reported a step
+    std::int64_t printed = 0;   // bytes of its log at the last report
+    MonotonicTime print_due{};  // when the next report is due
 };
 
 StepWatch::StepWatch(TaskGroup& tasks, Logger& log, OnInput on_input)
@@ -182,7 +182,7 @@ boost::asio::awaitable<void> StepWatch::await_records(std::shared_ptr<Followed> 
         auto const [error] = co_await rank->pipe.async_wait(stream_descriptor::wait_read, kToken);
         if (error) break;
         wake();
-        rest.expires_after(kRest);  // until they have been read
+        rest.expires_after(kRest);  // until the records have been read
         co_await rest.async_wait(kToken);
     }
 }
@@ -212,7 +212,7 @@ void StepWatch::tell_left_out(Followed& rank) {
     if (since.bytes > 0 || since.steps > 0) on_input_(since);
 }
 
-/// Seldom, and only of a program that tells no steps.
+/// Rarely, and only for a program that reports no steps.
 void StepWatch::tell_output(Followed& rank) {
     if (rank.stepped || !rank.log || rank.log->position() == rank.printed) return;
     MonotonicTime const now = monotonic();
@@ -242,7 +242,7 @@ boost::asio::awaitable<void> StepWatch::finish(int pid) {
     auto const found = ranks_.find(pid);
     if (found == ranks_.end()) co_return;
     auto const rank = found->second;
-    ranks_.erase(found);  // a log that nobody writes to causes no events
+    ranks_.erase(found);  // a log that no process writes to causes no events
     rank->self.pid = 0;
     rank->records->end_after(kRecordsAtEnd);
     if (rank->log) rank->log->end_here();

@@ -1,6 +1,7 @@
-// Reads what the ranks of an exec job tell of their steps, while they write it: records on a pipe
-// (OSORA_STEP_FD) and lines of their logs. The ranks write to the log files themselves, so nothing
-// is lost or held up when this reader is. Driven by Workers. Private to shells (Asio inside).
+// Reads the steps that the ranks of an exec job report while they run: records on a pipe
+// (OSORA_STEP_FD) and lines of their logs. The ranks write to the log files themselves, so a delay
+// of this reader loses nothing and holds nothing up. Driven by Workers. Private to shells (Asio
+// inside).
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -36,8 +37,9 @@ public:
     };
     void add(Rank rank, StepIntake::Finder finder);
 
-    /// The rank has ended: reads what is left of it, as far as it would have been read, a little in
-    /// each turn of the loop; then forgets it. `pid` may be somebody else's by now.
+    /// The rank has ended: reads the rest of its output, as far as it would have been read, a
+    /// little in each turn of the loop; then forgets the rank. `pid` may already belong to another
+    /// process.
     [[nodiscard]] boost::asio::awaitable<void> finish(int pid);
 
 private:
@@ -62,7 +64,7 @@ private:
     bool following_ = false, woken_ = false;
 };
 
-/// How lines of output are read for `[worker] step_pattern`; an empty function for "none".
+/// Reads lines of output as `[worker] step_pattern` says; an empty function for "none".
 [[nodiscard]] Result<StepIntake::Finder> step_finder(std::string const& pattern);
 
 }  // namespace osora::daemon

@@ -64,8 +64,7 @@ void set_osora_variables(Environment& environment, plan::WorkerJob const& job,
     }
 }
 
-/// NCCL's watchdog keeps the last collectives, and writes them when it is asked
-/// (daemon/agent/stacks).
+/// NCCL's watchdog keeps the last collectives and writes them on request (daemon/agent/stacks).
 void set_flight_recorder(Environment& environment, plan::WorkerJob const& job, int attempt) {
     auto const folder = stacks_folder(job.run_dir, attempt);
     std::array const variables{
@@ -102,7 +101,7 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
     set_osora_variables(setup.environment, job, place);
     OSORA_TRY_VOID(check_size(setup.environment));
     if (plan::is_link_probe(job)) {
-        // An agent's own program: needs no LibTorch, and is there where the agent is.
+        // A part of osorad: needs no LibTorch, and exists wherever the agent does.
         setup.program = "/proc/self/exe";
         setup.arguments = {"prober", job.run_dir};
         return setup;

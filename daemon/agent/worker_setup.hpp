@@ -1,5 +1,5 @@
-// What a worker process is started with: program, arguments, environment, folder. Pure but for the
-// search of a program in PATH. Everything travels as exact bytes; no shell is involved.
+// What a worker process is started with: program, arguments, environment, folder. Pure except for
+// the search of a program in PATH. Everything travels as exact bytes; no shell is involved.
 #pragma once
 
 #include "base/environment.hpp"
@@ -30,10 +30,10 @@ struct WorkerSetup {
     std::filesystem::path working_directory;
 };
 
-/// `inherited`: the agent's own environment. Order, later ones win: inherited < the plan's NCCL
-/// settings for this node < [worker] env < what osora itself sets (RANK, MASTER_ADDR...).
-/// OMP_NUM_THREADS comes from the plan unless the user has set it. not_found: `exec` command that
-/// is not in PATH.
+/// `inherited`: the agent's own environment. Precedence, later ones win: inherited < the plan's
+/// NCCL settings for this node < [worker] env < what osora itself sets (RANK, MASTER_ADDR...).
+/// OMP_NUM_THREADS comes from the plan unless the user has set it. not_found: the `exec` command is
+/// not in PATH.
 [[nodiscard]] Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job,
                                                 WorkerPlace const& place,
                                                 std::filesystem::path const& worker_program,

@@ -1,6 +1,6 @@
-// A worker is the leader of a process group of its own. Its last words are read before its end is
-// told; what it left behind is killed: its group at once, orphans when no worker is left (a process
-// that was started by a living one may be an orphan too).
+// Each worker leads its own process group. Its last messages are read before its end is reported.
+// What it leaves running is killed: its group at once, other orphans when no worker is left (a
+// process that a living worker started may look like an orphan too).
 #include "daemon/agent/workers.hpp"
 
 #include "base/files/files.hpp"
@@ -25,11 +25,11 @@
 namespace osora::daemon {
 namespace {
 
-// Numbers in the worker; 0 to 2 are its standard ones.
+// Descriptor numbers in the worker; 0 to 2 are its standard streams.
 constexpr int kAgentFd = 3, kStoreFd = 4, kStepFd = 5;
-constexpr int kStepPipeBytes = 1 << 20;     // a busy agent must not hold a program up
-constexpr off_t kTailBytes = 16 << 10;      // of a log, searched for last words
-constexpr std::size_t kTailKept = 2 << 10;  // of it, in the journal
+constexpr int kStepPipeBytes = 1 << 20;     // so that a busy agent does not block a program
+constexpr off_t kTailBytes = 16 << 10;      // of a log, searched for the reason of a failure
+constexpr std::size_t kTailKept = 2 << 10;  // of that, kept in the journal
 
 Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     OSORA_TRY(auto const text, read_file(path));
@@ -38,7 +38,7 @@ Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
     return job;
 }
 
-/// Knows the secrets that the workers are given.
+/// A redactor that knows the secrets that the workers are given.
 Redactor redactor_for(Result<plan::WorkerJob> const& job, Environment const& environment) {
     Redactor redactor;
     redactor.add(environment);
@@ -49,7 +49,7 @@ Redactor redactor_for(Result<plan::WorkerJob> const& job, Environment const& env
     return redactor;
 }
 
-/// What a worker says in words goes to the journal.
+/// Text from a worker goes to the journal.
 void redact(protocol::FromWorker& message, Redactor const& redactor) {
     if (auto* failed = std::get_if<protocol::WorkerFailed>(&message)) {
         failed->message = redactor.redact(failed->message);
@@ -94,7 +94,8 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
     redactor_ = redactor_for(job, options_.environment);
     if (options_.exec && job.has_value()) {
         auto const finder = step_finder(job->config.worker.step_pattern);
-        if (finder.has_error()) log_.error("no steps", {{"why", finder.error().message}});
+        if (finder.has_error())
+            log_.error("cannot read steps from the output", {{"why", finder.error().message}});
         if (finder.has_value()) step_pattern_ = job->config.worker.step_pattern;
     }
     if (job.has_value()) log_bytes_ = job->config.faults.log_mib * kMiB;
@@ -102,7 +103,7 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         tasks_.spawn("size of logs", hold_logs());
     }
     Descriptor store_socket;
-    // A program of the user's own binds the port itself.
+    // A user program binds the port itself.
     if (store && !options_.exec) store_socket = std::move(store->socket);
     store.reset();
     std::vector<std::vector<int>> cpus;
@@ -120,7 +121,7 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         Result<void> started =
             job.has_error() ? Result<void>(job.error()) : start_one(*job, place, store_socket);
         if (started.has_value()) continue;
-        log_.error("worker not started", {{"rank", rank}, {"why", started.error().message}});
+        log_.error("cannot start worker", {{"rank", rank}, {"why", started.error().message}});
         WorkerSpawned failed;
         failed.attempt = launch.attempt;
         failed.rank = rank;
@@ -149,7 +150,7 @@ Descriptor Workers::open_log(int attempt, int rank) {
     auto file = open_private(path, O_WRONLY | O_APPEND);
     if (file.has_value()) return std::move(*file);
     // A full disk: the worker's output is lost, the worker is not.
-    log_.warning("no log for a rank", {{"why", file.error().message}});
+    log_.warning("cannot open the log of a rank", {{"why", file.error().message}});
     return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 
@@ -194,7 +195,7 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     spawned.attempt = attempt;
     spawned.rank = rank;
     spawned.pid = child.id.pid;
-    // As the kernel has it: it may have refused.
+    // As the kernel applied it: it may have refused.
     if (!place.cpus.empty()) spawned.cpus = cpus_of_process(child.id.pid);
     on_input_(std::move(spawned));
     if (ours.is_open()) watch_link(worker, ours.release());
@@ -237,11 +238,11 @@ void Workers::hear(Worker const& worker, std::string const& frame) {
     on_input_(WorkerSaid{worker.attempt, worker.rank, std::move(*message)});
 }
 
-/// The link of a worker that ends is closed as well; but one that sends what is no message cannot
-/// be followed any more.
+/// The link of a worker that ends is closed as well; but a worker that sends invalid messages
+/// cannot be followed any more.
 void Workers::link_broke(Worker const& worker, Error const& why) {
     if (why.code == Errc::unreachable) return;
-    log_.error("link to a worker broke", {{"rank", worker.rank}, {"why", why.message}});
+    log_.error("lost the link to a worker", {{"rank", worker.rank}, {"why", why.message}});
     protocol::WorkerFailed failed;
     failed.message = "its messages to the agent do not read: " + why.message;
     on_input_(WorkerSaid{worker.attempt, worker.rank, std::move(failed)});
@@ -256,7 +257,7 @@ void Workers::tell(protocol::StopWorker const& message) {
 }
 
 void Workers::signal(int signal) {
-    // Living here means not reaped: the number still is this group's.
+    // "Living" here means not reaped: the number still belongs to this group.
     for (auto const& [pid, worker] : living_) ::kill(-pid, signal);
 }
 
@@ -277,14 +278,14 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     if (living_.empty()) {
         OrphanScope const scope{options_.run_uuid, options_.node, {}};
         int const left = co_await end_orphans(scope, options_.orphan_limit_s);
-        if (left > 0) log_.error("processes cannot be killed", {{"count", left}});
+        if (left > 0) log_.error("cannot kill processes", {{"count", left}});
     }
     long const kills = oom_kills("/").value_or(0);
     bool const oom_killed = status.signal == SIGKILL && kills > oom_kills_;
     if (oom_killed) oom_kills_ = kills;
     WorkerExited exited{worker->attempt, worker->rank, status.exit_code, status.signal, oom_killed};
     if (status.signal != 0 || status.exit_code != 0) exited.tail = tail(*worker);
-    // One that was killed from outside had no say.
+    // A process that was killed from outside could not report a failure itself.
     bool const killed = status.signal == SIGKILL || status.signal == SIGTERM ||
                         status.signal == SIGINT || status.signal == SIGHUP;
     if (!killed) exited.last_line = last_line_of(exited.tail);
@@ -292,12 +293,12 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     on_input_(std::move(exited));
 }
 
-/// Where it cannot be held the rank goes on all the same.
+/// When the log cannot be limited, the rank runs on anyway.
 void Workers::hold_log(Worker& worker) {
     if (!worker.cap) return;
     auto const held = worker.cap->hold();
     if (held.has_error()) {
-        log_.warning("faults.log_mib is not kept",
+        log_.warning("cannot enforce faults.log_mib",
                      {{"rank", worker.rank}, {"why", held.error().message}});
     }
 }
@@ -329,7 +330,7 @@ asio::awaitable<void> Workers::take_stacks_of(int attempt, double limit_s) {
     }
     auto const folder = stacks_folder(options_.run_dir, attempt);
     auto states = co_await daemon::take_stacks(std::move(subjects), folder, limit_s);
-    log_.warning("stacks taken", {{"folder", folder.string()}});
+    log_.warning("wrote the stacks of a hang", {{"folder", folder.string()}});
     on_input_(StacksReady{attempt, std::move(states)});
 }
 

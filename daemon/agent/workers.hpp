@@ -1,5 +1,5 @@
-// The worker processes of one node: starts them, hears what they say, ends them, and reports each
-// end after everything that the worker had said. Driven by the agent. Private to shells (Asio
+// The worker processes of one node: starts them, receives their messages, ends them, and reports
+// each end after all of the worker's messages. Driven by the agent. Private to shells (Asio
 // inside). Use it from the main thread: workers get SIGKILL when the thread that forked them ends.
 #pragma once
 
@@ -31,7 +31,7 @@ struct WorkersOptions {
     bool exec = false;
     Environment environment;
     std::string host = {};      // this node's name, as plans name nodes
-    double orphan_limit_s = 2;  // for what the last worker of an attempt left behind
+    double orphan_limit_s = 2;  // for orphans of the last worker of an attempt
 };
 
 class Workers {
@@ -48,7 +48,7 @@ public:
     void start(protocol::LaunchWorkers const& launch, std::optional<StorePort> store);
     void tell(protocol::StopWorker const& message);
     void signal(int signal);
-    /// Writes down what each of them is doing, then answers StacksReady, within `limit_s`.
+    /// Writes down what each worker is doing, then answers StacksReady, within `limit_s`.
     void take_stacks(int attempt, double limit_s);
 
 private:
@@ -78,9 +78,9 @@ private:
     OnInput on_input_;
     std::map<int, std::shared_ptr<Worker>> living_;  // by pid
     StepWatch steps_;                                // exec
-    Redactor redactor_;                              // secrets of the run, in words about its end
-    std::string step_pattern_ = "none";              // exec: of the run
-    std::int64_t log_bytes_ = 0;                     // faults.log_mib; 0: no cap
+    Redactor redactor_;                  // removes the run's secrets from failure messages
+    std::string step_pattern_ = "none";  // exec: of the run
+    std::int64_t log_bytes_ = 0;         // faults.log_mib; 0: no cap
     bool holding_ = false;
     long oom_kills_ = 0;
     std::optional<NodeCores> cores_;  // read when first needed

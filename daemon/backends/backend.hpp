@@ -1,5 +1,5 @@
-// Where agents run. A backend starts one agent for each node and says when it is gone. Driven by
-// the controller shell; errors travel as AgentExited.
+// Where agents run. A backend starts one agent for each node and reports when it has ended. Driven
+// by the controller shell; errors travel as AgentExited.
 #pragma once
 
 #include "daemon/agent/agent_start.hpp"
@@ -15,10 +15,11 @@ public:
     using OnExited = std::function<void(AgentExited)>;
 
     virtual ~Backend() = default;
-    /// Where agents find the controller; once, before the first start_agent().
+    /// The address at which agents find the controller; called once, before the first
+    /// start_agent().
     virtual void set_address(AgentAddress const& address) = 0;
-    /// One call for each node; those of one decision come in one turn of the loop, so that a
-    /// backend may gather them. Orders for a node are carried out in order: no agent is started
+    /// One call for each node; the calls of one decision come in one turn of the loop, so that a
+    /// backend may group them. Orders for a node run one after the other: no agent is started
     /// before its predecessor was ended, even when the controller has given up waiting for that.
     virtual void start_agent(StartAgent const& order) = 0;
     virtual void stop_agent(StopAgent const& order) = 0;

@@ -1,6 +1,6 @@
 // An agent gets SIGTERM when the controller dies, and then ends its workers itself (unless it is to
-// wait for the next one); workers get SIGKILL when their agent dies. What both left behind is
-// looked for before an end is reported.
+// wait for the next controller); workers get SIGKILL when their agent dies. Orphans of both are
+// searched for before an end is reported.
 #include "daemon/backends/local.hpp"
 
 #include "base/files/files.hpp"
@@ -22,7 +22,7 @@
 namespace osora::daemon {
 namespace {
 
-/// A pipe that holds `text` and whose writing end is closed already.
+/// A pipe that holds `text` and whose write end is already closed.
 Result<Descriptor> pipe_with(std::string_view text) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return file_error(errno, "pipe", "agent");
@@ -35,7 +35,7 @@ Result<Descriptor> pipe_with(std::string_view text) {
     return reading;
 }
 
-/// The agent's log; where it cannot be opened (a full disk) the agent goes without.
+/// The agent's log; where it cannot be opened (a full disk) the agent runs without.
 Descriptor open_log(std::filesystem::path const& path) {
     auto file = open_private(path, O_WRONLY | O_APPEND);
     if (file.has_value()) return std::move(*file);
@@ -76,7 +76,7 @@ Result<Child> LocalBackend::spawn_agent(StartAgent const& order) const {
 void LocalBackend::start_agent(StartAgent const& order) {
     auto child = spawn_agent(order);
     if (child.has_error()) {
-        log_.error("agent not started", {{"node", order.node}, {"why", child.error().message}});
+        log_.error("cannot start agent", {{"node", order.node}, {"why", child.error().message}});
         AgentExited exited;
         exited.node = order.node;
         exited.agent_number = order.agent_number;
@@ -130,7 +130,7 @@ asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
     double const limit_s = options_.outlive ? 0 : options_.lease_end_s;
     auto const end =
         asio::steady_timer::clock_type::now() + duration_of<asio::steady_timer::duration>(limit_s);
-    // One that lost its controller for good is saving a checkpoint and will end by itself.
+    // An agent that has lost its controller for good is saving a checkpoint and will end by itself.
     while (order.boot_id == boot_id() && is_alive(stranger)) {
         if (asio::steady_timer::clock_type::now() >= end) signal_process(stranger, SIGKILL);
         timer.expires_after(std::chrono::milliseconds(20));

@@ -17,9 +17,9 @@ struct LocalOptions {
     std::filesystem::path osorad;  // run as `osorad agent`
     Environment environment;       // of the agents and, through them, of the workers
     AgentStart start;              // `node` is filled in
-    bool outlive = false;          // agents do not end with the controller
-    double stop_limit_s = 2;       // for what an ended agent left behind
-    double lease_end_s = 9;        // one that ends with its controller has done so by then
+    bool outlive = false;          // agents survive the controller
+    double stop_limit_s = 2;       // for orphans of an ended agent
+    double lease_end_s = 9;        // an agent that ends with its controller has ended by then
 };
 
 class LocalBackend final : public Backend {

@@ -10,7 +10,7 @@ namespace osora::daemon {
 namespace {
 
 constexpr MonotonicTime kLongLease = std::chrono::minutes(15);
-// The scheduler ends what is left when the job is over; nothing else does before.
+// At the end of the job the scheduler kills what still runs; nothing does before.
 constexpr MonotonicTime kLeaseOfJob = std::chrono::hours(24 * 365);
 constexpr MonotonicTime kAdoptLimit = std::chrono::seconds(15);
 

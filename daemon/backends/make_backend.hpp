@@ -1,5 +1,5 @@
-// Which backend a run has, and what follows from it for the controller: who must reach it, and what
-// becomes of its agents when it dies. Private to shells.
+// The backend of a run, and what it means for the controller: who must reach it, and what happens
+// to its agents when it dies. Private to shells.
 #pragma once
 
 #include "base/environment.hpp"
@@ -17,17 +17,17 @@ namespace osora::daemon {
 
 struct BackendTraits {
     bool other_hosts = false;     // agents run on other machines: listen on every address
-    bool outlive = false;         // agents live on without their controller, for the lease
+    bool outlive = false;         // agents survive their controller for the lease
     MonotonicTime lease = 5s;     // docs/rfc/002
-    MonotonicTime adopt_limit{};  // how long a new life of the controller waits for them
+    MonotonicTime adopt_limit{};  // how long a new incarnation of the controller waits for them
     MonotonicTime agent_stop_limit = 12s;
 
-    /// Others could listen where the controller was: agents must know whom they talk to.
+    /// Another program could listen at the controller's address: agents must verify its identity.
     [[nodiscard]] bool needs_tls() const { return other_hosts || outlive; }
 };
 
-/// invalid_input for a name that is no backend. `supervised`: somebody starts the controller again
-/// when it dies (osorad serve), so that agents on this machine may wait for it, too. Pure.
+/// invalid_input: no such backend. `supervised`: `osorad serve` restarts the controller when it
+/// dies, so that agents on this machine may wait for it, too. Pure.
 [[nodiscard]] Result<BackendTraits> backend_traits(std::string_view backend, bool supervised);
 
 struct BackendSetup {
@@ -35,11 +35,11 @@ struct BackendSetup {
     BackendTraits traits;
     std::filesystem::path osorad;  // run as `osorad agent`
     Environment environment;       // of the agents and, through them, of the workers
-    AgentStart start;              // address and node are filled in
+    AgentStart start;              // address and node are set later
 };
 
-/// The backend that `setup.config.resources.backend` names; invalid_input when this build has none
-/// of that name.
+/// The backend that `setup.config.resources.backend` names; invalid_input when this build does not
+/// have it.
 [[nodiscard]] Result<std::unique_ptr<Backend>> make_backend(BackendSetup setup, TaskGroup& tasks,
                                                             Logger& log,
                                                             Backend::OnExited on_exited);

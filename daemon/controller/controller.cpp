@@ -1,5 +1,5 @@
-// One thread for decisions; syncs of the journal and the history have one each. Inputs are queued,
-// so that an action may cause the next one.
+// One thread for decisions; the syncs of the journal and the ingests of the history have a thread
+// each. Inputs are queued because an action may cause the next input.
 #include "daemon/controller/controller.hpp"
 
 #include "base/ids.hpp"
@@ -74,7 +74,7 @@ private:
     ControllerCore core_;
     AgentServer agents_;
     ControlServer commands_;
-    std::unique_ptr<Backend> backend_;  // from run() on
+    std::unique_ptr<Backend> backend_;  // set by run()
     asio::steady_timer timer_{context_};
     std::deque<ControllerInput> inputs_;
     bool feeding_ = false;
@@ -130,7 +130,7 @@ Result<int> Controller::run() {
     return exit_code_;
 }
 
-/// Agents of this machine that ended while there was no controller need not be waited for.
+/// Agents on this machine that ended while no controller ran need not be waited for.
 void Controller::end_dead_agents() {
     auto const& nodes = core_.status().nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -178,7 +178,7 @@ void Controller::feed(ControllerInput input) {
         perform_all(core_.handle(now(), next));
     }
     feeding_ = false;
-    timer_.cancel();  // keep_time() asks for the next deadline
+    timer_.cancel();  // makes keep_time() read the next deadline
 }
 
 void Controller::perform_all(ControllerActions actions) {
@@ -214,11 +214,11 @@ void Controller::perform(Finish action) {
     journal_.then([this, action = std::move(action)] { tasks_.spawn("finish", finish(action)); });
 }
 
-/// Nobody of this run may be left, whoever started it; then the history gets the whole journal.
+/// No process of this run may survive, whoever started it; then the history gets the whole journal.
 asio::awaitable<void> Controller::finish(Finish action) {
     OrphanScope const scope{setup_.core.submission.run_uuid, -1, {}};
     int const left = co_await end_orphans(scope, kOrphanLimit_s);
-    if (left > 0) log_.error("processes are left", {{"count", left}});
+    if (left > 0) log_.error("processes still run", {{"count", left}});
     if (journal_.has_failed()) write_final_record(action);
     std::error_code ignored;
     std::filesystem::remove(setup_.paths.controller_file(), ignored);
@@ -229,7 +229,7 @@ asio::awaitable<void> Controller::finish(Finish action) {
     end(action.exit_code);
 }
 
-/// The core does not record any more; the reserve may still hold the end.
+/// The core records nothing any more; the reserve may still hold the end.
 void Controller::write_final_record(Finish const& action) {
     protocol::RunEnded ended;
     ended.verdict = protocol::Verdict::internal;
@@ -240,24 +240,24 @@ void Controller::write_final_record(Finish const& action) {
 }
 
 void Controller::journal_failed(Error const& error) {
-    log_.error("the journal cannot be written: the run is stopped", {{"why", error.message}});
+    log_.error("cannot write the journal: stopping the run", {{"why", error.message}});
     bool const full = error.code == Errc::out_of_space;
     feed(JournalFailed{full ? "no space left on device" : error.message});
 }
 
 void Controller::metrics_lost(Error const& error) {
-    log_.error("the run goes on without metrics", {{"why", error.message}});
+    log_.error("the run continues without metrics", {{"why", error.message}});
     note(make_notice("metrics_lost", error.message));
 }
 
 void Controller::history_failed(Error const& error) {
-    log_.warning("the history was not brought up to date", {{"why", error.message}});
-    // Behind the run's end nothing is recorded.
+    log_.warning("cannot update history.db", {{"why", error.message}});
+    // Nothing is recorded after the run's end.
     if (core_.status().state == protocol::RunState::done) return;
     note(make_notice("history_behind", error.message));
 }
 
-/// A notice of the controller's own; changes no state, so the core need not know.
+/// A notice by the controller shell; it changes no state, so the core need not know it.
 void Controller::note(protocol::RunNotice notice) {
     notice.attempt = core_.status().attempt;
     journal_.append({0, env_.wall_us(), std::move(notice)}, true);
@@ -269,7 +269,7 @@ protocol::ControlReply Controller::command(protocol::ToController const& message
     if (std::holds_alternative<protocol::ControlPing>(message)) return {true, state};
     auto const& stop = std::get<protocol::ControlStop>(message);
     if (status.state == protocol::RunState::done) return {false, "the run is over"};
-    feed(StopAsked{stop.now, stop.reason.empty() ? "asked by osora" : stop.reason});
+    feed(StopAsked{stop.now, stop.reason.empty() ? "requested by osora" : stop.reason});
     return {true, "stopping"};
 }
 

@@ -1,5 +1,5 @@
-// The shell around ControllerCore for one run: feeds it what happens, carries out what it decides,
-// records before actions. Driven by one_run.
+// The shell around ControllerCore for one run: feeds it inputs, performs its actions, and records
+// before it acts. Driven by one_run.
 #pragma once
 
 #include "base/env.hpp"
@@ -17,7 +17,8 @@
 
 namespace osora::daemon {
 
-/// Takes a run's journal into the history. Slow and allowed to fail: called on a thread of its own.
+/// Ingests a run's journal into the history. Slow, and allowed to fail: called on a separate
+/// thread.
 using Ingest = std::function<Result<void>(protocol::RunPaths const&)>;
 
 struct ControllerSetup {
@@ -25,17 +26,17 @@ struct ControllerSetup {
     ControllerOptions core;
     std::vector<protocol::JournalRecord> replayed;
     std::unique_ptr<JournalFile> journal;
-    BackendSetup backend;                      // the controller's address is filled in
-    bool open_to_others = false;               // let agents elsewhere in, whatever the backend
-    int wanted_port = 0;                       // for agents: where the last life listened
-    std::filesystem::path runtime_dir;         // for a control socket whose path would be too long
-    int lifeline_fd = -1;                      // readable end; EOF: the attached osora is gone
-    Ingest ingest;                             // may be empty
-    std::vector<protocol::RunNotice> notices;  // of the start, for the journal
+    BackendSetup backend;               // the controller's address is set later
+    bool open_to_others = false;        // accept agents from other machines, whatever the backend
+    int wanted_port = 0;                // for agents: where the last incarnation listened
+    std::filesystem::path runtime_dir;  // for a control socket whose path would be too long
+    int lifeline_fd = -1;               // readable end of a pipe; EOF: the attached osora has ended
+    Ingest ingest;                      // may be empty
+    std::vector<protocol::RunNotice> notices;  // from before the start, for the journal
 };
 
-/// Runs until the run is over or stopped; returns osora's exit code. SIGTERM and SIGINT ask for a
-/// stop, a second one stops now. Errors: it could not start; no agent was started then. Call it
+/// Runs until the run is over or stopped; returns osora's exit code. SIGTERM and SIGINT request a
+/// stop, a second one stops at once. Errors: it could not start; then no agent was started. Call it
 /// from the main thread.
 [[nodiscard]] Result<int> run_controller(ControllerSetup setup, Env& env, Logger& log);
 

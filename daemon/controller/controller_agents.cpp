@@ -1,5 +1,6 @@
-// What agents say: who is let in, which reports become records, and when silence of a rank is a
-// hang. An agent has shown the token, yet nothing it says is used as an index or size unchecked.
+// Messages of agents: which agents are let in, which reports become records, and when the silence
+// of a rank is a hang. An agent has presented the token, yet nothing from it is used as an index or
+// a size unchecked.
 #include "base/ids.hpp"
 #include "base/text/seconds.hpp"
 #include "base/text/text.hpp"
@@ -19,7 +20,7 @@ using namespace protocol;
 
 namespace {
 
-constexpr double kSecondsMost = 1e9;  // of what an agent says
+constexpr double kSecondsMost = 1e9;  // of times that an agent reports
 constexpr char const* kOtherNotices = "others";
 constexpr std::size_t kKindMax = 64, kDetailMax = 4096;  // bytes of a notice
 
@@ -62,20 +63,20 @@ bool is_sane(NodeHealth const& health) {
                health.gpus, [](GpuHealth const& gpu) { return gpu.xids.size() <= kHealthXidsMax; });
 }
 
-/// Agents tell seldom; one that does not must not fill the disk.
+/// Agents send notices rarely; one that sends many must not fill the disk.
 bool in_measure(NodeLink& node, MonotonicTime now) {
     constexpr auto kEach = std::chrono::seconds(5);
-    constexpr int kAtOnce = 64;  // what was kept for a controller that was away
+    constexpr int kAtOnce = 64;  // that an agent kept for an absent controller
     if (node.health_paid > now + kAtOnce * kEach) return false;
     node.health_paid = std::max(node.health_paid, now) + kEach;
     return true;
 }
 
-/// Notices are for people: a rank that has many of a kind is heard now and then.
+/// Notices are for people: of a rank that has many of a kind a few are recorded.
 bool in_measure(NodeLink& node, RunNotice const& notice, MonotonicTime now) {
     constexpr auto kEach = std::chrono::minutes(1);
     constexpr int kAtOnce = 20;
-    constexpr std::size_t kKinds = 256;  // a node's; further ones share an allowance
+    constexpr std::size_t kKinds = 256;  // of a node; further kinds share an allowance
     NodeLink::NoticesOf key{notice.rank, notice.kind};
     if (node.notices.size() >= kKinds && !node.notices.contains(key)) key = {-1, kOtherNotices};
     NoticeAllowance& allowance = node.notices[key];
@@ -87,7 +88,7 @@ bool in_measure(NodeLink& node, RunNotice const& notice, MonotonicTime now) {
     return true;
 }
 
-/// At most `most` bytes of it, whole characters.
+/// At most `most` bytes of `text`, in whole characters.
 void shorten(std::string& text, std::size_t most) {
     if (text.size() <= most) return;
     while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
@@ -110,11 +111,11 @@ std::string ControllerCore::Impl::reason_to_refuse(AgentHello const& hello) cons
         return fmt::format("node {} was given up and replaced", hello.node);
     }
     if (hello.agent_number > 0 && hello.agent_number < known.agent_number) {
-        // Its first word was on the way when its end was reported.
+        // Its hello was in transit when its end was reported.
         return fmt::format("node {} has been given a newer agent", hello.node);
     }
     if (node_status(hello.node).joined && !holds(node_status(hello.node), identity_of(hello))) {
-        return fmt::format("node {} is held by another agent", hello.node);
+        return fmt::format("node {} already has another agent", hello.node);
     }
     if (hello.attempt > status_.attempt) {
         return fmt::format("attempt {} was never ordered", hello.attempt);
@@ -129,7 +130,7 @@ void ControllerCore::Impl::hear(int connection, AgentHello const& hello) {
         close(connection, reason);
     } else if (link(hello.node).process == AgentProcess::stopping) {
         // Its predecessor is being ended; until that is known there must not be two.
-        close(connection, "the last agent of the node is not gone yet");
+        close(connection, "the node's previous agent has not ended yet");
     } else {
         accept(connection, hello);
     }
@@ -138,14 +139,14 @@ void ControllerCore::Impl::hear(int connection, AgentHello const& hello) {
 void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
     int const node = hello.node;
     NodeLink& each = link(node);
-    if (each.connection >= 0) close(each.connection, "the agent has connected again");
+    if (each.connection >= 0) close(each.connection, "the agent reconnected");
     bool const same_process = each.identity == identity_of(hello);
     connections_[connection].node = node;
     each.process = AgentProcess::up;
     each.process_deadline = kNever;
     each.connection = connection;
     each.identity = identity_of(hello);
-    // Reports that were taken and whose acknowledgement was lost come again.
+    // Reports whose acknowledgement was lost are sent again.
     if (!same_process) each.unwritten.clear();
     each.acknowledged = 0;
     each.taken = same_process ? std::max(each.taken, hello.first_report) : hello.first_report;
@@ -171,7 +172,7 @@ void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {
     }
     send(node, HeartbeatAck{}, false);
     if (std::ranges::any_of(message.ranks, &RankHeartbeat::ignores_stop)) {
-        give_up_graceful_stop("the ranks go on after the request to stop");
+        give_up_graceful_stop("the ranks continue after the request to stop");
     }
     look_for_hang();
 }
@@ -188,7 +189,7 @@ void ControllerCore::Impl::hear(int connection, StoreReserved const& message) {
     store_port_ = message.port;
 }
 
-/// Whether a report says something new of the current attempt.
+/// Whether a report is news about the current attempt.
 bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
     if (status_.state == RunState::done) return false;
     NodeStatus const& known = node_status(node);
@@ -209,7 +210,7 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, CheckpointCompleted>) {
                 return each.step > checkpoint_step_;
             } else if constexpr (std::is_same_v<T, RunNotice>) {
-                // Ranks of another node may tell steps.
+                // Ranks of another node may report steps.
                 bool const told =
                     no_steps_told_ || !step_times_.empty() || steps_.oldest() != kNever;
                 if (each.kind == kNoStepsFound && told) return false;
@@ -289,14 +290,14 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         } else if (wanted) {
             record(std::move(mine), kDecides);
         }
-        each.taken = number + 1;  // not before: what is written on the way acknowledges
+        each.taken = number + 1;  // only now: what is written in between acknowledges
     }
     acknowledge(node);
 }
 
 void ControllerCore::Impl::on(AgentSaid const& input) {
     auto const found = connections_.find(input.connection);
-    if (found == connections_.end()) return;  // closed by us, still read by the shell
+    if (found == connections_.end()) return;  // the core closed it, the shell still read from it
     bool const is_hello = std::holds_alternative<AgentHello>(input.message);
     if (is_hello != (found->second.node < 0)) {
         close(input.connection, is_hello ? "a second hello" : "no hello");

@@ -1,5 +1,5 @@
-// The controller's inputs, and the one place where records are made. Replayed records and live ones
-// take the same way into the state.
+// The controller's inputs, and the one place where records are made. Replayed and live records
+// reach the state the same way.
 #include "base/check.hpp"
 #include "daemon/agent/agent_core.hpp"
 #include "daemon/controller/controller_impl.hpp"
@@ -23,7 +23,7 @@ constexpr MonotonicTime kOwnPause = std::chrono::seconds(1);
 constexpr std::size_t kStrangersMax = 64;  // connections that have not said hello
 constexpr std::size_t kNoticesKept = 256;
 
-/// What agents of a run say all the time.
+/// Messages that agents of a run send all the time.
 bool is_routine(ControllerInput const& input) {
     auto const* said = std::get_if<AgentSaid>(&input);
     return said != nullptr &&
@@ -56,7 +56,7 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
         replayed_notices_.push_back(*notice);
         if (replayed_notices_.size() > kNoticesKept) replayed_notices_.pop_front();
     }
-    // An earlier life may have left agents, but not workers when it has ended the run.
+    // An earlier incarnation may have left agents, but no workers once it has ended the run.
     bool const opened_again = options_.resume && status_.state == RunState::done;
     if (status_.lives > 0 && !opened_again) {
         for (NodeLink& each : links_) each.process = AgentProcess::unknown;
@@ -67,7 +67,8 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     now_ = now;
     for (int node = 0; node < node_count(); ++node) {
         liveness_.heard(node, now.monotonic);
-        // The last life may have been about to start this agent, or not have come to it.
+        // The last incarnation may have been about to start this agent, or may not have got that
+        // far.
         bool const joined = !status_.nodes.empty() && node_status(node).joined;
         MonotonicTime const wait =
             joined ? options_.adopt_limit : std::min(options_.adopt_limit, kUnjoinedLimit);
@@ -81,7 +82,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
                                  status_.incarnations, options_.probed_s});
     }
     if (!options_.probe.is_null()) record(ProbePart{status_.attempt, 0, options_.probe});
-    if (status_.state != RunState::done) record_alarms();  // an earlier life was about to
+    if (status_.state != RunState::done) record_alarms();  // an earlier incarnation was about to
     if (status_.stop == StopMode::graceful) {
         graceful_deadline_ = now.monotonic + options_.lifeline_limit;
     }
@@ -99,7 +100,7 @@ ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& i
     std::uint64_t const decisions = decisions_;
     std::visit([this](auto const& each) { on(each); }, input);
     last_call_ = now_.monotonic;
-    // All but a few inputs of a large run: they move deadlines away and change no goal.
+    // In a large run all but a few inputs only move deadlines later and change no goal.
     bool const routine = is_routine(input) && decisions == decisions_;
     if (routine && now_.monotonic < due_) return std::exchange(actions_, {});
     check_deadlines();
@@ -108,16 +109,16 @@ ControllerActions ControllerCore::Impl::handle(Now now, ControllerInput const& i
     return std::exchange(actions_, {});
 }
 
-/// Somebody who did not run when a deadline came (a stopped process, a slow disk) has heard nobody
-/// either.
+/// A controller that did not run when a deadline passed (a stopped process, a slow disk) has not
+/// read messages either.
 void ControllerCore::Impl::forgive_own_pause() {
     if (due_ == kNever) return;
     MonotonicTime const late = now_.monotonic - std::max(due_, last_call_);
     if (late > kOwnPause) liveness_.forgive(now_.monotonic - last_call_);
 }
 
-/// Who is waited for longest, of the address that has most strangers: an agent says hello at once,
-/// so others that say nothing never keep it out.
+/// The oldest connection from the address with the most strangers: an agent sends its hello at
+/// once, so silent strangers never keep it out.
 int ControllerCore::Impl::stranger_to_close() const {
     std::map<std::string_view, int> counts;
     for (auto const& [number, each] : connections_) {
@@ -152,7 +153,7 @@ void ControllerCore::Impl::on(AgentExited const& input) {
     NodeLink& agent = link(input.node);
     // An agent that was given up long ago.
     if (agent.process == AgentProcess::none || input.agent_number != agent.agent_number) return;
-    // Of two that were started for a node, by one life of the controller each, one is let in.
+    // Two incarnations may have started an agent for one node; only one of the two is let in.
     bool const is_second = input.exit_code == kAgentRefused && input.signal == 0;
     if (agent.process == AgentProcess::up && is_second) return;
     bool const found_nobody = input.exit_code == kAgentUnreachable && input.signal == 0;
@@ -168,7 +169,7 @@ void ControllerCore::Impl::on(AgentExited const& input) {
 }
 
 void ControllerCore::Impl::on(StopAsked const& input) {
-    // Asked a second time: the first one took too long for whoever asks.
+    // A repeated request: the first one took too long for the user.
     bool const again = status_.stop == StopMode::graceful;
     auto const limit = status_.exec ? options_.exec_stop_limit : options_.stop_limit;
     request_stop(input.now || again, input.reason, limit);
@@ -193,7 +194,7 @@ void ControllerCore::Impl::request_stop(bool now, std::string reason, MonotonicT
 void ControllerCore::Impl::on(JournalFailed const& input) {
     if (!journal_error_.empty()) return;
     journal_error_ = input.error.empty() ? "unknown error" : input.error;
-    // Orders that waited for the record were dropped with it.
+    // Actions that waited for the record were dropped with it.
     finished_ = false;
     for (NodeLink& each : links_) {
         each.dismissed = false;
@@ -210,7 +211,7 @@ bool ControllerCore::Impl::ending() const {
 void ControllerCore::Impl::record(RunEvent event, bool sync) {
     if (!journal_error_.empty()) return;
     if (decides(event)) {
-        write_steps(true);  // what was told before stands before it
+        write_steps(true);  // steps reported earlier come before it in the journal
         ++decisions_;
     }
     fold(status_, event);
@@ -218,7 +219,7 @@ void ControllerCore::Impl::record(RunEvent event, bool sync) {
     act(AppendRecord{{next_sequence_++, now_.wall_us, std::move(event)}, sync});
 }
 
-/// What the controller keeps of an event beside the run's status.
+/// State that the controller derives from an event, apart from the run's status.
 void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* launch = std::get_if<LaunchOrdered>(&event)) {
         steps_.begin(launch->attempt);
@@ -250,7 +251,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* saved = std::get_if<CheckpointCompleted>(&event)) {
         checkpoint_step_ = std::max(checkpoint_step_, saved->step);
     }
-    // Of an agent or a journal that lost its mind nothing is expected next.
+    // No continuation is expected from an agent or a journal with impossible numbers.
     bool const sane = problem_of(event).empty();
     if (auto const* matrix = std::get_if<RankMatrix>(&event); matrix != nullptr && sane) {
         if (matrix->node >= 0 && matrix->node < node_count()) {
@@ -299,7 +300,8 @@ void ControllerCore::Impl::close(int connection, std::string why) {
     act(CloseConnection{connection, std::move(why)});
 }
 
-/// Visits every node. Until it is asked again deadlines only move away: it stays a lower bound.
+/// Visits every node. Deadlines only move later until the next call, so the result stays a lower
+/// bound.
 MonotonicTime ControllerCore::Impl::earliest_deadline() const {
     if (finished_) return kNever;
     MonotonicTime next = std::min(graceful_deadline_, steps_deadline());
@@ -312,7 +314,8 @@ MonotonicTime ControllerCore::Impl::earliest_deadline() const {
         if (each.process == AgentProcess::none) continue;
         bool const up = each.process == AgentProcess::up;
         next = std::min(next, up ? liveness_.deadline(node) : each.process_deadline);
-        // Asked for at least once in a pause that counts, so that an own pause is seen as one.
+        // Called at least once in every pause that counts, so that the controller recognises its
+        // own pause.
         if (up) next = std::min({next, each.stop_deadline, last_call_ + kOwnPause});
     }
     return next;

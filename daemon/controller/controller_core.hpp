@@ -1,6 +1,5 @@
-// The controller of one run, sans-io: the shell feeds it inputs and carries out the actions in
-// order. Driven by daemon shells and by the simulation; holds no socket, file, clock or random
-// device.
+// The controller of one run, sans-io: the shell feeds it inputs and performs the actions in order.
+// Driven by daemon shells and by the simulation; holds no socket, file, clock or random device.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -21,25 +20,25 @@ using std::chrono_literals::operator""s;
 struct ControllerOptions {
     protocol::RunSubmitted submission;  // submission.json
     protocol::json::value plan;         // plan.json; goes into a fresh journal
-    protocol::json::value probe = {};   // what was measured before the start; the same
-    double probed_s = 0;                // that took so long; 0: an older one serves
+    protocol::json::value probe = {};   // what was measured before the start; likewise
+    double probed_s = 0;                // how long that took; 0: an older measurement was used
     std::string token;                  // that agents must present
     std::string host, boot_id;          // of this controller
     int pid = 0;
     std::uint64_t next_sequence = 0;  // JournalReader::next_sequence() after the replay
-    bool resume = false;              // a run that has ended, but not well, is opened again
+    bool resume = false;              // reopen a run that ended without success
     double step_timeout_s = 0;        // faults.step_timeout; 0 = max(60 s, 5 x the median step)
-    /// What ranks of an attempt wrote down of their collectives, in words; null or "": nothing.
+    /// Text on what ranks of an attempt recorded of their collectives; null or "": nothing.
     std::function<std::string(int attempt)> read_flights = nullptr;
     MonotonicTime lost_after = 4s;  // silence of an agent: faults.lost_after
-    /// A step goes into the journal when all nodes have told it, or so long after the first one;
-    /// 0 = at once, for agents that end with their controller and cannot tell it again.
+    /// A step goes into the journal when all nodes have reported it, or so long after the first
+    /// report; 0 = at once, for agents that end with their controller and cannot report it again.
     MonotonicTime steps_wait = 2s;
-    MonotonicTime lease = 5s;              // that its agents were given: faults.lease
-    MonotonicTime join_limit = 60s;        // from StartAgent to its hello
-    MonotonicTime adopt_limit = 6s;        // a new life waits so long for agents of the last one
-    MonotonicTime stop_limit = 60s;        // graceful stop asked for by a user
-    MonotonicTime exec_stop_limit = 8s;    // the same for a program of the user's own: SIGTERM
+    MonotonicTime lease = 5s;        // the lease of its agents: faults.lease
+    MonotonicTime join_limit = 60s;  // from StartAgent to its hello
+    MonotonicTime adopt_limit = 6s;  // how long a new incarnation waits for agents of the last one
+    MonotonicTime stop_limit = 60s;  // graceful stop that a user requested
+    MonotonicTime exec_stop_limit = 8s;    // the same for a user program: SIGTERM
     MonotonicTime lifeline_limit = 8s;     // graceful stop because the attached osora went away
     MonotonicTime kill_limit = 6s;         // from "terminate" or "kill" to NodeStopped
     MonotonicTime stacks_limit = 4s;       // from TakeStacks until a hang is acted on: faults
@@ -48,32 +47,32 @@ struct ControllerOptions {
 
 // Inputs.
 struct AgentConnected {
-    int connection = 0;     // never reused in the life of a controller
+    int connection = 0;     // never reused by one controller
     std::string peer = {};  // its address
 };
 struct AgentSaid {
     int connection = 0;
     protocol::FromAgent message;
 };
-/// By either side, or a frame that does not read: the shell has closed it.
+/// By either side, or after an invalid frame: the shell has closed it.
 struct AgentDisconnected {
     int connection = 0;
 };
-/// The agent process of `node` is gone (or could not be started: `error`), and the workers that die
-/// with it were looked for.
+/// The agent process of `node` has ended (or could not be started: `error`), and workers that
+/// outlived it were searched for.
 struct AgentExited {
     int node = 0;
     int agent_number = 0;  // of the StartAgent or StopAgent that it answers
     int exit_code = 0, signal = 0;
-    int processes_left = 0;  // workers of the node that live on; -1 = not known
+    int processes_left = 0;  // workers of the node that still live; -1 = not known
     std::string error;
 };
 struct StopAsked {  // control socket
     bool now = false;
     std::string reason;
 };
-struct ClientGone {};  // the attached osora is gone
-/// A record could not be written: the disk is full. Nothing can be decided any more.
+struct ClientGone {};  // the attached osora has ended
+/// A record could not be written: the disk is full. No decision is possible any more.
 struct JournalFailed {
     std::string error;
 };
@@ -81,8 +80,8 @@ struct Tick {};  // next_deadline() has come
 using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnected, AgentExited,
                                      StopAsked, ClientGone, JournalFailed, Tick>;
 
-// Actions, carried out in order. Each is idempotent.
-/// Append to the journal. With `sync` the actions behind it wait until it is durable. Records may
+// Actions, performed in order. Each is idempotent.
+/// Append to the journal. With `sync` later actions wait until the record is durable. Records may
 /// be written ahead of the actions between them, so that one sync serves all that are queued; after
 /// a failure everything that is queued is dropped and JournalFailed is the next input.
 struct AppendRecord {
@@ -102,11 +101,11 @@ struct CloseConnection {  // after what was sent on it
 /// Backend: start the agent of `node`; its end is always reported as AgentExited.
 struct StartAgent {
     int node = 0;
-    int agent_number = 1;  // counts the agents of a node; each life of the controller begins higher
+    int agent_number = 1;  // of the node's agents; each incarnation of the controller begins higher
 };
 /// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
 /// when there is none. The identity is that of the agent that joined last, pid 0 = none did;
-/// agent_number 0 = it was started in an earlier life.
+/// agent_number 0 = an earlier incarnation started it.
 struct StopAgent {
     int node = 0;
     int agent_number = 0;
@@ -124,17 +123,17 @@ using ControllerActions = std::vector<ControllerAction>;
 
 class ControllerCore {
 public:
-    /// `replayed`: the journal as it was found, in order; empty for a new run.
+    /// `replayed`: the whole journal, in order; empty for a new run.
     ControllerCore(ControllerOptions options, std::vector<protocol::JournalRecord> const& replayed);
     ~ControllerCore();
     ControllerCore(ControllerCore const&) = delete;
     ControllerCore& operator=(ControllerCore const&) = delete;
 
-    /// Once, before anything else.
+    /// Call it once, before anything else.
     [[nodiscard]] ControllerActions start(Now now);
     [[nodiscard]] ControllerActions handle(Now now, ControllerInput const& input);
 
-    /// When a Tick is due; kNever after Finish. Ask again after each call.
+    /// When a Tick is due; kNever after Finish. Read it again after each call.
     [[nodiscard]] MonotonicTime next_deadline() const;
     [[nodiscard]] protocol::RunStatus const& status() const;
 

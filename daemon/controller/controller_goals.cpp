@@ -1,5 +1,5 @@
-// The controller's goals: what the run's state asks for, and what has been asked for already, make
-// the next actions. Called after every input; without a change nothing is asked twice.
+// The controller's goals: the next actions follow from the run's state and from what has been
+// requested already. Called after every input; without a change nothing is requested twice.
 #include "base/env.hpp"
 #include "daemon/controller/controller_impl.hpp"
 #include "protocol/verdicts.hpp"
@@ -21,7 +21,7 @@ void ControllerCore::Impl::pursue() {
     while (!finished_ && pursue_once()) {}
 }
 
-/// Returns whether a record changed the state, so that the goal may be another one.
+/// Returns whether a record changed the state, so that the goal may have changed.
 bool ControllerCore::Impl::pursue_once() {
     if (!journal_error_.empty()) {
         dismiss();
@@ -120,7 +120,7 @@ bool ControllerCore::Impl::stop_workers() {
     return changed;
 }
 
-/// The run is over (or the journal is): the agents go, then the controller.
+/// The run is over (or the journal failed): dismiss the agents, then finish.
 void ControllerCore::Impl::dismiss() {
     bool all_gone = true;
     for (int node = 0; node < node_count(); ++node) {
@@ -215,9 +215,9 @@ void ControllerCore::Impl::lose(int node, std::string_view why, MonotonicTime si
 }
 
 /// How long the backend may take to confirm the end of an agent. Where it cannot, a short lease has
-/// ended the workers by then. A long one is not waited for: workers of a lost node do no step
-/// without their peers, and should they come back, they are ended before others start there. Only
-/// those of a run on one node could go on alone.
+/// ended the workers by then. A long lease is not waited for: workers of a lost node do no step
+/// without their peers, and if they come back, they are ended before others start there. Only the
+/// workers of a run on one node could continue alone.
 MonotonicTime ControllerCore::Impl::stop_limit() const {
     if (status_.state == RunState::done) return options_.agent_stop_limit;
     bool const is_short = options_.lease <= kShortLease;
@@ -241,7 +241,7 @@ void ControllerCore::Impl::stop_agent(int node) {
     act(StopAgent{node, each.agent_number, id.boot_id, id.pid, id.start_ticks});
 }
 
-/// The process is gone, or nobody can say and the time for it is over (`processes_left` -1).
+/// The process has ended, or its end cannot be confirmed in time (`processes_left` -1).
 void ControllerCore::Impl::agent_gone(int node, int processes_left, std::string why) {
     NodeLink& each = link(node);
     bool const lost_before = each.process == AgentProcess::stopping && !node_status(node).joined;

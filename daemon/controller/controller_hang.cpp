@@ -1,5 +1,5 @@
-// A rank that makes no progress: seen in the heartbeats, looked at by the agents before anything is
-// killed, then a fault of the run. A run that goes on meanwhile was only slow.
+// A rank that makes no progress: visible in the heartbeats, examined by the agents before anything
+// is killed, then a fault of the run. A run that continues meanwhile was only slow.
 #include "daemon/controller/controller_impl.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ using namespace protocol;
 namespace {
 
 constexpr MonotonicTime kHangPeriod = std::chrono::milliseconds(250);
-constexpr std::string_view kStopped = "is stopped";  // how the state of a stopped process begins
+constexpr std::string_view kStopped = "is stopped";  // prefix of the state of a stopped process
 
 double median_of(std::deque<double> const& times) {
     std::vector<double> sorted(times.begin(), times.end());
@@ -24,8 +24,8 @@ double median_of(std::deque<double> const& times) {
 
 }  // namespace
 
-/// Workers are there, and may be too silent. What a program of the user's own does between two
-/// steps is not known, so only the user can say how long that may take.
+/// Workers run, and may be silent for too long. What a user program does between two steps is
+/// unknown, so only the user can say how long that may take.
 bool ControllerCore::Impl::may_hang() const {
     bool const workers = status_.state == RunState::running ||
                          (status_.state == RunState::launching && status_.ordered);
@@ -71,7 +71,7 @@ std::optional<HangDetected> ControllerCore::Impl::find_hang_now() const {
 
 void ControllerCore::Impl::look_for_hang() {
     if (!may_hang() || (inquiry_ && inquiry_->attempt != status_.attempt)) inquiry_.reset();
-    // Every rank is looked at: often enough for limits of seconds, not once for each agent.
+    // Every rank is checked: often enough for limits of seconds, not once for each agent.
     if (!may_hang() || inquiry_ || now_.monotonic - hang_looked_ < kHangPeriod) return;
     hang_looked_ = now_.monotonic;
     if (!find_hang_now()) return;

@@ -1,5 +1,5 @@
-// Private to the controller core: its state that is not in the journal. What a controller has asked
-// of an agent is forgotten with the connection, and asked again.
+// Private to the controller core: its state outside the journal. What the controller has requested
+// of an agent is forgotten with the connection, and requested again.
 #pragma once
 
 #include "daemon/controller/controller_core.hpp"
@@ -26,7 +26,7 @@ public:
 
     ControllerActions start(Now now);
     ControllerActions handle(Now now, ControllerInput const& input);
-    /// When the next Tick is due: never late, and early where a deadline has moved away since.
+    /// When the next Tick is due: never late, but early where a deadline has moved later since.
     [[nodiscard]] MonotonicTime due() const { return finished_ ? kNever : due_; }
     [[nodiscard]] protocol::RunStatus const& status() const { return status_; }
 
@@ -57,7 +57,7 @@ private:
     [[nodiscard]] MonotonicTime earliest_deadline() const;
     [[nodiscard]] bool ending() const;
 
-    // controller_agents.cpp: what agents say
+    // controller_agents.cpp: messages of agents
     void on(AgentSaid const& input);
     void hear(int connection, protocol::AgentHello const& hello);
     void hear(int connection, protocol::Heartbeat const& message);
@@ -113,10 +113,10 @@ private:
     std::map<int, Connection> connections_;
     std::deque<double> step_times_;  // of the last steps
     StepAlarm alarm_;
-    std::vector<protocol::RunNotice> alarms_;  // raised, and not yet in the journal
-    // What an agent may tell again: it was recorded, but its acknowledgement got lost.
+    std::vector<protocol::RunNotice> alarms_;  // raised, but not yet in the journal
+    // What an agent may report again: it was recorded, but its acknowledgement got lost.
     std::set<int> failed_;      // ranks of this attempt
-    int checkpoint_step_ = -1;  // newest one of this attempt
+    int checkpoint_step_ = -1;  // newest checkpoint of this attempt
     std::deque<protocol::RunNotice> replayed_notices_;
     bool no_steps_told_ = false;  // of an exec job, by the agent of any node
     int store_attempt_ = -1;      // that store_host_ and store_port_ are reserved for
@@ -130,7 +130,7 @@ private:
     bool finished_ = false;
 
     MonotonicTime last_call_{};
-    MonotonicTime due_ = kNever;  // earliest_deadline() when it was last asked for
+    MonotonicTime due_ = kNever;  // earliest_deadline() at its last call
     MonotonicTime hang_looked_{};
     std::uint64_t decisions_ = 0;  // records that may change a goal
     Now now_;                      // of the call in progress

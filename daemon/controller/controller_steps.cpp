@@ -1,5 +1,5 @@
 // Steps on their way into the journal: merged over the nodes, acknowledged once they are written.
-// What waits when a controller dies is told again by its agents.
+// When a controller dies, its agents report the waiting steps again.
 #include "daemon/controller/controller_impl.hpp"
 #include "daemon/steps/step_text.hpp"
 
@@ -43,7 +43,7 @@ void ControllerCore::Impl::write_steps(bool partial) {
     record_alarms();
 }
 
-/// Everything in front of the oldest chunk that is not written yet.
+/// The number up to which all chunks are written.
 void ControllerCore::Impl::acknowledge(int node) {
     NodeLink& each = link(node);
     bool const waits = !each.unwritten.empty();
@@ -58,7 +58,7 @@ MonotonicTime ControllerCore::Impl::steps_deadline() const {
     return oldest == kNever ? kNever : oldest + options_.steps_wait;
 }
 
-/// Of the journal: live ones when they are written.
+/// Steps in the journal: live ones when they are written.
 void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
     std::ranges::move(alarm_.take(steps), std::back_inserter(alarms_));
     for (std::size_t i = 0; i < steps.next_steps.size(); ++i) {
@@ -73,7 +73,7 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
     while (step_times_.size() > kStepTimes) step_times_.pop_front();
 }
 
-/// Of a program of the user's own that has run: nothing is known of its steps, and why.
+/// Of a user program that has run: why no steps are known of it.
 void ControllerCore::Impl::tell_no_steps() {
     write_steps(true);
     bool const ran = status_.attempt >= 0 && status_.verdict != Verdict::app_bug;

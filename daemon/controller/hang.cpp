@@ -43,7 +43,7 @@ std::optional<ObservedRank> find_hang(std::vector<ObservedRank> const& ranks,
     auto const limit_of = [&](ObservedRank const& each) {
         return hang_limit_s(each.rank.phase, each.rank.limit_s, limits);
     };
-    // Ranks may wait for one that is busy for as long as that one may be silent.
+    // Ranks may wait for a busy rank for as long as that rank may be silent.
     bool const excused = std::ranges::any_of(ranks, [&](ObservedRank const& each) {
         return !is_waiting(each.rank) && each.rank.silent_s < limit_of(each);
     });

@@ -1,4 +1,4 @@
-// Private to the controller core: a hang that is being looked at.
+// Private to the controller core: a hang that is being examined.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -9,7 +9,7 @@
 
 namespace osora::daemon {
 
-/// A hang was seen; the nodes are asked what their ranks are doing before they are killed.
+/// A hang was seen; the nodes report what their ranks are doing before these are killed.
 struct HangInquiry {
     int attempt = 0;
     MonotonicTime deadline{};

@@ -1,5 +1,5 @@
-// When does silence of an agent count as its loss? Pure. Fed by every message of an agent; not part
-// of the event log.
+// When does the silence of an agent count as its loss? Pure. Fed with every message of an agent;
+// not part of the event log.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -11,8 +11,8 @@ namespace osora::daemon {
 
 class Liveness {
 public:
-    /// Nodes 0..node_count-1 count as heard at `now`. Agents beat every second; lost after
-    /// `timeout`.
+    /// Nodes 0..node_count-1 count as heard at `now`. Agents send a heartbeat every second; a node
+    /// is lost after `timeout`.
     Liveness(int node_count, MonotonicTime now, MonotonicTime timeout = std::chrono::seconds(4))
         : last_heard_(static_cast<std::size_t>(node_count), now), timeout_(timeout) {}
 
@@ -23,12 +23,12 @@ public:
         return now - last_heard_[static_cast<std::size_t>(node)];
     }
 
-    /// When `node` counts as lost, unless it is heard before.
+    /// When `node` counts as lost unless it sends something before.
     [[nodiscard]] MonotonicTime deadline(int node) const {
         return last_heard_[static_cast<std::size_t>(node)] + timeout_;
     }
 
-    /// The listener itself was asleep for so long: nobody is to blame for that time.
+    /// The controller itself did not run for so long: that time counts against no node.
     void forgive(MonotonicTime pause) {
         for (MonotonicTime& heard : last_heard_) heard += pause;
     }

@@ -1,4 +1,4 @@
-// Private to the controller core: what it knows of the agent of a node and has asked of it.
+// Private to the controller core: what it knows of a node's agent and has requested of it.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -24,15 +24,15 @@ struct AgentIdentity {
 /// What a controller knows of the agent process of a node.
 enum class AgentProcess {
     none,
-    unknown,   // of an earlier life; may come back
-    starting,  // StartAgent, no hello yet
-    up,        // joined; connected or expected back
-    stopping   // StopAgent, not confirmed yet
+    unknown,   // of an earlier incarnation; may come back
+    starting,  // StartAgent was sent, no hello yet
+    up,        // joined; connected, or expected to reconnect
+    stopping   // StopAgent was sent, not confirmed yet
 };
 
 /// How many notices of one kind a rank may still have recorded.
 struct NoticeAllowance {
-    MonotonicTime paid{};  // used up to here
+    MonotonicTime paid{};  // allowance used up to here
     std::int64_t left_out = 0;
 };
 
@@ -47,21 +47,21 @@ struct NodeLink {
     std::uint64_t taken = 0;              // reports of this agent below it were taken
     struct Chunk {
         std::uint64_t report = 0;
-        int next_step = 0;  // behind it
+        int next_step = 0;  // after it
     };
     std::deque<Chunk> unwritten;     // of those, chunks whose steps are not in the journal yet
     std::uint64_t acknowledged = 0;  // on this connection
     int launched = -1;               // newest attempt that the agent has or was sent
     int store_asked = -1;            // attempt
     std::optional<protocol::StopHow> stop_sent;
-    MonotonicTime stop_deadline = kNever;  // then its agent is ended
+    MonotonicTime stop_deadline = kNever;  // after it the agent is ended
     bool dismissed = false;
     protocol::Heartbeat heartbeat;
-    int next_step = 0;                // metrics below it were taken
-    int next_matrix_step = 0;         // matrices below it are in the journal
-    int next_collectives = 0;         // number of the first CollectiveSums that is not in it
+    int next_step = 0;         // metrics below it were taken
+    int next_matrix_step = 0;  // matrices below it are in the journal
+    int next_collectives = 0;  // number of the first CollectiveSums that is not in the journal
     std::int64_t health_number = -1;  // newest NodeHealth of this agent in the journal
-    MonotonicTime health_paid{};      // allowance for them is used up to here
+    MonotonicTime health_paid{};      // the allowance for them is used up to here
     using NoticesOf = std::pair<int, std::string>;  // rank and kind
     std::map<NoticesOf, NoticeAllowance> notices;
 };

@@ -1,4 +1,4 @@
-// Gathers what the controller needs from the run directory; every error names its file.
+// Gathers the controller's inputs from the run directory; every error names its file.
 #include "daemon/controller/one_run.hpp"
 
 #include "base/files/files.hpp"
@@ -92,7 +92,8 @@ ControllerOptions controller_options(protocol::RunSubmitted submission,
     return options;
 }
 
-/// In words, whom the ranks of an attempt wait for. Of larger runs a few ranks tell (FlightWatch).
+/// Text on which ranks of an attempt the others wait for. Of larger runs a few ranks are read
+/// (FlightWatch).
 std::function<std::string(int)> flight_reader(protocol::RunPaths const& paths,
                                               protocol::RunSubmitted const& submission) {
     constexpr int kRanksMax = 512;
@@ -115,7 +116,7 @@ void apply_limits(ControllerOptions& options, plan::FaultsSection const& faults)
     if (!faults.lease.is_auto()) options.lease = time_of(*faults.lease.value);
 }
 
-/// What agents of an earlier life know stays as it was.
+/// Agents of an earlier incarnation keep what they know.
 void take_over(ControllerSetup& setup, protocol::RunPaths const& paths) {
     auto const last = read_controller_file(paths, setup.core.submission.run_uuid);
     setup.core.token = last.has_value() ? last->token : make_token();
@@ -135,8 +136,8 @@ void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
     backend.start.worker = options.worker_program.string();
 }
 
-/// Where nodes have several networks, what was measured decides on which ranks meet: plan and job
-/// are written again, before an agent has read them.
+/// Where nodes have several networks, the measurement decides on which of them ranks meet: plan and
+/// job are rewritten before an agent has read them.
 Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
                             topology::ProbeResult const& result) {
     if (result.interfaces.empty()) return {};
@@ -153,7 +154,7 @@ Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options
     return {};
 }
 
-/// A run that begins on several nodes has its links measured first.
+/// A new run on several nodes has its links measured first.
 void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link_probe, Env& env,
                  Logger& log) {
     plan::RunConfig& config = setup.backend.config;
@@ -176,10 +177,11 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
     auto const probed = probe_before_launch(before);
     setup.core.probed_s = probed.took_s;
     if (probed.stopped) {
-        // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants the run to end.
+        // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants to end the run.
         auto const asked =
             write_stop_request(options.paths, {.reason = "stopped while its links were probed"});
-        if (asked.has_error()) log.error("no wish to stop", {{"why", asked.error().message}});
+        if (asked.has_error())
+            log.error("cannot write stop request", {{"why", asked.error().message}});
     }
     protocol::RunNotice notice;
     notice.kind = "probe";
@@ -190,13 +192,14 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
     if (probed.result) {
         setup.core.probe = protocol::to_json(*probed.result);
         auto const applied = apply_settings(setup, options, *probed.result);
-        if (applied.has_error()) log.warning("settings stay", {{"why", applied.error().message}});
+        if (applied.has_error())
+            log.warning("keeping previous NCCL settings", {{"why", applied.error().message}});
     }
     auto& excluded = config.faults.exclude_nodes;
     excluded.insert(excluded.end(), probed.exclude.begin(), probed.exclude.end());
 }
 
-/// What a probe of its own measured serves the runs that follow.
+/// The result of a run with job = "probe" is saved for later runs.
 Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& options) {
     OSORA_TRY(auto result, protocol::read_json_file<topology::ProbeResult>(options.paths.probe()));
     result.backend = config.resources.backend;
@@ -248,7 +251,8 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
     if (exit_code == 0 && of_run.run.job == "probe" && options.ingest) {
         auto const kept = keep_result(of_run, options);
-        if (kept.has_error()) log.warning("probe not kept", {{"why", kept.error().message}});
+        if (kept.has_error())
+            log.warning("cannot save probe result", {{"why", kept.error().message}});
     }
     return exit_code;
 }

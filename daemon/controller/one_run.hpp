@@ -1,5 +1,5 @@
 // `osorad --one-run RUN_DIR`: takes the run's lock, replays its journal, runs its controller. The
-// same command goes on with a run whose controller was killed.
+// same command continues a run whose controller was killed.
 #pragma once
 
 #include "base/env.hpp"
@@ -14,9 +14,9 @@ namespace osora::daemon {
 struct OneRunOptions {
     protocol::RunPaths paths;  // absolute
     int lifeline_fd = -1;
-    double lifeline_limit_s = 8;           // of the graceful stop that its end asks for
-    bool resume = false;                   // open a run again that has ended, but not well
-    bool supervised = false;               // started again when it dies: agents wait for it
+    double lifeline_limit_s = 8;           // for the graceful stop that EOF on lifeline_fd requests
+    bool resume = false;                   // reopen a run that ended without success
+    bool supervised = false;               // restarted when it dies: agents wait for it
     bool open_to_others = false;           // ControllerSetup
     std::filesystem::path osorad;          // this program, to run agents
     std::filesystem::path worker_program;  // absolute
@@ -24,7 +24,7 @@ struct OneRunOptions {
     Ingest ingest;
 };
 
-/// osora's exit code. Errors: the run could not be taken up (busy: it has a controller already).
+/// osora's exit code. Errors: the run could not be loaded (busy: it already has a controller).
 [[nodiscard]] Result<int> run_one(OneRunOptions options, Env& env, Logger& log);
 
 }  // namespace osora::daemon

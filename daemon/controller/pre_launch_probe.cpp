@@ -32,7 +32,7 @@ fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
     return protocol::StatePaths{state}.probes() / (name.substr(0, kNameDigits) + ".json");
 }
 
-/// The user's, where he asked for one, else what is measured before any run.
+/// The user's settings, where there are some, else the defaults of a probe before a run.
 Result<topology::ProbeRequest> request_of(PreLaunchProbe const& before) {
     std::error_code error;
     auto const path = before.paths.probe_request();
@@ -44,7 +44,7 @@ Result<topology::ProbeRequest> request_of(PreLaunchProbe const& before) {
     return request;
 }
 
-/// The files of the probe's own run directory, below that of the run.
+/// The files of the probe's own run directory, inside that of the run.
 Result<protocol::RunPaths> write_probe_run(PreLaunchProbe const& before, int nodes) {
     auto const paths = before.paths.probe_run();
     OSORA_TRY_VOID(make_own_folder(paths.dir, Parents::believed));
@@ -154,7 +154,7 @@ PreLaunchProbeResult probe_before_launch(PreLaunchProbe const& before) {
         }
         probed.result = std::move(*measured);
         probed.result->backend = before.config.resources.backend;
-        // What is not kept is measured again.
+        // What cannot be saved is measured again.
         (void)cache_probe(state, hosts, *probed.result);
     }
     if (before.config.probe.exclude) {
@@ -170,7 +170,7 @@ std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& resul
     plan::NcclFacts facts;
     facts.probe = result;
     plan::add_probed_nodes(facts, result);
-    // Whether ranks have GPUs is known to the plan: it has settings of NCCL for them.
+    // The plan knows whether ranks have GPUs: it has NCCL settings for them.
     bool const gpu = std::ranges::any_of(
         job.plan.nccl_env, [](plan::NcclSetting const& each) { return each.name == "NCCL_DEBUG"; });
     auto const variables = topology::communication_variables(environment);

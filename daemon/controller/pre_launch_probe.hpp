@@ -1,6 +1,6 @@
-// Before a run on several nodes starts, its links are measured: a run with job = "probe" of its own
-// in RUN_DIR/probe, in the same allocation, or a measurement of the same nodes that is not old. It
-// never keeps the run from starting (docs/rfc/008).
+// Before a run on several nodes starts, its links are measured: by a separate run with job =
+// "probe" in RUN_DIR/probe, in the same allocation; a recent measurement of the same nodes serves
+// instead. It never keeps the run from starting (docs/rfc/008).
 #pragma once
 
 #include "daemon/controller/one_run.hpp"
@@ -30,33 +30,34 @@ struct PreLaunchProbeResult {
     std::optional<topology::ProbeResult> result;
     double age_s = 0;  // 0: measured now
     double took_s = 0;
-    bool stopped = false;              // somebody wants no run any more
+    bool stopped = false;              // a stop of the run was requested
     std::string failure;               // why there is no result
-    std::vector<std::string> exclude;  // slow nodes that spares can stand in for
+    std::vector<std::string> exclude;  // slow nodes that spares can replace
 };
 
-/// Whether links are measured before a run: on several nodes, not switched off, and not what it
-/// does itself.
+/// Whether links are measured before a run: it has several nodes, the probe is not switched off,
+/// and the run is not itself a probe.
 [[nodiscard]] bool wants_probe(plan::RunConfig const& config, bool link_probe);
 
 [[nodiscard]] PreLaunchProbeResult probe_before_launch(PreLaunchProbe const& before);
 
-/// STATE/probes/HASH.json: the newest whole measurement of exactly these hosts.
+/// STATE/probes/HASH.json: the newest complete measurement of exactly these hosts.
 [[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
                                                             std::vector<std::string> hosts);
-/// A measurement that is not of all nodes is not kept, nor one of hosts that are not known. Times
-/// of collectives stay until there are newer ones.
+/// Saves a measurement unless some of its nodes are missing or its hosts are unknown. Times of
+/// collectives stay until there are newer ones.
 [[nodiscard]] Result<void> cache_probe(std::filesystem::path const& state,
                                        std::vector<std::string> hosts,
                                        topology::ProbeResult const& result);
 
-/// The slow nodes, worst first, as many as `spares`; only those that `hosts` names, as no other
-/// name keeps a node out. Pure.
+/// The slow nodes, worst first, at most `spares`; only those in `hosts`, since no other name can
+/// exclude a node. Pure.
 [[nodiscard]] std::vector<std::string> nodes_to_leave_out(topology::ProbeResult const& result,
                                                           std::vector<std::string> const& hosts,
                                                           int spares);
 
-/// The settings of collectives that follow from what was measured, over those of the plan. Pure.
+/// The settings of collectives that follow from the measurement, applied over those of the plan.
+/// Pure.
 [[nodiscard]] std::vector<plan::NcclSetting> settings_after(topology::ProbeResult const& result,
                                                             plan::WorkerJob const& job,
                                                             plan::Origins const& origins,

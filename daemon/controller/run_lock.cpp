@@ -1,4 +1,4 @@
-// The holder writes "PID HOST" into the file for whoever is refused.
+// The holder writes "PID HOST" into the file, for the message to whoever is refused.
 #include "daemon/controller/run_lock.hpp"
 
 #include "base/files/files.hpp"
@@ -27,7 +27,7 @@ std::string holder_of(std::filesystem::path const& path) {
 }
 
 /// A controller that was killed while it started an agent leaves the lock to that child until the
-/// child is another program; so a lock that is held is asked for again for a second.
+/// child execs; so a held lock is tried again for a second.
 bool lock_soon(Descriptor const& file) {
     constexpr int kAttempts = 50;
     constexpr std::chrono::milliseconds kPause{20};

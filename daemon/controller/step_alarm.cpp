@@ -87,7 +87,7 @@ void StepAlarm::look_at_time(std::string const& bucket, double step_s, double sa
         sagging_ = true;
         told.push_back(notice("throughput_sag", "warning",
                               fmt::format("steps take {:.2f} times as long as at first{}: the "
-                                          "middle of the last {}",
+                                          "median of the last {}",
                                           level, since(), window)));
     } else if (sagging_ && level < 1 + options_.back) {
         sagging_ = false;
@@ -104,22 +104,23 @@ void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& told) {
     constexpr int kMissingMax = 3;
     if (missing >= kMissingMax) {
         if (!std::exchange(diverging_, true)) {
-            told.push_back(notice("loss_divergence", "error",
-                                  fmt::format("the loss of {} of the last {} steps is no number{}",
-                                              missing, losses_.size(), since())));
+            told.push_back(
+                notice("loss_divergence", "error",
+                       fmt::format("the loss of {} of the last {} steps is not a number{}", missing,
+                                   losses_.size(), since())));
         }
         return;
     }
     if (losses_.size() < window) return;
     auto const level = median_and_mad(values(losses_));
-    // Both levels are uncertain, and the lowest one was picked from many.
+    // Both levels are uncertain, and the lowest one is the minimum of many.
     double const noise = options_.spreads * std::sqrt(2.0) *
                          standard_error(std::max(lowest_spread_, level.mad), window);
     bool const above = has_lowest_ && level.median > lowest_loss_ + noise &&
                        level.median > lowest_loss_ * (1 + options_.loss_rise);
     if (above && !std::exchange(diverging_, true)) {
         told.push_back(notice("loss_divergence", "error",
-                              fmt::format("the loss is {:.3g} in the middle of the last {} steps, "
+                              fmt::format("the median loss is {:.3g} over the last {} steps, "
                                           "and was {:.3g}{}",
                                           level.median, window, lowest_loss_, since())));
     }

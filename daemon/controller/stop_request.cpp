@@ -1,4 +1,4 @@
-// Looked at, not watched: inotify says nothing of what another machine writes.
+// Polled: inotify does not report what another machine writes.
 #include "daemon/controller/stop_request.hpp"
 
 #include "base/files/files.hpp"
@@ -32,7 +32,7 @@ asio::awaitable<void> watch_stop_requests(protocol::RunPaths paths,
             auto const read = text.has_value() ? protocol::decode<protocol::ControlStop>(*text)
                                                : Result<protocol::ControlStop>(text.error());
             if (read.has_value()) stop = *read;
-            if (stop.reason.empty()) stop.reason = "asked by osora";
+            if (stop.reason.empty()) stop.reason = "requested by osora";
             ::unlink(path.c_str());
             on_stop(stop);
         }

@@ -1,5 +1,5 @@
-// RUN_DIR/stop.json: a wish to stop from where the control socket does not reach - osora on a login
-// node, the batch step's warnings. Looked for twice a second, taken away when it is read.
+// RUN_DIR/stop.json: a stop request from where the control socket does not reach - osora on a login
+// node, the batch step's warnings. Polled twice a second, deleted when it is read.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,7 +15,7 @@ namespace osora::daemon {
 [[nodiscard]] Result<void> write_stop_request(protocol::RunPaths const& paths,
                                               protocol::ControlStop const& stop);
 
-/// Never ends. A file that does not read is taken as a wish to stop in order.
+/// Never ends. A file that cannot be parsed counts as a request for a graceful stop.
 [[nodiscard]] boost::asio::awaitable<void> watch_stop_requests(
     protocol::RunPaths paths, std::function<void(protocol::ControlStop)> on_stop);
 

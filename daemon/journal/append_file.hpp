@@ -1,5 +1,5 @@
-// A file that only grows at its end: the seam below the journal, so that tests can fail its k-th
-// operation. Errors carry the path; a full disk or quota is Errc::out_of_space.
+// A file that only grows at its end: the interface below the journal, so that tests can fail its
+// k-th operation. Errors carry the path; a full disk or quota is Errc::out_of_space.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,13 +19,13 @@ public:
     [[nodiscard]] virtual std::uint64_t size() const = 0;
     /// At most `bytes` bytes from `offset`; fewer at the end.
     [[nodiscard]] virtual Result<std::string> read(std::uint64_t offset, std::size_t bytes) = 0;
-    /// After an error an unknown part of `bytes` stands at the end.
+    /// After an error an unknown part of `bytes` is at the end.
     [[nodiscard]] virtual Result<void> append(std::string_view bytes) = 0;
     [[nodiscard]] virtual Result<void> truncate(std::uint64_t size) = 0;
-    /// Makes what was appended durable. May be called from another thread.
+    /// Makes appended bytes durable. May be called from another thread.
     [[nodiscard]] virtual Result<void> sync() = 0;
-    /// Sets disk space aside so that the file can grow to `size` for certain; false: this file
-    /// system cannot promise it.
+    /// Reserves disk space so that the file can certainly grow to `size`; false: this file system
+    /// cannot promise it.
     [[nodiscard]] virtual Result<bool> reserve(std::uint64_t size) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The ingester runs on the thread; its result is read here.
+// The ingester runs on the thread; this coroutine reads its result.
 #include "daemon/journal/history_feed.hpp"
 
 #include "daemon/net/frame_connection.hpp"

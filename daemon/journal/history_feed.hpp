@@ -1,5 +1,5 @@
-// Hands a run's journal to the history every ten seconds and at the end, on a thread of its own. A
-// failure is a notice, never a failed run: the next osora command ingests again. Private to
+// Ingests a run's journal into the history every ten seconds and at the end, on a separate thread.
+// A failure is a notice, never a failed run: the next osora command ingests again. Private to
 // shells (Asio inside).
 #pragma once
 
@@ -14,7 +14,7 @@ class HistoryFeed {
 public:
     using OnFailed = std::function<void(Error const&)>;
 
-    /// `on_failed` is told of the first failure.
+    /// `on_failed` gets the first failure.
     HistoryFeed(TaskGroup& tasks, protocol::RunPaths paths, Ingest ingest, OnFailed on_failed);
 
     void start();

@@ -1,4 +1,4 @@
-// The one call of the controller into the history: what its journal says, into STATE/history.db.
+// The controller's only call into the history: copies a run's journal into STATE/history.db.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 namespace osora::daemon {
 
 /// Idempotent. Does nothing for a run directory that is not STATE/runs/NAME. Waits a second or two
-/// for a database that is locked, then says busy: the next osora command ingests again.
+/// for a locked database, then returns busy: the next osora command ingests again.
 [[nodiscard]] Result<void> ingest_into_history(protocol::RunPaths const& paths);
 
 }  // namespace osora::daemon

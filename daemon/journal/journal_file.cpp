@@ -70,7 +70,7 @@ Result<void> JournalFile::secure_space(std::size_t bytes, Importance importance)
     std::uint64_t const end = file_->size() + bytes;
     std::uint64_t const whole = reserve_.decisions_bytes + reserve_.final_record_bytes;
     if (reserved_until_ >= end + whole) return {};
-    // Twice as much as is needed, so that this is not asked for every record.
+    // Twice as much as needed, so that not every record reserves space.
     auto reserved = file_->reserve(end + 2 * whole);
     if (reserved.has_value()) {
         can_reserve_ = *reserved;
@@ -95,7 +95,7 @@ Result<void> JournalFile::append(protocol::JournalRecord record, Importance impo
     std::uint64_t const before = file_->size();
     if (auto wrote = file_->append(bytes); wrote.has_error()) {
         if (file_->truncate(before).has_error()) broken_ = true;
-        reserved_until_ = before;  // cutting back gave it up
+        reserved_until_ = before;  // truncating released it
         return wrote;
     }
     ++next_sequence_;

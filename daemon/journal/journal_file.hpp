@@ -13,8 +13,8 @@
 
 namespace osora::daemon {
 
-/// Who may use the reserve. A full disk stops metrics first, then decisions; what ends the run goes
-/// last.
+/// Who may use the reserve. On a full disk metrics stop first, then decisions; the records that end
+/// the run come last.
 enum class Importance { metric, decision, final_record };
 
 struct JournalReserve {
@@ -25,11 +25,11 @@ struct JournalReserve {
 class JournalFile {
 public:
     struct Opened;
-    /// Reads all of `file`, cuts off a record that a crash left unfinished. corrupt: something else
-    /// is wrong with it; the file is then as it was.
+    /// Reads all of `file` and cuts off a record that a crash left unfinished. corrupt: it is
+    /// damaged in another way; the file is then unchanged.
     [[nodiscard]] static Result<Opened> open(std::unique_ptr<AppendFile> file,
                                              JournalReserve reserve = {});
-    class Key;  // open() alone has one
+    class Key;  // only open() can make one
     JournalFile(Key const&, std::unique_ptr<AppendFile> file, JournalReserve reserve);
     ~JournalFile();
     JournalFile(JournalFile const&) = delete;
@@ -40,8 +40,8 @@ public:
     /// unknown state every append fails. Not durable before sync().
     [[nodiscard]] Result<void> append(protocol::JournalRecord record, Importance importance);
 
-    /// Makes everything appended so far durable. May be called from another thread. An error means
-    /// that nobody knows what is on disk: every later append and sync fails.
+    /// Makes everything appended so far durable. May be called from another thread. After an error
+    /// the content of the disk is unknown: every later append and sync fails.
     [[nodiscard]] Result<void> sync();
 
     [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }

@@ -1,5 +1,5 @@
-// One sync at a time; records that arrive meanwhile share the next one. What is for
-// information only is synced at most once a second.
+// One sync at a time; records that arrive meanwhile share the next one. Records that are for
+// information only are synced at most once a second.
 #include "daemon/journal/journal_queue.hpp"
 
 #include <boost/asio/post.hpp>

@@ -1,5 +1,5 @@
-// "Every event is in the journal before its actions run", with the sync on a thread of its own so
-// that a slow disk holds up decisions but not heartbeats. Private to shells (Asio inside).
+// "Every event is in the journal before its actions run". The sync has a separate thread, so that a
+// slow disk delays decisions but not heartbeats. Private to shells (Asio inside).
 #pragma once
 
 #include "base/env.hpp"
@@ -19,7 +19,7 @@ public:
     using Act = std::function<void()>;
     struct Handlers {
         std::function<void(Error const&)> on_failed;  // a decision cannot be written; once
-        /// Metrics or notices do not fit any more, for the first time; the run goes on without.
+        /// Metrics or notices no longer fit, for the first time; the run continues without them.
         std::function<void(Error const&)> on_lossy;
     };
 
@@ -27,11 +27,11 @@ public:
     JournalQueue(boost::asio::any_io_executor executor, JournalFile& journal, Env const& env,
                  Handlers handlers);
 
-    /// Appends `record`. `sync`: a decision; acts behind it wait until it is durable. Without: for
-    /// information (metrics, notices), the first to be given up on a full disk.
+    /// Appends `record`. `sync`: a decision; later acts wait until it is durable. Without: for
+    /// information (metrics, notices), which a full disk drops first.
     void append(protocol::JournalRecord record, bool sync);
-    /// Runs `act` when every record that was appended with `sync` before is durable. What waits
-    /// when the journal fails is dropped; later acts run at once.
+    /// Runs `act` when every record that was appended with `sync` before is durable. Acts that wait
+    /// when the journal fails are dropped; later acts run at once.
     void then(Act act);
 
     [[nodiscard]] bool has_failed() const { return failed_; }
@@ -57,11 +57,11 @@ private:
     bool syncing_ = false;
     bool acts_wait_ = false;    // the sync in progress covers a record with `sync`
     bool sync_wanted_ = false;  // a record with `sync` was written since that sync began
-    bool unsynced_ = false;     // so was one without
+    bool unsynced_ = false;     // a record without `sync` was written since that sync began
     bool lossy_ = false;
     bool failed_ = false;
     MonotonicTime last_sync_{};
-    boost::asio::thread_pool thread_{1};  // last member: joined before the others go
+    boost::asio::thread_pool thread_{1};  // last member: joined before the others are destroyed
 };
 
 }  // namespace osora::daemon

@@ -1,4 +1,4 @@
-// A connection that sends anything but messages is dropped; the run does not notice.
+// A connection that sends anything but messages is dropped; this does not affect the run.
 #include "daemon/net/agent_server.hpp"
 
 #include "daemon/net/own_addresses.hpp"
@@ -31,7 +31,7 @@ boost::system::error_code AgentServer::bind(tcp::endpoint const& endpoint) {
     boost::system::error_code error, ignored;
     acceptor_.close(ignored);
     acceptor_.open(endpoint.protocol(), error);
-    // A port whose last connections still linger is free enough.
+    // A port whose last connections are still in TIME_WAIT counts as free.
     if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error && endpoint.address().is_v6()) {
         acceptor_.set_option(asio::ip::v6_only(false), error);
@@ -70,7 +70,7 @@ asio::awaitable<void> AgentServer::accept_loop() {
             welcome(std::move(socket), text_of(peer.address()));
             continue;
         }
-        // Out of descriptors, most likely: others may free some.
+        // Probably out of descriptors: other connections may free some.
         log_.error("accept failed", {{"why", error.message()}});
         pause.expires_after(std::chrono::milliseconds(100));
         co_await pause.async_wait(kToken);
@@ -89,10 +89,11 @@ void AgentServer::welcome(tcp::socket socket, std::string peer) {
     tasks_.spawn("handshake", shake_hands(std::move(*stream), std::move(peer)));
 }
 
-/// The oldest handshake makes room: an agent's is over at once, one that lasts is a stranger's.
+/// Closes the oldest handshake to make room: an agent's is over at once, a long one is a
+/// stranger's.
 void AgentServer::make_room() {
     if (handshakes_.size() < kHandshakesMax) return;
-    log_.warning("oldest handshake ended", {{"why", "too many handshakes"}});
+    log_.warning("closed the oldest handshake", {{"why", "too many handshakes"}});
     auto const oldest = handshakes_.begin();
     boost::system::error_code ignored;
     oldest->second->socket().shutdown(asio::socket_base::shutdown_both, ignored);
@@ -108,7 +109,7 @@ asio::awaitable<void> AgentServer::shake_hands(std::unique_ptr<TlsStream> stream
     if (shaken.has_value()) {
         adopt(std::move(stream), peer);
     } else if (shaken.error().code == Errc::unreachable) {
-        // As an agent does that only looks whether there is a way (agent_post).
+        // An agent that only tests whether it can connect does this (agent_announcement).
         log_.debug("agent connection closed", {{"peer", peer}, {"why", shaken.error().message}});
     } else {
         log_.warning("agent connection refused", {{"peer", peer}, {"why", shaken.error().message}});

@@ -1,5 +1,5 @@
-// Where agents connect: a TCP listener, with TLS off loopback, and its connections by number. Says
-// what arrives, decides nothing. Private to shells (Asio inside).
+// Where agents connect: a TCP listener, with TLS off loopback, and its connections by number.
+// Reports what arrives, decides nothing. Private to shells (Asio inside).
 #pragma once
 
 #include "base/log/log.hpp"
@@ -19,7 +19,7 @@ namespace osora::daemon {
 
 struct AgentListening {
     bool everywhere = false;  // on every address of this machine; else on 127.0.0.1
-    int wanted_port = 0;      // taken when it is free: agents of an earlier life know it
+    int wanted_port = 0;      // used when it is free: agents of an earlier incarnation know it
     TlsContext tls;           // empty: plain TCP
 };
 
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] int port() const { return port_; }
 
     void send(int connection, protocol::ToAgent const& message);
-    /// After what was sent on it.
+    /// After everything that was sent on it.
     void close(int connection, std::string why);
 
 private:

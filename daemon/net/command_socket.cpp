@@ -1,4 +1,4 @@
-// The socket stands where it is wanted, or in a folder of ours when that path is too long.
+// The socket lies where it is wanted, or in a new folder when that path is too long.
 #include "daemon/net/command_socket.hpp"
 
 #include "base/files/files.hpp"
@@ -25,8 +25,8 @@ bool is_own_peer(int socket) {
     return peer.uid == ::geteuid();
 }
 
-/// A new folder for the socket, mode 0700, of a name that nobody can take first: /tmp is
-/// everybody's. Clients find it by the pointer. Not /tmp/osora-UID, which has other rules
+/// A new folder for the socket, mode 0700, with a name that no other user can take first: /tmp is
+/// open to everyone. Clients find it by the pointer. Not /tmp/osora-UID, which has other rules
 /// (docs/rfc/003).
 Result<std::filesystem::path> short_folder(CommandPlace const& place) {
     auto const name = fmt::format("osora-{}-XXXXXX", ::geteuid());
@@ -39,8 +39,8 @@ Result<std::filesystem::path> short_folder(CommandPlace const& place) {
     return file_error(errno, "make folder", "/tmp/" + name);
 }
 
-/// The folder of one that was killed: its name stands in the pointer. Only what it holds by this
-/// file's own names is removed.
+/// Removes the folder of a controller that was killed: the pointer names it. Only files with this
+/// file's own names are removed.
 void forget_last(std::filesystem::path const& pointer) {
     constexpr std::int64_t kPointerBytesMax = 4096;
     auto const text = read_file(pointer, kPointerBytesMax);
@@ -121,14 +121,15 @@ asio::awaitable<void> CommandSocket::close_idle() {
     }
 }
 
-/// So that a command gets in however many others are connected and say nothing.
+/// So that a command gets in however many other connections are open and silent.
 void CommandSocket::adopt(asio::local::stream_protocol::socket socket) {
     if (!is_own_peer(socket.native_handle())) {
         log_.warning("command connection refused", {{"why", "another user"}});
         return;
     }
     if (peers_.size() >= kPeersMax) {
-        log_.warning("command connection closed", {{"why", "too many, and silent longest"}});
+        log_.warning("command connection closed",
+                     {{"why", "too many, and this one was silent longest"}});
         peers_.front().connection->abandon();
         peers_.pop_front();
     }

@@ -1,5 +1,5 @@
 // A unix socket for commands of the same user: each connection is a session that answers each frame
-// with one. Peers of another uid are refused. Private to shells (Asio inside).
+// with one frame. Peers of another uid are refused. Private to shells (Asio inside).
 #pragma once
 
 #include "base/log/log.hpp"
@@ -20,7 +20,7 @@ namespace osora::daemon {
 struct CommandPlace {
     std::filesystem::path socket;   // where it should be
     std::filesystem::path pointer;  // holds the path when that is too long for a socket
-    std::string short_name;         // of the socket then, in a new folder of runtime_dir or /tmp
+    std::string short_name;  // then the name of the socket, in a new folder of runtime_dir or /tmp
     std::filesystem::path runtime_dir;  // $XDG_RUNTIME_DIR; may be empty
 };
 
@@ -29,7 +29,7 @@ public:
     /// Answers one frame.
     using Session = std::function<std::string(std::string frame)>;
     using OnPeer = std::function<Session()>;
-    static constexpr std::size_t kPeersMax = 16;  // then the one that was silent longest is closed
+    static constexpr std::size_t kPeersMax = 16;  // then the one silent longest is closed
     static constexpr std::chrono::seconds kIdleLimit{60};
 
     CommandSocket(TaskGroup& tasks, Logger& log, OnPeer on_peer,
@@ -53,8 +53,8 @@ private:
     OnPeer on_peer_;
     asio::local::stream_protocol::acceptor acceptor_;
     std::filesystem::path path_;
-    std::filesystem::path pointer_;  // when it was written
-    std::filesystem::path folder_;   // made for the socket alone
+    std::filesystem::path pointer_;  // if it was written
+    std::filesystem::path folder_;   // made only for the socket
     struct Peer {
         std::shared_ptr<FrameConnection> connection;
         std::chrono::steady_clock::time_point heard;

@@ -18,8 +18,8 @@ public:
 
     ControlServer(TaskGroup& tasks, Logger& log, OnCommand on_command);
 
-    /// Where the run's path is too long for a socket, it stands in $XDG_RUNTIME_DIR
-    /// (`runtime_dir`) or /tmp, and control.path says where. The caller holds the run's lock.
+    /// Where the run's path is too long for a socket, the socket lies in $XDG_RUNTIME_DIR
+    /// (`runtime_dir`) or /tmp, and control.path holds its path. The caller holds the run's lock.
     [[nodiscard]] Result<void> listen(protocol::RunPaths const& paths, std::string const& run_uuid,
                                       std::filesystem::path const& runtime_dir);
     [[nodiscard]] std::filesystem::path const& path() const { return socket_.path(); }

@@ -1,4 +1,4 @@
-// What others could have read or written is not a secret: such a file is not used.
+// A file that other users could have read or written is no secret, and is not used.
 #include "daemon/net/controller_file.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -18,14 +18,14 @@ namespace {
 
 constexpr std::size_t kSecretBytesMax = 64 << 10;
 
-/// The content of a file that only we can open.
+/// The content of a file that only this user can open.
 Result<std::string> read_secret(std::filesystem::path const& path) {
     OSORA_TRY(Descriptor const file, open_regular(path, O_NOFOLLOW));
     struct stat info {};
     if (::fstat(file.get(), &info) != 0) return file_error(errno, "stat", path);
     bool const ours =
         S_ISREG(info.st_mode) && info.st_uid == ::geteuid() && (info.st_mode & 077) == 0;
-    if (!ours) return Error{Errc::invalid_input, path.string() + ": others may open it"};
+    if (!ours) return Error{Errc::invalid_input, path.string() + ": other users can open it"};
     std::string content;
     std::array<char, 4096> buffer{};
     while (content.size() <= kSecretBytesMax) {
@@ -48,7 +48,7 @@ Result<protocol::ControllerFile> read_controller_file(protocol::RunPaths const& 
     if (file.has_error()) return std::move(file).error().in(path.string());
     bool const sane = file->port > 0 && file->port <= 65535 && !file->addresses.empty();
     if (!sane || file->run_uuid != run_uuid) {
-        return Error{Errc::invalid_input, path.string() + ": not of this run"};
+        return Error{Errc::invalid_input, path.string() + ": belongs to another run"};
     }
     return file;
 }

@@ -9,14 +9,14 @@
 
 namespace osora::daemon {
 
-/// not_found: there is none; invalid_input: it does not read, belongs to somebody else, others may
-/// open it, or it is of another run.
+/// not_found: there is none; invalid_input: it cannot be parsed, belongs to another user, is open
+/// to other users, or belongs to another run.
 [[nodiscard]] Result<protocol::ControllerFile> read_controller_file(protocol::RunPaths const& paths,
                                                                     std::string const& run_uuid);
 [[nodiscard]] Result<void> write_controller_file(protocol::RunPaths const& paths,
                                                  protocol::ControllerFile const& file);
 
-/// The identity that an earlier life has left, else a new one, which is then on the disk.
+/// The identity that an earlier incarnation wrote, else a new one, which is then on the disk.
 [[nodiscard]] Result<TlsIdentity> take_identity(protocol::RunPaths const& paths);
 
 }  // namespace osora::daemon

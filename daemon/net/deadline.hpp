@@ -8,7 +8,7 @@
 
 namespace osora::daemon {
 
-/// While it lives: cancels the operations of `socket` once, when `limit` is over.
+/// During its lifetime: cancels the operations of `socket` once, when `limit` is over.
 template <class Socket>
 class Deadline {
 public:

@@ -1,5 +1,5 @@
-// Reading waits for readiness and then reads without blocking, so that drain() may read between two
-// turns of the loop without changing the order.
+// A read waits for readiness and then does not block, so that drain() may read between two turns of
+// the loop without changing the order.
 #include "daemon/net/frame_connection.hpp"
 
 #include <boost/asio/post.hpp>
@@ -40,7 +40,7 @@ asio::awaitable<void> FrameConnection::read_loop(std::shared_ptr<FrameConnection
 }
 
 void FrameConnection::drain() {
-    constexpr int kMost = 64;  // more than a socket holds: somebody goes on writing
+    constexpr int kMost = 64;  // more than a socket buffers: the peer keeps writing
     for (int i = 0; i < kMost && open_ && read_once();) ++i;
 }
 
@@ -74,7 +74,7 @@ void FrameConnection::send(std::string_view body) {
     if (output_bytes_ > kOutputBytesMax) return close("the peer does not read");
     output_.push_back(std::move(*frame));
     if (writing_) return;
-    writing_ = true;  // the loop may be through before spawn() returns
+    writing_ = true;  // the loop may have finished before spawn() returns
     if (!tasks_.spawn(name_ + " writer", write_loop(shared_from_this()))) writing_ = false;
 }
 

@@ -20,11 +20,12 @@ public:
     using Socket = Stream::Socket;
     struct Handlers {
         std::function<void(std::string frame)> on_frame;
-        /// Once, never from inside a call of this class; not after abandon(). unreachable: the peer
-        /// or the network ended it; cancelled: close() was called; invalid_input: it sent no frame.
+        /// Called once, never from inside a call of this class; not after abandon(). unreachable:
+        /// the peer or the network ended it; cancelled: close() was called; invalid_input: it sent
+        /// no frame.
         std::function<void(Error const& why)> on_closed;
     };
-    /// A peer that does not read is dropped when so much waits for it.
+    /// A peer that does not read is dropped when this much output is queued for it.
     static constexpr std::size_t kOutputBytesMax = 8u << 20;
 
     /// `tasks` must outlive the connection's last use.
@@ -35,9 +36,9 @@ public:
     /// Queues a frame; ignored when the connection is closed.
     void send(std::string_view body);
     void close(std::string why);
-    /// Once what was sent before is written.
+    /// Once everything that was sent before is written.
     void close_after_sending(std::string why);
-    /// Closes without a word to the handlers.
+    /// Closes without calling the handlers.
     void abandon();
     /// Reads and delivers what has already arrived.
     void drain();

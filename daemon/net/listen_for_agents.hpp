@@ -1,5 +1,5 @@
-// Opens a controller to its agents: listens where they can reach it, under TLS where others could
-// pose as it, and leaves word in controller.json. Driven by the controller at its start. Private to
+// Opens a controller to its agents: listens where they can reach it, with TLS where another program
+// could pose as it, and writes controller.json. Driven by the controller at its start. Private to
 // shells (Asio inside).
 #pragma once
 
@@ -14,10 +14,10 @@ struct AgentListenOptions {
     bool everywhere = false;  // agents come from other machines
     bool tls = false;
     int wanted_port = 0;
-    protocol::ControllerFile file;  // addresses, port and fingerprint are filled in
+    protocol::ControllerFile file;  // addresses, port and fingerprint are set later
 };
 
-/// Errors: nothing listens, or controller.json could not be written.
+/// Errors: cannot listen, or cannot write controller.json.
 [[nodiscard]] Result<AgentAddress> listen_for_agents(AgentServer& server,
                                                      protocol::RunPaths const& paths,
                                                      AgentListenOptions door);

@@ -1,4 +1,4 @@
-// getifaddrs and the routing table: no name is resolved, so nothing here waits.
+// getifaddrs and the routing table: no name is resolved, so nothing here blocks.
 #include "daemon/net/own_addresses.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -58,14 +58,14 @@ std::vector<InterfaceAddress> interface_addresses() {
     return found;
 }
 
-/// What this machine calls itself towards the rest of the world; "" when it has no route there.
-/// Nothing is sent: connecting a datagram socket only asks the routing table.
+/// This machine's source address for its default route; "" when it has none. Nothing is sent:
+/// connecting a datagram socket only reads the routing table.
 std::string address_of_default_route() {
     Descriptor const probe(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_in there{};
     there.sin_family = AF_INET;
     there.sin_port = htons(9);
-    there.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, of nobody (RFC 5737)
+    there.sin_addr.s_addr = htonl(0xc0000201);  // 192.0.2.1, reserved for documentation (RFC 5737)
     auto const* where = reinterpret_cast<sockaddr const*>(&there);
     if (!probe.is_open() || ::connect(probe.get(), where, sizeof there) != 0) return "";
     sockaddr_in here{};

@@ -1,4 +1,4 @@
-// A connected socket that is read and written without blocking, plain here, under TLS in
+// A connected socket that is read and written without blocking: plain here, with TLS in
 // tls_stream.hpp. Driven by FrameConnection. Private to shells (Asio inside).
 #pragma once
 
@@ -27,14 +27,14 @@ public:
     Stream(Stream const&) = delete;
     Stream& operator=(Stream const&) = delete;
 
-    /// What is possible now; at least a byte, or an error: would_block (wait for the socket), eof.
+    /// What can be read now; at least a byte, or an error: would_block (wait for the socket), eof.
     virtual std::size_t read_some(std::span<std::byte> into, boost::system::error_code& error) {
         return socket_.read_some(asio::buffer(into.data(), into.size()), error);
     }
     virtual std::size_t write_some(std::string_view bytes, boost::system::error_code& error) {
         return socket_.write_some(asio::buffer(bytes), error);
     }
-    /// Bytes have been taken from the socket already that read_some() will give.
+    /// Whether read_some() will return bytes that have already been taken from the socket.
     [[nodiscard]] virtual bool has_buffered() const { return false; }
 
     Socket& socket() { return socket_; }

@@ -1,4 +1,4 @@
-// The certificate's names and dates mean nothing: what counts is its fingerprint.
+// The certificate's names and dates mean nothing: only its fingerprint counts.
 #include "daemon/net/tls_identity.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr long kDays = 36500;
 
-/// A key that somebody has encrypted is not one of ours: nobody is asked for a password.
+/// osora encrypts no key, so an encrypted key is not its own: nobody is asked for a password.
 int no_password(char*, int, int, void*) {
     return 0;
 }

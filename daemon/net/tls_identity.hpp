@@ -1,5 +1,6 @@
-// Who a controller is to its agents: an ECDSA key (P-256) with a self-signed certificate. Agents
-// know the certificate's fingerprint from whoever started them, so no authority is needed.
+// The identity that a controller shows its agents: an ECDSA key (P-256) with a self-signed
+// certificate. Agents get the certificate's fingerprint from the process that started them, so no
+// authority is needed.
 #pragma once
 
 #include "base/result.hpp"
@@ -24,9 +25,9 @@ using TlsKey = std::unique_ptr<EVP_PKEY, FreeKey>;
 
 class TlsIdentity {
 public:
-    /// A new key. Errors: OpenSSL's own.
+    /// A new key. Errors: those of OpenSSL.
     [[nodiscard]] static Result<TlsIdentity> make();
-    /// As to_pem() gave it; invalid_input for anything else.
+    /// Parses what to_pem() returned; invalid_input for anything else.
     [[nodiscard]] static Result<TlsIdentity> from_pem(std::string_view pem);
     /// Key and certificate: a secret.
     [[nodiscard]] Result<std::string> to_pem() const;
@@ -43,10 +44,10 @@ private:
     std::string fingerprint_;
 };
 
-/// SHA-256 of the certificate as it travels, 64 hex digits.
+/// SHA-256 of the certificate in DER, 64 hex digits.
 [[nodiscard]] std::string fingerprint_of(X509* certificate);
 
-/// "WHAT: why" from OpenSSL's error queue, which is empty then.
+/// "WHAT: why" from OpenSSL's error queue, which is then empty.
 [[nodiscard]] Error tls_error(std::string_view what);
 
 }  // namespace osora::daemon

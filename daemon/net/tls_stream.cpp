@@ -1,4 +1,4 @@
-// OpenSSL works on the descriptor itself, which never blocks; waiting is Asio's.
+// OpenSSL uses the descriptor directly, which never blocks; Asio waits.
 #include "daemon/net/tls_stream.hpp"
 
 #include "daemon/net/deadline.hpp"
@@ -50,7 +50,8 @@ Result<TlsContext> make_server_context(TlsIdentity const& identity) {
 
 Result<TlsContext> make_client_context() {
     OSORA_TRY(auto context, make_context(TLS_client_method()));
-    // Any certificate: its fingerprint decides, once the handshake has shown who holds its key.
+    // Accept any certificate: its fingerprint decides, once the handshake has proved who holds its
+    // key.
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
     return context;
 }

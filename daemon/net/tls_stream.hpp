@@ -1,5 +1,5 @@
 // TLS 1.3 over a socket (docs/rfc/002). The controller shows its identity; the agent knows the
-// fingerprint beforehand and says nothing to anybody else. Private to shells (Asio inside).
+// fingerprint beforehand and sends nothing to any other peer. Private to shells (Asio inside).
 #pragma once
 
 #include "base/result.hpp"
@@ -22,7 +22,7 @@ struct FreeTlsContext {
 };
 using TlsContext = std::unique_ptr<SSL_CTX, FreeTlsContext>;
 
-/// For connections that are accepted; `identity` may go afterwards.
+/// For connections that are accepted; `identity` may be destroyed afterwards.
 [[nodiscard]] Result<TlsContext> make_server_context(TlsIdentity const& identity);
 [[nodiscard]] Result<TlsContext> make_client_context();
 
@@ -30,14 +30,14 @@ class TlsStream final : public Stream {
     struct FreeSsl {
         void operator()(SSL* ssl) const;
     };
-    struct Pass {};  // make() alone has one
+    struct Pass {};  // only make() can construct one
 
 public:
-    /// `context` decides which side this is, and may go afterwards.
+    /// `context` decides which side this is, and may be destroyed afterwards.
     [[nodiscard]] static Result<std::unique_ptr<TlsStream>> make(Socket socket,
                                                                  TlsContext const& context);
-    /// Before anything is read or written. timed_out; unreachable: the peer went away; io: it does
-    /// not speak TLS 1.3, or not to us.
+    /// Before anything is read or written. timed_out; unreachable: the peer closed the connection;
+    /// io: it does not speak TLS 1.3, or refuses this side.
     [[nodiscard]] asio::awaitable<Result<void>> handshake(std::chrono::milliseconds limit);
     /// Of the certificate that the peer has shown; "" for none.
     [[nodiscard]] std::string peer_fingerprint() const;

@@ -1,4 +1,4 @@
-// The thread starts with the first sample. What it shares with the agent outlives both.
+// The thread starts with the first sample. The state that it shares with the agent outlives both.
 #include "daemon/node/health_sampler.hpp"
 
 #include "base/files/files.hpp"
@@ -59,7 +59,7 @@ struct HealthSampler::Shared {
     bool wanted = false, closed = false, ended = false;
     std::thread thread;
 
-    /// Waits for the next order; false: no more.
+    /// Waits for the next request; false: no more.
     bool wait() {
         std::unique_lock lock(mutex);
         changed.wait(lock, [this] { return wanted || closed; });

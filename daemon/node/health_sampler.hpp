@@ -1,5 +1,5 @@
-// Reads how the node is doing, on a thread of its own: a GPU driver or a file system that hangs
-// holds up nothing but the next sample. Driven by the agent.
+// Samples the node's health on a separate thread: a GPU driver or a file system that hangs delays
+// only the next sample. Driven by the agent.
 #pragma once
 
 #include "protocol/node_health.hpp"
@@ -15,7 +15,7 @@ namespace osora::daemon {
 
 struct HealthSamplerOptions {
     std::filesystem::path root = "/";
-    std::filesystem::path run_dir;  // whose disk is looked at
+    std::filesystem::path run_dir;  // whose file system's free space is read
     std::string nvml = "libnvidia-ml.so.1";
 };
 
@@ -26,12 +26,12 @@ public:
     /// `on_sample` is called on `executor`, never after the destructor.
     HealthSampler(HealthSamplerOptions options, boost::asio::any_io_executor executor,
                   OnSample on_sample);
-    /// A thread that hangs is left behind.
+    /// A thread that hangs is abandoned.
     ~HealthSampler();
     HealthSampler(HealthSampler const&) = delete;
     HealthSampler& operator=(HealthSampler const&) = delete;
 
-    /// One sample, as soon as the machine gives it.
+    /// Takes one sample, as soon as the machine delivers it.
     void sample();
 
 private:

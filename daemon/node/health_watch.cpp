@@ -1,5 +1,5 @@
-// A sample is compared with the last one that was told, so slow changes show as well. Alarms are
-// Xids, uncorrected memory errors and GPUs that are gone.
+// A sample is compared with the last reported one, so slow changes show as well. Alarms are Xids,
+// uncorrected memory errors and GPUs that have disappeared.
 #include "daemon/node/health_watch.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Which health samples of a node are worth telling: those that say something new, at most one a
-// minute unless it is an alarm, and a few an hour. Pure; part of the agent core.
+// Which health samples of a node to report: those with news, at most one a minute unless it is an
+// alarm, and a few an hour. Pure; part of the agent core.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -12,7 +12,7 @@
 namespace osora::daemon {
 
 struct HealthWatchOptions {
-    int node = 0;                                    // nodes tell at different times
+    int node = 0;                                    // nodes report at different times
     MonotonicTime every = std::chrono::seconds(10);  // between samples
     MonotonicTime regular = std::chrono::minutes(10);
     MonotonicTime pause = std::chrono::minutes(1);  // between records without an alarm
@@ -22,12 +22,12 @@ class HealthWatch {
 public:
     struct Told {
         protocol::NodeHealth record;
-        std::string alarm;  // what a user must read at once; "" = nothing
+        std::string alarm;  // what a user must see at once; "" = nothing
     };
 
     explicit HealthWatch(HealthWatchOptions options) : options_(options) {}
 
-    /// Fills node, number and why of the record.
+    /// Sets node, number and why of the record.
     [[nodiscard]] std::optional<Told> take(MonotonicTime now, protocol::NodeHealth sample);
 
 private:
@@ -39,7 +39,7 @@ private:
     MonotonicTime told_at_{};
     MonotonicTime next_regular_ = kNever;  // kNever: no sample yet
     std::map<int, std::int64_t> ecc_;      // by GPU, highest so far
-    std::size_t gpus_ = 0;                 // most that were seen
+    std::size_t gpus_ = 0;                 // highest count so far
     bool lost_told_ = false;
     std::int64_t number_ = 0;
 };

@@ -13,7 +13,7 @@
 namespace osora::daemon {
 namespace {
 
-/// What follows `key` and the separators behind it, to the end of the line.
+/// What follows `key` and the separators after it, to the end of the line.
 std::optional<std::string> value_of(std::string const& text, std::string_view key) {
     std::string_view rest(text);
     while (!rest.empty()) {

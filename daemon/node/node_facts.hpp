@@ -1,5 +1,5 @@
-// What an agent tells of its node when it joins, and the kernel's count of out-of-memory kills.
-// Files are read below `root` ("/" but in tests); what cannot be read is left out.
+// What an agent reports about its node when it joins, and the kernel's count of out-of-memory
+// kills. Files are read below `root` ("/" except in tests); what cannot be read is left out.
 #pragma once
 
 #include <filesystem>

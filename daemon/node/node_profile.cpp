@@ -49,7 +49,7 @@ fs::path default_profile_folder(unsigned uid) {
 Result<bool> write_profile(fs::path const& folder, topology::NodeProfile const& profile) {
     std::error_code missing;
     if (fs::is_symlink(folder, missing)) return invalid(folder.string() + ": is a symbolic link");
-    // As the plug-in wants it: nobody else may put a file into it.
+    // The plug-in requires it: no other user may write into it.
     auto const checked = check_own_folder(folder);
     if (checked.has_error() && checked.error().code == Errc::not_found) return false;
     OSORA_TRY_VOID(checked);
@@ -74,9 +74,9 @@ void leave_profile(fs::path const& folder, fs::path const& run_dir, std::string 
     }
     auto const written = write_profile(folder, profile_of(facts));
     if (written.has_error()) {
-        log.warning("node profile not written", {{"why", written.error().message}});
+        log.warning("cannot write the node profile", {{"why", written.error().message}});
     } else if (*written) {
-        log.info("node profile written", {{"path", (folder / "node").string()}});
+        log.info("wrote the node profile", {{"path", (folder / "node").string()}});
     }
 }
 

@@ -1,4 +1,4 @@
-// Each check stands alone: one that cannot be made says so and does not keep the others from it.
+// The checks are independent: one that cannot run reports that and does not prevent the others.
 #include "daemon/node/preflight.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Writes and removes a file; the file system's time of it goes to `file_time_s`.
+/// Writes and removes a file; `file_time_s` gets the file system's time of it.
 std::string check_writable(PreflightOptions const& options, double& file_time_s) {
     auto const folder = protocol::RunPaths{options.job.run_dir}.checkpoints();
     std::error_code error;

@@ -1,5 +1,5 @@
-// What an agent looks at before its node takes part in a run: what would otherwise be found out an
-// hour later, by one rank of many. Findings travel as the fact "preflight" of its hello.
+// What an agent checks before its node takes part in a run: faults that one of many ranks would
+// otherwise hit an hour later. Findings travel as the fact "preflight" of its hello.
 #pragma once
 
 #include "base/environment.hpp"
@@ -22,11 +22,11 @@ struct PreflightOptions {
     double clock_skew_max_s = 5;  // against the file system's clock
 };
 
-/// One sentence each; empty: all is well. Checkpoint folder writable, disk free, manifest readable,
-/// program there, clock sane.
+/// One sentence each; empty: no fault. Checks: checkpoint folder writable, disk free, manifest
+/// readable, program present, clock sane.
 [[nodiscard]] std::vector<std::string> preflight(PreflightOptions const& options);
 
-/// The same with the job of `run_dir`, as one text; "ok" when all is well.
+/// The same for the job of `run_dir`, as one text; "ok" without a finding.
 [[nodiscard]] std::string preflight_fact(std::filesystem::path const& run_dir,
                                          PreflightOptions options);
 

@@ -34,7 +34,7 @@ topology::CoreBinding bind_workers(NodeCores const& node, plan::WorkerJob const&
     for (auto const& [name, value] : job.config.worker.env) set_variable(theirs, name, value);
     auto gpus = seen_by_workers(node.gpus, theirs);
     auto const count = static_cast<std::size_t>(ranks);
-    // Fewer GPUs than ranks: CPU ranks. More: a program of the user's own may take several.
+    // Fewer GPUs than ranks: CPU ranks. More: a user program may use several per rank.
     bool const exec = job.config.run.job == "exec";
     bool const one_each = gpus.size() == count || (gpus.size() > count && !exec);
     for (std::size_t rank = 0; one_each && rank < count; ++rank) {
@@ -42,7 +42,7 @@ topology::CoreBinding bind_workers(NodeCores const& node, plan::WorkerJob const&
     }
     bool const near_gpus =
         std::ranges::any_of(request.near, [](auto const& cpus) { return !cpus.empty(); });
-    // CPU ranks gain little from cores of their own and lose much where others use these cores.
+    // CPU ranks gain little from dedicated cores, and lose much where other processes use them.
     if (!near_gpus && job.config.resources.bind_cpus == "auto") return {};
     return topology::bind_ranks(node.cores, request);
 }

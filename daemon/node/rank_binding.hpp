@@ -1,5 +1,5 @@
-// The cores of this node for its ranks: what the machine has, and what a launch makes of it. Driven
-// by Workers; no error is fatal, ranks then run on any core.
+// The cores of this node for its ranks: what the machine has, and which of them each rank gets.
+// Driven by Workers; no error is fatal, ranks then run on any core.
 #pragma once
 
 #include "base/environment.hpp"
@@ -19,13 +19,13 @@ struct NodeCores {
 /// GPUs from the files below `root`.
 [[nodiscard]] NodeCores read_node_cores(std::filesystem::path const& root);
 
-/// Pure. `environment` of the workers says which GPUs they see: Slurm's list, which counts all of
-/// the node's, before CUDA_VISIBLE_DEVICES, which may count the job's only. Nothing is bound, for
-/// no reason, where `bind_cpus` is "auto" and the ranks have no GPUs.
+/// Pure. `environment` of the workers says which GPUs they see: Slurm's list, which counts all GPUs
+/// of the node, comes before CUDA_VISIBLE_DEVICES, which may count only the job's. Binds nothing,
+/// without a reason, where `bind_cpus` is "auto" and the ranks have no GPUs.
 [[nodiscard]] topology::CoreBinding bind_workers(NodeCores const& node, plan::WorkerJob const& job,
                                                  Environment const& environment, int ranks);
 
-/// The CPUs that process `pid` may run on, as Linux writes lists; "" when that is not known.
+/// The CPUs that process `pid` may run on, as Linux writes lists; "" when unknown.
 [[nodiscard]] std::string cpus_of_process(int pid);
 
 }  // namespace osora::daemon

@@ -1,4 +1,4 @@
-// Rounds of transfers as the schedule says, then reading the storage, then the answer.
+// Rounds of transfers as the schedule says, then reads of the storage, then the result.
 #include "daemon/prober/leader.hpp"
 
 #include "base/ids.hpp"
@@ -27,7 +27,7 @@ TellProber tell(int rank, ToProber const& message) {
     return {rank, protocol::encode_message(message)};
 }
 
-/// Nodes that read far slower than the others at the same time.
+/// Nodes that read far slower than the others do at the same time.
 void find_slow_storage(ProbeResult& result) {
     std::vector<double> rates;
     for (auto const& each : result.storage) {
@@ -65,7 +65,7 @@ Result<LeaderActions> ProbeLeader::joined(double now_s, ProberHello hello, std::
         started_s_ = now_s;
         deadline_s_ = now_s + options_.join_limit_s;
     }
-    // Who comes late has missed the start.
+    // A late prober has missed the start.
     if (schedule_ || lost_.contains(rank)) return Error{Errc::invalid_input, "too late"};
     probers_.emplace(rank, Prober{std::move(hello), std::move(address)});
     if (static_cast<int>(probers_.size()) < options_.world_size) return LeaderActions{};

@@ -1,5 +1,5 @@
-// The probe as its leader sees it, sans-io: who is here, what each is told to do, what came of it.
-// The shell (prober.cpp) carries the messages and calls it with the time.
+// The leader of a probe, sans-io: which probers are here, what to order next, what the answers add
+// up to. The shell (prober.cpp) carries the messages and calls it with the time.
 #pragma once
 
 #include "daemon/prober/messages.hpp"
@@ -19,7 +19,7 @@ struct LeaderOptions {
     topology::ProbeRequest request;
     int world_size = 1;
     double join_limit_s = 20;   // for all probers to come
-    double answer_limit_s = 6;  // beyond what an order takes by itself
+    double answer_limit_s = 6;  // beyond what an order itself takes
 };
 
 struct TellProber {
@@ -43,14 +43,15 @@ class ProbeLeader {
 public:
     explicit ProbeLeader(LeaderOptions options);
 
-    /// `address`: where its connection comes from. invalid_input: it is none of ours, drop it.
+    /// `address`: where its connection comes from. invalid_input: it is not a prober of this run,
+    /// drop it.
     [[nodiscard]] Result<LeaderActions> joined(double now_s, ProberHello hello,
                                                std::string address);
     [[nodiscard]] LeaderActions heard(double now_s, int rank, FromProber const& message);
     [[nodiscard]] LeaderActions lost(double now_s, int rank, std::string const& why);
     /// When deadline_s() has come; also once at the start.
     [[nodiscard]] LeaderActions tick(double now_s);
-    /// What is measured is the answer, now.
+    /// Stops: the result is what was measured so far.
     [[nodiscard]] LeaderActions finish();
 
     [[nodiscard]] double deadline_s() const { return deadline_s_; }
@@ -74,15 +75,15 @@ private:
 
     LeaderOptions options_;
     std::map<int, Prober> probers_;
-    std::map<int, std::string> lost_;  // and why
+    std::map<int, std::string> lost_;  // and the reason
     std::optional<topology::ProbeSchedule> schedule_;
     std::optional<topology::ProbeRound> round_;
     std::map<int, TransferDone> answers_;        // of round_, by rank
-    std::set<int> waited_;                       // for their answer
-    std::map<std::string, std::string> errors_;  // last one by "rank" of a transfer
+    std::set<int> waited_;                       // whose answers are missing
+    std::map<std::string, std::string> errors_;  // the last error of each "rank" of a transfer
     topology::ProbeResult result_;
     int storage_step_ = 0;
-    int orders_ = 0;  // numbers them: a late answer belongs to none
+    int orders_ = 0;  // numbers orders: a late answer matches none
     double started_s_ = -1, deadline_s_ = 0;
     bool done_ = false;
 };

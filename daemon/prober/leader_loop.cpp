@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kTickMs = 50;
 constexpr double kGoodbye_s = 2;
-constexpr int kStrangersMax = 64;  // and as many as there are probers; then the oldest is closed
+constexpr int kStrangersMax = 64;  // in addition to the probers; beyond it the oldest is closed
 constexpr double kHelloLimit_s = 5;
 constexpr std::size_t kHelloBytesMax = 64 << 10;  // a hello has its prober's addresses
 
@@ -74,7 +74,7 @@ private:
 
     static bool is_stranger(Connection const& each) { return each.rank < 0 && !each.gone; }
 
-    /// A prober says hello at once: who is waited for longest is none.
+    /// A prober sends its hello at once, so the connection that waits longest is not one.
     void make_room() {
         auto const most = kStrangersMax + std::max(0, loop_.options.world_size);
         if (std::ranges::count_if(connections_, is_stranger) < most) return;
@@ -137,7 +137,7 @@ private:
         auto* to = connection_of(tell.rank);
         if (to == nullptr) return;
         auto const frame = protocol::encode_frame(tell.message);
-        // Orders are short: a prober whose buffer is full has stopped reading.
+        // Orders are short: a prober with a full buffer has stopped reading.
         bool const sent = frame.has_value() &&
                           ::send(to->socket.get(), frame->data(), frame->size(), MSG_NOSIGNAL) ==
                               static_cast<ssize_t>(frame->size());

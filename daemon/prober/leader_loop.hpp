@@ -13,12 +13,12 @@ struct LeaderLoop {
     Descriptor listener;
     LeaderOptions options;
     std::function<void(topology::ProbeResult const& part)> on_part;
-    /// Before the probers are let go.
+    /// Called before the probers are dismissed.
     std::function<void(topology::ProbeResult const& result)> on_result;
-    std::atomic<bool> const& stop;  // what is measured is the answer
+    std::atomic<bool> const& stop;  // the result is then what was measured
 };
 
-/// Until the probe is done and the probers are gone, at most a moment later.
+/// Returns when the probe is done and the probers are gone, at most a moment later.
 void lead(LeaderLoop loop);
 
 }  // namespace osora::daemon

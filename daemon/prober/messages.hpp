@@ -1,5 +1,5 @@
-// Between the prober of rank 0, which leads, and all probers: frames of JSON on a TCP connection
-// each. A prober does one thing at a time and answers each order.
+// Messages between the prober of rank 0, which leads, and all probers: frames of JSON, on one TCP
+// connection for each. A prober does one thing at a time and answers each order.
 #pragma once
 
 #include "protocol/messages/message.hpp"

@@ -35,7 +35,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kSilence_s = 300;  // the longest that a prober says nothing to its agent
+constexpr double kSilence_s = 300;  // longest silence of a prober towards its agent
 constexpr auto kMeetLimit = std::chrono::seconds(20);
 
 struct Place {
@@ -66,7 +66,7 @@ public:
         std::thread leading;
         if (place_.rank == 0) leading = std::thread([this] { lead_others(); });
         auto const done = follow_leader(listener, environment);
-        // A leader whose own prober failed still has the others.
+        // When its own prober has failed, the leader still has the others.
         if (leading.joinable()) leading.join();
         OSORA_TRY_VOID(done);
         if (!failure_.empty()) return Error{Errc::io, failure_};
@@ -106,7 +106,7 @@ private:
         auto const text = protocol::encode(result) + "\n";
         auto const written = write_file_atomic(paths_.probe(), text, 0600);
         if (written.has_error()) failure_ = written.error().message;
-        result.pairs.clear();  // told round by round
+        result.pairs.clear();  // already sent round by round
         send_part(result);
     }
 
@@ -217,7 +217,7 @@ private:
             done.error = files.error().message;
             return done;
         }
-        // Nodes begin at different files, so that none reads what another one has just fetched.
+        // Nodes begin at different files, so that none reads what another node has just fetched.
         auto const first = static_cast<std::size_t>(place_.rank) * files->size() /
                            static_cast<std::size_t>(std::max(1, place_.world_size));
         auto const read = topology::read_storage(*files, first, {.limit_s = request_.storage_s});
@@ -236,7 +236,7 @@ private:
     protocol::RunPaths paths_;
     Place place_;
     protocol::AgentLink& agent_;
-    std::mutex telling_;  // of prober and leader
+    std::mutex telling_;  // guards the link to the agent, for prober and leader
     topology::ProbeRequest request_;
     std::string uuid_, failure_;
     std::atomic<bool> stop_ = false;

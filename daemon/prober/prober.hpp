@@ -1,5 +1,6 @@
 // A rank of a probe: does what the leader orders, one thing at a time. Rank 0 also runs the leader,
-// on a thread of its own, as a stranger to its own prober. Exit codes: those of a worker.
+// on a separate thread that its own prober reaches over TCP like the others. Exit codes: those of a
+// worker.
 #pragma once
 
 #include "base/environment.hpp"

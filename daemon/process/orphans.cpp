@@ -1,4 +1,4 @@
-// Looks, kills, waits a moment, looks again: a process may be born while /proc is read.
+// Scans, kills, waits a moment, scans again: a process may start while /proc is read.
 #include "daemon/process/orphans.hpp"
 
 #include "base/environment.hpp"

@@ -1,5 +1,6 @@
-// Ends what the workers of a run left behind on this machine: orphans, daemons, whole groups. Only
-// processes below this one or marked as the run's are touched. Private to shells (Asio inside).
+// Kills the processes that workers of a run have left on this machine: orphans, daemons, whole
+// groups. Only descendants of this process and processes that carry the run's variables are
+// touched. Private to shells (Asio inside).
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -9,17 +10,17 @@
 
 namespace osora::daemon {
 
-/// Every process that osora starts for a run carries these in its environment.
+/// Every process that osora starts for a run has these in its environment.
 inline constexpr char const* kRunMark = "OSORA_RUN_UUID";
 inline constexpr char const* kNodeMark = "OSORA_NODE";
 
 struct OrphanScope {
     std::string run_uuid;
     int node = -1;            // -1: of every node
-    std::vector<int> spared;  // children of this process that stay, with everything below them
+    std::vector<int> spared;  // children of this process that stay, with all their descendants
 };
 
-/// Kills until nothing of `scope` lives; gives up after `limit_s`. Returns how many then live.
+/// Kills until no process of `scope` lives; gives up after `limit_s`. Returns how many still live.
 [[nodiscard]] boost::asio::awaitable<int> end_orphans(OrphanScope scope, double limit_s);
 
 }  // namespace osora::daemon

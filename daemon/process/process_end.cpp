@@ -1,5 +1,5 @@
-// A pidfd becomes readable when its process has ended; until it is reaped its number, and that of
-// its group, belong to nobody else.
+// A pidfd becomes readable when its process has ended; until it is reaped no other process can get
+// its number, nor its group's.
 #include "daemon/process/process_end.hpp"
 
 #include "daemon/net/frame_connection.hpp"

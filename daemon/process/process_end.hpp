@@ -9,8 +9,8 @@
 
 namespace osora::daemon {
 
-/// Ends when `child` has ended: `before` runs (it is not reaped yet), what is left of its process
-/// group is killed, then it is reaped.
+/// Returns when `child` has ended: `before` runs (the child is not reaped yet), the rest of its
+/// process group is killed, then it is reaped.
 [[nodiscard]] boost::asio::awaitable<ExitStatus> wait_and_reap(Child child,
                                                                std::function<void()> before);
 

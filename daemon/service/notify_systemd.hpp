@@ -1,4 +1,4 @@
-// The one thing that systemd wants to hear of a service with Type=notify.
+// The one notification that systemd expects from a service with Type=notify.
 #pragma once
 
 #include "base/result.hpp"

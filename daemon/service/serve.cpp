@@ -1,4 +1,4 @@
-// STATE/daemon.json is the list of runs; it is on the disk before a run counts as taken.
+// STATE/daemon.json is the list of runs; it is on the disk before a run counts as accepted.
 #include "daemon/service/serve.hpp"
 
 #include "base/files/file_lock.hpp"
@@ -49,7 +49,7 @@ private:
 
     [[nodiscard]] std::filesystem::path list_file() const;
     [[nodiscard]] Result<void> write_list() const;
-    /// Where a run of this state folder really is; invalid_input for anything else.
+    /// The real path of a run of this state folder; invalid_input for anything else.
     [[nodiscard]] Result<std::filesystem::path> own_run(std::string const& run_dir) const;
     void take_known_runs();
     void serve(std::string const& run_dir, bool resume);
@@ -93,7 +93,7 @@ Result<int> Daemon::run() {
     OSORA_TRY_VOID(commands_.listen(place));
     log_.info("daemon ready", {{"socket", commands_.path().string()}, {"runs", runs_.size()}});
     auto const told = notify_systemd(options_.notify_socket, "READY=1");
-    if (told.has_error()) log_.warning("systemd not told", {{"why", told.error().message}});
+    if (told.has_error()) log_.warning("cannot notify systemd", {{"why", told.error().message}});
     context_.run();
     (void)notify_systemd(options_.notify_socket, "STOPPING=1");
     return exit_code_;
@@ -108,7 +108,7 @@ void Daemon::end(int exit_code) {
 asio::awaitable<void> Daemon::watch_signals() {
     asio::signal_set signals(context_, SIGTERM, SIGINT);
     auto const [error, signal] = co_await signals.async_wait(kToken);
-    log_.info("daemon stops", {{"signal", signal}, {"runs", runs_.size()}});
+    log_.info("daemon stopping", {{"signal", signal}, {"runs", runs_.size()}});
     end(0);
 }
 
@@ -140,7 +140,7 @@ void Daemon::take_known_runs() {
     if (text.has_error()) return;
     auto const list = protocol::decode<ServedList>(*text);
     if (list.has_error()) {
-        log_.error("list of runs not read", {{"why", list.error().message}});
+        log_.error("cannot read the list of runs", {{"why", list.error().message}});
         return;
     }
     for (std::string const& each : list->runs) {
@@ -148,7 +148,7 @@ void Daemon::take_known_runs() {
         if (dir.has_value()) {
             serve(dir->string(), false);
         } else {
-            log_.error("run not served", {{"why", dir.error().message}});
+            log_.error("cannot serve run", {{"why", dir.error().message}});
         }
     }
 }
@@ -169,7 +169,7 @@ asio::awaitable<void> Daemon::serve_to_end(std::string run_dir) {
     runs_.erase(run_dir);
     auto const written = write_list();
     if (written.has_error()) {
-        log_.error("list of runs not written", {{"why", written.error().message}});
+        log_.error("cannot write the list of runs", {{"why", written.error().message}});
     }
 }
 
@@ -230,8 +230,8 @@ DaemonReply Daemon::command(protocol::AdoptRun const& take, bool&) {
         serve(dir->string(), take.resume);
         auto const written = write_list();
         if (written.has_value()) return reply;
-        // It is served all the same, until the daemon dies.
-        log_.error("list of runs not written", {{"why", written.error().message}});
+        // The daemon serves it anyway, until the daemon dies.
+        log_.error("cannot write the list of runs", {{"why", written.error().message}});
         return reply;
     }
     reply.ok = false;
@@ -243,13 +243,14 @@ DaemonReply Daemon::command(protocol::DaemonStatus const&, bool&) const {
 }
 
 DaemonReply Daemon::command(protocol::StopDaemon const&, bool&) {
-    // Behind the reply.
+    // After the reply.
     asio::post(context_, [this] { asio::post(context_, [this] { end(0); }); });
-    log_.info("daemon stops", {{"by", "osora"}, {"runs", runs_.size()}});
+    log_.info("daemon stopping", {{"by", "osora"}, {"runs", runs_.size()}});
     return about();
 }
 
-/// The state folder and its runs, made or closed to others; those that were open.
+/// Creates the state folder and its runs, or closes them to other users; returns those that were
+/// open.
 Result<std::vector<std::string>> close_state(ServeOptions const& options) {
     bool const believed = variable_or(options.environment, "OSORA_TRUST_PARENTS", "") == "1";
     auto const parents = believed ? Parents::believed : Parents::checked;

@@ -1,5 +1,5 @@
-// `osorad serve`: the daemon. Keeps a controller process alive for each run that it was given, and
-// knows them again after its own death (docs/rfc/001): the controllers live on without it.
+// `osorad serve`: the daemon. Keeps a controller process alive for each of its runs, and recognises
+// them after its own death (docs/rfc/001): the controllers survive it.
 #pragma once
 
 #include "base/env.hpp"
@@ -15,13 +15,14 @@ namespace osora::daemon {
 struct ServeOptions {
     std::filesystem::path state_dir;  // absolute
     std::filesystem::path osorad;     // this program
-    Environment environment;          // of runs that bring none
+    Environment environment;          // of runs that have none of their own
     std::filesystem::path runtime_dir;
-    std::string notify_socket;  // $NOTIFY_SOCKET: systemd is told when it is ready; may be empty
+    std::string notify_socket;  // $NOTIFY_SOCKET: systemd hears there that it is ready; may be ""
     std::string version;
 };
 
-/// Runs until it is asked to stop; the exit code. busy: another daemon serves this state folder.
+/// Runs until a stop is requested; returns the exit code. busy: another daemon serves this state
+/// folder.
 /// Call it from the main thread.
 [[nodiscard]] Result<int> run_daemon(ServeOptions options, Env& env, Logger& log);
 

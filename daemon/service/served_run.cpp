@@ -1,4 +1,4 @@
-// controller.json says who the controller is, and is gone when it has ended in order.
+// controller.json identifies the controller, and is deleted when the controller exits cleanly.
 #include "daemon/service/served_run.hpp"
 
 #include "base/files/files.hpp"
@@ -59,7 +59,7 @@ Result<Child> ServedRun::start() {
     OSORA_TRY(spawning.environment, environment());
     spawning.working_directory = "/";
     spawning.descriptors = {{output.get(), STDOUT_FILENO}, {output.get(), STDERR_FILENO}};
-    spawning.death_signal = 0;  // it does its work without this process
+    spawning.death_signal = 0;  // it outlives this process
     spawning.new_session = true;
     options_.resume = false;
     return spawn(spawning);
@@ -79,7 +79,7 @@ boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
     } else {
         auto child = start();
         if (child.has_error()) {
-            log_.error("controller not started", {{"run", name}, {"why", child.error().message}});
+            log_.error("cannot start controller", {{"run", name}, {"why", child.error().message}});
             co_return end;
         }
         controller_ = child->id;
@@ -113,11 +113,11 @@ boost::asio::awaitable<void> ServedRun::run() {
             co_return;
         }
         if (step.what == AfterEnd::give_up) {
-            log_.error("run given up", {{"run", name}, {"why", step.why}});
+            log_.error("giving up the run", {{"run", name}, {"why", step.why}});
             forget_environment();
             co_return;
         }
-        log_.warning("controller starts again", {{"run", name}, {"why", step.why}});
+        log_.warning("restarting controller", {{"run", name}, {"why", step.why}});
         ++restarts_;
         timer.expires_after(step.delay);
         co_await timer.async_wait(kToken);

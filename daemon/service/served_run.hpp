@@ -1,4 +1,4 @@
-// One run of the daemon: finds or starts its controller, waits for the end of it, starts the next.
+// One run of the daemon: finds or starts its controller, waits for its end, starts the next.
 // Private to shells (Asio inside).
 #pragma once
 
@@ -21,21 +21,21 @@ struct ServedRunOptions {
     protocol::RunPaths paths;
     bool resume = false;           // for the first controller
     std::filesystem::path osorad;  // run as `osorad --one-run`
-    Environment environment;       // where RUN_DIR/environment is not there
+    Environment environment;       // where RUN_DIR/environment does not exist
 };
 
 class ServedRun {
 public:
     ServedRun(ServedRunOptions options, Env& env, Logger& log);
 
-    /// Ends when the run needs no controller any more, or was given up.
+    /// Returns when the run needs no controller any more, or was given up.
     [[nodiscard]] boost::asio::awaitable<void> run();
 
     [[nodiscard]] int controller_pid() const { return controller_.pid; }
     [[nodiscard]] int restarts() const { return restarts_; }
 
 private:
-    /// Waits for the end of the controller that lives, or of a new one.
+    /// Waits for the end of the living controller, or of a new one.
     boost::asio::awaitable<ControllerEnd> watch();
     [[nodiscard]] Result<Child> start();
     [[nodiscard]] ProcessId living_controller() const;  // pid 0: none on this machine

@@ -11,7 +11,7 @@ namespace osora::daemon {
 struct ControllerEnd {
     bool known = false;  // it was our child: code and signal are known
     int exit_code = 0, signal = 0;
-    bool unclean_exit = false;  // controller.json is still there: it did not end in order
+    bool unclean_exit = false;  // controller.json still exists: it did not exit cleanly
 };
 
 enum class AfterEnd { forget, restart, give_up };
@@ -19,7 +19,7 @@ enum class AfterEnd { forget, restart, give_up };
 struct SupervisionStep {
     AfterEnd what = AfterEnd::forget;
     MonotonicTime delay{};  // before a restart
-    std::string why;        // as the log says it
+    std::string why;        // for the log
 };
 
 class Supervision {
@@ -27,7 +27,7 @@ public:
     static constexpr std::size_t kCrashesMax = 5;  // within kWindow; then the run is given up
     static constexpr MonotonicTime kWindow = std::chrono::minutes(1);
 
-    /// A crash is followed by a restart at once, further ones after 0.5 s, 1 s, 2 s, 4 s.
+    /// Restarts at once after the first crash, then after 0.5 s, 1 s, 2 s, 4 s.
     [[nodiscard]] SupervisionStep on_end(MonotonicTime now, ControllerEnd const& end);
 
 private:

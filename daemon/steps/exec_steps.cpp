@@ -9,15 +9,15 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
     if (!said) return std::nullopt;
     descriptor_ = descriptor_ || source == StepSource::descriptor;
     int const step = said->metrics.step;
-    if (step == last_step_) return std::nullopt;  // told twice, as with a line for each loss
-    bool const anew = step < last_step_;          // steps are counted within an attempt of the data
+    if (step == last_step_) return std::nullopt;  // reported twice, as with a line for each loss
+    bool const anew = step < last_step_;          // the program counts within an epoch
     if (anew && offset_ < kStepsMax) offset_ += last_step_ + 1 - step;
     int const passed = last_step_ < 0 || anew ? 1 : step - last_step_;
     bool const first = last_step_ < 0;
     std::chrono::duration<double> const since = now - last_at_;
     last_step_ = step;
     last_at_ = now;
-    // A program that begins anew for ever would count beyond what a step can be.
+    // A program that starts over for ever would count beyond the largest step.
     if (step + offset_ >= kStepsMax) return std::nullopt;
     said->metrics.step = static_cast<int>(step + offset_);
     if (said->said.contains("step_time_s")) return said;

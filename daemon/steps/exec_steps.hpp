@@ -1,5 +1,5 @@
-// The steps that one rank of an exec job tells of, as metrics: each step once, counted on when the
-// program begins to count anew, and timed by the clock when the program does not say. Pure.
+// The steps that one rank of an exec job reports, as metrics: each step once, counted on when the
+// program starts counting again, and timed by the clock when the program gives no time. Pure.
 #pragma once
 
 #include "daemon/clock.hpp"
@@ -14,15 +14,14 @@ enum class StepSource { output, descriptor };
 
 class ExecSteps {
 public:
-    static constexpr std::int64_t kStepsMax = 1'000'000'000;  // as the journal has it
+    static constexpr std::int64_t kStepsMax = 1'000'000'000;  // the journal's limit
 
-    /// nullopt: nothing new, or a step of kStepsMax and more. The first step without a time of its
-    /// own only starts the clock. Once the descriptor has been used, output is not looked at any
-    /// more.
+    /// nullopt: nothing new, or a step of kStepsMax and more. The first step without a time only
+    /// starts the clock. Once the descriptor has been used, output is no longer read.
     [[nodiscard]] std::optional<SaidStep> take(plan::StepFigures const& figures, StepSource source,
                                                MonotonicTime now);
 
-    /// Output tells nothing more.
+    /// Whether output can report nothing more.
     [[nodiscard]] bool has_descriptor() const { return descriptor_; }
 
 private:

@@ -1,4 +1,4 @@
-// Time is looked at behind each line: one may cost a hundred times what another does.
+// The clock is read after each line: one line may cost a hundred times as much as another.
 #include "daemon/steps/step_intake.hpp"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ bool StepIntake::turn(Stream& stream, StepSource kind, ReadBudget& budget) {
     return !text.empty();
 }
 
-/// A log that grows faster than it is read goes on near its end.
+/// When a log grows faster than it is read, reading continues near its end.
 void StepIntake::catch_up(Stream& stream) {
     std::int64_t const behind = stream.source->behind();
     if (behind <= kBehindMax) return;

@@ -1,6 +1,6 @@
-// How much of what ranks say of their steps is read in one turn of the agent's loop, and how many
-// of their steps are taken: a program may write more than anybody can read. Driven by StepWatch;
-// pure but for its sources and its clock.
+// How much of the ranks' step reports is read in one turn of the agent's loop, and how many of
+// their steps are taken: a program may write more than the agent can read. Driven by StepWatch;
+// pure except for its sources and its clock.
 #pragma once
 
 #include "base/text/line_splitter.hpp"
@@ -43,12 +43,12 @@ public:
     virtual ~ByteSource() = default;
     /// 0: nothing is there now.
     virtual std::size_t read(std::span<char> into) = 0;
-    /// Bytes that wait and may be passed over; 0 where they may not.
+    /// Bytes that wait and may be skipped; 0 where they may not.
     [[nodiscard]] virtual std::int64_t behind() = 0;
     virtual void skip(std::int64_t bytes) = 0;
 };
 
-/// What was not looked at.
+/// What was skipped.
 struct LeftOut {
     std::int64_t bytes = 0;  // of logs
     std::int64_t steps = 0;  // records, or lines that look like steps
@@ -57,19 +57,20 @@ struct LeftOut {
 class StepIntake {
 public:
     struct Finder {
-        /// Empty: lines are not looked at.
+        /// Empty: lines are not parsed.
         std::function<std::optional<plan::StepFigures>(std::string_view line)> find;
-        std::function<bool(std::string_view line)> may_be = may_be_step;  // costs little
-        /// No line follows: a step that find() has kept back. May be empty.
+        std::function<bool(std::string_view line)> may_be = may_be_step;  // a cheap test
+        /// No line follows: returns a step that find() has kept back. May be empty.
         std::function<std::optional<plan::StepFigures>()> end = {};
-        /// Steps of lines before, told until there is none, in front of what find() gave.
+        /// Steps of earlier lines, which come before the result of find(); called until there is
+        /// none.
         std::function<std::optional<plan::StepFigures>()> earlier = {};
     };
     using OnStep = std::function<void(SaidStep)>;
-    static constexpr std::int64_t kBehindMax = 4 << 20;  // of a log; then it goes on near the end
-    static constexpr std::int64_t kCaughtUp = 64 << 10;  // so near
+    static constexpr std::int64_t kBehindMax = 4 << 20;  // of a log; then to near its end
+    static constexpr std::int64_t kCaughtUp = 64 << 10;  // this near
     static constexpr MonotonicTime kStepEvery = std::chrono::milliseconds(10);
-    static constexpr int kStepsAtOnce = 256;  // of a program that has been quiet
+    static constexpr int kStepsAtOnce = 256;  // of a program that was silent before
 
     struct Sources {
         std::shared_ptr<ByteSource> records, output;  // may be empty
@@ -77,9 +78,9 @@ public:
     };
     StepIntake(Sources sources, OnStep on_step);
 
-    /// Reads at most a slice of each source. Whether there may be more.
+    /// Reads at most a slice of each source. Returns whether there may be more.
     bool turn(ReadBudget& budget);
-    /// Nothing more will come: takes the newest step, which may have been passed over until then.
+    /// No more input will come: takes the newest step, which may have been skipped until then.
     void end(MonotonicTime now);
     [[nodiscard]] LeftOut const& left_out() const { return left_out_; }
 
@@ -89,8 +90,8 @@ private:
         std::shared_ptr<ByteSource> source;
         LineSplitter lines;
         std::array<char, kSlice> slice{};
-        std::size_t begin = 0, end = 0;  // of what was read and not looked at
-        std::string newest;              // line that was passed over; "": none
+        std::size_t begin = 0, end = 0;  // of what was read and not parsed
+        std::string newest;              // last line that was skipped; "": none
     };
     bool turn(Stream& stream, StepSource kind, ReadBudget& budget);
     void catch_up(Stream& stream);
@@ -109,7 +110,7 @@ private:
 };
 
 /// One look at all ranks, a slice of each in turn, from `first` on, until the budget is spent.
-/// Whether there may be more.
+/// Returns whether there may be more.
 bool look(std::span<StepIntake* const> ranks, std::size_t first, ReadBudget& budget);
 
 }  // namespace osora::daemon

@@ -68,7 +68,7 @@ MergedSteps StepMerger::take_record(int stop) {
         rows_.erase(rows_.begin());
         ++end;
     }
-    // Figures that none of these steps has; those that all ranks told say nothing more.
+    // Drop figures that none of these steps has, and counts that equal those of all ranks.
     for (auto const& [name, number] : names_) {
         auto const told = record.reported_by.find(name);
         bool const nobody = std::ranges::count(told->second, 0) == std::ssize(told->second);
@@ -96,7 +96,7 @@ void StepMerger::append(MergedSteps& record, Row const& row) const {
     }
 }
 
-/// Those that have told more since the last record that ended before `end`.
+/// Nodes that have reported more since the last record that ended before `end`.
 std::vector<NodeReport> StepMerger::nodes_up_to(int end) {
     std::vector<NodeReport> told;
     for (auto& [number, node] : nodes_) {

@@ -136,16 +136,16 @@ TEST_F(SshRun, AnUnknownHostKeyIsRefusedWithItsFingerprint) {
         bed().run("ctl", {"ssh-keygen", "-lf", (bed().folder() / "ssh/host_key.pub").string()});
     std::string const fingerprint = shown.out.substr(shown.out.find("SHA256:"), 50);
     auto const refused = submit({"HOME=" + home.string()});
-    expect_refusal(refused, AllOf(HasSubstr("n0: its host key is not known"),
-                                  HasSubstr(fingerprint), HasSubstr("accept it with: ssh n0")));
+    expect_refusal(refused, AllOf(HasSubstr("n0: its host key is unknown"), HasSubstr(fingerprint),
+                                  HasSubstr("accept it with: ssh n0")));
 
     fs::remove_all(folder_ / "state");
     auto const other = bed().folder() / "ssh/id.pub";  // any other key
     std::string const key = content_of(other);
     std::ofstream(home / ".ssh/known_hosts") << "n0 " << key.substr(0, key.find(' ', 20)) << "\n";
     auto const posing = submit({"HOME=" + home.string()});
-    expect_refusal(posing, AllOf(HasSubstr("n0: its host key is another one now"),
-                                 HasSubstr("ssh-keygen -R n0")));
+    expect_refusal(posing,
+                   AllOf(HasSubstr("n0: its host key has changed"), HasSubstr("ssh-keygen -R n0")));
 }
 
 TEST_F(SshRun, KeysOfTheRunFileLetIn) {
@@ -157,7 +157,7 @@ TEST_F(SshRun, KeysOfTheRunFileLetIn) {
     expect_refusal(submit({home}), HasSubstr("no key of the ssh agent or of ~/.ssh was accepted"));
     fs::remove_all(folder_ / "state");
     write_run_file("hosts = [\"n0\"]\nidentity = \"key\"", 1);
-    expect_refusal(submit({home}), HasSubstr("its host key is not known"));
+    expect_refusal(submit({home}), HasSubstr("its host key is unknown"));
     fs::remove_all(folder_ / "state");
     write_run_file("hosts = [\"n0\"]\nidentity = \"key\"\nknown_hosts = \"known\"", 1);
     auto const ended = submit({home});
@@ -212,7 +212,7 @@ TEST_F(SshRun, AControllerOutOfReachIsSaid) {
     if (wall.code != 0) GTEST_SKIP() << "no packet filter here: " << wall.err;
     auto const refused = submit();
     (void)bed().shell("n0", "nft delete table inet wall");
-    expect_refusal(refused, HasSubstr("n0: the controller is not reached from here: port "));
+    expect_refusal(refused, HasSubstr("n0: cannot reach the controller from here: port "));
 }
 
 TEST_F(SshRun, WhereThereIsNoOsoradACopyIsMade) {

@@ -109,7 +109,8 @@ TEST_F(E2eTls, AnAgentSaysNothingToAControllerWithAnotherCertificate) {
     wrong.controller.fingerprint = std::string(64, '0');
     auto const child = start_agent(wrong);
     EXPECT_TRUE(eventually([&] {
-        return agent_log().find("somebody else: its certificate is") != std::string::npos;
+        return agent_log().find("not the run's controller: its certificate is") !=
+               std::string::npos;
     })) << agent_log();
     signal_process(child.id, SIGKILL);
     (void)reap(child);
@@ -129,7 +130,7 @@ TEST_F(E2eTls, AWrongTokenIsRefused) {
 TEST_F(E2eTls, ASecondAgentOfANodeIsRefused) {
     start_run();
     EXPECT_EQ(exit_code_of(start_agent(agent_start())), 3);
-    expect_logged("why=\"node 0 is held by another agent\"");
+    expect_logged("why=\"node 0 already has another agent\"");
     auto outside = agent_start();
     outside.node = 2;
     EXPECT_EQ(exit_code_of(start_agent(outside)), 3);

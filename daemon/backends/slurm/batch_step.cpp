@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kPlanBytesMax = 8 << 20;
 
-/// SIGUSR2 and SIGTERM as something to read; children start with none blocked.
+/// Blocks SIGUSR2 and SIGTERM and makes them readable; children start with no signal blocked.
 Result<Descriptor> open_signals() {
     sigset_t wanted;
     ::sigemptyset(&wanted);
@@ -53,7 +53,7 @@ public:
             SupervisionStep const step = supervision.on_end(env_.now(), end_of(status));
             if (step.what != AfterEnd::restart) return finish(status);
             log_.warning("restarting the controller", {{"why", step.why}});
-            resume = false;  // it has opened the run; the journal goes on
+            resume = false;  // the first controller has already reopened the run
             using std::chrono::duration_cast;
             auto const pause = duration_cast<std::chrono::milliseconds>(step.delay);
             ::poll(nullptr, 0, static_cast<int>(pause.count()));
@@ -100,9 +100,10 @@ private:
         stop.reason = warning_ == slurm::JobWarning::time_limit   ? "the job's time is nearly over"
                       : warning_ == slurm::JobWarning::preemption ? "the job is preempted"
                                                                   : "the job was asked to end";
-        log_.warning("warned by Slurm", {{"signal", signal}, {"meaning", stop.reason}});
+        log_.warning("signal from Slurm", {{"signal", signal}, {"meaning", stop.reason}});
         auto const asked = write_stop_request(options_.paths, stop);
-        if (asked.has_error()) log_.error("stop not asked", {{"why", asked.error().message}});
+        if (asked.has_error())
+            log_.error("cannot write stop request", {{"why", asked.error().message}});
     }
 
     /// The warning comes before the time limit and, on some clusters, before a preemption.
@@ -121,13 +122,13 @@ private:
         int const exit_code = ended.signal != 0 ? kExitInternal : ended.exit_code;
         NextJob const next{options_.paths, options_.environment, warning_, exit_code};
         auto const said = escalate(next, env_);
-        // A job that follows enters it again.
+        // The next job enters this environment again.
         bool const is_last = said.has_error() || said->starts_with(kNoJobFollows);
         if (is_last) ::unlink(options_.paths.environment().c_str());
         if (said.has_value()) {
-            log_.info("the job ends", {{"exit_code", exit_code}, {"then", *said}});
+            log_.info("job ending", {{"exit_code", exit_code}, {"then", *said}});
         } else {
-            log_.error("no job follows", {{"why", said.error().message}});
+            log_.error("cannot start a next job", {{"why", said.error().message}});
         }
         return exit_code;
     }
@@ -152,7 +153,8 @@ Error enter_environment(protocol::RunPaths const& paths, std::vector<std::string
     auto const text = read_file(paths.environment(), kPlanBytesMax);
     bool const is_gone = text.has_error() && text.error().code == Errc::not_found;
     if (text.has_error() && !is_gone) return text.error();
-    // It goes with the end of a run; a job that somebody queues again after that has Slurm's.
+    // The file goes when the run ends; a job that somebody requeues after that has only Slurm's
+    // environment.
     auto submitted = is_gone ? Result<Environment>(here) : protocol::decode_environment(*text);
     if (submitted.has_error()) return std::move(submitted).error().in(paths.environment().string());
     Environment const environment = protocol::entered(std::move(*submitted), here);

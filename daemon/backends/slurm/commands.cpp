@@ -14,7 +14,8 @@ namespace osora::daemon {
 SlurmCommands::SlurmCommands(CLI::App& app)
     : enter_(app.add_subcommand("enter", "Run a command in a submitted run's environment")),
       batch_(app.add_subcommand("batch", "The batch step of a run's Slurm job")),
-      sweep_(app.add_subcommand("sweep", "End what a run left on this host; order on stdin")) {
+      sweep_(app.add_subcommand("sweep",
+                                "Kill a run's orphaned processes on this host; order on stdin")) {
     for (CLI::App* each : {enter_, batch_}) {
         each->add_option("RUN_DIR", run_dir_)->required();
     }
@@ -34,7 +35,7 @@ int SlurmCommands::batch(std::filesystem::path const& osorad) const {
     BatchOptions const options{paths, osorad, current_environment()};
     auto const exit_code = run_batch(options, env, log);
     if (exit_code.has_value()) return *exit_code;
-    log.error("run not taken up", {{"why", exit_code.error().message}});
+    log.error("cannot load run", {{"why", exit_code.error().message}});
     return 1;
 }
 

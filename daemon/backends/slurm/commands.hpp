@@ -20,7 +20,7 @@ public:
     SlurmCommands(SlurmCommands const&) = delete;
     SlurmCommands& operator=(SlurmCommands const&) = delete;
 
-    /// The exit code of the one that was given; nullopt: none was.
+    /// The exit code of the command that was given; nullopt: none was.
     [[nodiscard]] std::optional<int> run(std::filesystem::path const& osorad) const;
 
 private:

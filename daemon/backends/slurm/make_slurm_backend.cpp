@@ -1,4 +1,4 @@
-// Hosts that failed lately are left out while enough others are there.
+// Hosts that failed recently are left out while enough others are there.
 #include "daemon/backends/slurm/make_slurm_backend.hpp"
 
 #include "base/host_list.hpp"
@@ -73,7 +73,8 @@ Result<std::unique_ptr<Backend>> make_slurm_backend(BackendSetup setup, TaskGrou
         NodeFault const remembered{fault.host, fault.cause, static_cast<double>(fault.weight),
                                    clock.wall_us()};
         auto const done = remember_fault(memory, remembered);
-        if (done.has_error()) log.warning("fault not kept", {{"why", done.error().message}});
+        if (done.has_error())
+            log.warning("cannot record node fault", {{"why", done.error().message}});
     };
     options.environment = std::move(setup.environment);
     options.start = std::move(setup.start);

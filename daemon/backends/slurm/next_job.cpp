@@ -58,8 +58,8 @@ Result<std::string> ask_slurm(Environment const& environment, std::string const&
                  fmt::format("{} {}: {}", name, describe(captured.status), words)};
 }
 
-/// Runs that wait for the run in `paths` (osora submit --after) wait for its new job. Returns what
-/// did not work: such a run leaves the queue when this job ends.
+/// Runs that wait for the run in `paths` (osora submit --after) are made to wait for its new job.
+/// Returns what failed: such a run leaves the queue when this job ends.
 std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
     std::string problems;
     std::error_code ignored;
@@ -79,7 +79,8 @@ std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
     return problems;
 }
 
-/// The job of this name that was submitted since `asked`, when sbatch has not said its number.
+/// The job of this name that was submitted since `asked`, for when sbatch has not printed its
+/// number.
 std::optional<slurm::JobKey> look_for_follower(NextJob const& next, std::string const& name,
                                                std::int64_t asked) {
     auto environment = protocol::without_slurm_job(next.environment);
@@ -103,7 +104,7 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
                                     std::vector<std::string> const& bad, bool at_once,
                                     std::int64_t asked) {
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
-    // The command line wins over the script, whose exclusions may be older.
+    // The command line overrides the script, whose exclusions may be older.
     std::vector<std::string> arguments{"--parsable"};
     if (!at_once) {
         arguments.insert(arguments.end(),
@@ -123,7 +124,7 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
     if (key.has_error()) return key.error();
     record.job = {key->cluster.empty() ? record.job.cluster : key->cluster, key->job_id,
                   key->submit_time, record.job.name};
-    record.after.clear();  // that one is over
+    record.after.clear();  // that job has ended
     ++record.followed;
     OSORA_TRY_VOID(
         write_file_atomic(next.paths.slurm_job(), protocol::encode(record) + "\n", 0600));
@@ -143,14 +144,14 @@ Result<std::string> requeue(NextJob const& next, slurm::JobRecord record) {
     return "job " + id + " is requeued";
 }
 
-/// Slurm tells the steps of a job, and not always its batch step, that it is preempted.
+/// Slurm signals the steps of a job, and not always its batch step, when it preempts the job.
 bool is_preempted(NextJob const& next) {
     std::string const id = variable_or(next.environment, "SLURM_JOB_ID", "");
     auto const said = ask_slurm(next.environment, "scontrol", {"show", "job", id});
     return said.has_value() && slurm::was_preempted(slurm::parse_job_fields(*said));
 }
 
-/// Bad hosts by memory and by the run file, of those in `hosts`.
+/// How many of `hosts` are not in `bad` (bad by node memory or by the run file).
 int count_usable(std::vector<std::string> const& hosts, std::vector<std::string> const& bad) {
     return static_cast<int>(std::ranges::count_if(
         hosts, [&](std::string const& host) { return std::ranges::count(bad, host) == 0; }));

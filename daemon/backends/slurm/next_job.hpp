@@ -1,5 +1,5 @@
-// The last steps of the escalation, from inside a job whose run has ended: a job that follows, a
-// requeue, or nothing (slurm/escalation.hpp decides).
+// The last steps of the escalation, from inside a job whose run has ended: a new job, a requeue, or
+// nothing (slurm/escalation.hpp decides).
 #pragma once
 
 #include "base/env.hpp"
@@ -15,7 +15,7 @@
 
 namespace osora::daemon {
 
-/// How the words about a run that no job follows begin.
+/// Prefix of the text about a run that no job follows.
 inline constexpr std::string_view kNoJobFollows = "stop: ";
 
 struct NextJob {
@@ -27,7 +27,7 @@ struct NextJob {
 /// What was done and why: "stop: the run is done", "job 13 follows: the job's time is over".
 [[nodiscard]] Result<std::string> escalate(NextJob const& next, Env const& env);
 
-/// What a run's journal says now; a run without one is `submitted`.
+/// The state that a run's journal shows now; a run without a journal is `submitted`.
 [[nodiscard]] Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir);
 
 }  // namespace osora::daemon

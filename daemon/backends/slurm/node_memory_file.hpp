@@ -1,5 +1,5 @@
-// STATE/node_memory.json on the disk: read, and added to under a lock. A file that does not read is
-// started anew: it is a hint, never a reason to fail a run.
+// STATE/node_memory.json on disk: read, and extended under a lock. A file that cannot be parsed is
+// replaced: it is a hint, never a reason to fail a run.
 #pragma once
 
 #include "slurm/node_memory.hpp"
@@ -8,7 +8,7 @@
 
 namespace osora::daemon {
 
-/// Of the state folder that `run_dir` is in.
+/// The file in the state folder that holds `run_dir`.
 [[nodiscard]] std::filesystem::path node_memory_path(std::filesystem::path const& run_dir);
 
 [[nodiscard]] slurm::NodeMemory read_node_memory(std::filesystem::path const& path);

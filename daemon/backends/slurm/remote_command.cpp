@@ -53,7 +53,7 @@ asio::awaitable<Result<std::string>> run_remote_command(RemoteCommand command) {
     auto const output = memory_with("");
     auto const errors = memory_with("");
     if (input.has_error() || output.has_error() || errors.has_error()) {
-        co_return Error{Errc::io, "no memory for an command"};
+        co_return Error{Errc::io, "no memory file for a command"};
     }
     SpawnOptions spawning;
     spawning.program = command.srun;

@@ -1,5 +1,5 @@
-// A short program on one host of the job, through srun: its standard output, or why there is none.
-// Private to shells (Asio inside).
+// A short program on one host of the job, through srun: its standard output, or the reason why
+// there is none. Private to shells (Asio inside).
 #pragma once
 
 #include "base/environment.hpp"
@@ -22,10 +22,10 @@ struct RemoteCommand {
     std::string input;
     double limit_s = 6;
 };
-/// timed_out: srun was killed, and what it started may still run.
+/// timed_out: srun was killed, and the program that it started may still run.
 [[nodiscard]] boost::asio::awaitable<Result<std::string>> run_remote_command(RemoteCommand command);
 
-/// A file in memory that holds `text`, to be read from its start; appended to by who writes.
+/// A file in memory that holds `text`; reading starts at its beginning, writers append.
 [[nodiscard]] Result<Descriptor> memory_with(std::string_view text);
 
 }  // namespace osora::daemon

@@ -1,5 +1,6 @@
-// srun is left alone when the controller dies: a later life adopts the agents, and their ends then
-// show as silence. So its messages go to memory that it holds itself, never to a pipe of ours.
+// srun keeps running when the controller dies: a later incarnation adopts the agents, and then sees
+// their ends as silence. So srun's messages go to a memory file that it holds itself, never to a
+// pipe of the controller.
 #include "daemon/backends/slurm/slurm_backend.hpp"
 
 #include "daemon/backends/slurm/command.hpp"
@@ -38,8 +39,8 @@ SlurmBackend::SlurmBackend(SlurmOptions options, TaskGroup& tasks, Logger& log, 
     // The submitter may itself be a rank of another run.
     remove_variable(options_.environment, kRunMark);
     remove_variable(options_.environment, kNodeMark);
-    // Our plug-in in srun (docs/rfc/003) would take an agent for a rank, and bind it to a rank's
-    // cores.
+    // osora's plug-in in srun (docs/rfc/003) would take an agent for a rank, and bind it to a
+    // rank's cores.
     set_variable(options_.environment, "OSORA_SRUN_OFF", "1");
 }
 
@@ -59,7 +60,7 @@ void SlurmBackend::start_agent(StartAgent const& order) {
     gathered_.push_back(order);
 }
 
-/// The orders of one decision: a single step when they are for every node of the run.
+/// The orders of one decision: a single step when they cover every node of the run.
 asio::awaitable<void> SlurmBackend::launch_gathered() {
     co_await asio::post(asio::use_awaitable);
     std::vector<StartAgent> orders = std::exchange(gathered_, {});
@@ -96,7 +97,7 @@ void SlurmBackend::launch(std::vector<StartAgent> const& orders, std::string con
         tasks_.spawn("step", watch(std::move(shared)));
         return;
     }
-    log_.error("step not started", {{"why", step.error().message}});
+    log_.error("cannot start step", {{"why", step.error().message}});
     for (StartAgent const& order : orders) {
         slurm::TaskEnd const never{{}, 1, 0};
         ended(order.node, order.agent_number, never, step.error().message);
@@ -187,14 +188,14 @@ asio::awaitable<void> SlurmBackend::watch(std::shared_ptr<Step> step) {
     }
     ExitStatus const status = reap(step->child);
     log_.info("step ended", {{"how", describe(status)}});
-    // Tasks that end with 0 are not mentioned; a step that never started says why.
+    // srun does not mention tasks that end with 0; a step that never started says why.
     bool const well = step->said_end || (status.signal == 0 && status.exit_code == 0);
     slurm::TaskEnd const end{{}, well ? 0 : status.exit_code, well ? 0 : status.signal};
     std::string const why = well ? "" : slurm::first_error(step->all);
     for (auto const& [node, agent_number] : step->agents) ended(node, agent_number, end, why);
 }
 
-/// Once for each agent; a later report of one that was reported, or replaced, is ignored.
+/// Once for each agent; a report about an agent that was already reported or replaced is ignored.
 void SlurmBackend::ended(int node, int agent_number, slurm::TaskEnd const& end, std::string error) {
     auto const found = agents_.find(node);
     if (found == agents_.end() || found->second.agent_number != agent_number) return;
@@ -220,7 +221,7 @@ asio::awaitable<void> SlurmBackend::report(AgentExited exited, std::string host)
         StopAgent order;
         order.node = exited.node;
         exited.processes_left = co_await sweep(order, host);
-        // Not the host's fault: it was asked to end, or the whole job was.
+        // Not the host's fault: the agent or the whole job was told to end.
         bool const asked = exited.signal == SIGTERM || exited.signal == SIGINT;
         bool const crashed = exited.processes_left >= 0 && exited.error.empty() && !asked;
         if (crashed) fault(host, 1, "its agent died");
@@ -251,8 +252,8 @@ asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
     on_exited_(std::move(exited));
 }
 
-/// A dismissed agent closes its connection first, and is taken for silent: a moment later its step
-/// says that it has ended, and a thousand nodes need no thousand remote commands.
+/// A dismissed agent closes its connection first, and so looks silent. A moment later its step
+/// reports its end, which saves a thousand remote commands for a thousand nodes.
 asio::awaitable<std::optional<slurm::TaskEnd>> SlurmBackend::own_end(StopAgent order) {
     asio::steady_timer timer(co_await asio::this_coro::executor);
     for (auto waited = kLookEvery; waited < kOwnEndLimit; waited += kLookEvery) {
@@ -283,7 +284,7 @@ asio::awaitable<int> SlurmBackend::sweep(StopAgent order, std::string host) {
     Error const& why = answer.error();
     bool const silent = why.code == Errc::timed_out;
     if (silent || slurm::blames_host(why.message)) fault(host, kSilent, why.message);
-    log_.warning("host not swept", {{"host", host}, {"why", why.message}});
+    log_.warning("cannot clean up host", {{"host", host}, {"why", why.message}});
     co_return -1;
 }
 

@@ -1,6 +1,6 @@
 // Agents as tasks of srun steps inside an allocation: one step for all nodes at the start, one for
-// each agent that is started again. An end is told by srun's own messages, and checked on its host.
-// Private to shells (Asio inside).
+// each agent that is started again. srun's messages report an end, which is then checked on the
+// host. Private to shells (Asio inside).
 #pragma once
 
 #include "base/environment.hpp"
@@ -29,10 +29,10 @@ struct SlurmOptions {
     std::string job_id;
     std::string container;
     Environment environment;  // of srun and, through it, of agents and workers
-    AgentStart start;         // `node` is filled in
+    AgentStart start;         // `node` is set later
     slurm::PlacementOptions placement;
-    double remote_command_limit_s = 6;  // a host that does not answer for so long is given up
-    /// A host failed: for the memory of bad nodes.
+    double remote_command_limit_s = 6;  // after so long a silent host is given up
+    /// A host failed: for node memory.
     std::function<void(slurm::HostFault const&)> on_fault;
 };
 
@@ -49,15 +49,15 @@ private:
         int agent_number = 0;
         std::string host;
         bool stopping = false;                   // end_agent() reports its end
-        std::optional<slurm::TaskEnd> end = {};  // while stopping: srun has told it
+        std::optional<slurm::TaskEnd> end = {};  // while stopping: srun's report of its end
     };
     struct Step {
         Child child;
         Descriptor messages;  // srun's stderr: memory that outlives this controller
         std::vector<std::pair<int, int>> agents;  // node and agent_number, by task
-        std::size_t read = 0;                     // bytes of the messages
+        std::size_t read = 0;                     // bytes of the messages that were read
         std::string all, line;
-        bool said_end = false;  // of a task; those that end with 0 are never mentioned
+        bool said_end = false;  // of a task; srun never mentions those that end with 0
     };
 
     boost::asio::awaitable<void> launch_gathered();
@@ -70,9 +70,9 @@ private:
     void ended(int node, int agent_number, slurm::TaskEnd const& end, std::string error);
     boost::asio::awaitable<void> report(AgentExited exited, std::string host);
     boost::asio::awaitable<void> end_agent(StopAgent order);
-    /// How the agent of `order` ended by itself, if it does so now.
+    /// How the agent of `order` ended, if it ends by itself now.
     boost::asio::awaitable<std::optional<slurm::TaskEnd>> own_end(StopAgent order);
-    /// Ends what is left of a node's agent and workers on `host`; -1: the host does not answer.
+    /// Kills what is left of a node's agent and workers on `host`; -1: the host does not answer.
     boost::asio::awaitable<int> sweep(StopAgent order, std::string host);
     void fault(std::string const& host, int weight, std::string const& cause);
 

@@ -1,4 +1,4 @@
-// Which of the submitter's variables workers on other hosts get. Pure.
+// Which of the submitter's variables are sent to workers on other hosts. Pure.
 #pragma once
 
 #include "base/environment.hpp"
@@ -8,7 +8,7 @@
 
 namespace osora::daemon {
 
-/// All but those that speak of this machine, this login or this terminal: HOME, HOSTNAME, SSH_*,
+/// All except those that describe this machine, this login or this terminal: HOME, HOSTNAME, SSH_*,
 /// SLURM_*... They travel as bytes, in their order.
 [[nodiscard]] std::vector<protocol::Bytes> environment_to_send(Environment const& environment);
 

@@ -1,4 +1,4 @@
-// Lets so many in at once. Private to shells (Asio inside).
+// Lets a limited number in at once. Private to shells (Asio inside).
 #pragma once
 
 #include "daemon/net/stream.hpp"
@@ -16,7 +16,7 @@ public:
         state_->changed.expires_at(asio::steady_timer::time_point::max());
     }
 
-    /// A place; it is free again when the last copy of what it returns is gone.
+    /// A place; it is free again when the last copy of the returned value is destroyed.
     [[nodiscard]] asio::awaitable<std::shared_ptr<void>> enter() {
         auto const state = state_;
         while (state->free == 0) co_await state->changed.async_wait(kToken);
@@ -26,7 +26,7 @@ public:
 
 private:
     struct State {
-        asio::steady_timer changed;  // never expires; cancelled when a place is free
+        asio::steady_timer changed;  // never expires; cancelled when a place becomes free
         int free;
     };
     struct Place {

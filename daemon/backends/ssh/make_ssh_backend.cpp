@@ -1,4 +1,4 @@
-// Hosts were checked at submit; a submission of another making may be wrong all the same.
+// Hosts were checked at submit, but a submission that another program made may still be wrong.
 #include "daemon/backends/ssh/make_ssh_backend.hpp"
 
 #include "daemon/backends/ssh/environment_to_send.hpp"

@@ -1,4 +1,4 @@
-// The ssh backend of a run's configuration.
+// Makes the ssh backend from a run's configuration.
 #pragma once
 
 #include "daemon/backends/make_backend.hpp"

@@ -1,4 +1,5 @@
-// Shells say 127 for a program that is not there, and 126 for one that they cannot start.
+// Shells exit with 127 for a program that does not exist, and with 126 for one that they cannot
+// start.
 #include "daemon/backends/ssh/remote_commands.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ std::string copy_path(std::string_view hash) {
     return fmt::format("~/.cache/osora/bin/{}", hash);
 }
 
-/// Why a command said nothing: its exit code and its last words.
+/// Why a command printed nothing: its exit code and its last output.
 Error silence(SshCommand::End const& end, std::string const& complaint) {
     std::string const words = complaint.empty() ? "" : ": " + complaint;
     bool const library = complaint.find("shared librar") != complaint.npos;
@@ -51,7 +52,7 @@ asio::awaitable<Result<std::string>> answer_of(SharedCommand command, std::strin
     auto const given = co_await command->give(std::move(input));
     if (given.has_error()) co_return given.error();
     int lines = 0;
-    std::string said;  // by the user's shell, before osorad
+    std::string said;  // what the user's shell printed before osorad started
     while (true) {
         auto line = co_await command->read_line();
         if (line.has_value() && !line->starts_with('{') && ++lines <= kShellLinesMax) {
@@ -80,7 +81,7 @@ std::string run_copy_text(std::string_view hash, std::string_view argument) {
 std::string copy_text(std::string_view hash, int node) {
     std::string const folder = copy_path(hash);
     std::string const fresh = fmt::format("{}/new-{}", folder, node);
-    // Whatever the umask: who could write there would choose what runs.
+    // Whatever the umask: a user who could write there would choose the program that runs.
     return fmt::format(
         "umask 077 && mkdir -p {0} && chmod 700 ~/.cache/osora ~/.cache/osora/bin {0} && "
         "cat > {1} && chmod 700 {1} && mv -f {1} {0}/osorad",
@@ -96,7 +97,7 @@ asio::awaitable<Result<AgentAnnounced>> start_agent_on(SharedCommand command, st
     auto announced = protocol::decode<AgentAnnounced>(*line);
     if (announced.has_error()) {
         co_return Error{Errc::invalid_input,
-                        "what osorad said does not read: " + announced.error().message};
+                        "cannot parse osorad's announcement: " + announced.error().message};
     }
     if (!announced->error.empty()) co_return Error{Errc::invalid_input, announced->error};
     co_return std::move(*announced);
@@ -110,7 +111,7 @@ asio::awaitable<Result<int>> sweep_on(SharedCommand command, std::string text, S
     auto const answer = protocol::decode<SweepAnswer>(*line);
     if (answer.has_error()) {
         co_return Error{Errc::invalid_input,
-                        "what osorad said does not read: " + answer.error().message};
+                        "cannot parse osorad's answer: " + answer.error().message};
     }
     co_return answer->left;
 }

@@ -1,4 +1,4 @@
-// Orders of a node are carried out one after the other, those of many nodes side by side.
+// The orders of one node run one after the other, those of different nodes in parallel.
 #include "daemon/backends/ssh/ssh_backend.hpp"
 
 #include "base/check.hpp"
@@ -120,12 +120,12 @@ asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     exited.node = node;
     exited.agent_number = order.agent_number;
     exited.error = fmt::format("{}: {}", each.host.host, launched.error().message);
-    log_.error("agent not started", {{"node", node}, {"why", exited.error}});
+    log_.error("cannot start agent", {{"node", node}, {"why", exited.error}});
     report(std::move(exited));
 }
 
-/// The host does not answer: another takes its place, and it is not used again. An agent that lives
-/// on there is one that the controller has given up.
+/// The host does not answer: a spare replaces it, and it is not used again. The controller has
+/// given up an agent that still lives there.
 bool SshBackend::move_to_spare(int node) {
     if (spares_.empty()) return false;
     Node& each = at(node);
@@ -138,7 +138,7 @@ bool SshBackend::move_to_spare(int node) {
     return true;
 }
 
-/// A host that has been in the run may be on its way back.
+/// A host that was already part of the run may be rebooting, so it is tried again for a while.
 asio::awaitable<Result<void>> SshBackend::launch(int node, int agent_number) {
     bool const known = agent_number > 1 || at(node).unswept.has_value();
     auto const end = Clock::now() + options_.patience;
@@ -206,8 +206,8 @@ asio::awaitable<Result<int>> SshBackend::sweep(int node, SweepOrder order) {
     co_return co_await sweep_on(command, text, order);
 }
 
-/// A dismissed agent closes its connection to the controller first, and is taken for silent; a
-/// moment later its end is heard here.
+/// A dismissed agent closes its connection to the controller first, and so looks silent; a moment
+/// later its ssh connection reports its end.
 asio::awaitable<bool> SshBackend::left_well(int node, int agent_number) {
     auto const end = Clock::now() + kSshEndLimit;
     auto const is_end = [agent_number](Order const& each) {
@@ -227,7 +227,7 @@ asio::awaitable<bool> SshBackend::left_well(int node, int agent_number) {
     }
 }
 
-/// Goes on until it is done, or until the controller has given up and wants a new agent there.
+/// Continues until it is done, or until the controller has given up and wants a new agent there.
 asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
     if (co_await left_well(node, order.agent_number)) {
         AgentExited exited;
@@ -238,12 +238,13 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
     Node& each = at(node);
     each.agent.reset();
     SweepOrder sweeping{options_.start.run_uuid, node, order.boot_id, order.pid, order.start_ticks};
-    if (order.pid == 0) {  // it has announced itself, and not joined
+    if (order.pid == 0) {  // it has announced itself, but not joined
         sweeping.boot_id = each.who.boot_id;
         sweeping.pid = each.who.pid;
         sweeping.start_ticks = each.who.start_ticks;
     }
-    // Workers of one node of several do no step without their peers. An only node could train on.
+    // Workers of one node of several do no step without their peers; those of a single node could
+    // train on.
     auto const end =
         options_.nodes > 1 ? Clock::now() + options_.sweep_patience : Clock::time_point::max();
     auto pause = kPauseMin;
@@ -261,7 +262,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
             log_.info("agent stopped", {{"node", node}, {"processes_left", *swept}});
             co_return report(std::move(exited));
         }
-        log_.warning("agent not stopped", {{"node", node}, {"why", swept.error().message}});
+        log_.warning("cannot stop agent", {{"node", node}, {"why", swept.error().message}});
         if (is_awaited(node, 0)) break;
         if (Clock::now() >= end) {
             AgentExited unknown;
@@ -277,14 +278,14 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
     at(node).unswept = sweeping;
 }
 
-/// The workers have died with their agent; what they started may live.
+/// The workers died with their agent; processes that they started may live.
 asio::awaitable<void> SshBackend::carry_out(int node, AgentEnded order) {
     AgentExited exited;
     exited.node = node;
     exited.agent_number = order.agent_number;
     exited.exit_code = order.end.exit_code;
     exited.signal = order.end.signal;
-    // One that left in order has seen to its workers.
+    // An agent that exited cleanly has ended its workers.
     if (exited.exit_code == 0 && exited.signal == 0) co_return report(std::move(exited));
     SweepOrder const sweeping{options_.start.run_uuid, node, "", 0, 0};
     auto const place = co_await gate_.enter();
@@ -302,10 +303,10 @@ asio::awaitable<void> SshBackend::watch(int node, int agent_number, SharedComman
     command->set_no_limit();
     auto const end = co_await command->wait();
     Node& each = at(node);
-    if (each.agent != command) co_return;  // it was stopped, or replaced
+    if (each.agent != command) co_return;  // it was stopped or replaced
     each.agent.reset();
     if (end.has_error()) {
-        log_.warning("ssh connection of the agent lost: it goes on by itself",
+        log_.warning("lost the ssh connection to an agent, which continues",
                      {{"node", node}, {"why", end.error().message}});
         co_return;
     }

@@ -1,6 +1,6 @@
-// Agents on the hosts of [ssh], one each. An agent outlives its connection: it is started over one,
-// its end is heard on it, and when it breaks the agent's own link to the controller says more.
-// Private to shells (Asio inside).
+// Agents on the hosts of [ssh], one each. An agent outlives its ssh connection: the connection
+// starts it and reports its end; when it breaks, the agent's own link to the controller says
+// whether the agent lives. Private to shells (Asio inside).
 #pragma once
 
 #include "base/log/log.hpp"
@@ -17,14 +17,15 @@
 namespace osora::daemon {
 
 struct SshOptions {
-    std::vector<plan::SshHost> hosts;  // of node 0, 1..., then spares
+    std::vector<plan::SshHost> hosts;  // of node 0, 1..., then the spares
     int nodes = 1;                     // of the run
     SshLogin login;
-    std::filesystem::path osorad;  // there, too, or else copied
-    AgentStart start;              // node and log are filled in
-    int connections_max = 32;      // that are being made at a time
-    // With a host that has been in the run and does not answer: until another agent is not wanted
-    // there any more, and until an end of the last one is not waited for (one of several nodes).
+    std::filesystem::path osorad;  // the path there, too; copied when it is missing
+    AgentStart start;              // node and log are set later
+    int connections_max = 32;      // connections being made at the same time
+    // For a host that was part of the run and does not answer. patience: for a new agent to start;
+    // sweep_patience: for the end of its last agent to be confirmed (one node of several). Both end
+    // early when the controller no longer wants them.
     std::chrono::seconds patience{10}, sweep_patience{5};
 };
 
@@ -47,10 +48,10 @@ private:
         std::deque<Order> orders;
         bool busy = false;
         SharedCommand starting;  // an agent that has not announced itself yet
-        SharedCommand agent;     // one that has, while the connection holds
+        SharedCommand agent;     // an agent that has, while the connection holds
         AgentAnnounced who;
-        std::optional<SweepOrder> unswept;  // an agent that may live on, on a host without answer
-        bool copied = false;                // runs the copy of osorad
+        std::optional<SweepOrder> unswept;  // an agent that may live on a host without answer
+        bool copied = false;                // the node runs the copy of osorad
     };
 
     void take(int node, Order order);
@@ -79,7 +80,7 @@ private:
     Gate gate_;
     std::vector<Node> nodes_;
     std::deque<plan::SshHost> spares_;  // without an agent
-    std::string hash_;                  // of osorad, once it is needed
+    std::string hash_;                  // of osorad; computed at first use
 };
 
 }  // namespace osora::daemon

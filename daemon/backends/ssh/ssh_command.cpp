@@ -1,5 +1,5 @@
-// An exit status says that the command itself is gone; its output may still be on the way, or held
-// open by a child of it.
+// An exit status says that the command itself has ended; its output may still be in transit, or a
+// child of it may hold the stream open.
 #include "daemon/backends/ssh/ssh_command.hpp"
 
 #include "base/text/printable.hpp"
@@ -41,7 +41,7 @@ int signal_number(std::string_view name) {
 struct SshCommand::Channel {
     explicit Channel(ssh_session session) : raw(ssh_channel_new(session)) {
         callbacks.userdata = this;
-        // Taken as it comes, whoever is reading packets: nothing is left waiting unseen in libssh.
+        // Output is taken as it arrives, whoever reads packets: nothing waits unseen in libssh.
         callbacks.channel_data_function = [](ssh_session, ssh_channel, void* data,
                                              std::uint32_t length, int is_stderr, void* self) {
             auto& channel = *static_cast<Channel*>(self);
@@ -123,11 +123,11 @@ asio::awaitable<Result<void>> SshCommand::give(std::string input) {
         int const written = ssh_channel_write(channel, input.data() + sent, piece);
         read_all();
         if (channel_->end || ssh_channel_is_closed(channel) != 0) {
-            co_return Result<void>();  // it did not want all of it
+            co_return Result<void>();  // it closed its input early
         }
         if (written < 0) co_return connection_.failure("input");
         sent += static_cast<std::size_t>(written);
-        // The answer that there is room may have come in the meantime.
+        // The peer's window update may have arrived in the meantime.
         if (written > 0 || ssh_channel_window_size(channel) > 0) continue;
         auto const news = co_await connection_.activity();
         if (news.has_error()) co_return news;
@@ -142,7 +142,7 @@ asio::awaitable<Result<void>> SshCommand::give(std::string input) {
 void SshCommand::read_all() {
     ssh_channel const channel = channel_->raw.get();
     bool const broken = ssh_channel_poll(channel, 0) == SSH_ERROR;
-    // Behind the end of the output that one does not look at packets any more; this one does.
+    // After the end of the output ssh_channel_poll() reads no more packets; this call does.
     if (ssh_channel_is_eof(channel) != 0) (void)ssh_channel_get_exit_status(channel);
     if (broken || ssh_is_connected(connection_.raw()) == 0) channel_->lost = true;
 }

@@ -1,5 +1,6 @@
-// One command on another host: its input, its output, its end. A connection each: hosts are many,
-// and what is asked of one is little. Driven by the ssh backend. Private to shells (Asio inside).
+// One command on another host: its input, its output, its end. One connection for each command:
+// there are many hosts, and few commands for each. Driven by the ssh backend. Private to shells
+// (Asio inside).
 #pragma once
 
 #include "daemon/backends/ssh/ssh_connection.hpp"
@@ -18,21 +19,22 @@ public:
     SshCommand(asio::any_io_executor executor, SshTarget target);
     ~SshCommand();
 
-    /// Connects and starts `command`, which the user's shell on the host reads: fixed text only.
+    /// Connects and starts `command`, which the user's shell on the host parses: fixed text only.
     [[nodiscard]] asio::awaitable<Result<void>> start(std::string command);
-    /// Hands `input` to its standard input, and ends that.
+    /// Writes `input` to its standard input, then closes that.
     [[nodiscard]] asio::awaitable<Result<void>> give(std::string input);
-    /// The next line of its standard output; `not_found` when it ends or closes it before.
+    /// The next line of its standard output; `not_found` when the output ends first.
     [[nodiscard]] asio::awaitable<Result<std::string>> read_line();
-    /// Its end; `unreachable` when the connection was lost, after which nobody knows.
+    /// Waits for its end; `unreachable` when the connection was lost, after which its end stays
+    /// unknown.
     [[nodiscard]] asio::awaitable<Result<End>> wait();
 
-    /// For start(), give(), read_line() and wait(): each new call has all of it.
+    /// The limit for start(), give(), read_line() and wait(): each new call has all of it.
     void set_limit(std::chrono::milliseconds limit) { limit_ = limit; }
     void set_no_limit() { limit_.reset(); }
-    /// Whoever waits gets `cancelled`.
+    /// Pending calls return `cancelled`.
     void interrupt();
-    /// What it wrote to standard error last, as one line.
+    /// The last text that it wrote to standard error, as one line.
     [[nodiscard]] std::string complaint() const;
 
 private:

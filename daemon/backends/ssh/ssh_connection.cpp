@@ -1,5 +1,5 @@
-// The socket is ours: its connect has a limit, and a peer that fell silent is noticed by the
-// kernel within seconds. libssh gets a copy of its descriptor, which it closes.
+// This class owns the socket: its connect has a limit, and the kernel detects a silent peer within
+// seconds. libssh gets a duplicate of its descriptor, which libssh closes.
 #include "daemon/backends/ssh/ssh_connection.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -27,7 +27,7 @@ constexpr milliseconds kSshConnectLimit{5000};  // for each address of a host
 constexpr milliseconds kLongestWait = std::chrono::hours(1);
 constexpr milliseconds kPauseOfWrites{5};
 
-/// Also while nothing is to be sent: a host without power says nothing.
+/// Also while nothing is sent: a host without power sends no reset.
 void notice_silence(int socket) {
     prepare_socket(socket);
     int const yes = 1, idle_s = 2, between_s = 1, probes = 3;
@@ -92,7 +92,7 @@ std::string by_hand(SshTarget const& target) {
 }
 
 void SshConnection::Free::operator()(ssh_session_struct* session) const {
-    ssh_silent_disconnect(session);  // no goodbye: the peer may be deaf
+    ssh_silent_disconnect(session);  // no disconnect message: the peer may not answer
     ssh_free(session);
 }
 
@@ -118,8 +118,8 @@ asio::awaitable<Result<void>> SshConnection::activity() {
     Clock::duration const left = deadline_ - Clock::now();
     if (interrupted_) co_return Error{Errc::cancelled, "not wanted any more"};
     if (left <= Clock::duration::zero()) co_return Error{Errc::timed_out, "no answer in time"};
-    // What libssh has not written yet; its poll flags ask for a socket that takes more even when
-    // there is nothing. While it waits for room, an answer may have to be read first.
+    // What libssh has not written yet. Its poll flags wait for a writable socket even when there is
+    // nothing to write. While it waits for room, an answer may have to be read first.
     bool const wants = (ssh_get_status(session_.get()) & SSH_WRITE_PENDING) != 0;
     bool const writes = wants && !waited_for_write_;
     waited_for_write_ = writes;
@@ -226,8 +226,8 @@ Result<void> SshConnection::check_host_key() const {
     std::string const shown = fingerprint_of(session_.get());
     if (state == SSH_KNOWN_HOSTS_CHANGED) {
         return Error{Errc::invalid_input,
-                     fmt::format("its host key is another one now ({}): somebody may pose as it; "
-                                 "when it was set up anew: ssh-keygen -R {}",
+                     fmt::format("its host key has changed ({}): another machine may pose as it; "
+                                 "if the host was reinstalled: ssh-keygen -R {}",
                                  shown,
                                  shell_word(host.port == 22
                                                 ? host.host
@@ -235,8 +235,8 @@ Result<void> SshConnection::check_host_key() const {
     }
     if (state == SSH_KNOWN_HOSTS_ERROR) return failure("known_hosts");
     return Error{Errc::invalid_input,
-                 fmt::format("its host key is not known ({}); look at it and accept it with: {}",
-                             shown, by_hand(target_))};
+                 fmt::format("its host key is unknown ({}); check and accept it with: {}", shown,
+                             by_hand(target_))};
 }
 
 asio::awaitable<Result<void>> SshConnection::log_in() {
@@ -255,7 +255,7 @@ asio::awaitable<Result<void>> SshConnection::log_in() {
     std::string const who = target_.host.user.empty() ? "" : "user " + target_.host.user + ": ";
     co_return Error{Errc::invalid_input,
                     fmt::format("{}no key of the ssh agent or of {} was accepted (it takes: "
-                                "{}); without a question this must work: {} true",
+                                "{}); this must work without a prompt: {} true",
                                 who, login.identity.empty() ? "~/.ssh" : "ssh.identity",
                                 methods_of(session_.get()), by_hand(target_))};
 }

@@ -1,4 +1,4 @@
-// A connection to one host's sshd: known host key, logged in without a question. libssh is used
+// A connection to one host's sshd: the host key is known, the login needs no prompt. libssh is used
 // without blocking, so that all of it runs on the controller's loop. Driven by ssh_command.hpp.
 // Private to shells (Asio inside).
 #pragma once
@@ -19,8 +19,8 @@ struct ssh_session_struct;
 namespace osora::daemon {
 
 struct SshLogin {
-    std::string home;  // its .ssh holds keys and known_hosts; "": as the user database says
-    std::string identity, known_hosts;  // files; "": those of home
+    std::string home;  // its .ssh holds keys and known_hosts; "": the user database's home
+    std::string identity, known_hosts;  // files; "": those in home
 };
 struct SshTarget {
     plan::SshHost host;
@@ -36,21 +36,21 @@ public:
     SshConnection(SshConnection const&) = delete;
     SshConnection& operator=(SshConnection const&) = delete;
 
-    /// unreachable: no such host, nobody answers; invalid_input: a key or user is not accepted,
-    /// which another try will not change.
+    /// unreachable: no such host, or it does not answer; invalid_input: a key or user is rejected,
+    /// which a retry does not change.
     [[nodiscard]] asio::awaitable<Result<void>> open(std::chrono::milliseconds limit);
-    /// Whoever waits on this connection gets `cancelled`; it is of no use after.
+    /// Pending calls return `cancelled`; the connection is useless after this.
     void interrupt();
 
-    /// From now on; what is not done by then is `timed_out`.
+    /// Starts the limit now; what is not done by then is `timed_out`.
     void set_limit(std::chrono::milliseconds limit) { deadline_ = Clock::now() + limit; }
     void set_no_limit() { deadline_ = Clock::time_point::max(); }
-    /// Calls `step` until it returns something else than `again`, each time that there is news.
+    /// Calls `step` whenever the socket is ready, until it returns something other than `again`.
     [[nodiscard]] asio::awaitable<Result<int>> settle(std::function<int()> step, int again);
     /// Waits for the socket; cancelled, timed_out.
     [[nodiscard]] asio::awaitable<Result<void>> activity();
     [[nodiscard]] ssh_session_struct* raw() const { return session_.get(); }
-    /// `doing` failed, in libssh's words.
+    /// The error of `doing`, with libssh's text.
     [[nodiscard]] Error failure(std::string_view doing) const;
 
 private:
@@ -69,10 +69,11 @@ private:
     std::unique_ptr<ssh_session_struct, Free> session_;
     Clock::time_point deadline_{};
     bool interrupted_ = false;
-    bool waited_for_write_ = false;  // by the last activity()
+    bool waited_for_write_ = false;  // in the last activity()
 };
 
-/// How a user logs in by hand, and so sees and accepts a host's key: "ssh -p 2222 eva@n1".
+/// The command with which a user logs in by hand, and so checks and accepts a host's key: "ssh -p
+/// 2222 eva@n1".
 [[nodiscard]] std::string by_hand(SshTarget const& target);
 
 }  // namespace osora::daemon

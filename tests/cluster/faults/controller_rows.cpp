@@ -43,7 +43,7 @@ void kill_and_pose(Bed&, FaultyRun& run) {
                {OSORA_SOURCE_DIR "/tests/cluster/faults/impostor.py", run.run_dir(), agents});
     EXPECT_EQ(impostor.out, fmt::format("{} callers said 0 bytes\n", agents)) << impostor.err;
     auto const log = content_of(run.run_dir() / "agent-1.log");
-    EXPECT_THAT(log, testing::HasSubstr("somebody else: its certificate is"));
+    EXPECT_THAT(log, testing::HasSubstr("not the run's controller: its certificate is"));
     resume(run);
 }
 

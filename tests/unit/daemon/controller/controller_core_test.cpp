@@ -57,7 +57,7 @@ TEST(ControllerCore, ASecondAgentOfANodeIsRefused) {
     controller.join(0);
     controller.feed(AgentConnected{7});
     controller.say(7, Controller::hello(0, -1, 999));
-    EXPECT_EQ(controller.sent<Refused>().at(0).second.reason, "node 0 is held by another agent");
+    EXPECT_EQ(controller.sent<Refused>().at(0).second.reason, "node 0 already has another agent");
 }
 
 TEST(ControllerCore, ConnectionsWithoutAHelloAreClosed) {

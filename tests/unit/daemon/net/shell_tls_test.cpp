@@ -195,7 +195,8 @@ TEST_F(Secrets, ControllerJsonIsReadOnlyWhenItIsOursAndOfThisRun) {
     EXPECT_EQ(read->token, "secret");
     EXPECT_EQ(read_controller_file(paths_, "u-2").error().code, Errc::invalid_input);
     ::chmod(paths_.controller_file().c_str(), 0640);
-    EXPECT_THAT(read_controller_file(paths_, "u-1").error().message, HasSubstr("others may open"));
+    EXPECT_THAT(read_controller_file(paths_, "u-1").error().message,
+                HasSubstr("other users can open"));
     std::filesystem::remove(paths_.controller_file());
     EXPECT_EQ(read_controller_file(paths_, "u-1").error().code, Errc::not_found);
     std::filesystem::create_symlink("/dev/null", paths_.controller_file());
