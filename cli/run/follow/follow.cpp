@@ -1,4 +1,4 @@
-// One loop over three sources: signals, the controller's end, the journal.
+// One loop over three sources: signals, the end of the controller, the journal.
 #include "cli/run/follow/follow.hpp"
 
 #include "base/host_name.hpp"
@@ -26,10 +26,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
 constexpr int kTickMilliseconds = 100;
-constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: then the controller is looked for
-constexpr auto kEndingLimit = seconds(20);  // for the controller to go once the run has ended
+constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: how often to look for the controller
+constexpr auto kEndingLimit = seconds(20);  // how long the controller may take to exit after the
+                                            // run has ended
 
-/// Moves of the cursor are ours here: text from outside has gone through printable() before.
+/// Only osora moves the cursor: text from outside has gone through printable() before.
 void write_shown(std::string_view text, std::FILE* stream) {
     auto const shown = printable(text, "\n\t\r\x1b");
     std::fwrite(shown.data(), 1, shown.size(), stream);
@@ -62,7 +63,8 @@ public:
             send_stop();
             stop_when_timed();
             follow_job();
-            bool const over = controller_is_gone();  // before reading: nothing comes after it
+            bool const over = controller_is_gone();  // looked at before reading: then nothing can
+                                                     // follow in the journal
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
@@ -99,7 +101,7 @@ private:
     }
 
     void take(protocol::JournalRecord const& record) {
-        // The most frequent ones change no state, and a view is not cheap to copy.
+        // The most frequent records change no state, and copying a view is expensive.
         bool const silent =
             protocol::holds_measurement(record.event) || view_.records < options_.known_records;
         if (silent) return fold(view_, record);
@@ -115,8 +117,8 @@ private:
             return output_->resized(columns_of(STDOUT_FILENO), rows_of(STDOUT_FILENO));
         ++interrupts_;
         if (!is_mine()) {
-            output_->say(fmt::format("left; run {0} goes on (osora watch {0}, osora cancel {0})",
-                                     run_.number));
+            output_->say(fmt::format(
+                "detached; run {0} continues (osora watch {0}, osora cancel {0})", run_.number));
             left_ = true;
         } else if (interrupts_ == 1) {
             output_->say(options_.quiet ? "stopping (Ctrl-C again: now)"
@@ -131,7 +133,7 @@ private:
         }
     }
 
-    /// Until a controller has taken it: it may not be listening yet.
+    /// Repeated until a controller has accepted it: it may not be listening yet.
     void send_stop() {
         if (interrupts_ == 0 || interrupts_ == sent_ || !is_mine()) return;
         if (options_.job != nullptr && view_.records <= options_.known_records) {
@@ -148,7 +150,7 @@ private:
         if (sent.has_value() || sent.error().code == Errc::invalid_input) sent_ = interrupts_;
     }
 
-    /// A program of the user's own may train for days; a trial needs its first steps only.
+    /// A user program may train for days; a trial needs only its first steps.
     void stop_when_timed() {
         if (options_.enough_steps == 0 || stopped_as_timed_ || interrupts_ > 0) return;
         if (view_.recent_steps.empty()) return;
@@ -159,12 +161,12 @@ private:
         stopped_as_timed_ = send_command(run_.paths, stop).has_value();
     }
 
-    /// Whether Ctrl-C stops the run; else it only leaves it.
+    /// Whether Ctrl-C stops the run; else it only detaches.
     [[nodiscard]] bool is_mine() const {
         return options_.controller != nullptr || (options_.job != nullptr && !options_.only_watch);
     }
 
-    /// The queue speaks while the journal does not.
+    /// Shows the queue's state while the journal has no news.
     void follow_job() {
         if (options_.job == nullptr) return;
         bool const begun = view_.records > options_.known_records;
@@ -174,7 +176,7 @@ private:
         output_->waiting(options_.job->waiting());
     }
 
-    /// A run whose job was warned or lost its nodes goes on in another job.
+    /// A run whose job got a warning or lost its nodes continues in another job.
     bool goes_on() {
         if (options_.job == nullptr || interrupts_ > 0 || stopped_as_timed_ ||
             view_.status.verdict == protocol::Verdict::ok) {
@@ -232,7 +234,7 @@ private:
         return exit_code;
     }
 
-    /// Waits until the controller has put the run into the history and no process is left.
+    /// Waits until the controller has added the run to the history and no process is left.
     int finish() {
         auto const deadline = Clock::now() + kEndingLimit;
         if (options_.controller != nullptr) {
@@ -254,11 +256,11 @@ private:
     protocol::RunView view_;
     Clock::time_point heard_;  // the journal grew, or the controller answered
     int interrupts_ = 0;
-    int sent_ = 0;  // interrupts that the controller knows of
+    int sent_ = 0;  // interrupts that the controller has received
     int first_step_ = -1;
     bool stopped_as_timed_ = false;
     bool left_ = false;
-    bool in_place_ = false;  // what is waited for shows on a terminal, second by second
+    bool in_place_ = false;  // a terminal shows what it waits for, second by second
 };
 
 }  // namespace
