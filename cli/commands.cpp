@@ -55,7 +55,7 @@ std::vector<CommandSpec> command_table() {
         config_show_command(),
         completion_command(),
         completion_runs_command(),
-        man_command(),  // the hidden ones last
+        man_command(),  // hidden commands last
     };
     // clang-format on
 }

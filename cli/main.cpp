@@ -1,5 +1,5 @@
-// osora: reads the environment once, finds the command and runs it. A bug that throws ends here
-// with exit code 5.
+// osora: reads the environment once, finds the command and runs it. An unexpected exception ends
+// here with exit code 5.
 #include "base/text/nearest.hpp"
 #include "base/version.hpp"
 #include "cli/command/command.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 int unknown_command(std::vector<CommandSpec> const& table, std::vector<std::string> const& words) {
     std::vector<std::string_view> names{"--help", "--version"};
-    std::string seconds;  // of a first word that is known: "config" without "show"
+    std::string seconds;  // commands that start with this word: "config" without "show"
     for (CommandSpec const& each : table) {
         if (each.hidden) continue;
         names.push_back(each.name);

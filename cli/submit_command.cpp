@@ -44,7 +44,7 @@ Result<plan::ConfigRequest> submit_request(Context const& context, Arguments con
     return request;
 }
 
-/// --after: none when it was not given.
+/// The run of --after: none when it was not given.
 Result<Predecessor> predecessor_for(Context const& context, Arguments const& arguments,
                                     plan::RunConfig const& config) {
     auto const wanted = arguments.value("--after");
@@ -103,7 +103,7 @@ int run_submit(Context const& context, Arguments const& arguments) {
     if (!arguments.has("--dry-run")) {
         StartOptions const options{
             .json = json, .attached = !arguments.has("--detach"), .after = *after};
-        auto const resolved = config;  // start_run() takes the run with it
+        auto const resolved = config;  // moved: start_run() owns the run
         auto const started = start_run(context, std::move(*prepared), options);
         bool const ended_well = started.exit_code == kExitOk && options.attached;
         if (ended_well && !json) follow_up(context, started.folder, resolved, *request);
@@ -121,49 +121,50 @@ int run_submit(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec submit_command() {
-    return {.name = "submit",
-            .summary = "validate, plan, launch and follow a run",
-            .details =
-                "Checks the run file, plans layout and batch, starts the workers and follows them "
-                "to the end. Ctrl-C stops the run after its step, with a checkpoint; a second one "
-                "stops it now. The run also stops when this osora goes away, unless it was "
-                "detached. A run of the daemon (osora daemon start) goes on in both cases; osora "
-                "cancel stops it.\n\n"
-                "With resources.backend = \"slurm\" the run becomes a job: --dry-run prints its "
-                "script. It goes on when this osora goes away, and Ctrl-C takes it out of the "
-                "queue while it waits. Inside a job (salloc, sbatch) the run starts on that job's "
-                "nodes at once. With \"ssh\" it runs on the hosts of [ssh], which must see the run "
-                "directory and take a key of yours without a question.\n\n"
-                "A run that was slower than those before it is told at the end, with the commands "
-                "that confirm it and find out why; with bisect.auto = \"run\" they are run.\n\n"
-                "The exit code is that of the run: 0 ok, 1 failed, 130 stopped.",
-            .example =
-                "osora submit stage1.toml\n"
-                "osora submit stage1.toml --set train.steps=50 --dry-run\n"
-                "osora submit stage1.toml --detach",
-            .positionals = {run_file_positional(false)},
-            .options = {set_option(),
-                        {.name = "--dry-run",
-                         .value = "",
-                         .help = "Print the plan and what would be started; start nothing."},
-                        {.name = "--detach",
-                         .value = "",
-                         .help = "Return at once; the run goes on without this terminal."},
-                        {.name = "--from",
-                         .value = "RUN",
-                         .help = "Submit the run file of an earlier run again.",
-                         .complete = Complete::run},
-                        trust_option(),
-                        {.name = "--after",
-                         .value = "RUN",
-                         .help = "Slurm: start when that run has ended well; if it fails, do not.",
-                         .complete = Complete::run},
-                        {.name = "--backend",
-                         .value = "NAME",
-                         .help = "Short for --set resources.backend=NAME.",
-                         .choices = "local|ssh|slurm"},
-                        json_option("Print JSON lines: plan, events, progress, end.")},
-            .run = run_submit};
+    return {
+        .name = "submit",
+        .summary = "validate, plan, launch and follow a run",
+        .details =
+            "Checks the run file, plans layout and batch, starts the workers and follows them "
+            "to the end. Ctrl-C stops the run after its step, with a checkpoint; a second one "
+            "stops it now. The run also stops when this osora exits, unless it was detached. A run "
+            "of the daemon (osora daemon start) goes on in both cases; osora "
+            "cancel stops it.\n\n"
+            "With resources.backend = \"slurm\" the run becomes a job: --dry-run prints its "
+            "script. It continues when this osora exits, and Ctrl-C takes it out of the "
+            "queue while it waits. Inside a job (salloc, sbatch) the run starts on that job's "
+            "nodes at once. With \"ssh\" it runs on the hosts of [ssh], which must see the run "
+            "directory and accept your key without prompting.\n\n"
+            "If the run was slower than earlier ones, osora says so at the end, with the commands "
+            "that confirm it and find out why; with bisect.auto = \"run\" they are run.\n\n"
+            "The exit code is that of the run: 0 ok, 1 failed, 130 stopped.",
+        .example =
+            "osora submit stage1.toml\n"
+            "osora submit stage1.toml --set train.steps=50 --dry-run\n"
+            "osora submit stage1.toml --detach",
+        .positionals = {run_file_positional(false)},
+        .options = {set_option(),
+                    {.name = "--dry-run",
+                     .value = "",
+                     .help = "Print the plan and what would be started; start nothing."},
+                    {.name = "--detach",
+                     .value = "",
+                     .help = "Return at once; the run goes on without this terminal."},
+                    {.name = "--from",
+                     .value = "RUN",
+                     .help = "Submit the run file of an earlier run again.",
+                     .complete = Complete::run},
+                    trust_option(),
+                    {.name = "--after",
+                     .value = "RUN",
+                     .help = "Slurm: start when that run has ended well; if it fails, do not.",
+                     .complete = Complete::run},
+                    {.name = "--backend",
+                     .value = "NAME",
+                     .help = "Short for --set resources.backend=NAME.",
+                     .choices = "local|ssh|slurm"},
+                    json_option("Print JSON lines: plan, events, progress, end.")},
+        .run = run_submit};
 }
 
 }  // namespace osora::cli

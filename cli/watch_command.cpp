@@ -1,4 +1,4 @@
-// osora watch: follows a run that somebody else has started.
+// osora watch: follows a run that another process has started.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/print.hpp"
@@ -42,21 +42,20 @@ int run_watch(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec watch_command() {
-    return {
-        .name = "watch",
-        .summary = "follow a run: its events so far, then live progress",
-        .details =
-            "Prints what happened to the run so far, then its progress until it ends. On a "
-            "terminal a table of the nodes is kept up to date: s/step, the own work of the "
-            "slowest rank before it waits for the others, waiting, memory. A rank that "
-            "arrives last in most steps is named. A run that was slower than those before it is "
-            "said at its end. "
-            "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
-            "its controller is gone.",
-        .example = "osora watch 42",
-        .positionals = {run_positional()},
-        .options = {json_option("Print JSON lines: events, progress, end.")},
-        .run = run_watch};
+    return {.name = "watch",
+            .summary = "follow a run: its events so far, then live progress",
+            .details =
+                "Prints what happened to the run so far, then its progress until it ends. On a "
+                "terminal a table of the nodes is kept up to date: s/step, the own work of the "
+                "slowest rank before it waits for the others, waiting, memory. A rank that "
+                "arrives last in most steps is named. If the run was slower than earlier ones, "
+                "osora says so at the end. "
+                "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
+                "its controller is gone.",
+            .example = "osora watch 42",
+            .positionals = {run_positional()},
+            .options = {json_option("Print JSON lines: events, progress, end.")},
+            .run = run_watch};
 }
 
 }  // namespace osora::cli

@@ -133,7 +133,7 @@ TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
             has_commit = has_commit || is_commit;
             is_path = is_path || (is_commit && reason.empty());
         }
-        // What follows from a setting or comes with a machine changes with it.
+        // Changes with a setting that it follows from, or with the machine.
         if (can && has_commit == is_path) {
             if (is_path) triable.commit_atom = static_cast<int>(triable.atoms.size());
             triable.atoms.push_back(atom);

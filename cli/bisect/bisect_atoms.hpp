@@ -22,8 +22,10 @@ struct CommitSwitch {
 struct TriableAtoms {
     std::vector<db::analysis::Factor> factors;
     std::vector<db::analysis::FactorGroup> atoms;  // indices into `factors`
-    std::vector<NotTried> not_tried;               // they may matter, and no trial here can say
-    int commit_atom = -1;                          // the whole range of commits, as one; -1: none
+    std::vector<NotTried> not_tried;               // these may matter, but no trial here can set
+                                                   // them
+    int commit_atom = -1;                          // the whole range of commits, as one atom; -1:
+                                                   // none
 
     [[nodiscard]] db::analysis::Factor const& factor(int index) const {
         return factors[static_cast<std::size_t>(index)];
@@ -32,17 +34,17 @@ struct TriableAtoms {
 
 [[nodiscard]] db::analysis::RunFacts facts_of(BisectSide const& side);
 
-/// The class that the gap points to, by what grew most between the two runs.
+/// The class of factors that the gap points to: what grew most between the two runs.
 [[nodiscard]] db::analysis::Suspect suspect_of(BisectSide const& good, BisectSide const& bad);
 
-/// `available`: hosts that trials may use; empty: not known.
+/// `available`: hosts that trials may use; empty: unknown.
 [[nodiscard]] TriableAtoms triable_atoms(BisectSide const& good, BisectSide const& bad,
                                          std::vector<std::string> const& available,
                                          CommitSwitch const& commits = {});
 
 [[nodiscard]] TrialChoice choice_of(TriableAtoms const& atoms, std::vector<bool> const& flipped);
 
-/// `indices` without the variables that follow from a key of the run file among them.
+/// `indices` without variables that follow from a run-file key that is also among them.
 [[nodiscard]] std::vector<int> named_factors(std::vector<db::analysis::Factor> const& factors,
                                              std::vector<int> indices);
 

@@ -1,4 +1,5 @@
-// osora bisect: trials between a good and a bad run, until what made it slow is named and proved.
+// osora bisect: runs trials between a good and a bad run until the cause of the slowdown is named
+// and proved.
 #include "base/text/units.hpp"
 #include "cli/bisect/bisect_scaling.hpp"
 #include "cli/bisect/bisect_search.hpp"
@@ -57,8 +58,7 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
     return options;
 }
 
-/// What a run of the user's own program took beside its steps: how long it takes to start is not
-/// ours to guess.
+/// Time that the run of a user program spent outside its steps: osora cannot estimate its start.
 double beside_steps_s(RunSummary const& bad) {
     auto const& run = bad.run;
     if (!run.submitted_us || !run.ended_us || !bad.measured) return kBisectStartGuess_s;
@@ -66,7 +66,7 @@ double beside_steps_s(RunSummary const& bad) {
     return std::max(0.0, wall_s - bad.measured->next_step * bad.measured->step_s_median);
 }
 
-/// What the search would take.
+/// Estimated cost of the search.
 void estimate(Bisection& bisection) {
     auto& plan = bisection.plan;
     auto const& run = bisection.bad.run.summary.run;
@@ -88,7 +88,7 @@ void estimate(Bisection& bisection) {
     plan.budget_gpu_h = bisection.options.budget_gpu_s / 3600;
 }
 
-/// From like runs of the good run's series; they say nothing of rehearsals of a training run.
+/// From similar runs of the good run's series; they do not apply to rehearsals of a training run.
 Result<void> set_sigma(db::Store& store, Bisection& bisection) {
     auto const& good = bisection.good.run.summary;
     auto& plan = bisection.plan;
@@ -106,7 +106,7 @@ Result<void> set_sigma(db::Store& store, Bisection& bisection) {
     return boost::system::in_place_value;
 }
 
-/// The two runs that the command line names, and what a search between them would be.
+/// The two runs named on the command line, and the search that would run between them.
 Result<Bisection> bisection_of(Context const& context, Arguments const& arguments,
                                db::Store& store) {
     Bisection bisection;
@@ -155,7 +155,7 @@ int show(Bisection const& bisection, BisectOutcome const& outcome) {
     return outcome.answer.result().verdict == BisectVerdict::proved ? kExitOk : kExitUndecided;
 }
 
-/// The history says so; no trial is needed.
+/// The history already shows this; no trial is needed.
 BisectOutcome no_slower(BisectPlan const& plan) {
     BisectOutcome outcome;
     auto& result = outcome.answer.items.emplace();
@@ -231,11 +231,11 @@ CommandSpec bisect_command() {
             "nodes, commits) and runs short trials with some of them as in the one and some as in "
             "the other, until the ones that make the step slow are found; ends with a proof in "
             "interleaved blocks. Commits take part when [bisect] build says how to build one: of "
-            "the repository that a job = \"exec\" program stands in, else of osora. Trials are "
+            "the repository that a job = \"exec\" program is in, else of osora. Trials are "
             "rehearsals where these show the gap, else short "
             "training runs. With one run, the good one is the last of its series before it that "
             "was fast. Start it inside an allocation (salloc) so that trials do not queue. The "
-            "same command goes on where it was stopped. Exit code 0: a cause is proved; 3: it is "
+            "same command continues where it was stopped. Exit code 0: a cause is proved; 3: it is "
             "not.",
         .example =
             "osora bisect 41 42\nosora bisect 41 42 --dry-run\n"

@@ -67,7 +67,7 @@ ShownCulprit shown_commits(BisectPlan const& plan, int first, int last, double s
             .last_step = last};
 }
 
-/// The commits that were told apart; the whole range where none was.
+/// The commits that trials could separate; the whole range if none could be.
 std::vector<ShownCulprit> shown_path(BisectPlan const& plan, BisectAnswer const& answer,
                                      double share) {
     std::vector<ShownCulprit> shown;

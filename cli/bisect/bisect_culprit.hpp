@@ -1,4 +1,4 @@
-// What the culprits of a bisect are called. Pure.
+// Names of the culprits of a bisect. Pure.
 #pragma once
 
 #include "cli/bisect/bisect_text.hpp"
@@ -8,18 +8,19 @@
 
 namespace osora::cli {
 
-/// Factors of a culprit that are named; two atoms that cannot be told apart are one culprit.
+/// Maximum number of factors named for a culprit; two atoms that trials cannot separate are one
+/// culprit.
 [[nodiscard]] std::vector<int> culprit_factors(BisectPlan const& plan,
                                                db::analysis::Culprit const& culprit);
 
-/// A culprit with its values in either run: "bucket[1]", "", "num_frames=8, compute_s=0.6".
+/// A culprit with its values in one of the runs: "bucket[1]", "", "num_frames=8, compute_s=0.6".
 struct NamedCulprit {
     std::string name, good, bad;
 };
 [[nodiscard]] NamedCulprit named_culprit(BisectPlan const& plan,
                                          db::analysis::Culprit const& culprit);
 
-/// One of an answer, as users see it: an item, or steps of the path of commits.
+/// A culprit as users see it: an item, or steps of the path of commits.
 struct ShownCulprit {
     NamedCulprit named;  // of commits: "commit", with the full names before and after
     double share = db::analysis::kNotMeasured, p = db::analysis::kNotMeasured;

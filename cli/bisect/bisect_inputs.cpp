@@ -48,7 +48,8 @@ void take_variables(BisectSide const& from, std::set<std::string> const& names, 
     }
 }
 
-/// What `run` worked in a step of a bucket of the run file; 0: it has not trained it.
+/// Compute time of a step of `run` in a bucket of the run file; 0: the run has not trained that
+/// bucket.
 double compute_time_s(db::RunHistory const& run, std::vector<BucketWork> const& works,
                       plan::BucketSection const& bucket) {
     if (!run.summary.plan) return 0;
@@ -63,7 +64,7 @@ double compute_time_s(db::RunHistory const& run, std::vector<BucketWork> const& 
     return 0;
 }
 
-/// Files of the run's own folder are other ones in each run.
+/// Files in the run's own folder differ for every run.
 void leave_out_paths(db::RunHistory& run) {
     auto const& folder = run.summary.run.run_dir;
     if (folder.empty()) return;
@@ -97,7 +98,7 @@ Result<BisectSide> load_side(db::Store& store, std::string const& wanted, Import
     leave_out_paths(side.run);
     auto const where = fmt::format("run {}", record.number);
     if (!side.run.summary.measured || side.run.summary.measured->steps_used == 0) {
-        return Error{Errc::invalid_input, "no step behind its warm-up is in the history"}.in(where);
+        return Error{Errc::invalid_input, "no step after its warm-up is in the history"}.in(where);
     }
     if (auto const read = read_submitted(side); read.has_error()) {
         return Error(read.error()).in(where);

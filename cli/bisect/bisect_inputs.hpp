@@ -1,5 +1,5 @@
-// The two runs that osora bisect stands between, and what a run between them is started with: some
-// of the differing items as the one has them, the rest as the other. Pure, but for load_side().
+// The two runs that osora bisect compares, and the settings of a run between them: some of the
+// differing items from one run, the rest from the other. Pure, except load_side().
 #pragma once
 
 #include "base/environment.hpp"
@@ -22,20 +22,20 @@ namespace osora::cli {
 struct BisectSide {
     db::analysis::RunHistory run;
     protocol::json::value config;    // plan::RunConfig as resolved, its paths absolute
-    std::filesystem::path base_dir;  // its relative paths started here
+    std::filesystem::path base_dir;  // its relative paths start here
     std::vector<std::string> hosts;  // sorted
 
-    /// Of a step of the run's mix of buckets.
+    /// Time of a step, weighted by the run's mix of buckets.
     [[nodiscard]] double step_s() const { return run.summary.measured->step_s_mix; }
 };
 
-/// A run of the history. not_found, invalid_input: as db::find_run; imported and refused; no steps
-/// that count; the run file is not in the history.
+/// Reads a run of the history. Errors not_found and invalid_input: as db::find_run; the run is
+/// imported and refused; no steps that count; its run file is not in the history.
 [[nodiscard]] Result<BisectSide> load_side(db::Store& store, std::string const& wanted,
                                            Imported imported);
 
-/// Whether a trial may set this variable: those of the libraries that move data and compute. A
-/// history cannot make a trial set PATH, PYTHONPATH or LD_PRELOAD.
+/// Whether a trial may set this variable: only those of libraries that move data or compute. A
+/// history must not be able to make a trial set PATH, PYTHONPATH or LD_PRELOAD.
 [[nodiscard]] bool is_trial_variable(std::string_view name);
 
 /// What a trial takes from the bad run.
@@ -43,28 +43,28 @@ struct TrialChoice {
     std::set<std::string> config_keys;  // as db::flatten names them
     std::set<std::string> variables;
     bool hosts = false;
-    int state = -1;  // of the path of commits; -1: what is installed here
+    int state = -1;  // state of the path of commits; -1: what is installed here
 };
 
 struct TrialStart {
     plan::RunConfig config;
     Environment environment;
-    std::filesystem::path base_dir;  // good's
+    std::filesystem::path base_dir;  // of the good run
 };
-/// `environment` with each variable that ranks of either run had as the chosen one had it, and the
-/// config likewise. Variables that differed between the ranks of a run are left as they are.
-/// `available`: hosts of this allocation; where hosts were chosen, those that are not wanted are
-/// excluded. invalid_input: such a run file cannot be.
+/// `environment` with each variable that ranks of either run had, with the chosen run's value; the
+/// same for the config. Variables that differed between the ranks of one run keep their value.
+/// `available`: hosts of this allocation; if hosts were chosen, the others are excluded.
+/// invalid_input: the result is not a valid run file.
 [[nodiscard]] Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
                                              TrialChoice const& choice,
                                              Environment const& environment,
                                              std::vector<std::string> const& available);
 
-/// Own work of the good run where the bucket was trained in it, else of the bad one, so that a
-/// rehearsal differs only by what was chosen. Buckets with a compute_s of their own keep it.
+/// Compute times of the good run for buckets that it has trained, else of the bad run, so that a
+/// rehearsal differs only in what was chosen. Buckets that set compute_s keep it.
 void set_compute_times(BisectSide const& good, BisectSide const& bad, plan::RunConfig& config);
 
-/// Whether the variable had one value on all ranks, and so can be set for a trial.
+/// Whether the variable had one value on all ranks, so that a trial can set it.
 [[nodiscard]] bool is_one_value(std::string const& fact);
 
 }  // namespace osora::cli

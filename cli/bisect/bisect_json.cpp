@@ -34,7 +34,7 @@ json::array culprits_json(BisectPlan const& plan, BisectAnswer const& answer) {
     return culprits;
 }
 
-/// "commit 1a2b..." of a trial of one commit, else the items that were as in the bad run.
+/// "commit 1a2b..." for a trial of one commit, else the items set as in the bad run.
 json::array flips_of(BisectPlan const& plan, std::vector<bool> const& flipped, bool is_commit) {
     json::array flips;
     if (is_commit) {
@@ -78,7 +78,7 @@ json::array reasons_json(BisectAnswer const& answer) {
     return reasons;
 }
 
-/// The largest: all that is named stands on it.
+/// The largest p: every named culprit depends on it.
 double p_of(BisectAnswer const& answer) {
     double p = kNotMeasured;
     for (auto const* each : {&answer.items, &answer.commits}) {

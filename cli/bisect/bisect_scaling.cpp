@@ -31,13 +31,14 @@ constexpr int kNodesMax = 65'536;
 /// Parts of a step that a slow link makes longer.
 constexpr char const *kExposed = "exposed communication", *kWaiting = "waiting for slower ranks";
 constexpr double kBudgetMin_h = 0.001, kBudgetMax_h = 1e6;
-constexpr double kScalingStartGuess_s = 10;  // of a trial, until its first step
-constexpr int kRepeats = 4;                  // of a size; of two sizes that never overlap: p = 1/70
+constexpr double kScalingStartGuess_s = 10;  // of a trial, before its first step is known
+constexpr int kRepeats = 4;                  // trials per size; for two sizes that never overlap p
+                                             // = 1/70
 constexpr int kRemedyTrials = 40;
 /// Below this efficiency remedies are tried.
 constexpr double kEfficiencyLow = 0.9;
 
-/// The newest run of the series that has steps to stand for it.
+/// The newest run of the series that has steps to represent it.
 Result<std::string> newest_run(db::Store& store, std::string const& series) {
     OSORA_TRY(auto const runs, db::load_own_series(store, series));
     for (auto each = runs.rbegin(); each != runs.rend(); ++each) {
@@ -45,7 +46,7 @@ Result<std::string> newest_run(db::Store& store, std::string const& series) {
         if (measured && measured->steps_used > 0) return each->summary.run.uuid;
     }
     return Error{Errc::not_found,
-                 fmt::format("series {}: no run has steps behind its warm-up", series)};
+                 fmt::format("series {}: no run has steps after its warm-up", series)};
 }
 
 int largest_size(db::Store& store, std::string const& series) {
@@ -101,7 +102,7 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     return scaling;
 }
 
-/// What the trials of the sizes say; a size that only failed has none.
+/// The trial results of the sizes; a size whose trials all failed has none.
 std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
     std::map<int, ScalingPoint> points;
     auto const known = [](double seconds) { return std::isnan(seconds) ? 0 : seconds; };
@@ -111,7 +112,7 @@ std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
         point.nodes = each.nodes;
         point.step_s.push_back(each.step_s);
         point.samples_per_step = each.samples_per_step;
-        // The last trial of a size stands for its parts: they explain, they decide nothing.
+        // The parts of a size come from its last trial: they explain, they decide nothing.
         point.components_s = {{"compute", known(each.split.compute_s)},
                               {kExposed, known(each.split.exposed_comm_s)},
                               {kWaiting, known(each.split.wait_s)},
@@ -129,8 +130,8 @@ void show_trial(Scaling const& scaling, std::size_t seq, std::string const& what
     std::fflush(scaling.progress);
 }
 
-/// Up and down the sizes, so that a drift of the cluster does not look like a size. False: the
-/// budget ended it.
+/// Runs the sizes upwards, then downwards, so that a drift of the cluster is not mistaken for an
+/// effect of size. False: the budget ended it.
 Result<bool> measure_sizes(Scaling const& scaling, ScalingTrials& trials) {
     for (int round = 0; round < scaling.repeats; ++round) {
         auto sizes = scaling.sizes;
@@ -144,7 +145,7 @@ Result<bool> measure_sizes(Scaling const& scaling, ScalingTrials& trials) {
     return true;
 }
 
-/// Seconds of a sample and rank-second: what two sizes are compared by.
+/// Seconds per sample and rank, by which two sizes are compared.
 std::vector<double> per_work(ScalingPoint const& point) {
     std::vector<double> values;
     for (double const step_s : point.step_s) {
@@ -175,7 +176,7 @@ std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
     return list;
 }
 
-/// In pairs at the largest size. False: the budget ended it.
+/// Runs pairs at the largest size. False: the budget ended it.
 Result<bool> try_remedies(Scaling const& scaling, ScalingTrials& trials, ScalingAnswer& answer) {
     plan::TuneSearch search(remedies_for(scaling), {}, kRemedyTrials);
     int const nodes = scaling.sizes.back();
@@ -198,7 +199,7 @@ bool grew_on_the_network(db::analysis::ScalingStep const& step) {
     return step.largest == kExposed || step.largest == kWaiting;
 }
 
-/// Takes an end before the end into the answer; an error: there is none.
+/// Records an early end in the answer; error: there is no answer.
 Result<void> note_end(Result<bool> const& whole, ScalingAnswer& answer) {
     if (whole.has_value()) {
         if (!*whole) {
@@ -238,7 +239,7 @@ Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
     return answer;
 }
 
-/// For history.
+/// Record for the history.
 db::InvestigationEnd end_of(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     db::InvestigationEnd end{.verdict = scaling_verdict(answer), .p = answer.p};

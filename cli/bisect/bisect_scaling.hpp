@@ -1,5 +1,5 @@
-// osora bisect --scaling: the same run at 1, 2, 4, ... nodes, where it stops to scale, what grows,
-// and which setting helps there. Driven by the bisect command.
+// osora bisect --scaling: runs at 1, 2, 4, ... nodes to find where scaling stops, what grows, and
+// which setting helps there. Driven by the bisect command.
 #pragma once
 
 #include "cli/command/arguments.hpp"
@@ -7,7 +7,7 @@
 
 namespace osora::cli {
 
-/// osora's exit code.
+/// Returns osora's exit code.
 [[nodiscard]] int bisect_scaling(Context const& context, Arguments const& arguments);
 
 }  // namespace osora::cli

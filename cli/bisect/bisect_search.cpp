@@ -16,7 +16,7 @@ namespace {
 
 using namespace db::analysis;
 
-/// One search, and what else is to be known of it.
+/// One search, and the other facts that an answer needs.
 struct Searched {
     BisectResult result;
     std::vector<db::InvestigatedTrial> trials;
@@ -25,7 +25,8 @@ struct Searched {
     std::string failure;
 };
 
-/// The search among the items: what it has spent, and what it has measured. None: there was none.
+/// The search among the items: its cost so far, and what it has measured. None: there was no such
+/// search.
 struct Before {
     BisectResult const* result = nullptr;
     std::vector<db::InvestigatedTrial> const* trials = nullptr;
@@ -146,8 +147,8 @@ private:
                       });
     }
 
-    /// Trials of both ends of the path that the search before has run. They have picked the commits
-    /// as a culprit: as in a proof they count only where that cannot have made them.
+    /// Trials of both ends of the path from the earlier search. They selected the commits as a
+    /// culprit, so as in a proof they count only if that selection cannot have caused their values.
     [[nodiscard]] std::map<std::string, std::vector<db::InvestigatedTrial>> measured_ends(
         std::vector<bool> around, Before const& before) const {
         constexpr double kReuseFrom = 10;  // sigma
@@ -221,7 +222,7 @@ private:
                         .failure = trials.failure()};
     }
 
-    /// What was found, for history.
+    /// Record of the result, for the history.
     [[nodiscard]] db::InvestigationEnd end_of(BisectResult const& result, bool on_path) const {
         db::InvestigationEnd end{
             .verdict = boost::describe::enum_to_string(result.verdict, "undecided"),
@@ -251,7 +252,7 @@ private:
                 .atoms = std::move(names)};
     }
 
-    /// Of the items that are as in the bad run.
+    /// Names of the items set as in the bad run.
     [[nodiscard]] std::vector<std::string> names_of(std::vector<bool> const& flipped) const {
         std::vector<std::string> names;
         for (std::size_t i = 0; i < flipped.size() && i < plan_.atoms.atoms.size(); ++i) {
@@ -260,7 +261,7 @@ private:
         return names;
     }
 
-    /// What was built another way is another item.
+    /// The same commit built with another recipe is another item.
     [[nodiscard]] std::vector<std::string> item_names() const {
         std::vector<std::string> names;
         for (auto const& atom : plan_.atoms.atoms) names.push_back(atom.name);

@@ -82,7 +82,7 @@ std::string headline(BisectPlan const& plan, BisectAnswer const& answer,
                        together(relation_of(answer)));
 }
 
-/// Of one commit against the one before it; of several, what each of them stands on.
+/// Of one commit compared with the one before it; of several, the evidence for each.
 std::string commit_proof_line(BisectResult const& result) {
     auto const& proof = result.proof;
     if (proof.pairs == 0) return "";
@@ -123,7 +123,7 @@ std::string trial_line(TrialRecord const& record, std::string const& what) {
                        value, record.decision);
 }
 
-/// What stands behind a headline that names a cause.
+/// Evidence for a headline that names a cause.
 std::string cause_text(BisectPlan const& plan, BisectAnswer const& answer,
                        std::vector<ShownCulprit> const& culprits) {
     std::string text;
@@ -145,7 +145,7 @@ std::string cause_text(BisectPlan const& plan, BisectAnswer const& answer,
             undo.push_back(printable(undo_text(plan.atoms.factor(index))));
         }
         if (!culprit.is_commits()) continue;
-        // Commands stand whole in a line, to be copied.
+        // Commands are not wrapped, so that they can be copied.
         for (auto const& line : commits_details(plan, answer, culprit)) text += "  " + line + "\n";
     }
     if (undo.empty()) return text;

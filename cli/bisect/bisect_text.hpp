@@ -12,38 +12,39 @@
 
 namespace osora::cli {
 
-/// A search as it stands before its first trial.
+/// A search before its first trial.
 struct BisectPlan {
     int good = 0, bad = 0;  // numbers of the runs
     double good_s = 0, bad_s = 0;
     TriableAtoms atoms;
     int expected = 0;  // trials
     int ranks = 0, nodes = 0, steps = 0;
-    double trial_s = 0;  // wall time of one, as far as it can be guessed
+    double trial_s = 0;  // wall time of one trial, estimated
     double budget_gpu_h = 0;
     bool gpu = false;
     std::string rung;          // the first one
-    CommitRange commits;       // a path where commits are tried
-    int expected_commits = 0;  // trials, to tell the commits of the range apart
-    int sigma_runs = 0;        // of history, that sigma was estimated from; 0: of the trials alone
+    CommitRange commits;       // the path, if commits are tried
+    int expected_commits = 0;  // number of trials to find the commit within the range
+    int sigma_runs = 0;        // number of past runs from which sigma was estimated; 0: estimated
+                               // from the trials alone
     double sigma_s = 0;
 
     [[nodiscard]] bool tries_commits() const { return atoms.commit_atom >= 0; }
-    /// Nothing but commits differs.
+    /// Whether only commits differ.
     [[nodiscard]] bool only_commits() const { return tries_commits() && atoms.atoms.size() == 1; }
 };
 
-/// Rung of a trial that an earlier search has run; it costs nothing.
+/// Fidelity of a trial that an earlier search has run; it costs nothing.
 inline constexpr char const* kFromHistory = "history";
 
-/// What a search has found: among the items, with all commits as one of them, and then among the
-/// commits. One of the two may be missing.
+/// The result of a search: among the items, with all commits as one item, and then among the
+/// commits. Either of the two may be missing.
 struct BisectAnswer {
     std::optional<db::analysis::BisectResult> items, commits;
     std::string items_log, commits_log;
     std::map<int, std::string> runs;  // by state of the path: the newest run that measured it
 
-    /// That the verdict is of.
+    /// The result that the verdict refers to.
     [[nodiscard]] db::analysis::BisectResult const& result() const {
         return items ? *items : *commits;
     }
@@ -62,7 +63,7 @@ struct BisectAnswer {
 [[nodiscard]] std::string bisect_trial_line(BisectPlan const& plan,
                                             db::analysis::TrialRecord const& record);
 
-/// The same of a trial of state `state` of the commits, 0: good's.
+/// The same for a trial of state `state` of the commits; 0 is the good run's commit.
 [[nodiscard]] std::string commit_trial_line(BisectPlan const& plan,
                                             db::analysis::TrialRecord const& record);
 
@@ -71,9 +72,9 @@ struct BisectAnswer {
 [[nodiscard]] protocol::json::object bisect_json(BisectPlan const& plan,
                                                  BisectAnswer const& answer);
 
-/// "debug.collectives = per_parameter" (the bad run's), or without a value where it has none.
+/// "debug.collectives = per_parameter" (the bad run's value), or without a value if it has none.
 [[nodiscard]] std::string factor_text(db::analysis::Factor const& factor);
-/// What gives a run the good value: "--set debug.collectives=bucketed", "unset NCCL_ALGO".
+/// How to give a run the good value: "--set debug.collectives=bucketed", "unset NCCL_ALGO".
 [[nodiscard]] std::string undo_text(db::analysis::Factor const& factor);
 
 }  // namespace osora::cli

@@ -19,7 +19,7 @@ using namespace db::analysis;
 
 namespace {
 
-/// A rung whose trials show less of the gap than this is too low.
+/// A fidelity whose trials show less than this share of the gap is too low.
 constexpr double kReproduced = 0.8;
 
 }  // namespace
@@ -67,7 +67,7 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
     return outcome_of(*done);
 }
 
-/// The next of them that this search has not taken, in this call or an earlier one.
+/// Index of the next such trial that this search has not used, from this call or an earlier one.
 db::InvestigatedTrial const* Trials::measured_before(std::string const& bits) const {
     auto const found = kind_.measured.find(bits);
     if (found == kind_.measured.end()) return nullptr;
@@ -91,14 +91,14 @@ void Trials::end(db::InvestigationEnd end) {
     if (written.has_error()) cli::print(stderr, "note: {}\n", written.error().message);
 }
 
-/// Share of the gap in history that the baseline trials show.
+/// The share of the recorded gap that the baseline trials show.
 double Trials::reproduced() const {
     if (good_s_.empty() || bad_s_.empty()) return 0;
     double const gap_s = bisection_.plan.bad_s - bisection_.plan.good_s;
     return (median(bad_s_) - median(good_s_)) / gap_s;
 }
 
-/// Whether the baseline is measured and a higher rung must be climbed.
+/// Whether the baseline is measured and shows that a higher fidelity is needed.
 bool Trials::is_too_low() {
     auto const needed = static_cast<std::size_t>(bisection_.options.baseline_trials);
     bool const measured = good_s_.size() >= needed && bad_s_.size() >= needed;
@@ -153,7 +153,7 @@ db::InvestigatedTrial Trials::refused(std::string why) {
     return {.status = "cannot_start", .cost_gpu_s = 0, .failure = std::move(why)};
 }
 
-/// One file for all trials of a rung: each run keeps its own copy.
+/// One file for all trials of a fidelity: each run keeps its own copy.
 Result<std::filesystem::path> Trials::write_run_file(plan::RunConfig const& config) const {
     auto const path = log_.run_file();
     auto const title =

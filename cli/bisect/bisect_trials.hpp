@@ -1,4 +1,5 @@
-// The trials of osora bisect: what a search asks for, run or played back. Driven by the command.
+// The trials of osora bisect: runs what a search asks for, or replays recorded results. Driven by
+// the command.
 #pragma once
 
 #include "cli/bisect/bisect_inputs.hpp"
@@ -17,12 +18,12 @@
 
 namespace osora::cli {
 
-/// What the command line asks for.
+/// The command line's options.
 struct Bisection {
     BisectSide good, bad;
     BisectPlan plan;
     db::analysis::BisectOptions options;
-    plan::ConfigRequest layers;  // of this user, without a run file
+    plan::ConfigRequest layers;  // settings of this user, without a run file
     std::vector<std::string> available;
     std::string series;  // of the trials
     std::filesystem::path state;
@@ -33,33 +34,34 @@ struct Bisection {
 /// What the switches of one search mean.
 struct TrialKind {
     std::string rung;
-    bool may_be_too_low = false;  // a higher rung may show the gap
+    bool may_be_too_low = false;  // a higher fidelity may show the gap
     std::function<TrialChoice(std::vector<bool> const&)> choice;
     std::function<std::vector<std::string>(std::vector<bool> const&)> changed;  // names of items
     std::function<std::string(db::analysis::TrialRecord const&)> line;
-    /// Measured by the search before, by what is flipped in this one: not measured again.
+    /// Trials measured by the earlier search, by what this search flips: they are not measured
+    /// again.
     std::map<std::string, std::vector<db::InvestigatedTrial>> measured = {};
-    bool is_path = false;  // commits one after the other, not items
+    bool is_path = false;  // the search is over commits in sequence, not over items
 };
 
 /// "0110" for {false, true, true, false}.
 [[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
 
-/// Runs the trials of one search, and keeps what they measured.
+/// Runs the trials of one search and records what they measured.
 class Trials {
 public:
     /// `context`, `bisection` and `commits` outlive it.
     Trials(Context const& context, Bisection const& bisection, CommitRunner& commits, TrialLog log,
            TrialKind kind);
 
-    /// For bisect(): played back where an earlier call has measured it. cancelled: interrupted;
-    /// not_found: this rung is too low; corrupt: the log holds other trials; else as
+    /// For bisect(): replays a trial that an earlier call has measured. cancelled: interrupted;
+    /// not_found: this fidelity is too low; corrupt: the log holds other trials; else as
     /// CommitRunner::place.
     [[nodiscard]] Result<db::analysis::TrialOutcome> measure(db::analysis::Trial const& trial);
     /// Shows what was decided.
     void note(db::analysis::TrialRecord const& record);
 
-    /// What was found, for history. A file that cannot be written is said on stderr.
+    /// Records the result for the history. If the file cannot be written, says so on stderr.
     void end(db::InvestigationEnd end);
 
     [[nodiscard]] bool was_too_low() const { return too_low_; }

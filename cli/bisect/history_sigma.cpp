@@ -18,7 +18,7 @@ std::optional<std::int64_t> recorded_config(db::RunRecord const& run) {
     return run.fingerprint[static_cast<std::size_t>(FactKind::config)];
 }
 
-/// Standard error of the mix of buckets after `steps` steps that are shared as in `measured`.
+/// Standard error of the mix of buckets after `steps` steps with the shares of `measured`.
 double error_within(db::analysis::Measured const& measured, int steps) {
     double total = 0, sum = 0;
     for (auto const& bucket : measured.buckets) {
@@ -49,7 +49,7 @@ HistorySigma sigma_of_like_runs(std::vector<db::analysis::SeriesRun> const& seri
         double const between = kMadToSigma * median(std::move(changes)) / std::sqrt(2.0);
         double const sigma_s = std::hypot(between, error_within(*good.measured, steps));
         if (sigma_s > 0) return {sigma_s, static_cast<int>(step_s.size())};
-        return {};  // times that were typed in, not measured
+        return {};  // compute times were set in the run file, not measured
     }
     return {};
 }

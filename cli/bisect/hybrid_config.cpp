@@ -1,4 +1,4 @@
-// Both are taken apart into leaves, which keep their JSON types, and one tree is built again.
+// Splits both configs into leaves, which keep their JSON types, and builds one tree from them.
 #include "cli/bisect/hybrid_config.hpp"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ Result<void> put(json::value& tree, std::string const& path, json::value value) 
         }
         if (!place->is_array()) place->emplace_array();
         auto& array = place->get_array();
-        // Leaves come in the order of their paths, so that element 0 is there before element 1.
+        // Leaves are sorted by path, so element 0 is built before element 1.
         if (step.index > array.size()) {
             return Error{Errc::invalid_input,
                          fmt::format("{}: the elements before it are not there", path)};
@@ -76,7 +76,7 @@ Result<void> put(json::value& tree, std::string const& path, json::value value) 
     return {};
 }
 
-/// Numbers in brackets in their own order: [2] before [10].
+/// Compares numbers in brackets as numbers: [2] before [10].
 struct ByIndex {
     bool operator()(std::string const& left, std::string const& right) const {
         auto const a = steps_of(left), b = steps_of(right);
@@ -108,7 +108,7 @@ Result<json::value> hybrid_config(json::value const& good, json::value const& ba
             continue;
         }
         leaves[key] = value->second;
-        // An empty container ("ssh.hosts": []) gives way to what now stands in it, and back.
+        // An empty container ("ssh.hosts": []) is replaced by its new elements, and vice versa.
         std::erase_if(leaves, [&](auto const& leaf) {
             bool const container = leaf.second.is_array() || leaf.second.is_object();
             return container && is_inside(key, leaf.first);

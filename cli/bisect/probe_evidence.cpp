@@ -14,7 +14,7 @@ namespace osora::cli {
 namespace {
 
 constexpr double kEvidenceAgeMax_s = 7 * 86400.0;
-constexpr std::size_t kEvidenceFilesMax = 64;  // looked into
+constexpr std::size_t kEvidenceFilesMax = 64;  // number of probes that are read
 constexpr std::size_t kFindingsMax = 5;
 
 bool holds_one(topology::ProbeResult const& probe, std::vector<std::string> const& hosts) {

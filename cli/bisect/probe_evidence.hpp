@@ -1,5 +1,5 @@
-// What the newest probe of some hosts says is wrong with their network, as evidence beside a
-// measurement of steps.
+// Network problems that the newest probe of some hosts found, as evidence beside measured step
+// times.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace osora::cli {
 
-/// Of the newest kept probe (STATE/probes, at most 7 days old) that holds one of `hosts`: each
-/// finding with its evidence, or that it found nothing; where there is none, how to make one.
+/// From the newest saved probe (STATE/probes, at most 7 days old) with one of `hosts`: each finding
+/// with its evidence, or that there was none; without such a probe, how to run one.
 [[nodiscard]] std::vector<std::string> links_beside(std::filesystem::path const& state,
                                                     std::vector<std::string> const& hosts,
                                                     std::int64_t wall_us);

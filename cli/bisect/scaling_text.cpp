@@ -18,7 +18,8 @@ namespace json = protocol::json;
 
 constexpr double kProvedP = 0.05;
 
-/// Growth of the largest size over its share of the smallest size's work, largest part first.
+/// How much each part grew at the largest size relative to its share of the smallest size's work,
+/// largest first.
 std::vector<std::pair<std::string, double>> largest_first(
     std::map<std::string, double> const& growth_s) {
     std::vector<std::pair<std::string, double>> parts(growth_s.begin(), growth_s.end());

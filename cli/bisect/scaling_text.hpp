@@ -16,30 +16,30 @@ struct ScalingAnswer {
     std::string series;
     std::string rung;
     db::analysis::ScalingStudy study = {};  // no steps: fewer than two sizes were measured
-    /// One-sided, exact: that the largest size is as fast as the knee; NaN: there is no knee.
+    /// One-sided exact test that the largest size is as fast as the knee; NaN: there is no knee.
     double p = std::numeric_limits<double>::quiet_NaN();
     std::vector<plan::TuneVerdict> remedies = {};  // tried at the largest size
-    std::vector<std::string> notes = {};           // what the budget left out, what a probe saw
+    std::vector<std::string> notes = {};           // what the budget left out, what a probe found
     std::vector<ScalingTrial> trials = {};
     double cost_gpu_s = 0;
     std::string log = {};
     bool stopped = false;
 };
 
-/// What --dry-run says of the trials of the sizes.
+/// The --dry-run text about the trials of the sizes.
 struct ScalingCost {
     std::string series, rung;
     int steps = 0;
     struct Size {
         int nodes = 1, trials = 0;
-        double gpu_s = 0;  // of a rank, where there are no GPUs
+        double gpu_s = 0;  // GPUs or CPU ranks of a node
     };
     std::vector<Size> sizes = {};
     double wall_s = 0, budget_gpu_s = 0;
     double remedies_below = 0;  // efficiency
 };
 
-/// There is a knee, and chance does not make one.
+/// There is a knee, and it is not due to chance.
 [[nodiscard]] bool is_proved(ScalingAnswer const& answer);
 
 /// "proved", "sufficient", "not_reproducible": as of a bisect.

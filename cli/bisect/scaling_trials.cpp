@@ -16,7 +16,7 @@
 namespace osora::cli {
 namespace {
 
-/// Of the figures that are seconds waited for a class of collectives.
+/// Prefix of figures that are seconds waited for a class of collectives.
 std::string const kExposedPrefix = "exposed ";
 
 db::Investigation question_of(Scaling const& scaling) {
@@ -30,7 +30,7 @@ db::Investigation question_of(Scaling const& scaling) {
     return what;
 }
 
-/// What a trial is played back from.
+/// Figures from which a trial is replayed.
 std::map<std::string, double> figures_of(ScalingTrial const& trial) {
     auto const& split = trial.split;
     std::map<std::string, double> figures{
@@ -128,7 +128,7 @@ void ScalingTrials::end(db::InvestigationEnd end) {
     if (written.has_error()) cli::print(stderr, "note: {}\n", written.error().message);
 }
 
-/// By what a trial of that size has cost.
+/// Cost estimate from a past trial of that size.
 bool ScalingTrials::is_spent(int nodes) const {
     auto const like = std::ranges::find(done_, nodes, &ScalingTrial::nodes);
     double const expected_gpu_s = like == done_.end() ? 0 : like->cost_gpu_s;

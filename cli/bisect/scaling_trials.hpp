@@ -1,4 +1,4 @@
-// The trials of osora bisect --scaling: one run at each size again and again, run or played back.
+// The trials of osora bisect --scaling: repeated runs at each size, executed or replayed.
 #pragma once
 
 #include "cli/bisect/bisect_inputs.hpp"
@@ -17,9 +17,9 @@
 
 namespace osora::cli {
 
-/// What the command line asks for.
+/// The command line's options.
 struct Scaling {
-    BisectSide base;  // the run that is taken to other sizes
+    BisectSide base;  // the run that is repeated at other sizes
     std::string series;
     std::vector<int> sizes;  // nodes, ascending
     int steps = 0;           // of a trial
@@ -39,20 +39,20 @@ struct ScalingTrial {
     double step_s = 0, cost_gpu_s = 0, samples_per_step = 0;
     RehearsalSplit split = {};
     std::string run = {};      // "stage1-bisect-0043"
-    std::string failure = {};  // empty: it ended well
+    std::string failure = {};  // empty: it succeeded
 };
 
-/// The base run's settings at another size: the batch of a rank stays, or with `strong` the global
+/// The base run's settings at another size: keeps the batch of a rank, or with `strong` the global
 /// batch.
 [[nodiscard]] Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes);
 
 class ScalingTrials {
 public:
-    /// Both outlive it. busy, corrupt: as TrialLog.
+    /// `context` and `scaling` must outlive it. busy, corrupt: as TrialLog.
     [[nodiscard]] static Result<ScalingTrials> open(Context const& context, Scaling const& scaling);
 
-    /// nullopt: the budget has no room for it. cancelled: interrupted; corrupt: the log holds other
-    /// trials. A remedy that fails is an answer; without one a trial that fails is tried once more,
+    /// nullopt: the trial does not fit the budget. cancelled: interrupted; corrupt: the log holds
+    /// other trials. A remedy that fails is an answer; any other trial that fails is repeated once,
     /// then invalid_input says why.
     [[nodiscard]] Result<std::optional<ScalingTrial>> measure(int nodes,
                                                               std::vector<std::string> const& sets);
@@ -61,7 +61,7 @@ public:
     [[nodiscard]] double cost_gpu_s() const { return cost_gpu_s_; }
     [[nodiscard]] std::string const& id() const { return log_.id(); }
     [[nodiscard]] std::size_t known() const { return known_; }
-    /// What was found, for history. A file that cannot be written is said on stderr.
+    /// Records the result for the history. If the file cannot be written, says so on stderr.
     void end(db::InvestigationEnd end);
 
 private:

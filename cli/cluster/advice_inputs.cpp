@@ -1,4 +1,4 @@
-// Gathers; every rule is in plan/.
+// Gathers the inputs; every rule is in plan/.
 #include "cli/cluster/advice_inputs.hpp"
 
 #include "base/files/files.hpp"
@@ -43,7 +43,8 @@ std::string allowed_cpus(fs::path const& root) {
     return text.substr(first, text.find('\n', first) - first);
 }
 
-/// Where images keep NCCL's view of their machine type; the first one NCCL finds by itself.
+/// Where VM images keep NCCL's description of their machine type; NCCL finds the first one by
+/// itself.
 std::string topology_file(fs::path const& root) {
     constexpr std::array kFiles{"/var/run/nvidia-topologyd/virtualTopology.xml",
                                 "/run/nvidia-topologyd/virtualTopology.xml",

@@ -1,5 +1,5 @@
-// What osora nccl env and advise look at: a run file, machines (recorded trees, a topology, this
-// machine), a probe, and what ranks inherit.
+// The inputs of osora nccl env and advise: a run file, machines (recorded trees, a topology, this
+// machine), a probe, and settings that ranks inherit.
 #pragma once
 
 #include "cli/command/arguments.hpp"
@@ -16,21 +16,21 @@
 
 namespace osora::cli {
 
-/// The machines and what stands on them. A root with sys/, proc/ or etc/ in it is one node; a
-/// folder of such roots (also below nodes/) is one node each, named as their folders. not_found:
-/// no such folder; invalid_input: nothing of the kind in it.
+/// The machines and the settings on them. A root with sys/, proc/ or etc/ in it is one node; a
+/// folder of such roots (also below nodes/) is one node per root, named as its folder. not_found:
+/// no such folder; invalid_input: neither of the two.
 [[nodiscard]] Result<plan::NcclFacts> facts_below(std::filesystem::path const& root);
 
 /// {"schema": "osora.topology/1", "fabric", "machines"}; errors name the file.
 [[nodiscard]] Result<topology::ClusterTopology> read_topology_json(std::string const& file);
-/// {"schema": "osora.probe/1", ...}: a ProbeResult, or an object with one as its "result".
+/// {"schema": "osora.probe/1", ...}: a ProbeResult, or an object that has one as its "result".
 [[nodiscard]] Result<topology::ProbeResult> read_probe_json(std::string const& file);
 
 struct AdviceSources {
     plan::AdviceInputs inputs;
     std::string title;  // "4 nodes, CPU ranks over Gloo, measured"
 };
-/// The exit code of what was printed, on failure.
+/// On failure: the error is printed; this is the exit code.
 [[nodiscard]] boost::system::result<AdviceSources, int> advice_sources(Context const& context,
                                                                        Arguments const& arguments);
 

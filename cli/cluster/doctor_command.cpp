@@ -1,4 +1,4 @@
-// osora doctor: what is wrong with this machine, with recorded machines, or with a run.
+// osora doctor: finds problems of this machine, of recorded machines, or of a run.
 #include "cli/cluster/advice_inputs.hpp"
 #include "cli/cluster/doctor_run.hpp"
 #include "cli/cluster/doctor_text.hpp"
@@ -38,7 +38,7 @@ std::map<std::string, std::string> variables_of(Environment const& environment) 
     return variables;
 }
 
-/// Versions of runs that ended well here. A history that cannot be read proves nothing.
+/// Versions of runs that succeeded here. A history that cannot be read proves nothing.
 std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& state) {
     constexpr int kRunsMax = 20;
     std::vector<std::map<std::string, std::string>> proven;
@@ -67,7 +67,7 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
     return proven;
 }
 
-/// The newest measurement that is kept (STATE/probes) and not older than a day; empty: none.
+/// The newest saved probe (STATE/probes) that is at most a day old; empty: none.
 fs::path newest_probe(fs::path const& state) {
     constexpr auto kAgeMax = std::chrono::hours(24);
     auto const files = cached_probes(state);
@@ -76,7 +76,7 @@ fs::path newest_probe(fs::path const& state) {
     return fresh ? files.front().path : fs::path();
 }
 
-/// Where the measurement stands that belongs to what is looked at; empty: nowhere.
+/// The file with the probe that belongs to the examined machines; empty: none.
 fs::path probe_beside(fs::path const& state, std::optional<std::string> const& root,
                       std::optional<RunFolder> const& run) {
     std::vector<fs::path> places;
@@ -109,7 +109,7 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
         auto here = doctor::read_this_node(variables_of(context.environment));
         auto const same = std::ranges::find(evidence.nodes, here.name, &doctor::NodeEvidence::name);
         if (same != evidence.nodes.end()) {
-            // The run's ranks know their own settings and limits; this shell's are others.
+            // The run's ranks have their own settings and limits, not those of this shell.
             same->machine = std::move(here.machine);
             same->modules = std::move(here.modules);
             same->shm_bytes = here.shm_bytes;
@@ -146,7 +146,7 @@ int run_doctor(Context const& context, Arguments const& arguments) {
         auto const& error = evidence.error();
         bool const nothing = error.code == Errc::not_found && !arguments.has("--run");
         int const other = exit_code_for(error.code);
-        // 1 would say that there is a fault.
+        // Exit code 1 would say that there is a fault.
         return fail(nothing             ? kExitUndecided
                     : other == kExitBad ? kExitUsage
                                         : other,

@@ -19,7 +19,7 @@ namespace {
 namespace doctor = topology::doctor;
 namespace json = protocol::json;
 
-/// What the newest records of a run say, node by node.
+/// What the newest records of a run say about each node.
 struct RunFacts {
     protocol::RunView view;
     std::map<int, std::string> hosts;
@@ -62,7 +62,7 @@ Result<RunFacts> read_facts(RunFolder const& run) {
     return Error{Errc::not_found, fmt::format("run {} has no journal yet", run.number)};
 }
 
-/// Names that facts have for versions.
+/// Names of versions in facts.
 void add_versions(doctor::NodeEvidence& node, std::map<std::string, std::string> const& facts) {
     constexpr std::array<std::pair<char const*, char const*>, 8> kNames{{{"torch", "libtorch"},
                                                                          {"nccl", "nccl"},
@@ -78,7 +78,7 @@ void add_versions(doctor::NodeEvidence& node, std::map<std::string, std::string>
     }
 }
 
-/// Variables as the worker saw them, unless the node's own files have told where they come from.
+/// Variables as the worker saw them, unless the node's files already say where they come from.
 void add_settings(doctor::NodeEvidence& node, std::map<std::string, std::string> const& facts) {
     for (auto const& [name, value] : facts) {
         if (!topology::is_communication_variable(name)) continue;
@@ -110,7 +110,7 @@ doctor::NodeEvidence& node_named(doctor::Evidence& evidence, std::string const& 
     return evidence.nodes.back();
 }
 
-/// NCCL says what it chose when it starts, and what went wrong at the end.
+/// NCCL logs its choices at the start and errors at the end.
 void add_log(doctor::NodeEvidence& node, std::filesystem::path const& file) {
     constexpr std::size_t kBytes = 1 << 20;
     if (check_regular(file).has_error()) return;
@@ -198,7 +198,7 @@ Result<void> add_run_evidence(RunFolder const& run, doctor::Evidence& evidence) 
         add_settings(node, started.facts);
         if (!started.cpus.empty()) node.rank_cpus[rank] = started.cpus;
     }
-    // Also logs of ranks that failed before they said that they had started.
+    // Includes logs of ranks that failed before they reported their start.
     int const ranks = facts.view.nodes * std::max(facts.view.ranks_per_node, 1);
     for (int rank = 0; rank < ranks; ++rank) {
         auto const host = facts.hosts.find(rank / std::max(facts.view.ranks_per_node, 1));

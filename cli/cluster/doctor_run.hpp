@@ -1,5 +1,5 @@
-// What a run's folder tells the doctor: journal (facts of nodes and ranks, health, where the step's
-// time goes), resolved run file, and NCCL's lines in the logs of the ranks.
+// What a run's folder contributes to osora doctor: journal (facts of nodes and ranks, health, parts
+// of the step time), resolved run file, and NCCL's lines in the ranks' logs.
 #pragma once
 
 #include "base/result.hpp"
@@ -8,8 +8,8 @@
 
 namespace osora::cli {
 
-/// Adds to nodes of the same name in `evidence`, and makes those that are not in it. not_found: the
-/// run has no journal yet.
+/// Adds to nodes of the same name in `evidence`, and adds the nodes that are missing there.
+/// not_found: the run has no journal yet.
 [[nodiscard]] Result<void> add_run_evidence(RunFolder const& run,
                                             topology::doctor::Evidence& evidence);
 

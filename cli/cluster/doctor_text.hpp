@@ -1,4 +1,4 @@
-// The doctor's findings as a person reads them. Pure.
+// The doctor's findings as text. Pure.
 #pragma once
 
 #include "topology/doctor/finding.hpp"
@@ -7,7 +7,7 @@
 
 namespace osora::cli {
 
-/// Findings, the worst first, each at most 80 columns wide, and a last line with the counts.
+/// Findings, worst first, at most 80 columns wide, and a last line with the counts.
 [[nodiscard]] std::string doctor_text(topology::doctor::Diagnosis const& diagnosis);
 
 /// "2 findings, 1 fault · 28 rules checked on 16 nodes · 5 skipped (no RDMA NIC)"

@@ -1,4 +1,4 @@
-// Ordered values against those that ranks report, folded over ranks that agree.
+// Compares planned values with those that ranks report, and merges ranks that agree.
 #include "cli/cluster/env_rows.hpp"
 
 #include "plan/nccl/setting_nodes.hpp"
@@ -66,14 +66,14 @@ EnvRow row_of(std::string const& name, std::string const* seen, Ordered const* o
     return row;
 }
 
-/// All rows of a rank: what it reported, and what it should have.
+/// All rows of a rank: the reported values, and the planned ones.
 std::vector<EnvRow> rows_of_rank(RankStarted const& rank,
                                  std::map<std::string, Ordered> const& ordered) {
     std::set<std::string> names;
     for (auto const& [name, value] : rank.facts) {
         if (topology::is_communication_variable(name)) names.insert(name);
     }
-    if (names.empty()) return {};  // a program of the user's own, or a worker that does not say
+    if (names.empty()) return {};  // a user program, or a worker that does not report its variables
     for (auto const& [name, each] : ordered) names.insert(name);
     std::vector<EnvRow> rows;
     for (std::string const& name : names) {

@@ -1,4 +1,4 @@
-// Variables of NCCL and Gloo as ranks get or got them, each with who set it. Pure.
+// Variables of NCCL and Gloo as ranks get or got them, each with its origin. Pure.
 #pragma once
 
 #include "plan/worker_job.hpp"
@@ -16,15 +16,17 @@ struct EnvRow {
     std::string origin;  // "probe", "run file: r.toml:4", "osora", "inherited on the node"
     std::string reason;
     std::vector<std::string> nodes;  // empty = all
-    std::string ranks = {};          // of a run: "0-7"; "" before one
-    std::string ordered = {};        // of a run: what was to be set, where that is not the value
+    std::string ranks = {};          // of a run: "0-7"; "" before it has started
+    std::string ordered = {};        // of a run: the planned value, if it is not `value`
 };
 
-/// What osora's launch adds for hangs where nobody set it (daemon/agent/worker_setup).
+/// Variables that osora's launch sets for diagnosing hangs, unless they are set already
+/// (daemon/agent/worker_setup).
 void add_flight_recorder(std::vector<EnvRow>& rows);
 
-/// What the ranks of a run said after their start. `hosts`: by node number. Rows with an `ordered`
-/// value first, then by name; a variable that was ordered and not seen has the value "".
+/// What the ranks of a run reported after their start. `hosts`: by node number. Rows with an
+/// `ordered` value first, then by name; a planned variable that a rank did not see has the value
+/// "".
 [[nodiscard]] std::vector<EnvRow> effective_rows(plan::WorkerJob const& job,
                                                  std::map<int, std::string> const& hosts,
                                                  std::map<int, protocol::RankStarted> const& ranks);

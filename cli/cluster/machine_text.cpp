@@ -21,14 +21,14 @@ using topology::PcieLink;
 
 constexpr std::size_t kGpuColumns = 12;  // of five or six characters each
 
-/// "gen4 x16"; a link that is only known as it could be counts as that.
+/// "gen4 x16"; a link of which only the maximum is known counts as having that.
 std::string link_text(PcieLink const& link) {
     double const speed = link.current_gt_s > 0 ? link.current_gt_s : link.max_gt_s;
     int const width = link.current_width > 0 ? link.current_width : link.max_width;
     std::string text = speed > 0 ? fmt::format("gen{}", topology::pcie_generation(speed)) : "";
     if (width > 0) text += fmt::format("{}x{}", text.empty() ? "" : " ", width);
     if (!topology::is_downgraded(link)) return text;
-    // GPUs go down to gen 1 when they have nothing to do.
+    // Idle GPUs lower their link to gen 1.
     bool const idle = link.current_gt_s == 2.5 && link.current_width == link.max_width;
     return text + fmt::format(" <- can gen{} x{}{}", topology::pcie_generation(link.max_gt_s),
                               link.max_width, idle ? " (idle?)" : "");
@@ -48,12 +48,12 @@ std::string nic_text(Nic const& nic) {
     return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// A device of the picture.
+/// A device in the drawing.
 struct Leaf {
     std::string label, address, link, text;
 };
 
-/// A PCIe switch with what hangs on it, or a NUMA node.
+/// A PCIe switch or a NUMA node, with the devices on it.
 struct Branch {
     std::map<std::string, Branch> switches;  // by address
     std::vector<Leaf> leaves;
@@ -103,7 +103,7 @@ private:
     Machine const& machine_;
 };
 
-/// "NVIDIA H100 80GB HBM3", "GPU (sm 121)" where a file tells no name.
+/// "NVIDIA H100 80GB HBM3", or "GPU (sm 121)" if no file has its name.
 std::string gpu_text(MachineGpu const& gpu) {
     if (!gpu.name.empty()) return printable(gpu.name);
     if (gpu.compute_capability <= 0) return "GPU";
@@ -163,7 +163,7 @@ std::string render_machine(Machine const& machine) {
     for (auto const& [numa, branch] : sockets) {
         auto const node = std::ranges::find(machine.numa, numa, &topology::NumaNode::id);
         bool const cpus = node != machine.numa.end() && !node->cpus.empty();
-        text += numa < 0 ? "NUMA node not told"
+        text += numa < 0 ? "NUMA node unknown"
                          : fmt::format("NUMA {}{}", numa, cpus ? "    cpus " + node->cpus : "");
         text += '\n' + picture.draw(branch, "");
     }

@@ -1,4 +1,4 @@
-// osora probe: a run with job = "probe", started like any other, whose answer is shown.
+// osora probe: runs job = "probe" like any other run, and shows its result.
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "cli/cluster/probe_text.hpp"
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kProbedNodesMax = 100'000;
 
-/// What is asked of the machines, over what a run file says of them.
+/// Settings of the probe, which override the run file.
 Result<plan::ConfigRequest> probe_request(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     if (request.run_file.empty()) request.base_dir = std::filesystem::current_path();
@@ -47,7 +47,7 @@ Result<plan::ConfigRequest> probe_request(Context const& context, Arguments cons
     } else if (in_job && !given.empty()) {
         sets.push_back("resources.nodes=" + given);
     }
-    // What the user sets himself comes last and wins.
+    // The user's own settings come last and win.
     request.sets.insert(request.sets.begin(), sets.begin(), sets.end());
     return request;
 }
@@ -68,7 +68,7 @@ Result<double> seconds_of(Arguments const& arguments, std::string_view option,
     return value;
 }
 
-/// Leaves by host name, as the topology that --topology names tells them.
+/// Leaves by host name, from the topology that --topology names.
 Result<std::map<std::string, std::string>> leaves_of(Context const& context,
                                                      std::string const& source) {
     OSORA_TRY(auto const cluster, load_topology(context, source));
@@ -124,7 +124,8 @@ Result<plan::CollectiveRequest> collectives_of(Arguments const& arguments,
     return request;
 }
 
-/// Of the workers or the probers; of a probe that was stopped before its collectives, the links.
+/// Result of the workers or the probers; of a probe that was stopped before its collectives, only
+/// the links.
 Result<topology::ProbeResult> read_result(RunFolder const& run) {
     std::error_code ignored;
     auto const whole = run.paths.probe(), links = run.paths.probe_run().probe();
@@ -216,7 +217,7 @@ CommandSpec probe_command() {
                     {.name = "--seed", .value = "N", .help = "Repeats the pairs of a probe."},
                     {.name = "--topology",
                      .value = "SOURCE",
-                     .help = "Leaves of the nodes where Slurm does not tell them: as osora "
+                     .help = "Leaves of the nodes, for when Slurm does not report them: as osora "
                              "topology show takes it.",
                      .complete = Complete::file},
                     {.name = "--collectives",

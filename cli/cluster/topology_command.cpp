@@ -1,4 +1,4 @@
-// osora topology show, diff, import: the cluster as it is, and what differs between its nodes.
+// osora topology show, diff, import: the cluster, and how its nodes differ.
 #include "base/files/files.hpp"
 #include "base/host_list.hpp"
 #include "cli/cluster/topology_text.hpp"
@@ -78,11 +78,11 @@ int run_topology_import(Context const& context, Arguments const& arguments) {
     return kExitOk;
 }
 
-/// Nodes that are to be alike, and how they and their places in the fabric differ.
+/// Nodes that should be alike, and how they and their places in the fabric differ.
 struct Comparison {
     std::vector<topology::Machine> machines;
     std::vector<MachineGroup> groups;
-    std::vector<Difference> others;  // of the fabric, nodes that are on one side alone
+    std::vector<Difference> others;  // nodes of the fabric that only one side has
 
     [[nodiscard]] bool equal() const { return groups.size() <= 1 && others.empty(); }
     [[nodiscard]] std::vector<std::string> names(MachineGroup const& group) const {
@@ -92,7 +92,7 @@ struct Comparison {
     }
 };
 
-/// Two single machines are compared whatever they are called; of clusters, node by node.
+/// Two single machines are compared whatever their names; clusters are compared node by node.
 Comparison compare(ClusterTopology const& reference, ClusterTopology const& other) {
     Comparison result;
     result.others = topology::diff_fabrics(reference.fabric, other.fabric);
@@ -228,8 +228,8 @@ CommandSpec topology_diff_command() {
                 "With one source that has several nodes, compares each with the largest group "
                 "of equal ones; with two, the second with the first. Names a missing card or "
                 "GPU, a narrower or slower PCIe link (which NCCL does not see), other rates, "
-                "NUMA nodes, drivers and firmware. Addresses and names of its own are no "
-                "difference, nor is what only one side knows. Exit code 1 when something "
+                "NUMA nodes, drivers and firmware. A node's own addresses and names do not count, "
+                "nor does what only one side knows. Exit code 1 when something "
                 "differs, 0 when not. Sources: see osora topology show.",
             .example = "osora topology diff recorded/n3 recorded/n7",
             .positionals = {source("A", true), source("B", false)},

@@ -205,7 +205,7 @@ std::string render_differences(std::string const& where,
     std::string front = where.empty() ? "  " : where + "  ";
     std::string effect;
     for (Difference const& each : differences) {
-        // An effect that several share stands once, below the last of them.
+        // An effect that several differences share is printed once, below the last of them.
         if (!effect.empty() && effect != each.effect) text += filled(effect, 4, kColumns);
         effect = each.effect;
         std::string const change = printable(each.reference) + " -> " + printable(each.other);

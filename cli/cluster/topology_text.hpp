@@ -1,5 +1,5 @@
-// Topologies as people read them, in 80 columns: the fabric as a tree, a machine with its cards and
-// the paths between them, and what differs between nodes. Pure.
+// Topologies as text in 80 columns: the fabric as a tree, a machine with its cards and the paths
+// between them, and the differences between nodes. Pure.
 #pragma once
 
 #include "topology/fabric.hpp"
@@ -10,12 +10,12 @@
 
 namespace osora::cli {
 
-/// A line that sums up, the fabric, and one machine of each kind (at most four kinds).
+/// A summary line, the fabric, and one machine of each kind (at most four kinds).
 [[nodiscard]] std::string render_topology(topology::ClusterTopology const& cluster);
 
 /// Spines, leaves, nodes; folded where many are alike.
 [[nodiscard]] std::string render_fabric(topology::Fabric const& fabric);
-/// Sockets, switches, GPUs, cards; links below their best are marked.
+/// Sockets, switches, GPUs, cards; links below their maximum are marked.
 [[nodiscard]] std::string render_machine(topology::Machine const& machine);
 /// Rows: GPUs and cards; columns: GPUs. Empty without GPUs.
 [[nodiscard]] std::string render_paths(topology::Machine const& machine);

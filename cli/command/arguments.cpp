@@ -1,4 +1,4 @@
-// CLI11 takes the words apart; what it cannot place is reported with the nearest known word.
+// CLI11 splits the words; errors name the nearest known word.
 #include "cli/command/arguments.hpp"
 
 #include "base/text/nearest.hpp"
@@ -32,10 +32,10 @@ Error unknown_option(CommandSpec const& command, std::string const& word) {
                                              fmt::join(names, ", ")));
 }
 
-/// Words that are no options become the positionals, in order.
+/// Words that are not options become the positionals, in order.
 Result<void> place(CommandSpec const& command, std::vector<std::string> const& rest,
                    Arguments& arguments) {
-    for (std::string const& word : rest) {  // an unknown option explains the word behind it
+    for (std::string const& word : rest) {  // an unknown option may own the word after it
         if (word.starts_with('-') && word != "-") return unknown_option(command, word);
     }
     for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -128,7 +128,7 @@ Result<std::optional<double>> Arguments::real(std::string_view name, double min,
 }
 
 Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::string const> words) {
-    for (OptionSpec const& each : command.options) {  // CLI11 would take --flag=yes
+    for (OptionSpec const& each : command.options) {  // CLI11 would accept --flag=yes
         std::string const with_value = std::string(each.name) + "=";
         for (std::string const& word : words) {
             if (!each.value.empty() || !word.starts_with(with_value)) continue;
@@ -151,7 +151,7 @@ Result<Arguments> parse_arguments(CommandSpec const& command, std::span<std::str
     }
     app.add_flag_callback(std::string(kHelp), [&] { arguments.values["--help"] = {"true"}; });
     try {
-        // CLI11 takes them from the back.
+        // CLI11 takes them in reverse order.
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (CLI::ParseError const& error) {  // the parse boundary
         return usage(command, error.what());

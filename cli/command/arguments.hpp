@@ -1,4 +1,4 @@
-// The words behind a command's name, taken apart by its row of the command table.
+// The words after a command's name, parsed by its row of the command table.
 #pragma once
 
 #include "base/result.hpp"
@@ -22,15 +22,15 @@ public:
     [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
     /// The value as a number in [min, max]; invalid_input names the option.
     [[nodiscard]] Result<std::optional<int>> number(std::string_view name, int min, int max) const;
-    /// The same for a number that need not be whole.
+    /// The same for a real number.
     [[nodiscard]] Result<std::optional<double>> real(std::string_view name, double min,
                                                      double max) const;
 
     std::map<std::string, std::vector<std::string>, std::less<>> values;
 };
 
-/// invalid_input says what is wrong and what was probably meant: "unknown option --detatch; did you
-/// mean --detach?".
+/// Parses. invalid_input names the mistake and the likely intention: "unknown option --detatch; did
+/// you mean --detach?".
 [[nodiscard]] Result<Arguments> parse_arguments(CommandSpec const& command,
                                                 std::span<std::string const> words);
 

@@ -1,5 +1,5 @@
-// One row of the command table: what a command is called, takes and does. Parsing, --help, bash
-// completion and the man page are all made from these rows, so they cannot drift apart.
+// One row of the command table: a command's name, arguments and function. Parsing, --help, bash
+// completion and the man page all use these rows, so they cannot diverge.
 #pragma once
 
 #include "cli/command/arguments.hpp"
@@ -20,7 +20,7 @@ struct PositionalSpec {
     Complete complete = Complete::none;
     bool required = true;
     std::string_view choices = {};  // "a|b": the only words that are valid
-    bool repeated = false;          // the last one only: it takes all words that are left
+    bool repeated = false;          // the last one only: takes all remaining words
 };
 
 struct OptionSpec {
@@ -40,14 +40,14 @@ struct CommandSpec {
     std::string_view example;  // lines as typed, without a prompt
     std::vector<PositionalSpec> positionals;
     std::vector<OptionSpec> options;                                 // --help is added to all
-    int (*run)(Context const& context, Arguments const& arguments);  // gives the exit code
+    int (*run)(Context const& context, Arguments const& arguments);  // returns the exit code
     bool hidden = false;
 };
 
 /// Every command of this build, in the order of `osora --help`.
 [[nodiscard]] std::vector<CommandSpec> command_table();
 
-/// The command that `words` start with ("config", "show", ...) and how many words its name takes;
+/// The command that `words` start with ("config", "show", ...) and the number of words in its name;
 /// nullptr when there is none.
 struct CommandMatch {
     CommandSpec const* command = nullptr;

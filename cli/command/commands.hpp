@@ -1,4 +1,4 @@
-// The rows of the command table; each stands in the file of its command.
+// The rows of the command table; each is defined in the file of its command.
 #pragma once
 
 #include "cli/command/command.hpp"
@@ -52,7 +52,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec daemon_stop_command();
 [[nodiscard]] CommandSpec config_show_command();
 [[nodiscard]] CommandSpec completion_command();
-[[nodiscard]] CommandSpec completion_runs_command();  // hidden: asked by the completion script
-[[nodiscard]] CommandSpec man_command();              // hidden: makes docs/man/osora.1
+[[nodiscard]] CommandSpec completion_runs_command();  // hidden: called by the completion script
+[[nodiscard]] CommandSpec man_command();              // hidden: prints docs/man/osora.1
 
 }  // namespace osora::cli

@@ -108,7 +108,7 @@ std::string function_for(Complete complete, std::string_view choices) {
     return ":";
 }
 
-/// Keys for --set, "train.steps=", without a space behind.
+/// Keys for --set, "train.steps=", without a space after it.
 std::string keys_function() {
     std::string words;
     for (plan::SchemaRow const& row : plan::schema_rows()) {

@@ -1,4 +1,4 @@
-// The bash completion script, out of the command table and the run file's schema. Pure.
+// The bash completion script, generated from the command table and the run file's schema. Pure.
 #pragma once
 
 #include "cli/command/command.hpp"
@@ -8,8 +8,8 @@
 
 namespace osora::cli {
 
-/// Needs bash only (no bash-completion package). Names of runs are asked from `osora completion
-/// runs` while the user types.
+/// Needs only bash (no bash-completion package). The script asks `osora completion runs` for names
+/// of runs while the user types.
 [[nodiscard]] std::string bash_completion(std::span<CommandSpec const> table);
 
 }  // namespace osora::cli

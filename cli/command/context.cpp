@@ -1,4 +1,4 @@
-// Places, from the environment that main read.
+// Paths, from the environment that main read.
 #include "cli/command/context.hpp"
 
 #include "base/text/printable.hpp"
@@ -13,7 +13,7 @@
 namespace osora::cli {
 namespace {
 
-/// NAME's value when it is an absolute path, as the XDG specification wants it; else empty.
+/// The value of NAME if it is an absolute path, as the XDG specification requires; else empty.
 std::filesystem::path absolute_variable(Environment const& environment, std::string_view name) {
     std::filesystem::path const path = variable_or(environment, name, "");
     return path.is_absolute() ? path : std::filesystem::path();

@@ -1,4 +1,4 @@
-// What osora ends with (docs/contract.md section 4).
+// osora's exit codes (docs/contract.md section 4).
 #pragma once
 
 #include "protocol/exit_codes.hpp"  // kExitUsage, kExitUnreachable, kExitInternal
@@ -6,7 +6,7 @@
 namespace osora::cli {
 
 constexpr int kExitOk = 0;
-constexpr int kExitBad = 1;            // the answer is "bad": the run failed
+constexpr int kExitBad = 1;            // the answer is negative: the run failed
 constexpr int kExitUndecided = 3;      // not enough data
 constexpr int kExitInterrupted = 130;  // cancelled or interrupted
 

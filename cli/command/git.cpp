@@ -10,7 +10,7 @@
 namespace osora::cli {
 namespace {
 
-/// The first line that says what is wrong, without git's own prefix.
+/// The first line that describes the error, without git's prefix.
 std::string error_of(Captured const& captured) {
     std::string_view rest = captured.err;
     std::string first;
@@ -30,7 +30,7 @@ std::string error_of(Captured const& captured) {
 Result<Git> Git::find(Environment const& environment) {
     OSORA_TRY(auto program, find_in_path("git", variable_or(environment, "PATH", "/usr/bin:/bin")));
     Environment mine = environment;
-    // What a hook or an alias sets would point at another repository than FOLDER's.
+    // Variables set by a hook or an alias would select another repository than FOLDER's.
     for (auto const* name :
          {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
           "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX"}) {

@@ -1,4 +1,4 @@
-// git as a program: arguments as data, no shell, no hooks of the repository, a limit of time.
+// Runs git: arguments as data, no shell, no hooks of the repository, a time limit.
 #pragma once
 
 #include "base/environment.hpp"
@@ -13,11 +13,11 @@ namespace osora::cli {
 
 class Git {
 public:
-    /// not_found: there is no git in PATH.
+    /// not_found: git is not in PATH.
     [[nodiscard]] static Result<Git> find(Environment const& environment);
 
-    /// What `git -C FOLDER ARGUMENTS...` prints, without the last line end. io with git's own words
-    /// when it fails; out_of_space when these say so; timed_out.
+    /// The output of `git -C FOLDER ARGUMENTS...` without the last line end. Errors: io with git's
+    /// message; out_of_space when that says so; timed_out.
     [[nodiscard]] Result<std::string> run(
         std::filesystem::path const& folder, std::vector<std::string> const& arguments,
         std::chrono::milliseconds limit = std::chrono::seconds(30)) const;
@@ -30,10 +30,11 @@ private:
     Environment environment_;
 };
 
-/// Full name of a commit, in lower case: what is handed to git is never an option or a range.
+/// Whether this is the full name of a commit in lower case: never an option or a range when it is
+/// passed to git.
 [[nodiscard]] bool is_commit_hash(std::string const& text);
 
-/// Whether a program's words say that a disk or quota is full.
+/// Whether a program's output says that a disk or quota is full.
 [[nodiscard]] bool says_disk_is_full(std::string const& text);
 
 }  // namespace osora::cli

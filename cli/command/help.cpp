@@ -40,7 +40,7 @@ constexpr std::array kFiles{
     NamedText{"~/.local/state/osora/history.db", "Index of all runs (SQLite)."},
 };
 
-/// "  NAME      help", the help filled beside it or, when the name is long, below.
+/// "  NAME      help", with the help wrapped beside the name or, if that is long, below it.
 std::string entry(std::string const& name, std::string_view help) {
     std::string text = filled(help, kHelpColumn, kColumns);
     std::string const label = "  " + name;

@@ -1,4 +1,4 @@
-// --help, for all commands and for one, out of the command table. Pure.
+// --help, for all commands and for one, generated from the command table. Pure.
 #pragma once
 
 #include "cli/command/command.hpp"
@@ -14,7 +14,7 @@ namespace osora::cli {
 /// "osora submit RUN.toml [options]"
 [[nodiscard]] std::string synopsis(CommandSpec const& command);
 
-/// Exit codes and variables: the same words on the man page.
+/// Exit codes and variables, as on the man page.
 struct NamedText {
     std::string_view name;
     std::string_view text;

@@ -1,5 +1,5 @@
-// history.db as the commands use it: filled from the journals first, and when the file cannot be
-// used, the journals alone (in memory), so that a full or locked disk does not hide a run.
+// history.db for the commands: first updated from the journals; if the file cannot be used, the
+// journals alone (in memory), so that a full or locked disk does not hide a run.
 #pragma once
 
 #include "base/result.hpp"
@@ -18,7 +18,7 @@ struct OpenHistory {
     std::vector<std::string> warnings;  // for stderr
 };
 
-/// invalid_input: another program's database, or one of a newer osora. Other troubles of the file
+/// invalid_input: the database of another program, or of a newer osora. Other problems of the file
 /// are warnings.
 [[nodiscard]] Result<OpenHistory> open_history(std::filesystem::path const& state_dir,
                                                db::StoreOptions const& options = {});

@@ -1,4 +1,4 @@
-// The schema stands first, so that a reader of lines can tell them apart early.
+// The schema comes first, so that a reader can classify a line early.
 #include "cli/command/json_output.hpp"
 
 #include "base/text/printable.hpp"

@@ -1,4 +1,4 @@
-// Objects that scripts read, one a line.
+// JSON objects for scripts, one per line.
 #pragma once
 
 #include "protocol/json.hpp"

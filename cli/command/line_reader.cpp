@@ -35,7 +35,7 @@ std::optional<InputLine> LineReader::next() {
         std::size_t const end = buffer_.find('\n', at_ + searched);
         std::size_t const length = (end == std::string::npos ? buffer_.size() : end) - at_;
         if (length > limit_) {
-            line.whole = false;  // its bytes go as they come
+            line.whole = false;  // its bytes are dropped as they arrive
             at_ = end == std::string::npos ? buffer_.size() : end;
         }
         if (end != std::string::npos) {

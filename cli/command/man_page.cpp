@@ -1,4 +1,4 @@
-// Uses the man macros only; no version and no date, so that the file changes with the table alone.
+// Uses the man macros only; without version and date, so that the file changes only with the table.
 #include "cli/command/man_page.hpp"
 
 #include "cli/command/help.hpp"
@@ -8,7 +8,7 @@
 namespace osora::cli {
 namespace {
 
-/// Text that troff prints as it is.
+/// Text escaped so that troff prints it unchanged.
 std::string escaped(std::string_view text) {
     std::string result;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// osora(1) as troff, out of the command table. Pure.
+// osora(1) as troff, generated from the command table. Pure.
 #pragma once
 
 #include "cli/command/command.hpp"

@@ -1,4 +1,4 @@
-// All that the commands print for people: names, reasons and lines of logs come from outside.
+// Output of the commands for people; names, reasons and log lines in it come from outside.
 #pragma once
 
 #include <fmt/format.h>

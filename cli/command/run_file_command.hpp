@@ -1,4 +1,4 @@
-// What every command that reads a run file shares: its options, loading, and the list of problems.
+// What all commands that read a run file share: options, loading, and the list of problems.
 #pragma once
 
 #include "cli/command/command.hpp"
@@ -17,11 +17,11 @@ namespace osora::cli {
 [[nodiscard]] OptionSpec columns_option();
 [[nodiscard]] OptionSpec json_option(std::string_view help = "Print one JSON object.");
 
-/// The layers of this user, the run file (empty: none) and the --set options.
+/// This user's config layers, the run file (empty: none) and the --set options.
 [[nodiscard]] plan::ConfigRequest config_request(Context const& context,
                                                  Arguments const& arguments);
 
-/// Problems as SCREENS shows them: one a line, then their count; empty for none.
+/// Problems as text: one per line, then their count; empty for none.
 [[nodiscard]] std::string problem_list(std::vector<plan::ConfigProblem> const& problems);
 
 /// The same as JSON: [{"file", "line", "column", "layer", "message"}].

@@ -1,4 +1,4 @@
-// A signalfd; the mask of this process is as before when the source goes.
+// Uses a signalfd; the destructor restores the signal mask.
 #include "cli/command/signals.hpp"
 
 #include "base/check.hpp"

@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGWINCH as something to read. From open() until its end they no longer act
-// by themselves.
+// SIGINT, SIGTERM and SIGWINCH as a descriptor to read. Between open() and destruction they have no
+// default effect.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -16,7 +16,7 @@ public:
     SignalSource(SignalSource&&) = default;
 
     [[nodiscard]] int descriptor() const { return file_.get(); }
-    /// Signals that came since the last call.
+    /// Signals received since the last call.
     [[nodiscard]] std::vector<int> take();
 
 private:

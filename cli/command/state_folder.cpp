@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What older versions made with the modes of the umask.
+/// Folders that older versions made with the umask's mode.
 constexpr std::array<std::string_view, 5> kOlder{"bisects", "tunes", "tuned", "probes",
                                                  "worktrees"};
 
@@ -25,7 +25,7 @@ Result<void> close_one(fs::path const& folder, Parents parents, std::vector<std:
     return {};
 }
 
-/// `closed`: folders that others could enter until now.
+/// `closed`: folders that other users could enter until now.
 Result<void> close_all(fs::path const& state, Parents parents, std::vector<std::string>& closed) {
     OSORA_TRY_VOID(close_one(state, parents, closed));
     OSORA_TRY_VOID(close_one(protocol::StatePaths{state}.runs(), parents, closed));

@@ -21,7 +21,7 @@ Error system_error(int error, char const* what) {
     return Error{Errc::io, fmt::format("{}: {}", what, std::generic_category().message(error))};
 }
 
-/// All that a child writes, until it closes its end.
+/// Reads all output of a child until it closes its end.
 Result<std::string> read_all(int fd) {
     std::string text;
     std::array<char, 4096> buffer{};
@@ -47,7 +47,7 @@ int exit_code_after(ExitStatus const& status, HelperProgram program) {
         case protocol::kExitConfiguration:
             return kExitUsage;
         case protocol::kExitOutOfMemory:
-        case protocol::kExitData:  // a file that does not read, or could not be written
+        case protocol::kExitData:  // a file that cannot be read, or could not be written
             return kExitBad;
         case protocol::kExitComm:
             return kExitUnreachable;

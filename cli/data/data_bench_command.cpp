@@ -1,4 +1,4 @@
-// osora data bench: works on the clips of a manifest, in osora-clips.
+// osora data bench: decodes the clips of a manifest with osora-clips.
 #include "base/environment.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"

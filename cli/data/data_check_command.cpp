@@ -1,4 +1,4 @@
-// osora data check: looks for damaged clips, in osora-clips, and lists them.
+// osora data check: finds damaged clips with osora-clips, and lists them.
 #include "base/files/files.hpp"
 #include "base/text/csv.hpp"
 #include "cli/command/commands.hpp"
@@ -38,7 +38,7 @@ Result<protocol::ClipCheckRequest> check_request(Arguments const& arguments) {
     return request;
 }
 
-/// Said before hours of checking, not after.
+/// Checked before hours of work, not after.
 Result<void> check_place(std::string const& quarantine) {
     auto const folder = fs::absolute(quarantine).parent_path();
     std::error_code ignored;

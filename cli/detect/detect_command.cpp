@@ -1,4 +1,4 @@
-// osora detect: whether a series got slower, and where; of a CSV file or of the history.
+// osora detect: whether a series became slower, and where; from a CSV file or from the history.
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
@@ -196,14 +196,14 @@ CommandSpec detect_command() {
         .summary = "whether a series of runs got slower, and where",
         .details =
             "Finds the levels of the median step times of the runs of a series that do the same "
-            "work on as many ranks and nodes, and holds the newest run against those before it; "
+            "work on as many ranks and nodes, and compares the newest run with those before it; "
             "without SERIES all series, a line each, and the nodes. With --csv the values of a "
             "file, one a line. Single slow runs are no change, changes below the least effect are "
             "none, and noise that runs share with their neighbours is taken into account.\n\n"
             "A regression is suspected when the newest run is slow, and confirmed when two runs in "
             "a row are, when that run was repeated and is slow again (bisect.auto = \"run\" does "
-            "that), or when a whole level is. Beside it stand what ranks wait for and memory, "
-            "where they became worse.\n\n"
+            "that), or when a whole level is. It also lists what ranks wait for and memory, where "
+            "these became worse.\n\n"
             "--nodes: what each node reached in each probe against the others of that probe, its "
             "network and its reading of storage; names nodes whose newest level is lower than it "
             "was. However many nodes there are, a healthy history names one in 5 of 100 cases at "

@@ -42,7 +42,7 @@ Result<SeriesDetection> detect_series(db::Store& store, std::string const& name,
     return series;
 }
 
-/// Of all metrics of all series that are looked at together.
+/// Of all metrics of all series that are analysed together.
 void adjust_metrics(std::vector<SeriesDetection>& all) {
     std::vector<MetricTrends*> trends;
     for (auto& series : all) {

@@ -1,4 +1,4 @@
-// What history.db says of series and of nodes, judged.
+// Analyses the series and nodes of history.db.
 #pragma once
 
 #include "base/result.hpp"
@@ -11,7 +11,7 @@
 
 namespace osora::cli {
 
-/// Puts what the repeat of a suspected run says in the place of the suspicion, when there was one.
+/// Replaces the suspicion by the result of the suspected run's repeat, if there was one.
 [[nodiscard]] Result<void> use_repeat(db::Store& store, std::string const& series,
                                       std::vector<db::analysis::SeriesRun> const& runs,
                                       db::analysis::DetectionOptions const& options,
@@ -19,8 +19,8 @@ namespace osora::cli {
 
 enum class DetectWhat { series, nodes, all };
 
-/// `series`: of this one only; not_found: there is none of that name. Repeats of suspected runs
-/// stand with what they repeat.
+/// `series`: only this one; not_found: no series has this name. Repeats of suspected runs are
+/// listed with the run that they repeat.
 [[nodiscard]] Result<HistoryDetection> detect_history(
     db::Store& store, DetectWhat what, std::optional<std::string> const& series,
     db::analysis::DetectionOptions const& options,

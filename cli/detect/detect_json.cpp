@@ -1,4 +1,4 @@
-// Names are part of the contract with scripts: grow them, do not change them.
+// Names are part of the contract with scripts: add names, do not change them.
 #include "cli/detect/detect_render.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using db::analysis::Finding;
 namespace json = protocol::json;
 using protocol::to_json;
 
-constexpr int kNear = 2;  // values: two detectors mean the same change
+constexpr int kNear = 2;  // in values: within this distance two detectors report the same change
 
 json::object point_object(ChangePoint const& point) {
     return {{"index", point.index},

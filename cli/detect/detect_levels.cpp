@@ -85,7 +85,7 @@ std::string modes_text(Bimodality const& modes, LevelWords const& words) {
         level_text(modes.low, words), level_text(modes.high, words), 100 * modes.high_share);
 }
 
-/// Changes that are there and do not count.
+/// Changes that are significant but too small to count.
 std::string small_changes_text(Segmentation const& robust, LevelWords const& words) {
     constexpr std::size_t kShown = 3;
     std::string text;

@@ -1,5 +1,4 @@
-// Private to osora detect: the levels of a series as people read them, shared by files and
-// histories. Pure.
+// Private to osora detect: the levels of a series as text, for files and histories. Pure.
 #pragma once
 
 #include "cli/text/text_table.hpp"
@@ -14,19 +13,19 @@ namespace osora::cli {
 
 constexpr int kDetectColumns = 80, kDetectIndent = 9;
 
-/// How the places and levels of a series are called.
+/// Names of the positions and levels of a series.
 struct LevelWords {
     std::string places, level;              // titles: "runs", "ms/step"
     std::function<std::string(int)> place;  // "41" for index 3
     TimeUnit unit;                          // levels are shown in
-    std::string unit_name;                  // behind a level: " ms/step"
+    std::string unit_name;                  // printed after a level: " ms/step"
 };
 
 /// "regression: 14.1 s/step from run 42 on, 93.2 % over the 7.30 s/step before"
 [[nodiscard]] std::string headline(db::analysis::changepoint::Segmentation const& robust,
                                    db::analysis::changepoint::SeriesVerdict const& verdict,
                                    LevelWords const& words);
-/// An empty line, the table of levels, and what is known of the noise.
+/// An empty line, the table of levels, and what is known about the noise.
 [[nodiscard]] std::string levels_text(std::vector<double> const& values,
                                       db::analysis::changepoint::Segmentation const& robust,
                                       LevelWords const& words);

@@ -62,7 +62,7 @@ std::string headline(NodeDriftReport const& report) {
     return fmt::format("slower: {}; {}", fmt::join(parts, ", "), looked);
 }
 
-/// A leaf of which half of the nodes or more became slower to reach.
+/// A leaf where at least half of the nodes became slower to reach.
 std::string leaf_text(NodeDriftReport const& report) {
     std::map<std::string, std::set<std::string>> slow;
     for (auto const& each : report.drifted) {
@@ -148,7 +148,7 @@ std::string detect_text(NodeDriftReport const& report) {
     }
     if (!report.chance.empty()) {
         text += labelled("chance",
-                         fmt::format("{} more lower than before, as chance has it among "
+                         fmt::format("{} more lower than before, as expected by chance among "
                                      "{} series",
                                      counted(static_cast<int>(report.chance.size()), "series"),
                                      format_count(report.series)));

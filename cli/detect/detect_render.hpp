@@ -1,4 +1,4 @@
-// Private to osora detect: its answers as text for 80 columns and as JSON. Pure.
+// Private to osora detect: its results as text for 80 columns and as JSON. Pure.
 #pragma once
 
 #include "db/analysis/detection.hpp"
@@ -11,31 +11,31 @@
 
 namespace osora::cli {
 
-/// The answer for the values of a CSV file.
+/// The result for the values of a CSV file.
 struct CsvDetection {
-    std::string method;  // "robust", "otava", "mozilla": who found the points
+    std::string method;  // "robust", "otava", "mozilla": the detector that found the points
     db::analysis::changepoint::Direction direction{};
     std::vector<double> values;
     db::analysis::changepoint::Segmentation answer;
     db::analysis::changepoint::SeriesVerdict verdict;
     db::analysis::changepoint::GateDecision newest;
-    std::vector<int> otava, mozilla;  // what the references find, for comparison
+    std::vector<int> otava, mozilla;  // what the reference detectors find, for comparison
 };
 [[nodiscard]] std::string detect_text(CsvDetection const& detection);
 [[nodiscard]] protocol::json::object detect_json(CsvDetection const& detection);
 
-/// The groups of one series that have enough runs, newest first, and those that have not.
+/// The groups of one series that have enough runs, newest first, and those that do not.
 struct SeriesDetection {
     std::string name;
     std::vector<db::analysis::Detection> groups;
     std::vector<db::analysis::RunGroup> too_few;
 };
 [[nodiscard]] std::string detect_text(SeriesDetection const& series);
-/// All series: a line for each group of runs.
+/// All series: one line per group of runs.
 [[nodiscard]] std::string detect_text(std::vector<SeriesDetection> const& all);
 [[nodiscard]] protocol::json::object detect_json(std::vector<SeriesDetection> const& all);
 
-/// bad when any group is; else undecided when any is, or there is none.
+/// bad when any group is bad; else undecided when any is, or when there is no group.
 [[nodiscard]] db::analysis::Finding finding_of(std::vector<SeriesDetection> const& all);
 
 /// Nodes over the probes of a history.
@@ -43,16 +43,16 @@ struct SeriesDetection {
 [[nodiscard]] protocol::json::object detect_json(db::analysis::NodeDriftReport const& report);
 [[nodiscard]] db::analysis::Finding finding_of(db::analysis::NodeDriftReport const& report);
 
-/// What was looked at: series, nodes, or both.
+/// What was analysed: series, nodes, or both.
 struct HistoryDetection {
     bool nodes_only = false;
     std::vector<SeriesDetection> series;
     std::optional<db::analysis::NodeDriftReport> nodes;
 };
-/// With both: nodes are told when there were probes.
+/// With both: nodes are included when there were probes.
 [[nodiscard]] std::string detect_text(HistoryDetection const& history);
 [[nodiscard]] protocol::json::object detect_json(HistoryDetection const& history);
-/// bad when either is. Nodes that nothing can be said of do not make series undecided.
+/// bad when either is. Nodes without enough probes do not make the result undecided.
 [[nodiscard]] db::analysis::Finding finding_of(HistoryDetection const& history);
 
 }  // namespace osora::cli

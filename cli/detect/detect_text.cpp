@@ -1,4 +1,4 @@
-// The answer first, then the levels, then why, then what to do next.
+// The answer first, then the levels, then the reasons, then the next command.
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
 #include "cli/detect/detect_levels.hpp"
@@ -42,7 +42,7 @@ std::string next_text(Detection const& detection) {
     return fmt::format("osora bisect {} {}", pair.good, pair.bad);
 }
 
-/// A level that is slow speaks for itself; else the newest run does, when it is slow.
+/// A slow level is reported by itself; else the newest run is, when it is slow.
 std::string group_headline(Detection const& detection, LevelWords const& words) {
     auto const& group = detection.group;
     auto const regression = regression_of(detection);
@@ -86,7 +86,7 @@ bool is_news(GateDecision const& newest) {
     return newest.value == GateState::suspect || newest.value == GateState::confirmed;
 }
 
-/// The one thing that matters most, in 32 columns.
+/// The most important fact, in 32 columns.
 std::string state_text(Detection const& detection) {
     auto const& [group, robust, verdict, newest, metrics, repeat] = detection;
     std::string const state = boost::describe::enum_to_string(verdict.value, "");

@@ -17,7 +17,7 @@ namespace osora::cli {
 namespace {
 
 constexpr std::size_t kValuesMax = 100'000;
-constexpr double kValueMax = 1e100;  // sums of squares stay finite
+constexpr double kValueMax = 1e100;  // keeps sums of squares finite
 constexpr std::size_t kNamesShown = 12;
 constexpr int kNamesColumns = 120;
 
@@ -25,12 +25,12 @@ Error at_line(int line, std::string const& message) {
     return {Errc::invalid_input, fmt::format("line {}: {}", line, message)};
 }
 
-/// What a field says, for a message.
+/// A field's text, for an error message.
 std::string shown_field(std::string_view field) {
     return fmt::format("'{:.40}'", printable(field));
 }
 
-/// Why the field is no value, in `fault`, or the value.
+/// Returns the value, or sets `fault` to why the field has none.
 std::optional<double> number_of(std::string_view field, std::string& fault) {
     std::string_view digits = field;
     if (digits.starts_with('+')) digits.remove_prefix(1);
@@ -49,7 +49,7 @@ std::optional<double> number_of(std::string_view field, std::string& fault) {
     return std::nullopt;
 }
 
-/// A header's field: "7,3s" or "nan" in the first row is a value gone wrong.
+/// Whether the field is a header: "7,3s" or "nan" in the first row is a malformed value instead.
 bool looks_like_name(std::string const& field) {
     std::string fault;
     if (field.empty() || field.find_first_of("0123456789+-.") == 0) return false;

@@ -1,4 +1,4 @@
-// Private to osora detect: one column of numbers out of a CSV text. Pure.
+// Private to osora detect: one column of numbers from a CSV text. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -10,13 +10,13 @@
 
 namespace osora::cli {
 
-/// One value a row; a first row that is no number is a header; blank lines do not count. `column`
-/// is a name of the header or a number from 1 on; it may be left out when there is one column.
-/// Errors name the line: text, an empty field, and what is not finite are no values.
+/// One value per row; a first row that is not a number is a header; blank lines do not count.
+/// `column` is a name from the header or a number from 1; it may be omitted when there is only one
+/// column. Text, empty fields and non-finite numbers are errors, which name the line.
 [[nodiscard]] Result<std::vector<double>> read_value_column(
     std::string_view text, std::optional<std::string> const& column);
 
-/// "0.05", "5 %", "5%": a number without or with the sign.
+/// "0.05", "5 %", "5%": a number with or without the sign.
 [[nodiscard]] Result<double> parse_share(std::string_view option, std::string const& text);
 
 }  // namespace osora::cli

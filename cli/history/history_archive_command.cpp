@@ -1,4 +1,5 @@
-// osora history export and import: runs in one file, to carry them to another machine or to keep.
+// osora history export and import: runs in one file, to move them to another machine or to archive
+// them.
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
@@ -41,7 +42,7 @@ std::string total_text(std::vector<db::ArchivedRun> const& runs) {
                        format_bytes(bytes));
 }
 
-/// The runs that were named, or all whose folders are still there; the others are warned of.
+/// The runs that the user named, or all whose folders still exist; warns about the others.
 Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arguments) {
     std::vector<db::RunRecord> runs;
     for (auto const& name : arguments.all("RUN...")) {
@@ -112,7 +113,7 @@ int run_import(Context const& context, Arguments const& arguments) {
 CommandSpec history_export_command() {
     return {
         .name = "history export",
-        .summary = "runs into one file",
+        .summary = "export runs to one file",
         .details =
             "Writes the journals and run files of runs to one file that osora history import "
             "reads on another machine. It holds no logs, checkpoints, environments, tokens or "
@@ -138,7 +139,7 @@ CommandSpec history_export_command() {
 
 CommandSpec history_import_command() {
     return {.name = "history import",
-            .summary = "runs out of such a file",
+            .summary = "import runs from such a file",
             .details =
                 "Adds the runs of a file that osora history export made. All of it is verified "
                 "before a run appears; a run that is here already is left as it is, so importing "

@@ -1,4 +1,4 @@
-// osora history: the runs of this state folder, and history.db made anew from their journals.
+// osora history: the runs of this state folder, and history.db rebuilt from their journals.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/history_access.hpp"
@@ -53,7 +53,7 @@ int rebuild(Context const& context, Arguments const& arguments) {
                                        {"kept", rebuilt->kept.string()}});
         return kExitOk;
     }
-    cli::print("history made again from {} of {} journals\n", rebuilt->ingested.changed,
+    cli::print("history rebuilt from {} of {} journals\n", rebuilt->ingested.changed,
                rebuilt->ingested.runs);
     if (!rebuilt->kept.empty()) cli::print("the old file is {}\n", rebuilt->kept.string());
     return kExitOk;
@@ -81,7 +81,7 @@ CommandSpec history_command() {
 
 CommandSpec history_rebuild_command() {
     return {.name = "history rebuild",
-            .summary = "make history.db again from the journals",
+            .summary = "rebuild history.db from the journals",
             .details =
                 "Moves a history.db that is damaged aside (it is never removed) and fills "
                 "a new one from the journals of all runs.",

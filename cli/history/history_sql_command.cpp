@@ -1,4 +1,4 @@
-// osora history sql: a user's own question to history.db.
+// osora history sql: runs a user's query on history.db.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/history_access.hpp"
@@ -16,10 +16,10 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::size_t kTextRows = 1000;  // of a table that people read
+constexpr std::size_t kTextRows = 1000;  // of a table for people
 constexpr int kTimeLimitSeconds = 30;
 
-/// What a user can ask about, when nothing was asked.
+/// What a user can query; printed when no query was given.
 constexpr char const* kViews =
     "SELECT m.name AS view, group_concat(c.name,' ') AS columns FROM sqlite_master m, "
     "pragma_table_info(m.name) c WHERE m.type='view' GROUP BY m.name ORDER BY m.name";
@@ -68,7 +68,7 @@ int answer_query(Context const& context, Arguments const& arguments, db::Store& 
     };
     auto const result = db::query_sql(store, sql.empty() ? kViews : sql, *limits);
     if (result.has_error()) {
-        // A query that takes too long is no host that cannot be reached.
+        // A query that takes too long must not be reported as an unreachable host.
         bool const late = result.error().code == Errc::timed_out;
         return fail(late ? kExitUndecided : exit_code_for(result.error().code),
                     result.error().message);

@@ -1,4 +1,4 @@
-// osora history vacuum and check: what history.db keeps, and whether it is sound.
+// osora history vacuum and check: shrink history.db, and check that it is sound.
 #include "base/files/file_lock.hpp"
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 namespace json = protocol::json;
 
-/// The file itself, up to date: there is nothing to keep in a history that was read into memory.
+/// The file itself, up to date: a history that was read into memory has nothing to shrink.
 Result<std::unique_ptr<db::Store>> open_file(Context const& context) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     std::error_code missing;
@@ -146,7 +146,7 @@ int run_check(Context const& context, Arguments const& arguments) {
                check->problems.empty()
                    ? "sound"
                    : counted(static_cast<std::int64_t>(check->problems.size()), "problem") +
-                         "; osora history rebuild makes history.db again from the journals");
+                         "; osora history rebuild rebuilds history.db from the journals");
     return check->problems.empty() ? kExitOk : kExitBad;
 }
 

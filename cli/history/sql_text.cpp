@@ -56,7 +56,7 @@ std::string raw(SqlValue const& value) {
     return std::visit(Raw{}, value);
 }
 
-/// Bytes of the UTF-8 sequence at the start of `text`; 0: there is none.
+/// Length of the UTF-8 sequence at the start of `text`; 0: there is none.
 std::size_t sequence_bytes(std::string_view text) {
     auto const first = static_cast<unsigned char>(text[0]);
     if (first < 0x80) return 1;
@@ -113,7 +113,7 @@ TextTable table_of(db::SqlResult const& result) {
             return is_numeric(row[i]) || std::holds_alternative<std::monostate>(row[i]);
         });
         auto const name = printable(result.columns[i]);
-        // CSV leaves out columns without a key.
+        // CSV omits columns without a key.
         table.columns.push_back({name, name.empty() ? " " : name, numbers && !result.rows.empty()});
     }
     for (auto const& row : result.rows) {
@@ -128,7 +128,7 @@ std::string cut(std::string const& text, int width) {
     return clipped(text, width - 3) + "...";
 }
 
-/// Widths that fit, or none. Only columns of text give way, the widest first.
+/// Column widths that fit, or none. Only text columns shrink, the widest first.
 std::vector<int> fitting_widths(TextTable const& table, int columns) {
     std::vector<int> widths;
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -152,7 +152,7 @@ std::vector<int> fitting_widths(TextTable const& table, int columns) {
     return widths;
 }
 
-/// One row below the other: "name  value".
+/// One value per line: "name  value".
 std::string as_lines(TextTable const& table) {
     int width = 0;
     for (auto const& column : table.columns) width = std::max(width, display_width(column.title));
@@ -191,7 +191,7 @@ std::string render(db::SqlResult const& result, ReportFormat format, int columns
         case ReportFormat::md:
             return draw_markdown(table_of(result));
         case ReportFormat::text:
-        case ReportFormat::html:  // of reports only
+        case ReportFormat::html:  // only reports
             break;
     }
     return plain_text(table_of(result), columns);

@@ -1,4 +1,4 @@
-// osora model forward|train-step|merge: works on the tensors of safetensors files, in osora-worker.
+// osora model forward|train-step|merge: runs osora-worker on the tensors of safetensors files.
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"

@@ -1,4 +1,4 @@
-// osora sample: a clip and a contact sheet from a checkpoint, made by osora-worker.
+// osora sample: has osora-worker make a clip and a contact sheet from a checkpoint.
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is there, else the run of this name or number.
+/// An existing folder, else the run of this name or number.
 Result<std::string> checkpoint_of(Context const& context, std::string const& wanted) {
     std::error_code failed;
     if (fs::exists(wanted, failed)) return wanted;
@@ -27,7 +27,7 @@ Result<std::string> checkpoint_of(Context const& context, std::string const& wan
                  fmt::format("{}: no such folder, and {}", wanted, run.error().message)};
 }
 
-/// What people want to know first: where to look.
+/// The summary begins with where the files are.
 Result<std::string> sample_summary(std::string_view text) {
     OSORA_TRY(auto const value, protocol::parse_json(text));
     auto const word = [&](char const* key) {

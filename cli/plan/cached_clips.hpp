@@ -1,5 +1,5 @@
-// What a plan needs to know of cached latents: how many clips each bucket has, and by what their
-// autoencoder compressed them.
+// Facts about cached latents that a plan needs: the number of clips per bucket, and the compression
+// of their autoencoder.
 #pragma once
 
 #include "plan/clip_statistics.hpp"
@@ -8,7 +8,7 @@
 
 namespace osora::cli {
 
-/// Clips by bucket of the run file, each with its most common shape; nothing is decoded.
+/// Clips by bucket of the run file, each with its most common shape; decodes nothing.
 [[nodiscard]] plan::ClipStatistics cached_clips(protocol::CacheIndex const& index,
                                                 plan::RunConfig const& config);
 

@@ -1,4 +1,4 @@
-// A file that cannot be read or is of another version is left out: a plan without a network is one.
+// Skips files that cannot be read or have another version: a plan does not need a measured network.
 #include "cli/plan/measured_network.hpp"
 
 #include "base/text/units.hpp"

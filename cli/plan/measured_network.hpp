@@ -1,4 +1,4 @@
-// What an earlier probe measured of the nodes that a run would get, for its plan.
+// What an earlier probe measured of the nodes that a run would use, for its plan.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -19,10 +19,10 @@ struct CachedProbe {
 /// The files of STATE/probes, newest first.
 [[nodiscard]] std::vector<CachedProbe> cached_probes(std::filesystem::path const& state);
 
-/// Of the whole measurements in STATE/probes, at most 30 days old and of the run's backend: one
-/// with times of collectives before others, then the newest. Where the run's hosts are known
-/// ([ssh], or a job) it has measured all but spares of them; Slurm's are not known before the job
-/// starts.
+/// Chooses among the complete measurements in STATE/probes of the run's backend that are at most 30
+/// days old: those with times of collectives first, then the newest. If the run's hosts are known
+/// ([ssh], or inside a job), the probe must have measured all of them except spares; Slurm's hosts
+/// are not known before the job starts.
 [[nodiscard]] std::optional<plan::MeasuredNetwork> measured_network(Context const& context,
                                                                     plan::RunConfig const& config,
                                                                     bool gpu, std::int64_t wall_us);

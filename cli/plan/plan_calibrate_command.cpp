@@ -1,4 +1,4 @@
-// osora plan calibrate: has the worker measure this machine and keeps the constants.
+// osora plan calibrate: has the worker measure this machine and saves the constants.
 #include "base/text/printable.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
@@ -17,7 +17,7 @@
 namespace osora::cli {
 namespace {
 
-/// Refused before a minute of measuring.
+/// Checked before a minute of measuring.
 Result<std::vector<std::string>> worker_words(Arguments const& arguments) {
     std::vector<std::string> words{"--calibrate"};
     auto const columns = arguments.all("--columns");

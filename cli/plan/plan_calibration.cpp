@@ -1,4 +1,4 @@
-// The file is JSON as the worker prints it; a broken one is reported and not used.
+// The file is the worker's JSON; a damaged file is reported and not used.
 #include "cli/plan/plan_calibration.hpp"
 
 #include "base/files/files.hpp"

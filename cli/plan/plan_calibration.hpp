@@ -1,5 +1,5 @@
-// calibration.json of the state folder: this machine's measured constants, or nominal ones when it
-// has never been measured. Read by plan and submit, written by `osora plan calibrate`.
+// calibration.json of the state folder: this machine's measured constants, or nominal ones if it
+// was never measured. Read by plan and submit, written by `osora plan calibrate`.
 #pragma once
 
 #include "base/result.hpp"
@@ -20,8 +20,8 @@ namespace osora::cli {
 [[nodiscard]] Result<void> save_calibration(std::filesystem::path const& path,
                                             plan::Calibration const& calibration);
 
-/// The file's constants when it is there, reads, and was measured on this kind of device; else
-/// nominal ones. `warning` is set to why a file that is there is not used.
+/// The file's constants if it exists, is valid, and was measured on this kind of device; else
+/// nominal ones. Sets `warning` to why an existing file is not used.
 [[nodiscard]] plan::Calibration calibration_or_nominal(std::filesystem::path const& path,
                                                        bool has_gpus, std::string* warning);
 

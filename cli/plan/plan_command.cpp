@@ -1,4 +1,4 @@
-// osora plan: the plan of a run file on this machine, without running it.
+// osora plan: the plan of a run file on this machine, without starting a run.
 #include "base/files/files.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/shell_word.hpp"
@@ -31,13 +31,14 @@ int refuse_subject(Error const& error) {
     return fail(input ? kExitUsage : exit_code_for(error.code), error.message);
 }
 
-/// The part of a plan that a plain srun can follow (docs/rfc/003).
+/// The part of a plan that plain srun can apply (docs/rfc/003).
 int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string const& file) {
     topology::SrunPlan plan;
     auto const& layout = decision.chosen;
     plan.tasks = layout.ranks();
     plan.tasks_per_node = plan.tasks / nodes;
-    for (auto const& setting : decision.nccl_env) {  // those of one node are in its profile
+    for (auto const& setting : decision.nccl_env) {  // variables of single nodes are in their
+                                                     // profiles
         if (setting.nodes.empty()) plan.env[setting.name] = setting.value;
     }
     auto const text = topology::encode_srun_plan(plan);
@@ -63,7 +64,7 @@ int run_plan(Context const& context, Arguments const& arguments) {
     auto planned = plan_run(context, resolved, subject->inputs);
     if (planned.has_error()) {
         auto const& error = planned.error();
-        // A plan that does not fit is an answer, and a bad one.
+        // A plan that does not fit is a valid answer, with exit code 1.
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
                     error.message);
     }

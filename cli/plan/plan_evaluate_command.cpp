@@ -1,4 +1,4 @@
-// osora plan evaluate: rows on stdin, one answer a row on stdout, as they come.
+// osora plan evaluate: reads rows on stdin and prints one answer per row as they arrive.
 #include "base/files/files.hpp"
 #include "base/text/printable.hpp"
 #include "cli/command/commands.hpp"
@@ -26,7 +26,7 @@ int run(Context const& /*context*/, Arguments const& arguments) {
     }
     LineReader lines(STDIN_FILENO, kLineBytes);
     while (true) {
-        // Who waits for answers gets them before this waits for rows.
+        // Flushes answers before it waits for more rows.
         if (!lines.has_line() && std::fflush(stdout) != 0) return kExitBad;
         auto const line = lines.next();
         if (!line) break;

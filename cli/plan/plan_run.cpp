@@ -25,7 +25,8 @@
 namespace osora::cli {
 namespace {
 
-/// What ranks inherit: on this machine with NCCL's own files, elsewhere the environment alone.
+/// Settings that ranks inherit: on this machine including NCCL's own files, elsewhere only the
+/// environment.
 std::vector<topology::InheritedSetting> inherited_here(Context const& context, bool local) {
     auto settings =
         topology::read_inherited_settings(topology::communication_variables(context.environment),
@@ -68,8 +69,8 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
             .host_memory_gib = static_cast<double>(node.memory_bytes) / gib};
 }
 
-/// What the manifest says of its clips; nothing where it cannot be read or gives no sizes. What is
-/// wrong with it is the worker's to say.
+/// The sizes of clips in the manifest; nothing if it cannot be read or has no sizes. The worker
+/// reports what is wrong with it.
 Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& config,
                                                      std::filesystem::path const& base_dir) {
     constexpr std::int64_t kManifestBytesMax = 256 << 20;
@@ -107,7 +108,7 @@ plan::Layout cut_of(plan::LayoutPlan const& plan) {
             .dp_size = plan.dp_size};
 }
 
-/// Plans the run, and each [[stage]] as a run of its own; `request` is that of the run.
+/// Plans the run, and each [[stage]] as a separate run; `request` is that of the run.
 Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
                       plan::PlanRequest request, PlannedRun& planned) {
     OSORA_TRY(planned.decision, plan::make_plan(request));
@@ -134,7 +135,7 @@ topology::Cluster local_cluster(Context const& context) {
     std::error_code ignored;
     auto const module = context.program_dir.parent_path() / "lib" / "libosora_cuda.so";
     if (!std::filesystem::exists(module, ignored)) node.gpus.clear();
-    // CUDA reads the list up to the first entry that is none; "" and "-1" hide every GPU.
+    // CUDA reads the list up to the first invalid entry; "" and "-1" hide every GPU.
     if (has_variable(context.environment, "CUDA_VISIBLE_DEVICES")) {
         auto const visible = variable_or(context.environment, "CUDA_VISIBLE_DEVICES", "");
         bool const none = visible.empty() || visible.starts_with('-');
@@ -149,7 +150,7 @@ std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resol
     auto problems = problems_of_one(resolved, cluster);
     for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
         for (auto& each : problems_of_one(plan::stage_view(resolved, i), cluster)) {
-            // What a stage has from before it has been said.
+            // Reasons that a stage shares with an earlier one are not repeated.
             auto const said = [text = plan::to_text(each)](plan::ConfigProblem const& other) {
                 return plan::to_text(other) == text;
             };
@@ -212,7 +213,8 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
     }
     OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
-    // What the ranks share is settled when they start: for the stage that needs most of it.
+    // Settings that all ranks share are fixed at the start: chosen for the stage that needs most of
+    // them.
     int highest = planned.decision.chosen.zero_stage, lowest = highest;
     plan::Layout const first = cut_of(planned.decision.chosen);
     plan::Layout shares_most = first;

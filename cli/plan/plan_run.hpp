@@ -1,6 +1,5 @@
-// From a resolved run file to its plan on this machine: what `osora plan`, `osora submit` and
-// `osora validate` share. Reads this machine's facts and calibration, and what probes have
-// measured.
+// From a resolved run file to its plan on this machine, for `osora plan`, `osora submit` and `osora
+// validate`. Reads this machine's facts and calibration, and probe results.
 #pragma once
 
 #include "base/result.hpp"
@@ -20,37 +19,42 @@
 
 namespace osora::cli {
 
-/// This machine as its workers will use it: the GPUs that CUDA_VISIBLE_DEVICES leaves, where the
-/// GPU module is installed; without one the ranks are CPU ranks.
+/// This machine as its workers will use it: the GPUs in CUDA_VISIBLE_DEVICES if the GPU module is
+/// installed; without it the ranks are CPU ranks.
 [[nodiscard]] topology::Cluster local_cluster(Context const& context);
 
-/// What keeps a run file without problems of its own from being run here: keys that this version
-/// does not do, and the rules of plan/validate.hpp; each with the place it was written at.
+/// Why a valid run file cannot run here: keys that this version does not support, and the rules of
+/// plan/validate.hpp; each with its place in the run file.
 [[nodiscard]] std::vector<plan::ConfigProblem> plan_problems(plan::ResolvedConfig const& resolved,
                                                              topology::Cluster const& cluster);
 
 struct PlannedRun {
     plan::PlanDecision decision;
-    PlanHeader header;    // its `run` is the run's name, still without a number
-    std::string warning;  // why a calibration that is there was not used; empty: none
+    PlanHeader header;    // its `run` is the run's name, not yet with a number
+    std::string warning;  // why an existing calibration was not used; empty: none
 };
-/// GPUs that a plan is made for, wherever they are.
+/// GPUs that a plan is for, on any machine.
 struct NamedGpus {
     plan::GpuNodes nodes;
-    std::int64_t memory_bytes = 0;  // of one as its driver tells it; 0: as the data sheet says
+    std::int64_t memory_bytes = 0;  // memory of one, as its driver reports it; 0: as in the data
+                                    // sheet
 };
-/// data.latents, or data.manifest, of a plan without a data set.
+/// Name used for data.latents or data.manifest in a plan without a data set.
 constexpr std::string_view kAssumedData = "(no data set)";
 
 struct PlanInputs {
     topology::Cluster cluster;
-    std::filesystem::path base_dir;                       // where data.manifest starts
-    std::optional<std::filesystem::path> calibration;     // another file than the state folder's
-    std::optional<NamedGpus> gpus = {};                   // none: of `cluster`, as it was measured
-    bool assumed_latents = false;                         // cached as the model's VAE makes them
-    std::vector<plan::BucketCompute> compute_times = {};  // of a rehearsal: what it is told to take
+    std::filesystem::path base_dir;                       // base folder of data.manifest
+    std::optional<std::filesystem::path> calibration;     // a file to use instead of the state
+                                                          // folder's
+    std::optional<NamedGpus> gpus = {};                   // none: take it from `cluster`, as
+                                                          // measured
+    bool assumed_latents = false;                         // latents cached as the model's VAE makes
+                                                          // them
+    std::vector<plan::BucketCompute> compute_times = {};  // of a rehearsal: the compute times that
+                                                          // it is given
 };
-/// The plan of a run file without problems.
+/// The plan of a valid run file.
 [[nodiscard]] Result<PlannedRun> plan_run(Context const& context,
                                           plan::ResolvedConfig const& resolved,
                                           PlanInputs const& inputs);

@@ -1,4 +1,4 @@
-// Options become a run file and a cluster; from there on a plan is a plan.
+// Turns options into a run file and a cluster; the rest of planning is the same.
 #include "cli/plan/plan_subject.hpp"
 
 #include "base/files/files.hpp"
@@ -22,7 +22,7 @@ namespace osora::cli {
 namespace {
 
 constexpr int kGpusMax = 1'000'000, kFramesMax = 100'000;
-constexpr std::string_view kShown = "command line";  // in the place of a run file's name
+constexpr std::string_view kShown = "command line";  // printed in place of a run file's name
 
 Result<std::string> known_model(std::string const& name) {
     auto const names = plan::model_names();
@@ -104,7 +104,7 @@ Result<plan::HardwareTable> hardware_of(Arguments const& arguments) {
     return hardware;
 }
 
-/// What options say of the cluster, without --gpus.
+/// The options that describe the cluster, without --gpus.
 Result<plan::ClusterRequest> cluster_request(Context const& context, Arguments const& arguments) {
     plan::ClusterRequest request;
     OSORA_TRY(request.nodes, arguments.number("--nodes", 1, kGpusMax));
@@ -195,7 +195,8 @@ Result<PlanSubject> subject_of_model(Context const& context, Arguments const& ar
     config.run_file_shown = kShown;
     config.run_text = run_file_text(options, nodes, gpus_per_node);
     subject.resolved = plan::load_config(config);
-    for (auto& each : subject.resolved.problems) {  // nobody has seen its lines
+    for (auto& each : subject.resolved.problems) {  // the user has not seen the lines of this run
+                                                    // file
         if (each.where.file == kShown) each.where.line = 0;
     }
     auto const& resources = subject.resolved.config.resources;
@@ -270,7 +271,7 @@ std::string run_file_text(ModelOptions const& options, int nodes, int gpus_per_n
         "[parallel]\npp_size = \"auto\"\n",
         nodes > 1 ? "slurm" : "local", nodes, gpus_per_node, plan::toml_string(options.model),
         trains_on_pixels(options.model) ? "manifest" : "latents", plan::toml_string(kAssumedData));
-    // Every rank of the largest cut needs a sample.
+    // Every rank of the largest group needs a sample.
     std::int64_t const ranks = std::int64_t{nodes} * gpus_per_node;
     if (ranks > plan::BatchSection().max) text += fmt::format("[batch]\nmax = {}\n", ranks);
     for (plan::BucketSection const& bucket : options.buckets) {

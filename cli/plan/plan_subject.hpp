@@ -1,4 +1,4 @@
-// What `osora plan` is asked for: a run file on this machine or on named GPUs, or a model on a
+// The subject of `osora plan`: a run file, on this machine or on named GPUs, or a model on a
 // cluster without a run file.
 #pragma once
 
@@ -11,26 +11,26 @@
 
 namespace osora::cli {
 
-/// --model and what stands beside it.
+/// --model and the options beside it.
 struct ModelOptions {
     std::string model;
     std::vector<plan::BucketSection> buckets;  // at least one
-    std::vector<std::string> taken;            // what was not said, and what stands in its place
+    std::vector<std::string> taken;            // what was not given, and the value used instead
 };
 /// invalid_input and not_found name the option and the nearest valid value. Pure.
 [[nodiscard]] Result<ModelOptions> model_options(Arguments const& arguments);
 
-/// The run file that asks for that model on these nodes; its data set is a placeholder. Pure.
+/// The run file for that model on these nodes; its data set is a placeholder. Pure.
 [[nodiscard]] std::string run_file_text(ModelOptions const& options, int nodes, int gpus_per_node);
 
 struct PlanSubject {
     plan::ResolvedConfig resolved;  // with its problems
     PlanInputs inputs;
-    std::string machine;             // of the plan's header; empty: as the run file says
+    std::string machine;             // for the plan's header; empty: as the run file says
     std::vector<std::string> taken;  // reasons to add to the plan's
 };
-/// Reads the run file, the topology and the hardware file. An error is the user's (exit code 2)
-/// unless its code says otherwise; problems of the run file stand in `resolved`.
+/// Reads the run file, the topology and the hardware file. Errors are the user's (exit code 2)
+/// unless their code says otherwise; problems of the run file are in `resolved`.
 [[nodiscard]] Result<PlanSubject> plan_subject(Context const& context, Arguments const& arguments);
 
 }  // namespace osora::cli

@@ -1,4 +1,4 @@
-// Blocks with a label of nine columns; the words are those of the run file.
+// Blocks with a label of nine columns; terms are those of the run file.
 #include "cli/plan/plan_text.hpp"
 
 #include "base/host_list.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kNcclShown = 3;
 
-/// Items with " · " between them, broken between items where a line would be too long.
+/// Items with " · " between them, wrapped between items.
 std::string packed(std::vector<std::string> const& items) {
     std::vector<std::string> lines(1);
     for (std::string const& item : items) {

@@ -1,4 +1,4 @@
-// History is a help here, not a need: what cannot be read counts as not there.
+// History is optional here: if it cannot be read, it counts as empty.
 #include "cli/plan/rehearsal_source.hpp"
 
 #include "cli/command/history_access.hpp"
@@ -15,7 +15,7 @@ namespace osora::cli {
 namespace {
 
 constexpr std::string_view kSuffix = "-rehearsal";
-// Trials of a run take their own work from it too.
+// Trials of a run also take compute times from it.
 constexpr std::string_view kTuneSuffix = "-tune", kBisectSuffix = "-bisect";
 constexpr int kStepsMin = 5;
 
@@ -45,7 +45,7 @@ double samples_a_rank(int global_batch_size, int dp_size) {
     return static_cast<double>(global_batch_size) / std::max(1, dp_size);
 }
 
-/// The bucket as the run had planned it; nullptr: it had none such.
+/// The bucket as that run had planned it; nullptr: it had no such bucket.
 db::PlannedBucket const* planned_bucket(db::PlanRecord const& plan, std::string const& label) {
     auto const found = std::ranges::find(plan.buckets, label, &db::PlannedBucket::label);
     return found == plan.buckets.end() ? nullptr : &*found;
@@ -55,7 +55,7 @@ std::string label_of(plan::BucketPlan const& bucket) {
     return fmt::format("{}x{}x{}", bucket.height, bucket.width, bucket.num_frames);
 }
 
-/// Whether both reduce as many bytes over as many ranks in the same way.
+/// Whether both reduce the same number of bytes over the same number of ranks in the same way.
 bool is_alike(db::RunHistory const& run, plan::RunConfig const& config,
               plan::LayoutPlan const& chosen) {
     auto const& resources = config.resources;

@@ -1,4 +1,4 @@
-// Where a rehearsal's own work comes from: the newest training run of the same work in history.
+// Source of a rehearsal's compute times: the newest training run of the same work in the history.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -16,17 +16,17 @@ namespace osora::cli {
 [[nodiscard]] std::string rehearsal_series(std::string_view run_name);
 [[nodiscard]] std::string trained_series(std::string_view run_name);
 
-/// A training run that a rehearsal takes its own work from, and is held against.
+/// A training run that a rehearsal takes its compute times from and is compared with.
 struct TrainedRun {
     int number = 0;
     double step_s = 0;   // median
-    bool alike = false;  // ranks, nodes, batches and ways of reducing are the rehearsal's
-    /// For each bucket of the plan; where the run had more or fewer samples a rank, forward and
-    /// backward are scaled with them. nullopt: it has not trained that bucket.
+    bool alike = false;  // it has the rehearsal's ranks, nodes, batches and ways of reducing
+    /// Compute times for each bucket of the plan; if the run had another number of samples per
+    /// rank, forward and backward are scaled with it. nullopt: the run has not trained that bucket.
     std::vector<std::optional<plan::BucketCompute>> compute;
 };
-/// The newest one that has ended and does the same work with as many threads a rank on the same
-/// kind of device, an alike one before all others; nullopt: none, or no history.
+/// The newest finished run that does the same work with as many threads per rank on the same kind
+/// of device; an alike one is preferred. nullopt: none, or no history.
 [[nodiscard]] std::optional<TrainedRun> trained_run(Context const& context,
                                                     plan::RunConfig const& config,
                                                     PlannedRun const& planned);

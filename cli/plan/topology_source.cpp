@@ -33,7 +33,7 @@ bool is_root(fs::path const& folder) {
     return fs::is_directory(folder / "sys") || fs::is_directory(folder / "proc");
 }
 
-/// NVLinks are in no file of sysfs; what NCCL dumped on the node knows them.
+/// sysfs does not show NVLinks; NCCL's dump from the node does.
 Result<void> add_nccl_facts(fs::path const& root, Machine& machine) {
     fs::path const file = root / "nccl_topo.xml";
     if (!fs::exists(file)) return {};
@@ -86,7 +86,7 @@ void append(ClusterTopology& all, ClusterTopology more) {
     }
 }
 
-/// A root, or a file of a kind that a folder of nodes may hold.
+/// A root, or a file of a kind that may be in a folder of nodes.
 bool is_node(fs::path const& entry) {
     if (is_root(entry)) return true;
     auto const extension = entry.extension();
@@ -95,7 +95,7 @@ bool is_node(fs::path const& entry) {
     return known && fs::is_regular_file(entry);
 }
 
-/// In the order of `entries`, a few at a time: a recorded tree is hundreds of small files.
+/// Reads in the order of `entries`, a few at a time: a recorded tree is hundreds of small files.
 std::vector<Result<ClusterTopology>> read_nodes(std::vector<fs::path> const& entries) {
     std::vector<Result<ClusterTopology>> all(entries.size(), ClusterTopology());
     std::atomic<std::size_t> next = 0;
@@ -137,7 +137,7 @@ Result<ClusterTopology> from_folder(fs::path folder) {
     return all;
 }
 
-/// What scontrol says on this machine; none where it is missing, silent or has no tree.
+/// The answer of scontrol on this machine; none if it is missing, does not answer or has no tree.
 topology::Fabric slurm_fabric(Context const& context, std::string const& topology) {
     SpawnOptions spawning;
     std::string const path = variable_or(context.environment, "PATH", "/usr/bin:/bin");
@@ -153,7 +153,8 @@ topology::Fabric slurm_fabric(Context const& context, std::string const& topolog
     return fabric.has_value() ? std::move(*fabric) : topology::Fabric();
 }
 
-/// With what drivers tell: osorad links them, and may hang in one. Nothing where it cannot.
+/// This machine with facts from drivers, read by osorad, which links them and may hang in one.
+/// Nothing if that fails.
 std::optional<Machine> machine_of_osorad(Context const& context) {
     SpawnOptions spawning;
     spawning.program = context.program_dir / "osorad";

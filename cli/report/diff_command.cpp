@@ -36,7 +36,7 @@ Result<std::vector<db::RunHistory>> side_of(db::Store& store, std::string const&
     return runs;
 }
 
-/// "": all runs are different ones.
+/// Returns "" if all runs are different.
 std::string named_twice(std::vector<db::RunHistory> const& a,
                         std::vector<db::RunHistory> const& b) {
     std::set<std::string> seen;
@@ -61,7 +61,7 @@ int run_diff(Context const& context, Arguments const& arguments) {
     }
     auto const a = side_of(**history, asked_a), b = side_of(**history, asked_b);
     for (auto const* side : {&a, &b}) {
-        // 1 says that B is slower; a run that is not there is a wrong argument.
+        // Exit code 1 would say that B is slower; a missing run is a wrong argument.
         if (side->has_error()) return fail(kExitUsage, side->error().message);
     }
     if (auto const twice = named_twice(*a, *b); !twice.empty()) return fail(kExitUsage, twice);
@@ -96,7 +96,7 @@ CommandSpec diff_command() {
                              .help = "Number, name, uuid or series of a run, or a list of them.",
                              .complete = Complete::run},
                             {.name = "B",
-                             .help = "The run, or runs, to hold against A.",
+                             .help = "The run, or runs, to compare with A.",
                              .complete = Complete::run}},
             .options = {json_option("Print JSON (osora.diff/1).")},
             .run = run_diff};

@@ -1,4 +1,4 @@
-// osora diff as JSON. Names are part of the contract with scripts: grow them, do not change them.
+// osora diff as JSON. Names are part of the contract with scripts: add names, do not change them.
 #include "cli/report/diff_text.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Rows that hold less than a hundredth of the gap and a thousandth of the step are not drawn.
+// Rows with less than a hundredth of the gap and a thousandth of the step are not printed.
 #include "cli/report/diff_text.hpp"
 
 #include "base/text/shell_word.hpp"
@@ -115,7 +115,7 @@ std::string waterfall_text(Waterfall const& w, TimeUnit const& unit) {
                           text_cell(signed_text(w.b_s - w.a_s, unit)), text_cell(""),
                           text_cell("")});
     std::string text = "\n" + draw_text(table);
-    std::vector<std::string> notes{"means of all steps behind the warm-up"};
+    std::vector<std::string> notes{"means of all steps after the warm-up"};
     auto const mix = std::ranges::find(w.rows, "bucket_mix", &WaterfallRow::key);
     if (w.standardised && is_shown(*mix, w)) notes.emplace_back("with A's mix of buckets");
     if (w.work_s != 0) notes.emplace_back("at B's samples of a rank");
@@ -176,7 +176,7 @@ std::string value_text(std::string const& value) {
     return value.empty() ? "(none)" : printable(plain_number(value));
 }
 
-/// "abcdefgh...": where values differ behind what fits, their beginnings are cut instead.
+/// "abcdefgh...": if values differ only after the visible part, cuts their beginnings instead.
 std::pair<std::string, std::string> shortened(std::string const& a, std::string const& b) {
     if (display_width(a) <= kSideColumns && display_width(b) <= kSideColumns) return {a, b};
     auto const differ = std::ranges::mismatch(a, b);

@@ -1,4 +1,4 @@
-// Two runs held against each other, as text for 80 columns and as JSON. Pure.
+// A comparison of two runs as text for 80 columns and as JSON. Pure.
 #pragma once
 
 #include "db/analysis/attribution/run_comparison.hpp"
@@ -8,8 +8,8 @@
 
 namespace osora::cli {
 
-/// Both runs, the answer, the waterfall, efficiencies, what differs; ends with a newline.
-/// `asked_a` and `asked_b` are what the user called the sides, for the command that comes next.
+/// Both runs, the answer, the waterfall, efficiencies, and what differs; ends with a newline.
+/// `asked_a` and `asked_b` are the user's names for the sides, for the suggested next command.
 [[nodiscard]] std::string diff_text(db::analysis::RunComparison const& found,
                                     std::string const& asked_a, std::string const& asked_b);
 

@@ -1,4 +1,4 @@
-// osora report: what a run did against its plan, or how a series scales.
+// osora report: a run compared with its plan, or how a series scales.
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
@@ -103,52 +103,51 @@ int run_report_command(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec report_command() {
-    return {
-        .name = "report",
-        .summary = "how fast a run was, and how a series scales",
-        .details =
-            "With RUN: step time against the plan, loss, memory, where the time of a step "
-            "goes, buckets, relaunches and notices. With --series: the runs of that name that "
-            "do the same work, by number of ranks; runs that do other work are left out and "
-            "named. Step times are medians with the median absolute deviation, behind the "
-            "first 20 steps of each launch (a fifth of a short one). It begins with whether the "
-            "step time changed from run to run, and since when. Exit code 3 when nothing was "
-            "measured.\n\n"
-            "With --whatif and --meta: as osora whatif.\n\n"
-            "--format html makes one page with charts that needs no network and no other "
-            "file: step time over the steps, phases, ranks by steps, loss, memory, the pairs "
-            "of a probe; for a series throughput, efficiency and its runs. It prints on A4.",
-        .example =
-            "osora report 42\nosora report 42 --format html --out report.html\n"
-            "osora report --series stdit3-stage1 --format md",
-        .positionals = {{.name = "RUN",
-                         .help = "Number, name, first characters of the uuid, or a series for "
-                                 "its newest run.",
-                         .complete = Complete::run,
-                         .required = false}},
-        .options = {{.name = "--series",
-                     .value = "NAME",
-                     .help = "The scaling table of the runs with this run.name.",
-                     .complete = Complete::run},
-                    {.name = "--whatif",
-                     .value = "OPS.csv.gz",
-                     .help = "What-if analysis of this trace (CSV, or CSV packed by gzip).",
-                     .complete = Complete::file},
-                    {.name = "--meta",
-                     .value = "META.yaml",
-                     .help = "The traced job's sizes: dp_size, pp_size, tp_size, vpp_size.",
-                     .complete = Complete::file},
-                    {.name = "--format",
-                     .value = "FORMAT",
-                     .help = "text, json, csv, md or html.",
-                     .choices = "text|json|csv|md|html"},
-                    {.name = "--out",
-                     .value = "FILE",
-                     .help = "Write it there instead of to standard output.",
-                     .complete = Complete::file,
-                     .shorthand = "-o"},
-                    json_option("The same as --format json.")},
-        .run = run_report_command};
+    return {.name = "report",
+            .summary = "how fast a run was, and how a series scales",
+            .details =
+                "With RUN: step time against the plan, loss, memory, where the time of a step "
+                "goes, buckets, relaunches and notices. With --series: the runs of that name that "
+                "do the same work, by number of ranks; runs that do other work are left out and "
+                "named. Step times are medians with the median absolute deviation, after the first "
+                "20 steps of each launch (a fifth of a short one). It begins with whether the "
+                "step time changed from run to run, and since when. Exit code 3 when nothing was "
+                "measured.\n\n"
+                "With --whatif and --meta: as osora whatif.\n\n"
+                "--format html makes one page with charts that needs no network and no other "
+                "file: step time over the steps, phases, ranks by steps, loss, memory, the pairs "
+                "of a probe; for a series throughput, efficiency and its runs. It prints on A4.",
+            .example =
+                "osora report 42\nosora report 42 --format html --out report.html\n"
+                "osora report --series stdit3-stage1 --format md",
+            .positionals = {{.name = "RUN",
+                             .help = "Number, name, first characters of the uuid, or a series for "
+                                     "its newest run.",
+                             .complete = Complete::run,
+                             .required = false}},
+            .options = {{.name = "--series",
+                         .value = "NAME",
+                         .help = "The scaling table of the runs with this run.name.",
+                         .complete = Complete::run},
+                        {.name = "--whatif",
+                         .value = "OPS.csv.gz",
+                         .help = "What-if analysis of this trace (CSV, or CSV packed by gzip).",
+                         .complete = Complete::file},
+                        {.name = "--meta",
+                         .value = "META.yaml",
+                         .help = "The traced job's sizes: dp_size, pp_size, tp_size, vpp_size.",
+                         .complete = Complete::file},
+                        {.name = "--format",
+                         .value = "FORMAT",
+                         .help = "text, json, csv, md or html.",
+                         .choices = "text|json|csv|md|html"},
+                        {.name = "--out",
+                         .value = "FILE",
+                         .help = "Write it there instead of to standard output.",
+                         .complete = Complete::file,
+                         .shorthand = "-o"},
+                        json_option("The same as --format json.")},
+            .run = run_report_command};
 }
 
 }  // namespace osora::cli

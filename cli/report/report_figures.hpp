@@ -1,5 +1,5 @@
-// Private to the report commands: charts as a page takes them, with the captions that say what is
-// drawn and what was left out. Pure.
+// Private to the report commands: charts in the form that a page needs, with captions that say what
+// is drawn and what is left out. Pure.
 #pragma once
 
 #include "cli/report/report_page.hpp"
@@ -12,7 +12,7 @@
 
 namespace osora::cli {
 
-/// Those that have something to draw.
+/// The charts that have data.
 [[nodiscard]] std::vector<PageFigure> run_figures(db::analysis::RunReport const& report,
                                                   db::analysis::RunHistory const& history);
 [[nodiscard]] std::vector<PageFigure> series_figures(db::analysis::SeriesReport const& report,
@@ -23,7 +23,7 @@ namespace osora::cli {
 [[nodiscard]] PageFigure rank_work_figure(db::analysis::RankHeatMap const& map);
 [[nodiscard]] PageFigure pair_figure(db::analysis::PairMatrix const& matrix);
 
-/// Six significant digits, which is more than a chart shows; null for what is not known.
+/// Six significant digits, more than a chart shows; null for unknown values.
 [[nodiscard]] protocol::json::value figure_json(double value);
 [[nodiscard]] protocol::json::array figures_json(std::vector<double> const& values);
 [[nodiscard]] protocol::json::object unit_json(TimeUnit const& unit);

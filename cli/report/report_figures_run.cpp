@@ -15,7 +15,7 @@ using namespace db::analysis;
 namespace json = protocol::json;
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr std::size_t kZoomFrom = 40;  // points; fewer are seen as they are
+constexpr std::size_t kZoomFrom = 40;  // points; a chart with fewer shows all of them
 
 /// "2,001 of 37,000 steps are drawn: of each group of neighbours those with the lowest and highest
 /// figures."
@@ -112,7 +112,7 @@ PageFigure loss_figure(RunReport const& report, StepLine const& line) {
     return figure;
 }
 
-/// A line far from what was measured would flatten all others.
+/// An expected value far from what was measured would flatten all other lines.
 bool is_in_frame(StepLine const& line) {
     constexpr double kFar = 3;
     double const ratio = line.expected / line.median;

@@ -1,4 +1,4 @@
-// The charts of a series, and how figures become JSON.
+// The charts of a series, and figures as JSON.
 #include "base/text/units.hpp"
 #include "cli/report/report_figures.hpp"
 #include "cli/report/report_render.hpp"

@@ -1,4 +1,4 @@
-// Reports as JSON. Names are part of the contract with scripts: grow them, do not change them.
+// Reports as JSON. Names are part of the contract with scripts: add names, do not change them.
 #include "base/text/printable.hpp"
 #include "cli/report/report_render.hpp"
 #include "cli/report/trend_text.hpp"

@@ -1,5 +1,5 @@
-// The policy lets run exactly the script and the style sheet that osora was built with, by their
-// hashes, and lets nothing be fetched.
+// The content policy allows exactly the script and the style sheet that osora was built with, by
+// their hashes, and allows no requests.
 #include "cli/report/report_page.hpp"
 
 #include "base/version.hpp"
@@ -26,7 +26,7 @@ std::string policy_hash(std::string_view bytes) {
     return "sha256-" + std::string(text.begin(), text.begin() + size);
 }
 
-/// Attributes of style are set by the charts' library; they can run nothing.
+/// The charts' library sets style attributes; these cannot run code.
 std::string policy(web::PageAssets const& assets) {
     return fmt::format(
         "default-src 'none'; style-src-elem '{}'; style-src-attr 'unsafe-inline'; "

@@ -1,5 +1,5 @@
-// A report as one HTML page that needs nothing else: words, tables and the charts' data; the charts
-// are drawn by a script in the page. Pure.
+// A report as one self-contained HTML page: text, tables and the charts' data; a script in the page
+// draws the charts. Pure.
 #pragma once
 
 #include "cli/report/report_phrases.hpp"
@@ -16,16 +16,16 @@ struct PageTable {
     std::string caption;
     TextTable table;
 };
-/// A chart: `data` is what web/report/main.js draws; "kind" names how.
+/// A chart: web/report/main.js draws `data`; its "kind" says how.
 struct PageFigure {
     std::string id;  // a-z and -
     std::string title, caption;
-    std::string label;  // what a reader who cannot see it is told
+    std::string label;  // text for a reader who cannot see the chart
     protocol::json::object data;
 };
 struct ReportPage {
     ReportPhrases words;
-    bool good = true;  // false: the title says so in colour too
+    bool good = true;  // false: the title has the colour of a bad verdict
     std::vector<PageTable> tables;
     std::vector<PageFigure> figures;
 };
@@ -35,7 +35,7 @@ struct ReportPage {
 [[nodiscard]] ReportPage page_of(db::analysis::SeriesReport const& report,
                                  std::vector<PageFigure> figures);
 
-/// Without a script in `assets`: tables, and a line that says what is missing.
+/// Without a script in `assets`: tables, and a line that says that charts are missing.
 [[nodiscard]] std::string html_page(ReportPage const& page, web::PageAssets const& assets);
 
 }  // namespace osora::cli

@@ -1,4 +1,4 @@
-// Private to the report commands: what a report says in words, the same in every form for people.
+// Private to the report commands: the sentences of a report, the same in every text format.
 #pragma once
 
 #include "db/analysis/report/run_report.hpp"
@@ -11,7 +11,7 @@ namespace osora::cli {
 
 struct Paragraph {
     std::string label;               // "speed"
-    std::vector<std::string> lines;  // each stands on a line of its own
+    std::vector<std::string> lines;  // each is a separate line
 };
 using Paragraphs = std::vector<Paragraph>;
 
@@ -19,13 +19,13 @@ struct ReportPhrases {
     std::string title;
     std::vector<std::string> about;  // lines below it: where, when
     Paragraphs answer;               // how fast, did it learn
-    Paragraphs why;                  // what held it up, what went wrong, what the figures hide
-    std::vector<std::string> next;   // commands worth trying, with the reason behind ": "
+    Paragraphs why;                  // what slowed it down, what went wrong, what the figures hide
+    std::vector<std::string> next;   // commands to try next, with the reason after ": "
 };
 [[nodiscard]] ReportPhrases phrases_of(db::analysis::RunReport const& report);
 [[nodiscard]] ReportPhrases phrases_of(db::analysis::SeriesReport const& report);
 
-/// "osora resume 42" and "" or the reason; command is empty for advice that is none.
+/// {"osora resume 42", ""} or with the reason; command is empty for advice without one.
 struct Advice {
     std::string command, reason;
 };

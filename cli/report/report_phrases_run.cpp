@@ -1,4 +1,4 @@
-// The words of a run's report. The answer first (how fast, did it learn), then what went wrong,
+// The sentences of a run's report: first the answer (how fast, did it learn), then what went wrong,
 // then what to try.
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
@@ -135,7 +135,7 @@ std::string relaunch_line(Relaunch const& each) {
     std::string back = fmt::format("from step {}", format_count(each.start_step));
     if (!std::isnan(each.down_s)) back += " after " + format_seconds(each.down_s);
     return fmt::format("{}: {}", back,
-                       each.cause.empty() ? "a new controller went on" : each.cause);
+                       each.cause.empty() ? "a new controller continued" : each.cause);
 }
 
 void add_faults(RunReport const& report, Paragraphs& to) {
@@ -203,7 +203,7 @@ void add_notices(RunReport const& report, Paragraphs& to) {
     if (report.cores.shared) add(to, "cores", "ranks share cores: " + report.cores.text);
 }
 
-/// "own work of a step: rank 9 0.61 s (+17 %), rank 3 0.55 s (+6 %)": those well over the median.
+/// "own work of a step: rank 9 0.61 s (+17 %), rank 3 0.55 s (+6 %)": ranks well above the median.
 std::string slow_ranks_line(std::vector<db::analysis::RankWork> const& ranks) {
     constexpr std::size_t kShown = 4;
     constexpr double kOver = 0.05;

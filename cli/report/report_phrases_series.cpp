@@ -1,4 +1,4 @@
-// The words of a series' report: what its figures do not say, and which runs are not in it.
+// The sentences of a series' report: notes on its figures, and the runs that are left out.
 #include "cli/report/report_phrases.hpp"
 #include "cli/report/report_tables.hpp"
 #include "cli/report/trend_text.hpp"

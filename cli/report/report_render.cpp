@@ -1,4 +1,4 @@
-// Which form is made by whom, and the short forms.
+// Chooses the renderer of each format; the short formats are here.
 #include "cli/report/report_render.hpp"
 
 #include "base/text/csv.hpp"
@@ -14,7 +14,8 @@ namespace {
 
 using namespace db::analysis;
 
-/// Rows "section,item,quantity,value" for every CSV column of a table but its first, the item.
+/// Rows "section,item,quantity,value" for every CSV column of a table except its first, which is
+/// the item.
 std::string long_csv(std::string const& section, TextTable const& table) {
     std::string text;
     for (auto const& row : table.rows) {
@@ -100,7 +101,7 @@ ReportFormat format_of(Arguments const& arguments) {
     auto format = ReportFormat::text;
     if (arguments.has("--json")) return ReportFormat::json;
     auto const name = arguments.value("--format");
-    if (name) boost::describe::enum_from_string(name->c_str(), format);  // checked: choices
+    if (name) boost::describe::enum_from_string(name->c_str(), format);  // checked before: choices
     return format;
 }
 

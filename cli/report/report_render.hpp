@@ -20,7 +20,7 @@ BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md, html)
 /// Not for html: a page needs more than the report (cli/report/report_page.hpp).
 [[nodiscard]] std::string render(db::analysis::RunReport const& report, ReportFormat format);
 [[nodiscard]] std::string render(db::analysis::SeriesReport const& report, ReportFormat format);
-/// What --format and --json ask for; text without either.
+/// The format that --format and --json select; text without either.
 [[nodiscard]] ReportFormat format_of(Arguments const& arguments);
 [[nodiscard]] OptionSpec format_option();
 
@@ -28,7 +28,7 @@ BOOST_DESCRIBE_ENUM(ReportFormat, text, json, csv, md, html)
 [[nodiscard]] std::string report_json(db::analysis::RunReport const& report);
 [[nodiscard]] std::string report_json(db::analysis::SeriesReport const& report);
 
-/// A run of `osora history` with the state it is in.
+/// A run of `osora history` with its state.
 struct HistoryRow {
     db::analysis::RunSummary run;
     db::analysis::RunState state;

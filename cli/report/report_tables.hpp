@@ -1,4 +1,4 @@
-// Private to the report commands: the tables of a report, and its forms for people.
+// Private to the report commands: the tables of a report, and its text formats.
 #pragma once
 
 #include "cli/report/report_render.hpp"
@@ -8,19 +8,19 @@ namespace osora::cli {
 
 [[nodiscard]] TextTable phase_table(db::analysis::RunReport const& report);
 [[nodiscard]] TextTable bucket_table(db::analysis::RunReport const& report);
-/// What the collectives of a step cost, by class.
+/// Cost of the collectives of a step, by class.
 [[nodiscard]] TextTable collective_table(db::analysis::RunReport const& report);
 /// Nodes of a probe.
 [[nodiscard]] TextTable probe_table(db::analysis::RunReport const& report);
 [[nodiscard]] TextTable scaling_table(db::analysis::SeriesReport const& report);
 
-/// First line of a series' report, and what is said below its table.
+/// The first line of a series' report, and the text below its table.
 [[nodiscard]] std::string series_title(db::analysis::SeriesReport const& report);
 [[nodiscard]] std::vector<std::string> series_remarks(db::analysis::SeriesReport const& report);
 
 [[nodiscard]] std::string run_report_text(db::analysis::RunReport const& report);
 [[nodiscard]] std::string series_report_text(db::analysis::SeriesReport const& report);
-/// The text form's paragraphs as lists, its tables as tables.
+/// The paragraphs of the text format as lists, its tables as tables.
 [[nodiscard]] std::string run_report_markdown(db::analysis::RunReport const& report);
 [[nodiscard]] std::string series_report_markdown(db::analysis::SeriesReport const& report);
 /// section,item,quantity,value

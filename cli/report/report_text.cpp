@@ -1,4 +1,4 @@
-// Reports for a terminal and as Markdown: words filled to 80 columns, tables between them.
+// Reports for a terminal and as Markdown: text wrapped to 80 columns, with tables.
 #include "cli/report/report_phrases.hpp"
 #include "cli/report/report_tables.hpp"
 #include "cli/report/trend_text.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace db::analysis;
 
-/// Lines filled to the page with `label` in front of the first one.
+/// Lines wrapped to the page, with `label` before the first one.
 std::string lines_block(std::string_view label, std::vector<std::string> const& lines) {
     std::string text;
     for (auto const& line : lines) text += filled(printable(line), kLabelColumns, kColumns);

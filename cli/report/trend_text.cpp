@@ -15,7 +15,7 @@ using namespace db::analysis;
 using changepoint::ChangePoint;
 using changepoint::SeriesState;
 
-constexpr double kFactorFrom = 1.5;  // less is said in %
+constexpr double kFactorFrom = 1.5;  // changes below this are given in %
 constexpr std::size_t kSizesTold = 5;
 
 /// "1.9x slower", "12 % faster"
@@ -42,7 +42,7 @@ RunPlace place_of(RunGroup const& group, int index) {
     return {group.numbers[at], date_text(group.submitted_us[at])};
 }
 
-/// The index of the run from which on a regression was over.
+/// The index of the run at which a regression ended.
 int back_since(Detection const& trend) {
     auto const& points = trend.robust.points;
     bool const by_level = *trend.verdict.point + 1 < points.size();
@@ -82,7 +82,7 @@ std::string of_newest(std::string const& name, Detection const& trend) {
                        numbers.end()[-2], numbers.back(), by, newest.history);
 }
 
-/// "128 ranks" when that tells the sizes apart.
+/// "128 ranks" if that distinguishes the sizes.
 std::string short_size(SeriesReport const& report, Detection const& trend) {
     auto const& size = trend.group.size;
     auto const same = std::ranges::count_if(report.trends, [&](Detection const& other) {

@@ -1,5 +1,5 @@
-// How the runs of a series went over time: one sentence a size, the same in every form of the
-// report, and the table of its changes. Pure.
+// How the step times of a series changed over time: one sentence per size, the same in every format
+// of the report, and the table of its changes. Pure.
 #pragma once
 
 #include "cli/text/text_table.hpp"
@@ -14,7 +14,8 @@ namespace osora::cli {
 [[nodiscard]] std::string trend_sentence(std::string const& name,
                                          db::analysis::Detection const& trend);
 
-/// Of the sizes whose step time changed, that of the newest run first; else of that one alone.
+/// Sentences for the sizes whose step time changed, that of the newest run first; if none changed,
+/// for the newest run's size only.
 [[nodiscard]] std::vector<std::string> trend_sentences(db::analysis::SeriesReport const& report);
 
 /// What to do about a regression, as commands.

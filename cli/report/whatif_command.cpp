@@ -19,7 +19,7 @@ namespace {
 
 using namespace db::whatif;
 
-/// Reads and unpacks; errors name the file.
+/// Reads and decompresses; errors name the file.
 Result<WhatIf> analyse(std::string const& ops_file, std::string const& meta_file) {
     OSORA_TRY(auto const yaml, read_file(meta_file));
     auto const shape = read_job_shape(yaml);
@@ -44,7 +44,7 @@ int print_whatif(std::string const& ops_file, Arguments const& arguments) {
         return fail(kExitUsage, "OPS.csv.gz and --meta META.yaml go together");
     }
     auto const found = analyse(ops_file, *meta_file);
-    // A file that is not there is a wrong argument here, as one that cannot be read.
+    // A missing file is a wrong argument here, like one that cannot be read.
     if (found.has_error()) return fail(kExitUsage, found.error().message);
     if (arguments.has("--json")) {
         print_json("whatif", whatif_json(*found));

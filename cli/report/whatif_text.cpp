@@ -1,5 +1,4 @@
-// Only the lines that say something are drawn: what holds less than a thousandth of the step is
-// left out of the tables.
+// Leaves out of the tables what accounts for less than a thousandth of the step.
 #include "cli/report/whatif_text.hpp"
 
 #include "base/text/text.hpp"
@@ -20,7 +19,7 @@ using namespace db::whatif;
 namespace json = protocol::json;
 
 constexpr int kWhatifIndent = 11;
-constexpr double kShownExcess = 1e-3;  // S - 1; below it a row is noise
+constexpr double kShownExcess = 1e-3;  // S - 1; smaller rows are noise
 constexpr std::size_t kWorkersShown = 5;
 constexpr std::size_t kStagesShown = 8;
 
@@ -28,7 +27,7 @@ std::string whole_percent(double share) {
     return std::isnan(share) ? "-" : fmt::format("{:.0f} %", std::round(100 * share) + 0.0);
 }
 
-/// More than all: without these ops the rest is faster than is typical.
+/// Above 100 %: without these ops the rest is faster than typical.
 std::string removed(double share) {
     return share > 1 ? "all of the straggling (" + whole_percent(share) + ")"
                      : whole_percent(share) + " of the straggling";

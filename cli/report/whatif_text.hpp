@@ -8,10 +8,11 @@
 
 namespace osora::cli {
 
-/// How much straggles and who holds it, then op types, stages and workers; ends with a newline.
+/// How much straggling there is and its source, then op types, stages and workers; ends with a
+/// newline.
 [[nodiscard]] std::string whatif_text(db::whatif::WhatIf const& found, std::string const& file);
 
-/// Members of osora.whatif/1. Shares that nothing can be said of are null.
+/// Members of osora.whatif/1. Unknown shares are null.
 [[nodiscard]] protocol::json::object whatif_json(db::whatif::WhatIf const& found);
 
 }  // namespace osora::cli

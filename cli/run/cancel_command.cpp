@@ -27,19 +27,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Longer than the controller gives an graceful stop before it kills.
+/// Longer than the controller waits for a graceful stop before it kills the workers.
 constexpr auto kOrderlyLimit = std::chrono::seconds(90);
 constexpr auto kJobQueryEvery = std::chrono::seconds(4);
 constexpr auto kLastWords = std::chrono::seconds(2);
-constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // of a controller
+constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // poll interval for a controller
 
-/// Where the run's job stands in the queue now.
+/// The state of the run's job in the queue now.
 JobStatus job_status(Context const& context, RunFolder const& run) {
     return JobStatusQuery(context, run.paths.state().dir).of(run);
 }
 
-/// Whether the run ended in time; `view` is then its last state. Not when its job has ended without
-/// it: the dead do not write.
+/// Whether the run ended in time; `view` is then its final state. Returns false if its job ended
+/// without recording an end: a dead controller cannot write one.
 Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol::RunView& view) {
     auto const& paths = run.paths;
     JournalTail tail(paths.journal());
@@ -49,7 +49,7 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
         for (auto const& each : records) fold(fresh, each);
-        // Its controller still dismisses the agents: a resume right after this must find it gone.
+        // The controller is still stopping the agents: a resume right after this must not find it.
         if (is_over(fresh) && !has_controller(paths)) {
             view = std::move(fresh);
             return true;
@@ -57,7 +57,8 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
         if (!records.empty()) continue;
         if (Clock::now() >= look_at) {
             bool const gone = job_status(context, run).place == JobPlace::gone;
-            // Its last words may still be on the way through a network file system.
+            // The final records of the journal may still be on the way through a network file
+            // system.
             if (gone) deadline = std::min(deadline, Clock::now() + kLastWords);
             look_at = Clock::now() + kJobQueryEvery;
         }
@@ -85,7 +86,7 @@ int report(KnownRun const& run, bool json, std::string const& text) {
     return left.processes == 0 ? kExitOk : kExitBad;
 }
 
-/// A controller that is starting holds its lock before it listens.
+/// A controller that is starting takes its lock before it listens.
 Result<void> ask_to_stop(protocol::RunPaths const& paths, protocol::ControlStop const& stop) {
     auto const deadline = Clock::now() + kControllerStartLimit;
     while (true) {
@@ -98,7 +99,7 @@ Result<void> ask_to_stop(protocol::RunPaths const& paths, protocol::ControlStop 
     }
 }
 
-/// Nobody can be asked to stop it: what this machine still runs of it is ended here.
+/// There is no controller to ask: ends the run's remaining processes on this machine.
 int cancel_without_controller(KnownRun const& run, Error const& why) {
     constexpr double kGraceSeconds = 5;
     int const number = run.folder.number;

@@ -19,7 +19,7 @@ struct Head {
     std::string commit;
 };
 
-/// Of the repository that `folder` is in; no commit: it is in none.
+/// The repository that contains `folder`; no commit: there is none.
 Head head_at(Git const& git, fs::path const& folder) {
     auto const text = git.run(folder, {"rev-parse", "--show-toplevel", "HEAD"}, kLookLimit);
     if (text.has_error()) return {};

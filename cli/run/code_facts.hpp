@@ -1,4 +1,4 @@
-// Which commit of which repository a job = "exec" run trains with, as facts of its submission.
+// The commit and repository that a job = "exec" run trains with, as facts of its submission.
 #pragma once
 
 #include "base/environment.hpp"
@@ -11,9 +11,9 @@
 namespace osora::cli {
 
 /// code.repository (top folder), code.commit, and code.dirty: "no", "2 files, 1a2b3c4d5e6f" (a hash
-/// of what differs from the commit; files that git does not know are not counted) or "unknown". The
-/// repository is that of the first file which `command` names, else of `base_dir`. Empty without
-/// git, a repository or a commit; takes seconds at most.
+/// of the differences from the commit; files unknown to git do not count) or "unknown". The
+/// repository is that of the first file named in `command`, else of `base_dir`. Empty without git,
+/// a repository or a commit; takes a few seconds at most.
 [[nodiscard]] std::map<std::string, std::string> code_facts(
     Environment const& environment, std::filesystem::path const& base_dir,
     std::vector<std::string> const& command);

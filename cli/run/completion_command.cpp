@@ -1,4 +1,4 @@
-// osora completion bash, and the hidden commands that the script and the build ask.
+// osora completion bash, and the hidden commands for the script and the build.
 #include "cli/command/command.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/completion.hpp"
@@ -24,7 +24,7 @@ int run_completion(Context const&, Arguments const& arguments) {
     return kExitOk;
 }
 
-/// Names and numbers, newest first; silent on errors: a shell is waiting for a Tab key.
+/// Names and numbers, newest first; silent on errors, because a shell is waiting for a Tab key.
 int run_completion_runs(Context const& context, Arguments const&) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return kExitOk;

@@ -1,4 +1,4 @@
-// osora config show: the settings that a run would get, and where each comes from.
+// osora config show: the settings that a run would get, and the origin of each.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/json_output.hpp"
@@ -18,7 +18,7 @@ struct Setting {
     std::string value;  // TOML
 };
 
-/// Secrets as digests: what is shown is pasted elsewhere.
+/// Shows secrets as digests, because users paste this output elsewhere.
 std::vector<Setting> settings_of(plan::RunConfig const& resolved, std::string const& key) {
     std::vector<Setting> settings;
     auto config = shown_config(resolved, key);
@@ -42,7 +42,7 @@ std::vector<Setting> settings_of(plan::RunConfig const& resolved, std::string co
     return settings;
 }
 
-/// "" where no run was submitted yet.
+/// "" if no run was submitted yet.
 std::string key_of_state(Context const& context) {
     auto const state = state_dir(context.environment);
     return state.has_value() ? protocol::known_secret_key(*state) : "";
@@ -58,7 +58,7 @@ std::string origin_text(plan::Origins const& origins, std::string const& key) {
 
 int run_config_show(Context const& context, Arguments const& arguments) {
     auto const resolved = plan::load_config(config_request(context, arguments));
-    // Without a run file the job's own needs (a manifest, buckets) are nobody's fault.
+    // Without a run file, missing keys of the job (a manifest, buckets) are not errors.
     bool const whole = arguments.has("RUN.toml");
     auto const settings = settings_of(resolved.config, key_of_state(context));
     if (arguments.has("--json")) {

@@ -1,4 +1,4 @@
-// A blocking exchange of two frames; the peer must be us.
+// A blocking exchange of two frames; the peer must belong to this user.
 #include "cli/run/control_client.hpp"
 
 #include "base/files/files.hpp"
@@ -73,7 +73,7 @@ Result<protocol::ControlReply> read_reply(int peer, std::filesystem::path const&
     }
 }
 
-/// A controller on another machine looks for RUN_DIR/stop.json (docs/rfc/001).
+/// A controller on another machine watches for RUN_DIR/stop.json (docs/rfc/001).
 Result<void> leave_request(protocol::RunPaths const& paths, protocol::ControlStop const& stop) {
     return write_file_atomic(paths.stop_request(), protocol::encode(stop) + "\n", 0600);
 }
@@ -105,7 +105,8 @@ bool has_controller(protocol::RunPaths const& paths) {
 Result<void> send_command(protocol::RunPaths const& paths, protocol::ToController const& command) {
     auto sent = send_over_socket(paths, command);
     auto const* const stop = std::get_if<protocol::ControlStop>(&command);
-    // A run whose links are being probed has no controller yet; that of the probe tells it.
+    // A run whose links are being probed has no controller yet; the probe's controller forwards the
+    // command.
     if (sent.has_error() && send_over_socket(paths.probe_run(), command).has_value()) return {};
     bool const elsewhere = sent.has_error() && sent.error().code == Errc::unreachable &&
                            ::access(paths.slurm_job().c_str(), F_OK) == 0;

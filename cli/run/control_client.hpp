@@ -1,4 +1,4 @@
-// Commands to a run's controller over its socket, and whether there is a controller at all.
+// Sends commands to a run's controller over its socket, and checks whether there is a controller.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -10,18 +10,18 @@
 
 namespace osora::cli {
 
-/// Connects to a unix socket whose owner is us; sends and receives give up after 5 s.
+/// Connects to a unix socket that this user owns; send and receive time out after 5 s.
 [[nodiscard]] Result<Descriptor> connect_to(std::filesystem::path const& socket);
 
-/// Whether a controller of this machine listens for commands, of the run or of the probe before it.
-/// (The run's lock is not tried: holding it even for a moment could turn a controller away that is
+/// Whether a controller on this machine listens for commands, of the run or of the probe before it.
+/// (It does not try the run's lock: holding that even briefly could turn away a controller that is
 /// just starting.)
 [[nodiscard]] bool has_controller(protocol::RunPaths const& paths);
 
-/// Sends a command and waits at most 5 s for the reply. A wish to stop also ends the probe before
-/// the run, whose controller is yet to be told. A wish to stop a run on Slurm is left in
-/// its directory when no controller listens here. unreachable: no controller listens;
-/// invalid_input with the controller's words when it refuses.
+/// Sends a command and waits at most 5 s for the reply. A stop request also ends the probe before
+/// the run, whose controller then gets the request too. If no controller listens here, a stop
+/// request for a run on Slurm is written to the run directory. unreachable: no controller listens;
+/// invalid_input with the controller's message when it refuses.
 [[nodiscard]] Result<void> send_command(protocol::RunPaths const& paths,
                                         protocol::ToController const& command);
 

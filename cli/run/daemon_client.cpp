@@ -1,4 +1,4 @@
-// Two exchanges on one connection: the hello, then the command.
+// Two exchanges on one connection: hello, then the command.
 #include "cli/run/daemon_client.hpp"
 
 #include "base/files/files.hpp"

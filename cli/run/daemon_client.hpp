@@ -10,15 +10,16 @@
 
 namespace osora::cli {
 
-/// Says hello, then `command`. unreachable: there is no daemon; invalid_input with its words when
-/// it refuses.
+/// Sends hello, then `command`. unreachable: there is no daemon; invalid_input with its message
+/// when it refuses.
 [[nodiscard]] Result<protocol::DaemonReply> ask_daemon(std::filesystem::path const& state,
                                                        protocol::ToDaemon const& command);
 
-/// Whether one serves `state`, of whatever version.
+/// Whether a daemon, of any version, serves `state`.
 [[nodiscard]] bool has_daemon(std::filesystem::path const& state);
 
-/// Gives `run` to the daemon, with the environment of this process; the daemon starts a controller.
+/// Submits `run` to the daemon, with the environment of this process; the daemon starts a
+/// controller.
 [[nodiscard]] Result<void> submit_to_daemon(Context const& context, RunFolder const& run,
                                             bool resume);
 

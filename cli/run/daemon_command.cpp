@@ -51,8 +51,8 @@ int report(protocol::DaemonReply const& reply, bool json) {
         cli::print("  {:24} controller {}{}\n", fs::path(each.run_dir).filename().string(),
                    each.controller_pid == 0 ? "starts" : fmt::format("{}", each.controller_pid),
                    each.restarts == 0   ? ""
-                   : each.restarts == 1 ? ", started again once"
-                                        : fmt::format(", started again {} times", each.restarts));
+                   : each.restarts == 1 ? ", restarted once"
+                                        : fmt::format(", restarted {} times", each.restarts));
     }
     return kExitOk;
 }

@@ -1,4 +1,4 @@
-// osora exec-steps: what a run of job = "exec" would find in a log, before it costs a run.
+// osora exec-steps: the steps that a run of job = "exec" would find in a log, tested without a run.
 #include "base/files/regular_file.hpp"
 #include "base/text/line_splitter.hpp"
 #include "base/text/printable.hpp"
@@ -36,7 +36,7 @@ struct StepsInLog {
     std::int64_t count = 0;
     std::int64_t counted_anew = 0;
     plan::StepFigures last;
-    std::vector<std::string> almost;  // lines with a count that are no steps
+    std::vector<std::string> almost;  // lines with a count that are not steps
 };
 
 class LogReading {
@@ -61,7 +61,7 @@ private:
     void take(plan::StepFigures figures) {
         double const step = figures.at("step");
         bool const again = found_.count > 0 && step == found_.last.at("step");
-        if (again) return;  // as the agent does: told twice
+        if (again) return;  // as the agent does, which passes each line twice
         found_.counted_anew += found_.count > 0 && step < found_.last.at("step");
         ++found_.count;
         if (found_.steps.size() < kStepsInJson) found_.steps.push_back(figures);
@@ -145,7 +145,7 @@ std::string text_of(StepsInLog const& found) {
     }
     if (found.counted_anew > 0) {
         text += fmt::format(
-            "\nthe count begins anew {}: a run counts on there\n",
+            "\nthe count restarts {}: a run continues counting there\n",
             found.counted_anew == 1 ? "once" : fmt::format("{} times", found.counted_anew));
     }
     bool const timed = found.last.contains("time_s");
@@ -190,27 +190,28 @@ int run_exec_steps(Context const&, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec exec_steps_command() {
-    return {.name = "exec-steps",
-            .summary = "the training steps that a run would find in a program's output",
-            .details =
-                "Reads a log of a trainer as a run with job = \"exec\" would read it while it "
-                "grows, and shows each step with its time, loss, learning rate and gradient norm. "
-                "\"clock\" stands where the output tells no time of a step: the run takes the time "
-                "between lines. With --pattern it shows what worker.step_pattern would find.\n\n"
-                "Exit code 3 when no step is found; what it prints then says how to write a "
-                "pattern.",
-            .example =
-                "osora exec-steps train.log\n"
-                "osora exec-steps run.log --pattern "
-                "'it (?<step>\\d+) .* (?<time_ms>\\d+) ms'",
-            .positionals = {{.name = "FILE",
-                             .help = "The log; - is standard input.",
-                             .complete = Complete::file}},
-            .options = {{.name = "--pattern",
-                         .value = "EXPRESSION",
-                         .help = "As worker.step_pattern: Perl, with named groups."},
-                        json_option("Print JSON (osora.exec_steps/1).")},
-            .run = run_exec_steps};
+    return {
+        .name = "exec-steps",
+        .summary = "the training steps that a run would find in a program's output",
+        .details =
+            "Reads a log of a trainer as a run with job = \"exec\" would read it while it "
+            "grows, and shows each step with its time, loss, learning rate and gradient norm. "
+            "\"clock\" is shown where the output has no time of a step: the run then takes the "
+            "time between lines. With --pattern it shows what worker.step_pattern would find.\n\n"
+            "Exit code 3 when no step is found; what it prints then says how to write a "
+            "pattern.",
+        .example =
+            "osora exec-steps train.log\n"
+            "osora exec-steps run.log --pattern "
+            "'it (?<step>\\d+) .* (?<time_ms>\\d+) ms'",
+        .positionals = {{.name = "FILE",
+                         .help = "The log; - is standard input.",
+                         .complete = Complete::file}},
+        .options = {{.name = "--pattern",
+                     .value = "EXPRESSION",
+                     .help = "As worker.step_pattern: Perl, with named groups."},
+                    json_option("Print JSON (osora.exec_steps/1).")},
+        .run = run_exec_steps};
 }
 
 }  // namespace osora::cli

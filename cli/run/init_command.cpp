@@ -1,4 +1,4 @@
-// osora init: a run file to start from, with a comment for every key.
+// osora init: a commented run file to start from.
 #include "base/files/files.hpp"
 #include "base/version.hpp"
 #include "cli/command/commands.hpp"
@@ -27,7 +27,7 @@ Result<plan::RunConfig> config_of_run(Context const& context, std::string const&
     plan::make_paths_absolute(config, submitted.base_dir);
     auto const job = protocol::read_json_file<plan::WorkerJob>(folder.paths.job());
     if (job.has_value() && !job->stages.empty()) {
-        cli::print(stderr, "note: [[stage]] tables are left out; they stand in {}\n",
+        cli::print(stderr, "note: [[stage]] tables are left out; they are in {}\n",
                    folder.paths.run_file().string());
     }
     return config;
@@ -77,8 +77,8 @@ CommandSpec init_command() {
     return {.name = "init",
             .summary = "write a run file to start from, with comments",
             .details =
-                "Prints a run file in which every key stands with its sentence, its range "
-                "and its default, or writes it to FILE. With --from it holds the settings "
+                "Prints a run file with the description, range and default of every key, or writes "
+                "it to FILE. With --from it holds the settings "
                 "of an earlier run.",
             .example = "osora init first.toml\nosora init --from 42 > again.toml",
             .positionals = {{.name = "FILE",

@@ -1,4 +1,5 @@
-// Plain reads: they work on every file system, where change notices of network ones do not.
+// Polls with plain reads, which work on every file system; change notices do not work on network
+// ones.
 #include "cli/run/journal_tail.hpp"
 
 #include "base/files/files.hpp"

@@ -1,4 +1,4 @@
-// A run's journal as it grows, record by record. The file may not be there yet.
+// A run's journal, read record by record as it grows. The file may not exist yet.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -15,8 +15,8 @@ class JournalTail {
 public:
     explicit JournalTail(std::filesystem::path file) : file_(std::move(file)) {}
 
-    /// Records that were completed since the last call, at most about 4 MiB of them: call again
-    /// until there are none. corrupt: the journal cannot be followed further.
+    /// Records completed since the last call, at most about 4 MiB: call again until there are none.
+    /// corrupt: the journal cannot be followed further.
     [[nodiscard]] Result<std::vector<protocol::JournalRecord>> read();
 
 private:
@@ -25,8 +25,7 @@ private:
     protocol::JournalReader reader_;
 };
 
-/// Everything that is known of a run now: its journal, folded. `records` of it is 0 while there is
-/// none.
+/// What is known of a run now: its journal, folded. Its `records` is 0 if there is no journal.
 [[nodiscard]] Result<protocol::RunView> read_view(std::filesystem::path const& journal);
 
 }  // namespace osora::cli

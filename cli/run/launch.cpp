@@ -1,5 +1,5 @@
-// The lifeline is the write end of a pipe: the kernel closes it when this process goes, however it
-// goes.
+// The lifeline is the write end of a pipe: the kernel closes it when this process exits for any
+// reason.
 #include "cli/run/launch.hpp"
 
 #include "base/files/files.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLifelineNumber = 3;  // in the controller
+constexpr int kLifelineNumber = 3;  // time to start, in the controller
 
 fs::path stderr_file(RunFolder const& run) {
     return run.paths.dir / "controller.stderr";
@@ -37,7 +37,7 @@ std::string tail_of(fs::path const& file, int count) {
     return std::string(at == std::string_view::npos ? rest : rest.substr(at + 1));
 }
 
-/// What the job script printed, on Slurm; empty when there is none.
+/// What the job script printed on Slurm; empty when there is nothing.
 fs::path newest_job_log(RunFolder const& run) {
     fs::path newest;
     fs::file_time_type time{};
@@ -82,7 +82,7 @@ Result<Controller> start_controller(Context const& context, RunFolder const& run
     if (options.resume) spawning.arguments.push_back("--resume");
     spawning.environment = context.environment;
     spawning.new_session = !options.attached;
-    spawning.death_signal = 0;  // the lifeline ends it in order
+    spawning.death_signal = 0;  // it is ended through the lifeline, cleanly
 
     fs::path const errors = stderr_file(run);
     OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));

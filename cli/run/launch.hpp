@@ -1,5 +1,4 @@
-// Starting a run's controller: a child that is held on a lifeline (attached), or a session of its
-// own
+// Starts a run's controller: a child on a lifeline (attached), or in a session of its own
 // (--detach).
 #pragma once
 
@@ -13,8 +12,7 @@
 
 namespace osora::cli {
 
-/// A controller that this process started. When the lifeline is closed the controller takes it as a
-/// wish to stop.
+/// A controller that this process started. It takes the closing of the lifeline as a stop request.
 struct Controller {
     Child child;
     Descriptor lifeline;  // closed and unset when detached
@@ -22,19 +20,19 @@ struct Controller {
 
 struct LaunchOptions {
     bool attached = true;
-    bool resume = false;  // open a run again that has ended
+    bool resume = false;  // reopens a run that has ended
 };
 
-/// osorad, which stands beside osora; not_found when it does not.
+/// osorad in osora's folder; not_found when it is missing.
 [[nodiscard]] Result<std::filesystem::path> controller_program(Context const& context);
-/// $OSORA_WORKER, else osora-worker beside osora; not_found says what to do.
+/// $OSORA_WORKER, else osora-worker in osora's folder; not_found says what to do.
 [[nodiscard]] Result<std::filesystem::path> worker_program(Context const& context);
 
 [[nodiscard]] Result<Controller> start_controller(Context const& context, RunFolder const& run,
                                                   LaunchOptions const& options);
 
-/// What a controller printed before it died, for whoever asks why: the last few lines of its
-/// stderr and, when that is empty, of its log, or of its job's.
+/// What a controller printed before it died: the last few lines of its stderr or, if that is empty,
+/// of its log or its job's output.
 [[nodiscard]] std::string last_output_lines(RunFolder const& run);
 
 }  // namespace osora::cli

@@ -1,4 +1,5 @@
-// What is left of a run that was stopped: as its agents counted, and as this machine is found now.
+// Processes that are left of a stopped run: as its agents counted them, and as this machine shows
+// now.
 #pragma once
 
 #include "protocol/run_view.hpp"
@@ -9,18 +10,18 @@ namespace osora::cli {
 
 struct Orphans {
     int processes = 0;
-    int nodes = 0;      // that were counted
-    int uncounted = 0;  // whose agent was lost
+    int nodes = 0;      // as counted by agents
+    int uncounted = 0;  // nodes whose agent was lost
 };
 
-/// From the journal, and /proc of this machine.
+/// From the journal, and from /proc of this machine.
 [[nodiscard]] Orphans orphans_of(protocol::RunView const& view);
 
 /// "0 processes left on 4 nodes", "... (node 3 could not be counted)".
 [[nodiscard]] std::string orphans_text(Orphans const& left);
 
-/// Ends the processes of the run on this machine: SIGTERM, and SIGKILL after `grace_s`. Returns how
-/// many there were.
+/// Ends the run's processes on this machine: SIGTERM, then SIGKILL after `grace_s`. Returns their
+/// number.
 int end_processes(std::string const& run_uuid, double grace_s);
 
 }  // namespace osora::cli

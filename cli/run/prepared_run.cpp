@@ -1,5 +1,5 @@
-// Each step prints what is wrong and gives the exit code; none of them throws away what an earlier
-// one made.
+// Each step prints its errors and returns the exit code; no step discards the result of an earlier
+// one.
 #include "cli/run/prepared_run.hpp"
 
 #include "base/env.hpp"
@@ -71,7 +71,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     using Measured = std::vector<std::optional<plan::BucketCompute>>;
     submission.rehearsal = plan::rehearsal_compute(
         config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
-    // What is expected of it follows from the own work that it was given.
+    // The expected step time follows from the compute times that it was given.
     inputs.compute_times = submission.rehearsal;
     if (auto again = plan_run(context, submission.resolved, inputs); again.has_value()) {
         submission.plan.predicted = again->decision.predicted;
@@ -90,7 +90,7 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     };
     auto const state = state_dir(context.environment);
     if (state.has_error()) return refused(kExitUsage, state.error().message);
-    // Before anything is made: a run that cannot start leaves nothing behind.
+    // Checked before anything is made: a run that cannot start leaves no files.
     auto const controller = controller_program(context);
     if (controller.has_error()) return refused(kExitUsage, controller.error().message);
     Environment environment = context.environment;

@@ -1,4 +1,4 @@
-// Reads the whole journal: a run that is asked about by name is worth it.
+// Reads the whole journal, which is acceptable for a run that the user names.
 #include "cli/run/run_command.hpp"
 
 #include "base/files/files.hpp"
@@ -16,8 +16,8 @@ namespace osora::cli {
 
 namespace {
 
-/// RUN_DIR/environment of a run that has ended, where its daemon or job could not remove it. A job
-/// may still follow one that failed on Slurm; that run's last job removes it.
+/// Removes RUN_DIR/environment of a run that has ended, in case its daemon or job could not. After
+/// a failure on Slurm another job may follow; the run's last job then removes it.
 void forget_environment(KnownRun const& run) {
     auto const& paths = run.folder.paths;
     std::error_code ignored;

@@ -14,19 +14,19 @@ namespace osora::cli {
 /// Whether --trust was given.
 [[nodiscard]] Imported trust_of(Arguments const& arguments);
 
-/// The run that the positional RUN names, with what its journal says.
+/// The run that the positional RUN names, and the state in its journal.
 struct KnownRun {
     RunFolder folder;
-    protocol::RunView view;  // records = 0: no controller has begun
+    protocol::RunView view;  // records = 0: no controller has started
 };
 [[nodiscard]] Result<KnownRun> run_of(Context const& context, Arguments const& arguments,
                                       Imported imported);
 
-/// What its plan.json promised; zeros when that cannot be read.
+/// The predictions in its plan.json; zeros if that cannot be read.
 [[nodiscard]] Expected expected_of(RunFolder const& run);
 
-/// Whether the run has a controller, as far as can be seen from here: on this machine it listens;
-/// of another one only the journal tells.
+/// Whether the run has a controller, as far as this machine can see: a local controller listens;
+/// for another machine only the journal says so.
 [[nodiscard]] bool seems_alive(KnownRun const& run);
 
 [[nodiscard]] bool is_over(protocol::RunView const& view);

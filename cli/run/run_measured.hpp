@@ -1,4 +1,4 @@
-// What a run that was just followed has left in history.
+// The measurements in the history of a run that was just followed.
 #pragma once
 
 #include "cli/command/context.hpp"

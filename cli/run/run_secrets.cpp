@@ -42,7 +42,7 @@ plan::RunConfig shown_config(plan::RunConfig config, std::string const& key) {
 std::map<std::string, std::string> shown_facts(std::map<std::string, std::string> facts,
                                                std::string const& key) {
     for (auto& [name, value] : facts) {
-        // Other facts are osora's own words; a URL among them may hold a password.
+        // Other facts are osora's own text; a URL in them may hold a password.
         bool const is_variable = is_secret_name(name) && name.find('.') == std::string::npos;
         value = is_variable ? shown_value(key, name, value) : Redactor().redact(value);
     }

@@ -1,5 +1,5 @@
 // Secrets of a run's settings: job.json and the run file hold them, for the workers; everything
-// that is kept, compared or shown holds their digests (base/secrets.hpp).
+// that is stored, compared or shown holds their digests (base/secrets.hpp).
 #pragma once
 
 #include "base/environment.hpp"
@@ -13,7 +13,7 @@
 
 namespace osora::cli {
 
-/// `config` as it is kept: secrets of worker.env as digests with `key`, words of worker.command
+/// `config` as it is stored: secrets of worker.env as digests with `key`, words of worker.command
 /// without them. Pure.
 [[nodiscard]] plan::RunConfig shown_config(plan::RunConfig config, std::string const& key);
 
@@ -21,11 +21,11 @@ namespace osora::cli {
 [[nodiscard]] std::map<std::string, std::string> shown_facts(
     std::map<std::string, std::string> facts, std::string const& key);
 
-/// Puts back what `config` holds digests of, out of the job.json of these run directories. What
-/// none of them has stays a digest.
+/// Replaces digests in `config` by the secrets in the job.json of these run directories. A secret
+/// that none of them has remains a digest.
 void restore_secrets(plan::RunConfig& config, std::vector<std::filesystem::path> const& run_dirs);
 
-/// invalid_input names the variables of worker.env that are only digests, and how to give them
+/// invalid_input names the variables of worker.env that are only digests, and how to set them
 /// again.
 [[nodiscard]] Result<void> check_secrets(plan::RunConfig const& config);
 

@@ -1,5 +1,5 @@
-// Numbers count over all runs of a state folder; the highest folder, under the lock, gives the
-// next.
+// Numbers count over all runs of a state folder: the next is one above the highest folder, under
+// the lock.
 #include "cli/run/runs.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -56,7 +56,7 @@ Error no_such_run(std::vector<RunFolder> const& runs, std::string_view wanted) {
                                            runs.front().name))};
 }
 
-/// Runs that osora history import made, by the names of their folders; numbers as they had at home.
+/// Runs imported by osora history import, by folder name; they keep the numbers of their origin.
 std::vector<RunFolder> list_imported(fs::path const& state) {
     std::vector<RunFolder> runs;
     std::error_code error;
@@ -71,7 +71,7 @@ std::vector<RunFolder> list_imported(fs::path const& state) {
     return runs;
 }
 
-/// The imported run that `wanted` names: as find_run().
+/// The imported run that `wanted` names, as find_run().
 std::optional<RunFolder> imported_run(fs::path const& state, std::string_view wanted) {
     auto const is_wanted = [&](RunFolder const& each) {
         auto const run = protocol::run_of_imported_folder(each.name);
@@ -202,7 +202,7 @@ Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) 
 }
 
 Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) {
-    // The caller has asked whose the folders above are, and told what was closed.
+    // The caller has checked the owners of the folders above, and reported what was closed.
     OSORA_TRY_VOID(make_own_folder(state, Parents::believed));
     OSORA_TRY_VOID(make_own_folder(protocol::StatePaths{state}.runs(), Parents::believed));
     OSORA_TRY(auto const lock, lock_numbers(protocol::StatePaths{state}.runs()));
@@ -210,7 +210,7 @@ Result<RunFolder> make_run_folder(fs::path const& state, std::string_view name) 
     if (::mkdir(run.paths.dir.c_str(), 0700) != 0) {
         return file_error(errno, "create", run.paths.dir);
     }
-    OSORA_TRY_VOID(make_own_folder(run.paths.dir, Parents::believed));  // a umask of 0777
+    OSORA_TRY_VOID(make_own_folder(run.paths.dir, Parents::believed));  // for a umask of 0777
     OSORA_TRY_VOID(sync_directory(protocol::StatePaths{state}.runs()));
     return run;
 }

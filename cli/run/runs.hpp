@@ -1,5 +1,5 @@
-// Runs as folders of the state folder: listing them, finding the one that a user means, and making
-// a new one with the next number (protocol/run_directory.hpp has the names).
+// Runs as folders of the state folder: list them, find the one that a user means, and make a new
+// one with the next number (names are in protocol/run_directory.hpp).
 #pragma once
 
 #include "base/result.hpp"
@@ -20,19 +20,19 @@ struct RunFolder {
     bool imported = false;
 };
 
-/// Whether a command takes an imported run. What that holds is another machine's word: its
-/// command, paths and job ids. Commands that only read take it; those that start, stop or queue
-/// something refuse it unless the user gave --trust.
+/// Whether a command accepts an imported run, whose content (command, paths, job ids) comes from
+/// another machine. Commands that only read accept it; those that start, stop or queue something
+/// refuse it unless the user gave --trust.
 enum class Imported { refused, taken };
 
-/// "stage1-0042" -> 42; 0 when a folder of this name is no run.
+/// "stage1-0042" -> 42; 0 when this is not the name of a run.
 [[nodiscard]] int number_of(std::string_view folder_name);
 
-/// Newest first, without imported ones; none when there is no state folder yet.
+/// Newest first, without imported ones; empty if the state folder does not exist yet.
 [[nodiscard]] Result<std::vector<RunFolder>> list_runs(std::filesystem::path const& state);
 
 /// The run that `wanted` names: a number, a folder's name, a run's name (its newest run), or at
-/// least four characters of a uuid. Imported ones are looked at last. not_found names the nearest;
+/// least four characters of a uuid. Imported ones come last. not_found names the nearest;
 /// invalid_input when it is ambiguous, or imported and refused.
 [[nodiscard]] Result<RunFolder> find_run(std::filesystem::path const& state,
                                          std::string_view wanted,

@@ -1,5 +1,4 @@
-// A detached controller is waited for until it listens, so that one that cannot start is not
-// hidden.
+// Waits until a detached controller listens, so that a failure to start is reported.
 #include "cli/run/started.hpp"
 
 #include "base/files/files.hpp"
@@ -21,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A tiny run may be over before anybody has asked: an end with 0 is no failure to start.
+/// A tiny run may be over before osora checks: an exit with 0 is not a failure to start.
 bool came_up(Controller const& controller, RunFolder const& run) {
     constexpr auto kLimit = std::chrono::seconds(10);
     auto const deadline = Clock::now() + kLimit;
@@ -55,7 +54,7 @@ int detach(RunFolder const& run, Controller const& controller, StartOptions cons
     return kExitOk;
 }
 
-/// A run on Slurm has its controller where its job is.
+/// A run on Slurm has its controller inside its job.
 bool is_for_daemon(RunFolder const& run) {
     auto const submission = read_submission(run);
     if (submission.has_error()) return false;
@@ -64,7 +63,7 @@ bool is_for_daemon(RunFolder const& run) {
     return !elsewhere && has_daemon(run.paths.state().dir);
 }
 
-/// The daemon answers before the controller is there.
+/// The daemon answers before the controller has started.
 bool has_begun(RunFolder const& run) {
     auto const deadline = Clock::now() + std::chrono::seconds(10);
     std::error_code error;
@@ -93,9 +92,10 @@ int serve_and_follow(Context const& context, RunFolder const& run, StartOptions 
                        .stream = options.stream});
     }
     if (!options.json) {
-        cli::print(options.stream,
-                   "the daemon has it; follow it: osora watch {0}    stop it: osora cancel {0}\n",
-                   run.number);
+        cli::print(
+            options.stream,
+            "submitted to the daemon; follow it: osora watch {0}    stop it: osora cancel {0}\n",
+            run.number);
     }
     return kExitOk;
 }
@@ -108,7 +108,8 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
             "run",
             {{"number", run.number}, {"name", run.name}, {"run_dir", run.paths.dir.string()}});
     }
-    std::error_code ignored;  // a wish that no controller has read was meant for the last one
+    std::error_code ignored;  // a stop request that no controller has read was meant for the
+                              // previous one
     std::filesystem::remove(run.paths.stop_request(), ignored);
     if (is_for_daemon(run)) return serve_and_follow(context, run, options);
     auto controller =

@@ -1,6 +1,6 @@
 // osora status: the runs that are active (or were, and lost their controller) and those that ended
-// last, or one run. No daemon is asked: journals, controllers' sockets, history.db and Slurm's
-// queue tell.
+// last, or one run. It needs no daemon: it reads journals, controllers' sockets, history.db and
+// Slurm's queue.
 #include "base/env.hpp"
 #include "base/text/text.hpp"
 #include "cli/command/commands.hpp"
@@ -32,7 +32,7 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::size_t kLookedAt = 20;  // newest runs that are read to find lost ones
+constexpr std::size_t kLookedAt = 20;  // newest runs that are checked for a lost controller
 constexpr int kEndedShown = 5;
 constexpr int kNodesShown = 20;
 
@@ -46,7 +46,7 @@ struct ActiveRun {
 void settle(ActiveRun& run, JobStatusQuery& look) {
     if (run.alive || is_over(run.known.view)) return;
     run.job = look.of(run.known.folder);
-    // A controller on another machine is only known from the journal; the queue knows better.
+    // A controller on another machine is known only from the journal; the queue is more reliable.
     run.alive = run.job.place == JobPlace::running ||
                 (run.job.place == JobPlace::unknown && seems_alive(run.known));
 }
@@ -57,7 +57,7 @@ std::string word_of(ActiveRun const& run) {
     return run.job.place == JobPlace::pending ? "queued" : state_word(run.known.view, run.alive);
 }
 
-/// What stands below the table, or below the run's own lines; "" = nothing.
+/// The lines below the table, or below the run's own lines; "" = nothing.
 std::string remark(ActiveRun const& run) {
     int const number = run.known.folder.number;
     if (run.job.place == JobPlace::pending) {
@@ -69,8 +69,8 @@ std::string remark(ActiveRun const& run) {
     if (run.alive) return "";
     if (run.job.place == JobPlace::unknown && run.job.job.job_id > 0) {
         return fmt::format(
-            "run {}: job {} was submitted, and Slurm does not say where it stands; asked again by "
-            "osora watch {}",
+            "run {}: job {} was submitted, and Slurm does not report its state; osora watch {} "
+            "asks again",
             number, run.job.job.job_id, number);
     }
     if (run.job.place == JobPlace::gone) {
@@ -112,7 +112,7 @@ protocol::json::object to_object(ActiveRun const& run) {
         {"controller_pid", view.controller_pid}};
 }
 
-/// As state_word() of a run that is over.
+/// As state_word() for a run that is over.
 std::string ended_word(protocol::Verdict verdict) {
     if (verdict == protocol::Verdict::ok) return "done";
     bool const stopped =
@@ -191,7 +191,7 @@ Line row(db::analysis::RunSummary const& run) {
             ago(run.run.ended_us.value_or(0))};
 }
 
-/// The runs that have ended, newest first; a history that cannot be read is said and left out.
+/// The runs that have ended, newest first; if the history cannot be read, says so and lists none.
 std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& state, int limit) {
     std::vector<db::analysis::RunSummary> ended;
     auto const history = open_history(state);
@@ -209,8 +209,8 @@ std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& st
     return ended;
 }
 
-/// Those with a controller or a job, and of the newest ones those that should have one. Journals of
-/// runs that are known to be `over` are not read.
+/// Runs with a controller or a job, and those of the newest runs that should have one. Does not
+/// read journals of runs that are known to be `over`.
 Result<std::vector<ActiveRun>> active_runs(Context const& context,
                                            std::filesystem::path const& state,
                                            std::set<int> const& over) {
@@ -237,7 +237,7 @@ bool is_among(std::vector<ActiveRun> const& runs, int number) {
         runs, [number](ActiveRun const& each) { return each.known.folder.number == number; });
 }
 
-/// What only `osora status RUN` tells.
+/// What only `osora status RUN` shows.
 protocol::json::object to_detailed_object(ActiveRun const& run) {
     auto object = to_object(run);
     protocol::RunView const& view = run.known.view;

@@ -1,4 +1,4 @@
-// Files are 0600: the environment of workers may hold secrets.
+// Files have mode 0600: the environment of workers may hold secrets.
 #include "cli/run/submission.hpp"
 
 #include "base/files/files.hpp"
@@ -27,7 +27,7 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
     return job;
 }
 
-/// Of a variable for the workers: a secret, or the digest of one, as TOML in quotes.
+/// A variable for the workers (a secret, or its digest) as a quoted TOML string.
 bool is_untold(std::string_view key, std::string_view value) {
     constexpr std::string_view kVariables = "worker.env.";
     if (!key.starts_with(kVariables) || value.size() < 2) return false;
@@ -48,7 +48,7 @@ Result<void> write_files(Submission const& submission, RunFolder const& run) {
         OSORA_TRY_VOID(write_file_atomic(run.paths.probe_request(),
                                          protocol::encode(*submission.probe) + "\n", kPrivate));
     }
-    // Last: with it the directory is a run.
+    // Written last: it makes the directory a run.
     return write_file_atomic(run.paths.submission(), protocol::encode(event) + "\n", kPrivate);
 }
 
@@ -68,7 +68,7 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
     event.nodes = config.resources.nodes;
     event.ranks_per_node = config.resources.gpus_per_node;
     event.restarts_max = config.faults.max_restarts;
-    // Of a program of the user's own only the user can know; a probe has none, and those of an
+    // Only the user knows the number of steps of a user program; a probe has none, and those of an
     // encode run follow from its clips.
     bool const known =
         config.run.job != "probe" && config.run.job != "encode" &&
@@ -86,7 +86,7 @@ Result<RunFolder> create_run(std::filesystem::path const& state, Submission cons
     OSORA_TRY(auto const run, make_run_folder(state, submission.resolved.config.run.name));
     auto const written = write_files(submission, run);
     if (written.has_value()) return run;
-    std::error_code ignored;  // the first error is the one that matters
+    std::error_code ignored;  // the first error is reported
     std::filesystem::remove_all(run.paths.dir, ignored);
     return written.error();
 }

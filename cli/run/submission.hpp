@@ -23,19 +23,19 @@ struct Submission {
     std::vector<plan::BucketCompute> rehearsal;   // job = "rehearse"
     std::optional<topology::ProbeRequest> probe;  // job = "probe"
     plan::CollectiveRequest collectives;          // the same; empty: links only
-    std::filesystem::path base_dir;               // relative paths of the run file start here
+    std::filesystem::path base_dir;               // base folder of the run file's relative paths
     bool attached = true;
     std::string user, host;
     std::int64_t submitted_us = 0;
     std::map<std::string, std::string> facts;
-    std::string secret_key;  // of the digests that stand for secrets
+    std::string secret_key;  // key of the digests that replace secrets
 };
 
-/// submission.json; pure. The uuid is given, as it is random.
+/// submission.json; pure. The uuid is an argument because it is random.
 [[nodiscard]] protocol::RunSubmitted submitted_event(Submission const& submission,
                                                      RunFolder const& run, std::string uuid);
 
-/// Makes the run directory and its files, each whole or not at all; on error nothing is left of it.
+/// Makes the run directory and its files; on error removes all of them.
 [[nodiscard]] Result<RunFolder> create_run(std::filesystem::path const& state,
                                            Submission const& submission);
 

@@ -15,7 +15,7 @@
 namespace osora::cli {
 namespace {
 
-/// Adds the rules that need the model and the machine, but for keys that have a problem already.
+/// Adds the rules that need the model and the machine, except for keys that already have a problem.
 void check_against_machine(Context const& context, plan::ResolvedConfig& resolved) {
     bool const local = resolved.config.resources.backend == "local";
     auto const cluster = local ? local_cluster(context) : topology::Cluster{};

@@ -5,7 +5,7 @@
 
 namespace osora::cli {
 
-/// "80" for "8E1", as the history keeps numbers; other text, versions too, as it is.
+/// "80" for "8E1", the history's form of numbers; other text, including versions, unchanged.
 [[nodiscard]] std::string plain_number(std::string const& fact);
 
 }  // namespace osora::cli

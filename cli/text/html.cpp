@@ -1,5 +1,5 @@
 // What is escaped, and why: & < > " ' end text or an attribute; in a script block only "</" and
-// "<!--" do, and U+2028 and U+2029 end lines for old parsers of JavaScript.
+// "<!--" do, and U+2028 and U+2029 end lines for old JavaScript parsers.
 #include "cli/text/html.hpp"
 
 #include "base/text/printable.hpp"

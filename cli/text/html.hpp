@@ -1,4 +1,4 @@
-// Pieces of a page: text, tables and data that come from outside, made harmless. Pure.
+// Parts of a page: escapes text, tables and data that come from outside. Pure.
 #pragma once
 
 #include "cli/text/text_table.hpp"
@@ -9,8 +9,8 @@
 
 namespace osora::cli {
 
-/// Text for between tags and inside double quotes. Bytes that are not UTF-8, control characters and
-/// those that turn the direction of writing become U+FFFD.
+/// Text for use between tags and inside double quotes. Bytes that are not UTF-8, control characters
+/// and those that change the writing direction become U+FFFD.
 [[nodiscard]] std::string html_text(std::string_view text);
 
 /// A table with a caption and header cells; each figure carries all its digits in data-value.
@@ -19,7 +19,7 @@ namespace osora::cli {
 /// JSON for a <script type="application/json">: nothing in it can end the block.
 [[nodiscard]] std::string html_json(protocol::json::value const& value);
 
-/// Text for a json::string: as html_text() makes it, not escaped.
+/// Text for a json::string: as html_text(), but not escaped.
 [[nodiscard]] std::string clean_text(std::string_view text);
 
 }  // namespace osora::cli

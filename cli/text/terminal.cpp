@@ -1,4 +1,4 @@
-// Width, colour and filling.
+// Width, colour and line wrapping.
 #include "cli/text/terminal.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ Terminal terminal_of(int fd, Environment const& environment) {
     Terminal terminal;
     std::string const kind = variable_or(environment, "TERM", "");
     terminal.interactive = ::isatty(fd) == 1 && !kind.empty() && kind != "dumb";
-    // no-color.org: present and not empty, whatever its value.
+    // no-color.org: set and not empty, whatever its value.
     terminal.colour = terminal.interactive && variable_or(environment, "NO_COLOR", "").empty();
     terminal.columns = columns_of(fd);
     terminal.rows = rows_of(fd);

@@ -1,4 +1,4 @@
-// A table that is drawn three ways: for a terminal, as Markdown, as CSV. Pure.
+// A table in three formats: for a terminal, as Markdown, as CSV. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 namespace osora::cli {
 
 struct TableCell {
-    std::string text;  // for people: rounded, with "-" for what is not known
-    std::string raw;   // for CSV: all digits, no unit, empty for what is not known
+    std::string text;  // for people: rounded, "-" if unknown
+    std::string raw;   // for CSV: all digits, no unit, empty if unknown
 };
 
 struct TableColumn {
     std::string title;  // "s/step (± MAD)"
     std::string key;    // CSV header: "step_s"; empty: not in CSV
-    bool right = true;  // numbers stand right
+    bool right = true;  // numbers are right-aligned
 };
 
 struct TextTable {
@@ -30,10 +30,10 @@ struct TextTable {
 /// RFC 4180 with '\n', a header line first.
 [[nodiscard]] std::string draw_csv(TextTable const& table);
 
-/// Text that Markdown takes as it is, also inside a table.
+/// Text escaped for Markdown, also inside a table.
 [[nodiscard]] std::string markdown_text(std::string const& text);
 
-/// Figures as cells; NaN is not known. Times of a table share a unit, so the unit is chosen first.
+/// Figures as cells; NaN is unknown. Times of a table share a unit, so the unit is chosen first.
 struct TimeUnit {
     double per_second = 1;
     std::string name = "s";

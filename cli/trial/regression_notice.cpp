@@ -20,7 +20,7 @@ namespace {
 using db::analysis::changepoint::GateState;
 
 constexpr int kNoticeIndent = 10;
-// A repeat's first fifth warms up; ten steps must be left to count.
+// A repeat's first fifth is warm-up; ten steps must remain to count.
 constexpr int kRepeatSteps = 40, kRepeatStepsMin = 15;
 constexpr double kRepeatStartGuess_s = 60;
 
@@ -49,7 +49,7 @@ bool is_measured(plan::RunConfig const& config) {
     return config.run.job == "train" || config.run.job == "exec";
 }
 
-/// Runs it again; the word is as it was when that says nothing.
+/// Runs it again; the notice is unchanged if that is inconclusive.
 RegressionNotice repeated(Context const& context, plan::RunConfig const& config,
                           plan::ConfigRequest request, RegressionNotice const& suspected) {
     int const steps = repeat_steps(config.train.steps, suspected, config.bisect.budget_gpu_h);
@@ -73,7 +73,7 @@ RegressionNotice repeated(Context const& context, plan::RunConfig const& config,
     }
     auto const end = run_trial(context, request);
     if (!end.failure.empty()) {
-        cli::print("{}", block("", "it says nothing: " + end.failure, kNoticeIndent));
+        cli::print("{}", block("", "inconclusive: " + end.failure, kNoticeIndent));
         return suspected;
     }
     auto const runs = series_runs(context, config.run.name);
@@ -82,7 +82,7 @@ RegressionNotice repeated(Context const& context, plan::RunConfig const& config,
     auto const repeat = repeat_of(*runs, *repeats, suspected.bad);
     if (!repeat) {
         cli::print("{}", block("",
-                               fmt::format("run {} cannot be held against it: another size, "
+                               fmt::format("run {} cannot be compared with it: another size, "
                                            "or too few steps",
                                            end.run),
                                kNoticeIndent));

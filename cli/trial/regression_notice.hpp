@@ -1,5 +1,5 @@
-// After a run: whether it was slower than the runs before it that do the same, whether that was
-// chance, and what to do then.
+// After a run: whether it was slower than earlier runs of the same work, whether that was chance,
+// and what to do then.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -15,30 +15,30 @@
 namespace osora::cli {
 
 struct RegressionNotice {
-    std::string text;       // lines for people; empty: no slower, or too few runs to tell
+    std::string text;       // lines for people; empty: not slower, or too few runs to decide
     int good = 0, bad = 0;  // runs to compare; 0: none
     double step_s = 0;      // of the slow run
     int ranks = 0;
-    bool confirmed = false;  // two of two; else one slow run, which may be an odd one
+    bool confirmed = false;  // two slow runs of two; else one slow run, which may be chance
 };
 
-/// Pure: of the runs of a series, the word on `number`, when it is the newest of its group.
+/// The notice about `number`, from the runs of a series, when it is the newest of its group. Pure.
 [[nodiscard]] RegressionNotice regression_notice(std::vector<db::analysis::SeriesRun> const& runs,
                                                  int number);
-/// Pure: what the repeat of a suspected run says.
+/// The notice after the repeat of a suspected run. Pure.
 [[nodiscard]] RegressionNotice regression_notice(RegressionNotice const& suspected,
                                                  db::analysis::Repeat const& repeat);
 
-/// Steps of the repeat of a run of `steps` steps; 0: not even the fewest fit the budget.
+/// Steps of the repeat of a run with `steps` steps; 0: not even the minimum fits the budget.
 [[nodiscard]] int repeat_steps(int steps, RegressionNotice const& suspected, double budget_gpu_h);
 
-/// The word with its commands, for somebody who watched a run to its good end; nothing where
-/// [bisect] auto is "off".
+/// The notice with its commands, for somebody who watched a run succeed; empty if [bisect] auto is
+/// "off".
 void tell_regression(Context const& context, RunFolder const& run);
 
-/// What [bisect] auto asks for at the end of a run that went well: "off": nothing; "suggest": the
-/// word, with the commands; "run": a suspected run is repeated for a few steps, and what is
-/// confirmed is bisected. History that cannot be read says nothing.
+/// Does what [bisect] auto says after a successful run: "off": nothing; "suggest": prints the
+/// notice with the commands; "run": repeats a suspected run for a few steps, and bisects a
+/// confirmed regression. Prints nothing if the history cannot be read.
 void follow_up(Context const& context, RunFolder const& run, plan::RunConfig const& config,
                plan::ConfigRequest const& request);
 

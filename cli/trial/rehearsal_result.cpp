@@ -1,4 +1,4 @@
-// The answer first: the step time, then where it goes, then what it is to be held against.
+// The answer first: the step time, then its parts, then the values to compare it with.
 #include "cli/trial/rehearsal_result.hpp"
 
 #include "base/text/printable.hpp"

@@ -1,5 +1,5 @@
-// What `osora rehearse` prints at the end: the step as rehearsed, split, beside what the plan
-// expects and what training took. Pure.
+// The result of `osora rehearse`: the rehearsed step time, its parts, the plan's prediction and the
+// time of training. Pure.
 #pragma once
 
 #include "cli/plan/rehearsal_source.hpp"
@@ -15,14 +15,14 @@ namespace osora::cli {
 
 struct RehearsalResult {
     db::analysis::RunReport report;            // of the rehearsal
-    std::vector<plan::BucketCompute> compute;  // that it was given
+    std::vector<plan::BucketCompute> compute;  // compute times that it was given
     std::optional<TrainedRun> trained;
 };
 
-/// Means over ranks and counted steps, seconds a step; NaN = not measured.
+/// Means over ranks and counted steps, seconds per step; NaN = not measured.
 struct RehearsalSplit {
     double compute_s = 0, exposed_comm_s = 0, wait_s = 0, data_wait_s = 0, other_s = 0;
-    /// What a rank waited for collectives, by class; for slower ranks as well.
+    /// Time that a rank waited for collectives, by class; also for slower ranks.
     std::map<std::string, double> exposed_by_class_s = {};
 };
 [[nodiscard]] RehearsalSplit rehearsal_split(db::analysis::RunReport const& report);

@@ -1,4 +1,4 @@
-// osora rehearse: a run's collectives with its sizes, order and overlap, without its model.
+// osora rehearse: runs a run's collectives with its sizes, order and overlap, without its model.
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/print.hpp"
@@ -16,12 +16,12 @@ constexpr int kRehearsalSteps = 25;  // a fifth is warm-up
 constexpr int kStepsMax = 100'000;
 constexpr int kRehearsedNodesMax = 65'536;
 
-/// The run file's settings, as a rehearsal of its own series.
+/// The run file's settings, as a rehearsal in a separate series.
 Result<plan::ConfigRequest> rehearsal_request(Context const& context, Arguments const& arguments) {
     auto request = config_request(context, arguments);
     OSORA_TRY(auto const steps, arguments.number("--steps", 1, kStepsMax));
     OSORA_TRY(auto const nodes, arguments.number("--nodes", 1, kRehearsedNodesMax));
-    // Its problems are found again, and reported, with the settings of the rehearsal.
+    // Problems are found again, and reported, with the settings of the rehearsal.
     auto const resolved = plan::load_config(request);
     auto const& job = resolved.config.run.job;
     if (job != "train" && job != "rehearse" && resolved.problems.empty()) {
@@ -49,7 +49,7 @@ int run_rehearse(Context const& context, Arguments const& arguments) {
     print_notes(*prepared);
     RehearsalResult result{
         .report = {}, .compute = prepared->submission.rehearsal, .trained = prepared->trained};
-    // With --json the run is followed on stderr, so that stdout is one object.
+    // With --json the run's progress goes to stderr, so that stdout is one object.
     StartOptions options;
     options.stream = json ? stderr : stdout;
     auto const started = start_run(context, std::move(*prepared), options);

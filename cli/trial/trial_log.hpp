@@ -1,5 +1,5 @@
-// What a search has measured so far, on disk: a db::Investigation, whole after each trial, so that
-// the same command goes on after a crash and history.db holds it. One process at a time.
+// The measurements of a search, on disk: a db::Investigation, complete after each trial, so that
+// the same command continues after a crash and history.db includes it. One process at a time.
 #pragma once
 
 #include "base/files/file_lock.hpp"
@@ -16,27 +16,28 @@
 namespace osora::cli {
 
 enum class LogMode {
-    resume,  // what earlier calls measured is taken
-    anew,    // it is not
-    own,     // each call has a log of its own
+    resume,  // uses what earlier calls measured
+    anew,    // ignores it
+    own,     // each call has a separate log
 };
 
 class TrialLog {
 public:
-    /// Finds or makes FOLDER/ID.json, where ID stands for kind, series and question of `what`.
-    /// busy: another osora asks the same; corrupt: the file is damaged, or of another version (its
-    /// name is in the message).
+    /// Finds or makes FOLDER/ID.json, where ID is derived from kind, series and question of `what`.
+    /// busy: another osora has the same question open; corrupt: the file is damaged, or of another
+    /// version (its name is in the message).
     [[nodiscard]] static Result<TrialLog> open(std::filesystem::path const& folder,
                                                db::Investigation what, LogMode mode);
 
     /// Trials of earlier calls and of this one.
     [[nodiscard]] std::vector<db::InvestigatedTrial> const& trials() const { return kept_.trials; }
-    /// On disk when it returns. Another trial: what ended goes on.
+    /// Written to disk before it returns. After another trial, an investigation that had ended is
+    /// open again.
     [[nodiscard]] Result<void> add(db::InvestigatedTrial trial);
-    /// What was found, now.
+    /// Records the result.
     [[nodiscard]] Result<void> end(db::InvestigationEnd end);
     [[nodiscard]] std::string const& id() const { return id_; }
-    /// Beside the log, for the run file of a trial: FOLDER/ID.toml.
+    /// Path beside the log, for the run file of a trial: FOLDER/ID.toml.
     [[nodiscard]] std::filesystem::path run_file() const;
 
 private:
@@ -50,11 +51,11 @@ private:
     std::string id_;
 };
 
-/// `changed`: "key=value" of what was not as in the run file, or names of items.
+/// `changed`: "key=value" of what differs from the run file, or names of items.
 [[nodiscard]] db::InvestigatedTrial investigated(TrialEnd const& end,
                                                  std::vector<std::string> changed);
 
-/// Settings that were judged, as history has them.
+/// Settings with verdicts, as the history stores them.
 [[nodiscard]] std::vector<db::InvestigatedItem> judged_settings(
     std::vector<plan::TuneVerdict> const& verdicts);
 

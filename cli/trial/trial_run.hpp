@@ -1,5 +1,5 @@
-// A short run as an experiment: started, followed in silence, and its median step time read from
-// history. What osora tune and osora bisect repeat.
+// A short run as an experiment: started, followed silently, its median step time read from the
+// history. osora tune and osora bisect repeat it.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -13,20 +13,21 @@
 namespace osora::cli {
 
 /// "section.key=value" settings that make a run an experiment: no checkpoints, no probe before the
-/// start, no relaunches, `steps` steps, a series of its own. run_trial() stops a program of the
-/// user's own (job = "exec") behind so many; other jobs end there by themselves.
+/// start, no relaunches, `steps` steps, a separate series. run_trial() stops a user program (job =
+/// "exec") after as many steps; other jobs end there by themselves.
 [[nodiscard]] std::vector<std::string> trial_settings(std::string const& job,
                                                       std::string const& series, int steps);
 
 struct TrialEnd {
-    double step_s = 0;  // of its mix of buckets: mean of their medians, behind the warm-up
-    double wall_s = 0;  // with start and end
+    double step_s = 0;  // step time over its mix of buckets: mean of their medians, after the
+                        // warm-up
+    double wall_s = 0;  // including start and end
     int ranks = 0;
     RehearsalSplit split = {};
     double samples_per_step = 0;
-    int exit_code = kExitOk;  // of osora; else `failure` says why
+    int exit_code = kExitOk;  // exit code of osora; `failure` says why it is not 0
     std::string failure = {};
-    std::string run = {};  // "stage1-bisect-0043"; empty: none was made
+    std::string run = {};  // "stage1-bisect-0043"; empty: no run was made
 };
 [[nodiscard]] TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request);
 

@@ -1,4 +1,4 @@
-// osora tune: trials of settings in interleaved pairs; what helps beyond noise is kept and said.
+// osora tune: trials of settings in interleaved pairs; keeps and reports what helps beyond noise.
 #include "base/text/units.hpp"
 #include "cli/cluster/advice_inputs.hpp"
 #include "cli/command/commands.hpp"
@@ -27,7 +27,7 @@ constexpr int kTuneSteps = 25, kTuneStepsMax = 100'000;
 constexpr int kTrials = 60, kTuneTrialsMax = 10'000;
 
 struct Tuning {
-    plan::ConfigRequest request;  // of a trial, without what is tried
+    plan::ConfigRequest request;  // settings of a trial, without the candidates
     std::string name;             // of the run file
     bool real = false;
     bool json = false;
@@ -36,7 +36,7 @@ struct Tuning {
     TuneShape shape;
 };
 
-/// The trials' own settings come last: they win over the run file and over the user's --set.
+/// The trials' own settings come last: they override the run file and the user's --set.
 Result<plan::ConfigRequest> trial_request(Context const& context, Arguments const& arguments,
                                           Tuning& tuning) {
     auto request = config_request(context, arguments);
@@ -56,7 +56,7 @@ Result<plan::ConfigRequest> trial_request(Context const& context, Arguments cons
     return request;
 }
 
-/// What is tried: named on the command line, or all that is known.
+/// The candidates: named on the command line, or all known ones.
 Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
                                                         Arguments const& arguments,
                                                         PreparedRun const& base) {
@@ -97,7 +97,7 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     tuning.request = std::move(*request);
     auto const base = prepare_run(context, tuning.request, tuning.json);
     if (base.has_error()) return base.error();
-    print_notes(*base);  // those of the trials would be the same
+    print_notes(*base);  // steps of the trials would be the same
     auto candidates = candidates_for(context, arguments, *base);
     if (candidates.has_error()) return fail(kExitUsage, candidates.error().message);
     tuning.candidates = std::move(*candidates);
@@ -122,7 +122,7 @@ TrialEnd run_tune_trial(Context const& context, Tuning const& tuning, plan::Tune
     return end;
 }
 
-/// For history: what cannot be written is said once and stops nothing.
+/// For the history: an error in writing is reported once and stops nothing.
 std::optional<TrialLog> log_of(Context const& context, Tuning const& tuning) {
     db::Investigation what{.kind = "tune", .series = tuning.name};
     what.question.rung = tuning.real ? "run" : "rehearsal";
@@ -203,7 +203,7 @@ int run_tune(Context const& context, Arguments const& arguments) {
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
         if (end.exit_code == kExitInterrupted) {
-            // A setting that was kept so far is not remembered: later ones may change the verdict.
+            // A setting that was kept so far is not saved yet: later trials may change the verdict.
             if (tuning->json) {
                 print_json("tune", json_of(*tuning, search));
             } else {

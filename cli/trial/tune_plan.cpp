@@ -16,7 +16,7 @@ bool is_bare_value(std::string_view value) {
     return number || value == "true" || value == "false";
 }
 
-/// NCCL's values and variables are text, also where they look like numbers.
+/// Values of NCCL's settings and of variables are text, even if they look like numbers.
 std::string toml_value(std::string_view section, std::string const& value) {
     bool const text = section == "nccl" || section == "worker.env" || !is_bare_value(value);
     return text ? fmt::format("\"{}\"", value) : value;

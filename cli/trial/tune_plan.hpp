@@ -1,5 +1,5 @@
-// What `osora tune` tries: osora's own communication knobs, NCCL's settings of class J that apply
-// to the machines, and what the user names. Pure.
+// The candidates of `osora tune`: osora's communication settings, NCCL's settings of class J that
+// apply to the machines, and those that the user names. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,8 +14,8 @@
 
 namespace osora::cli {
 
-/// Gradient buckets of a quarter and four times the plan's size, and overlap the other way; none
-/// for one rank.
+/// Gradient buckets of a quarter and four times the plan's size, and overlap switched; none for one
+/// rank.
 [[nodiscard]] std::vector<plan::TuneCandidate> own_candidates(plan::RunConfig const& config,
                                                               plan::PlanDecision const& decision);
 
@@ -30,7 +30,7 @@ namespace osora::cli {
 /// "--set" for each.
 [[nodiscard]] std::vector<std::string> sets_of(plan::TuneSettings const& settings);
 
-/// Lines of a run file that hold what was kept; empty for nothing.
+/// The lines for a run file with the kept settings; empty if there are none.
 [[nodiscard]] std::string run_file_lines(plan::TuneSettings const& kept);
 
 }  // namespace osora::cli

@@ -9,7 +9,7 @@
 
 namespace osora::db::analysis {
 
-/// Fewer steps behind the warm-up than this say nothing about a run.
+/// Fewer steps after the warm-up than this say nothing about a run.
 constexpr int kStepsNeeded = 10;
 
 struct RunSize {

@@ -40,7 +40,7 @@ TEST_F(Daemon, ADetachedRunGoesOnAndIsCancelled) {
     write_run_file(100000);
     auto const submitted = osora({"submit", "run.toml", "--detach"});
     ASSERT_EQ(submitted.code, 0) << submitted.err;
-    EXPECT_THAT(submitted.out, HasSubstr("the daemon has it"));
+    EXPECT_THAT(submitted.out, HasSubstr("submitted to the daemon"));
     EXPECT_TRUE(eventually([&] { return processes_of("demo-0001").size() == 3; }));
     for (auto const& each : processes_of("demo-0001")) {
         auto const environ = read_file(fmt::format("/proc/{}/environ", each.pid));

@@ -100,7 +100,7 @@ TEST_F(Faults, LeavingAWatchLeavesTheRun) {
     watching.signal(SIGINT);
     auto const left = watching.wait();
     EXPECT_EQ(left.code, 130);
-    EXPECT_THAT(left.out, HasSubstr("left; run 1 goes on (osora watch 1, osora cancel 1)\n"));
+    EXPECT_THAT(left.out, HasSubstr("detached; run 1 continues (osora watch 1, osora cancel 1)\n"));
     EXPECT_FALSE(processes_of("demo-0001").empty());
     EXPECT_EQ(osora({"cancel", "1", "--now"}).code, 0);
     EXPECT_TRUE(all_gone("demo-0001"));

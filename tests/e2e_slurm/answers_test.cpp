@@ -164,7 +164,7 @@ TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAllTheSame) {
     // As if it had been written later: the test may take its time.
     auto const soon = std::filesystem::file_time_type::clock::now() + std::chrono::seconds(50);
     std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", soon);
-    EXPECT_THAT(osora({"status"}).out, HasSubstr("Slurm does not say where it stands"));
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("Slurm does not report its state"));
     auto const done = osora({"cancel", "1"});
     EXPECT_EQ(done.code, 0) << done.err;
     EXPECT_THAT(done.out, HasSubstr("was taken out of the queue"));

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 enum class Ending { by_itself, late, interrupted };
 
-/// Kills all of it when it is late or the user wants to stop.
+/// Kills the whole process group at the time limit or when the user wants to stop.
 Ending wait_for(Child const& child, SignalSource& signals, std::chrono::milliseconds limit) {
     auto const deadline = Clock::now() + limit;
     while (!has_ended(child)) {
@@ -45,7 +45,7 @@ Ending wait_for(Child const& child, SignalSource& signals, std::chrono::millisec
     return Ending::by_itself;
 }
 
-/// The end of the log, for its last line and for what says that the disk is full.
+/// The end of the log, to find its last line and messages that the disk is full.
 std::string end_of(fs::path const& log) {
     constexpr off_t kTailBytes = 64 << 10;
     auto const file = open_regular(log);
@@ -66,7 +66,7 @@ std::string last_line(std::string const& text) {
                        end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-/// Less than this is what is left when a build ran into the end of the disk.
+/// Free space below this means that a build ran out of disk.
 constexpr std::int64_t kFullBytes = 4 * kMiB;
 
 Result<void> check_space(fs::path const& folder, std::string const& tail) {
@@ -100,10 +100,11 @@ Result<std::string> run_build(BuildJob const& job) {
         .descriptors = {{log.get(), STDOUT_FILENO}, {log.get(), STDERR_FILENO}}};
     auto signals = SignalSource::open();
     auto const child = spawn(options);
-    // A script of the repository that this commit lacks is the commit's own matter.
+    // If this commit lacks a script of the repository, the build fails for this commit only.
     if (child.has_error()) return child.error().message;
     auto const ending = wait_for(*child, signals, job.limit);
-    signal_group(*child, SIGKILL);  // what it left behind would write on; not yet reaped: no other
+    signal_group(*child, SIGKILL);  // orphans of the build would write on; the child is not reaped
+                                    // yet, so that its pid is not reused
     auto const status = reap(*child);
     if (ending == Ending::interrupted) return Error{Errc::cancelled, "interrupted in a build"};
     if (ending == Ending::late) {

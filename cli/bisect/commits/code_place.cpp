@@ -9,8 +9,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// `path` below one of the roots; "." for a root itself. git names its root without symbolic links,
-/// users may not; a file of the repository that is a link itself stays what it is.
+/// `path` relative to one of the roots; "." for a root itself. git names its root without symbolic
+/// links, users may not; a file of the repository that is itself a link is not resolved.
 std::optional<fs::path> inside(fs::path const& path, CodePlace const& place) {
     auto const normal = path.lexically_normal();
     auto const as_named = place.real(normal.parent_path()) / normal.filename();
@@ -24,7 +24,7 @@ std::optional<fs::path> inside(fs::path const& path, CodePlace const& place) {
     return std::nullopt;
 }
 
-/// "/repo/train.py" -> "/tree/train.py" where that is code.
+/// "/repo/train.py" -> "/tree/train.py" if that is code.
 std::string moved_absolute(std::string const& text, CodePlace const& place) {
     auto const relative = inside(text, place);
     if (!relative || !place.is_code(*relative)) return text;
@@ -33,7 +33,7 @@ std::string moved_absolute(std::string const& text, CodePlace const& place) {
 
 std::string moved_path(std::string const& text, CodePlace const& place) {
     if (text.starts_with('/')) return moved_absolute(text, place);
-    if (text.find('/') == std::string::npos) return text;  // may be a word that is no path
+    if (text.find('/') == std::string::npos) return text;  // may be a word that is not a path
     auto const original = place.base_dir / text;
     auto const relative = inside(original, place);
     bool const stays = relative && !place.is_code(*relative) && place.exists(original);

@@ -37,7 +37,7 @@ std::string without_dirty(BisectSide const& side, RecordedCommits& recorded) {
     return commit;
 }
 
-/// Folders to look for the repository in, the likeliest first.
+/// Folders to look for the repository in, most likely first.
 std::vector<fs::path> places(Context const& context, RecordedCommits const& recorded) {
     std::vector<fs::path> folders(recorded.repositories.begin(), recorded.repositories.end());
     if (!recorded.is_exec) folders.push_back(context.program_dir);
@@ -46,8 +46,8 @@ std::vector<fs::path> places(Context const& context, RecordedCommits const& reco
     return folders;
 }
 
-/// Why not: what is wrong with the commits where there is a repository, else with the likeliest
-/// place.
+/// The reason: what is wrong with the commits if a repository was found, else a message for the
+/// most likely folder.
 Result<CommitPath> find_path(Context const& context, RecordedCommits const& recorded) {
     OSORA_TRY(auto const git, Git::find(context.environment));
     Error why{Errc::not_found, ""};

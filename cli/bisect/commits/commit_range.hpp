@@ -1,5 +1,5 @@
-// Whether osora bisect can try the commits between two runs, and if not, why: of the program's own
-// repository (job = "exec": code.commit) or of osora's (osora.commit).
+// Whether osora bisect can try the commits between two runs, and if not, why: commits of the user
+// program's repository (job = "exec": code.commit) or of osora's (osora.commit).
 #pragma once
 
 #include "cli/bisect/bisect_atoms.hpp"
@@ -17,27 +17,28 @@ struct CommitRange {
     CommitSwitch factor = {};                       // why_not is empty when there is a path
     std::optional<CommitPath> path = {};            // from the good run's commit to the bad run's
     std::vector<std::string> build = {};            // argv
-    std::vector<std::filesystem::path> roots = {};  // where the runs had the repository
-    std::vector<std::string> notes = {};            // what was not committed
+    std::vector<std::filesystem::path> roots = {};  // where the repository was when the runs
+                                                    // started
+    std::vector<std::string> notes = {};            // notes on uncommitted changes
     bool is_exec = false;
 };
 
-/// What the two runs recorded of their commits. Pure.
+/// The commits that the two runs recorded. Pure.
 struct RecordedCommits {
     std::string factor, good, bad;          // hashes; "" = not recorded
-    std::vector<std::string> repositories;  // recorded top folders, bad's first
+    std::vector<std::string> repositories;  // recorded top folders, the bad run's first
     std::vector<std::string> notes;
     bool is_exec = false;
 };
 [[nodiscard]] RecordedCommits recorded_commits(BisectSide const& good, BisectSide const& bad);
 
-/// `build`: the recipe; empty: commits are no factor. Where the recorded repository is not there
-/// any more, the one that osora stands in and (osora's own) that of the program are looked at.
+/// `build`: the recipe; empty: commits are not a factor. If the recorded repository no longer
+/// exists, the current one and (for osora's commits) the one of the program are tried.
 [[nodiscard]] CommitRange commit_range(Context const& context, BisectSide const& good,
                                        BisectSide const& bad, std::vector<std::string> build);
 
-/// The recipe: of --set bisect.build, of the bad run, of the good one, of this user's files.
-/// invalid_input: another key is set.
+/// The recipe, from --set bisect.build, the bad run, the good run, or this user's files, in this
+/// order. invalid_input: another key is set.
 [[nodiscard]] Result<std::vector<std::string>> build_recipe(BisectSide const& good,
                                                             BisectSide const& bad,
                                                             plan::ConfigRequest const& layers);

@@ -23,7 +23,7 @@ fs::path without_links(fs::path const& path) {
     return error ? path : real;
 }
 
-/// Where the build of osora's repository puts the worker (HACKING.md).
+/// Where a build of osora's repository puts the worker (HACKING.md).
 constexpr char const* kWorker = "build/bin/osora-worker";
 
 }  // namespace
@@ -47,7 +47,8 @@ Result<std::string> CommitRunner::place(int state, TrialStart& start) {
     return std::string();
 }
 
-/// The commits of the two runs first: what they do not build is no question of other commits.
+/// Builds the commits of the two runs first: if these do not build, other commits cannot be
+/// compared.
 Result<void> CommitRunner::open() {
     if (!worktrees_) {
         OSORA_TRY(auto git, Git::find(options_.environment));

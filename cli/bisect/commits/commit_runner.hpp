@@ -1,5 +1,5 @@
-// Lets a trial run from a commit of the path: builds it where that was not done, and points the
-// trial at its worktree. Driven by the trials of osora bisect.
+// Lets a trial run from a commit of the path: builds the commit if needed, and points the trial at
+// its worktree. Driven by the trials of osora bisect.
 #pragma once
 
 #include "cli/bisect/commits/commit_range.hpp"
@@ -16,16 +16,17 @@ namespace osora::cli {
 
 class CommitRunner {
 public:
-    /// `range` has a path, and outlives this. Nothing is built before the first trial.
+    /// `range` has a path, and must outlive this object. Nothing is built before the first trial.
     CommitRunner(CommitRange const& range, std::filesystem::path state, WorktreeOptions options)
         : range_(range), state_(std::move(state)), options_(std::move(options)) {}
 
-    /// Makes `start` run what state `state` of the path builds. "": done; else why that commit
-    /// cannot run. Errors end a search: no disk space, Ctrl-C, the commit of one of the two runs
-    /// does not build.
+    /// Makes `start` run the build of state `state` of the path. Returns "" on success, else why
+    /// that commit cannot run. Errors end the search: no disk space, Ctrl-C, the commit of one of
+    /// the two runs does not build.
     [[nodiscard]] Result<std::string> place(int state, TrialStart& start);
 
-    /// For people, once: what of the command is the same for all commits; "": nothing new.
+    /// A message for people, returned once: which parts of the command are the same for all
+    /// commits; "": nothing new.
     [[nodiscard]] std::string take_note() { return std::exchange(note_, ""); }
 
 private:

@@ -24,7 +24,7 @@ int count_of(ShownCulprit const& culprit) {
     return culprit.last_step - culprit.first_step;
 }
 
-/// Whether the commits were told from each other, as far as they build.
+/// Whether the search separated the commits, as far as they build.
 bool is_told(BisectAnswer const& answer) {
     return answer.commits && !answer.commits->culprits.empty();
 }
@@ -71,7 +71,8 @@ std::vector<std::string> commits_details(BisectPlan const& plan, BisectAnswer co
             lines.push_back(fmt::format("and {} more", culprit.last_step - step));
             break;
         }
-        // Between two states that run, those that were not told apart do not.
+        // Commits that were not separated lie between two states that run; those in between do not
+        // run.
         int const at = path_of(plan).is_undone(step) ? step : step + 1;
         bool const fails = at > culprit.first_step && at < culprit.last_step;
         lines.push_back(commit_name(path_of(plan).commit(step)) +

@@ -1,4 +1,4 @@
-// How osora bisect speaks of commits. Pure.
+// Text about commits for osora bisect. Pure.
 #pragma once
 
 #include "cli/bisect/bisect_culprit.hpp"
@@ -12,16 +12,16 @@ namespace osora::cli {
 /// `1a2b3c4d5e "read ahead" (2026-05-03)`, safe for a terminal.
 [[nodiscard]] std::string commit_name(CommitInfo const& commit);
 
-/// Of a culprit: `commit 1a2b3c4d5e "read ahead" (2026-05-03)`, or how many it is one of.
+/// Name of a culprit: `commit 1a2b3c4d5e "read ahead" (2026-05-03)`, or "one of N commits".
 [[nodiscard]] std::string commits_name(BisectPlan const& plan, ShownCulprit const& culprit);
 
-/// Lines behind the headline: each of several commits, and the commands that show the change, run
-/// both sides of it again and lead back.
+/// Lines after the headline: the commits, if there are several, and commands that show the change,
+/// rerun both sides of it, and revert it.
 [[nodiscard]] std::vector<std::string> commits_details(BisectPlan const& plan,
                                                        BisectAnswer const& answer,
                                                        ShownCulprit const& culprit);
 
-/// What is known of the path before a search: where, how many, how it is built; notes.
+/// What is known of the path before a search: repository, number of commits, build command; notes.
 [[nodiscard]] std::vector<std::string> commits_plan(BisectPlan const& plan);
 
 /// Members of osora.bisect/1: [{"hash", "subject", "date", "undone"}] of a culprit.

@@ -1,4 +1,4 @@
-// The marker's time of change is when the commit was last used.
+// The modification time of the marker is when the commit was last used.
 #include "cli/bisect/commits/worktrees.hpp"
 
 #include "base/files/files.hpp"
@@ -27,7 +27,7 @@ struct Marker {
     int version = 1;
     std::vector<std::string> build;
     std::string why_not;
-    std::int64_t bytes = 0;  // of the folder behind its build
+    std::int64_t bytes = 0;  // size of the folder after its build
 };
 BOOST_DESCRIBE_STRUCT(Marker, (), (version, build, why_not, bytes))
 
@@ -95,7 +95,7 @@ std::vector<std::string> worktrees_to_remove(std::vector<KeptWorktree> kept,
 Result<Worktrees> Worktrees::open(Git git, fs::path const& repository, fs::path const& state,
                                   WorktreeOptions options) {
     constexpr std::size_t kDigits = 12;
-    // All checkouts of one repository share it, and so their worktrees.
+    // All checkouts of one repository share this directory, and so their worktrees.
     OSORA_TRY(auto const shared,
               git.run(repository, {"rev-parse", "--path-format=absolute", "--git-common-dir"}));
     auto const folder =
@@ -127,7 +127,7 @@ Result<BuiltCommit> Worktrees::ready(std::string const& commit) {
         return Error{Errc::out_of_space, fmt::format("{}; {} may be removed", done.error().message,
                                                      folder_.parent_path().string())};
     }
-    // Nothing of what does not build is of use again.
+    // A commit that does not build has no further use for its folder.
     if (!built.is_built()) OSORA_TRY_VOID(remove(commit));
     Marker const marker{.build = options_.build,
                         .why_not = built.why_not,
@@ -136,7 +136,7 @@ Result<BuiltCommit> Worktrees::ready(std::string const& commit) {
     return built;
 }
 
-/// Whether the marker says how the build of this commit, by this recipe, ended.
+/// Whether the marker records how the build of this commit with this recipe ended.
 bool Worktrees::is_known(BuiltCommit& built, std::string const& commit) const {
     auto const marker = read_marker(marker_of(commit));
     if (marker.has_error() || marker->version != Marker().version) return false;
@@ -172,7 +172,7 @@ Result<void> Worktrees::make_room() {
     return boost::system::in_place_value;
 }
 
-/// Marker first, so that what is left of a removal that is cut off counts as half built.
+/// Removes the marker first, so that an interrupted removal counts as half built.
 Result<void> Worktrees::remove(std::string const& commit) {
     std::error_code error;
     fs::remove(marker_of(commit), error);
@@ -180,7 +180,7 @@ Result<void> Worktrees::remove(std::string const& commit) {
     auto const folder = folder_ / commit;
     fs::remove_all(folder, error);
     if (error) return file_error(error.value(), "remove", folder);
-    // A checkout that was killed stays locked, and prune passes over it; most are not locked.
+    // A checkout that was killed stays locked, and prune skips it; most are not locked.
     [[maybe_unused]] auto const unlocked =
         git_.run(repository_, {"worktree", "unlock", folder.string()});
     auto const pruned = git_.run(repository_, {"worktree", "prune"});

@@ -1,6 +1,6 @@
-// Checked-out and built commits, kept for the next search: STATE/worktrees/REPOSITORY/COMMIT, with
-// COMMIT.log and COMMIT.json beside. The latter is written last: without it a folder is half built
-// and made anew. One process at a time for a repository.
+// Checked-out and built commits, cached for the next search: STATE/worktrees/REPOSITORY/COMMIT,
+// with COMMIT.log and COMMIT.json beside it. COMMIT.json is written last: a folder without it is
+// half built and is built again. One process at a time per repository.
 #pragma once
 
 #include "base/files/file_lock.hpp"
@@ -28,25 +28,26 @@ struct BuiltCommit {
 
 struct WorktreeOptions {
     std::vector<std::string> build;  // argv, run in the worktree
-    Environment environment;         // of the build
+    Environment environment;         // size of the build
     std::chrono::milliseconds build_limit = std::chrono::hours(1);
-    bool retry_failed = false;  // build again what did not build before
-    /// Told before a commit is built.
+    bool retry_failed = false;  // also rebuild commits that failed to build before
+    /// Called before a commit is built.
     std::function<void(std::string const& commit, std::filesystem::path const& log)> on_build = {};
 };
 
 class Worktrees {
 public:
-    /// busy: another osora builds commits of this repository.
+    /// busy: another osora is building commits of this repository.
     [[nodiscard]] static Result<Worktrees> open(Git git, std::filesystem::path const& repository,
                                                 std::filesystem::path const& state,
                                                 WorktreeOptions options);
 
-    /// Checks out and builds where that was not done before. out_of_space, io, cancelled (Ctrl-C):
-    /// nothing was learned of the commit, and a half-built folder is gone or will be made anew.
+    /// Checks out and builds the commit unless that was done before. out_of_space, io, cancelled
+    /// (Ctrl-C): nothing is known of the commit; its half-built folder is removed or will be
+    /// rebuilt.
     [[nodiscard]] Result<BuiltCommit> ready(std::string const& commit);
 
-    /// Not removed to make room, as long as this lives.
+    /// Is not removed to make room while this object exists.
     void keep(std::string const& commit) { pinned_.insert(commit); }
 
 private:
@@ -81,10 +82,10 @@ struct KeptWorktree {
 struct WorktreeLimits {
     int count = 24;
     std::int64_t bytes = std::int64_t{32} << 30;
-    std::int64_t free_bytes = 0;  // now, on their file system
+    std::int64_t free_bytes = 0;  // current use of their file system
 };
-/// What goes before one more is made, least recently used first: so that count and bytes are below
-/// the limits with one more as large as the largest, and that one fits on the disk. Pure.
+/// Least recently used folders to remove before one more is made, so that count and bytes stay
+/// below the limits with one more as large as the largest, and that one fits on the disk. Pure.
 [[nodiscard]] std::vector<std::string> worktrees_to_remove(std::vector<KeptWorktree> kept,
                                                            WorktreeLimits const& limits);
 

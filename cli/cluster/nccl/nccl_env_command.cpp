@@ -1,4 +1,4 @@
-// osora nccl env: every variable of NCCL and Gloo that ranks would get, or of a run: got.
+// osora nccl env: every variable of NCCL and Gloo that ranks would get, or that a run's ranks got.
 #include "base/files/files.hpp"
 #include "cli/cluster/advice_inputs.hpp"
 #include "cli/cluster/env_rows.hpp"
@@ -55,7 +55,7 @@ std::string row_text(EnvRow const& row) {
     std::string body = row.cls.empty() ? "" : row.cls + ", ";
     body += row.origin;
     if (!row.ranks.empty()) body += ", ranks " + row.ranks;
-    if (!row.ordered.empty()) body += "; ordered was " + row.ordered;
+    if (!row.ordered.empty()) body += "; planned: " + row.ordered;
     if (!row.reason.empty()) body += ": " + row.reason;
     if (must_go(row)) body += " (class B: not to be left on)";
     return filled(printable(head), 1, kColumns) + filled(printable(body), kEnvIndent, kColumns);
@@ -67,7 +67,7 @@ int print_as_text(Shown const& shown) {
         std::ranges::count_if(shown.rows, [](EnvRow const& each) { return !each.ordered.empty(); });
     cli::print("{}", filled(printable(shown.title), 0, kColumns));
     if (shown.rows.empty()) cli::print("nothing is set: NCCL and Gloo decide for themselves\n");
-    if (differ > 0) cli::print("{} not as ordered, they stand first\n", differ);
+    if (differ > 0) cli::print("{} not as the plan sets them (listed first)\n", differ);
     if (going > 0) cli::print("{} not to be left on (class B)\n", going);
     for (EnvRow const& each : shown.rows) cli::print("{}", row_text(each));
     for (auto const& each : shown.warnings) {
@@ -116,9 +116,9 @@ Result<Shown> of_run(Context const& context, std::string const& wanted) {
     shown.rows = effective_rows(job, hosts, ranks);
     if (shown.rows.empty()) {
         shown.warnings.push_back(
-            ranks.empty() ? "no rank has started, or they are a program of your own"
-                          : "its ranks did not say what they see: a program of your own, or an "
-                            "older osora");
+            ranks.empty()
+                ? "no rank has started, or the ranks run a user program"
+                : "its ranks did not report their variables: a user program, or an older osora");
     }
     return shown;
 }

@@ -24,7 +24,7 @@ struct FittedGroup {
     CollectiveFit fit;
 };
 
-/// Those that --collective, --ranks and --nodes leave.
+/// The groups that --collective, --ranks and --nodes select.
 Result<std::vector<SampleGroup>> wanted(std::vector<SampleGroup> groups,
                                         Arguments const& arguments) {
     auto const collective = arguments.value("--collective");
@@ -149,7 +149,7 @@ CommandSpec nccl_fit_command() {
             .options = {samples_option(),
                         {.name = "--predict",
                          .value = "SIZES",
-                         .help = "Sizes to tell the time of: 1M,32MiB,1073741824."},
+                         .help = "Sizes to predict the time of: 1M,32MiB,1073741824."},
                         collective_option(),
                         ranks_option(),
                         nodes_option(),

@@ -20,14 +20,14 @@ namespace {
 constexpr std::int64_t kNcclFileBytesMax = 256 * kMiB;
 constexpr std::size_t kSizesMax = 10'000;
 
-/// A file that is not there is wrong input, not data that is missing.
+/// A missing file is invalid input, not missing data.
 Result<std::string> text_of(std::string const& file) {
     auto text = read_file(file, kNcclFileBytesMax);
     if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
     return text;
 }
 
-/// Of a probe's answer: NCCL's, where it has some, else Gloo's.
+/// Of a probe's result: NCCL's samples if there are any, else Gloo's.
 Result<std::vector<topology::SampleGroup>> samples_of_probe(std::string const& text) {
     OSORA_TRY(auto probe, protocol::decode<topology::ProbeResult>(text));
     auto& samples = probe.collectives;

@@ -41,7 +41,8 @@ void print_line(NcclGroup const& group, NcclCost const& cost) {
     cli::print("{}\n", printable_json(protocol::json::serialize(row)));
 }
 
-/// A collective's ways with their times at a small, a middle and a large size, and NCCL's choice.
+/// The algorithms and protocols of a collective, their times at a small, a middle and a large size,
+/// and NCCL's choice.
 std::string render(NcclGroup const& group, topology::NcclConstants const& constants) {
     TextTable table;
     table.columns = {{"collective", "", false},
@@ -71,7 +72,7 @@ std::string render(NcclGroup const& group, topology::NcclConstants const& consta
                        topology::describe(group.shape), draw_text(table));
 }
 
-/// The choices of that version's model for every group, as the tuner plug-in reads them.
+/// The choices of that version's model for every group, in the format of the tuner plug-in.
 int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstants const& constants,
                      std::string const& file, bool json) {
     topology::TunerFile tuner;

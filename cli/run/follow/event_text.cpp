@@ -1,5 +1,5 @@
-// Lines of events: only what a person must know. The secondary failures (ranks that lost their
-// peers) and notices that repeat are counted, not shown.
+// Lines of events: only what a person must know. Secondary failures (ranks that lost their peers)
+// and repeated notices are counted, not shown.
 #include "base/text/text.hpp"
 #include "cli/run/follow/follow_text.hpp"
 
@@ -30,7 +30,7 @@ std::string from_checkpoint(RunView const& view) {
                     : " from checkpoint " + format_count(step);
 }
 
-/// As the lines of the plan.
+/// In the layout of the plan's lines.
 std::string probe_line(protocol::RunNotice const& event) {
     constexpr int kIndent = kLabelColumns;
     auto const text = filled(printable(event.detail), kIndent, kColumns);

@@ -1,6 +1,6 @@
-// The order: of the lines at the fronts, first one that no rank still holds behind others
-// ("ready"), of the lowest rank; when orders contradict each other, the one that most ranks have at
-// the front.
+// The order: of the lines at the fronts, the first one that no rank holds further back ("ready"),
+// of the lowest rank; when orders contradict each other, the line that most ranks have at the
+// front.
 #include "cli/run/follow/fold_lines.hpp"
 
 #include "base/check.hpp"

@@ -1,4 +1,4 @@
-// One loop over three sources: signals, the controller's end, the journal.
+// One loop over three sources: signals, the end of the controller, the journal.
 #include "cli/run/follow/follow.hpp"
 
 #include "base/host_name.hpp"
@@ -26,10 +26,11 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::seconds;
 
 constexpr int kTickMilliseconds = 100;
-constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: then the controller is looked for
-constexpr auto kEndingLimit = seconds(20);  // for the controller to go once the run has ended
+constexpr auto kSilenceBeforeAsking = seconds(2);  // watch: how often to look for the controller
+constexpr auto kEndingLimit = seconds(20);  // how long the controller may take to exit after the
+                                            // run has ended
 
-/// Moves of the cursor are ours here: text from outside has gone through printable() before.
+/// Only osora moves the cursor: text from outside has gone through printable() before.
 void write_shown(std::string_view text, std::FILE* stream) {
     auto const shown = printable(text, "\n\t\r\x1b");
     std::fwrite(shown.data(), 1, shown.size(), stream);
@@ -65,7 +66,8 @@ public:
             if (core_.has_left()) return kExitInterrupted;
             send_stop();
             follow_job();
-            bool const over = controller_is_gone();  // before reading: nothing comes after it
+            bool const over = controller_is_gone();  // looked at before reading: then nothing can
+                                                     // follow in the journal
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
@@ -142,7 +144,7 @@ private:
         if (sent.has_value() || refused) core_.stop_accepted();
     }
 
-    /// The queue speaks while the journal does not.
+    /// Shows the queue's state while the journal has no news.
     void follow_job() {
         if (options_.job == nullptr) return;
         bool const begun = core_.has_begun();
@@ -152,7 +154,7 @@ private:
         output_->waiting(options_.job->waiting());
     }
 
-    /// A run whose job was warned or lost its nodes goes on in another job.
+    /// A run whose job got a warning or lost its nodes continues in another job.
     bool goes_on() {
         if (options_.job == nullptr || !core_.may_continue()) return false;
         auto const deadline = Clock::now() + kEndingLimit;
@@ -199,7 +201,7 @@ private:
         return exit_code;
     }
 
-    /// Waits until the controller has put the run into the history and no process is left.
+    /// Waits until the controller has added the run to the history and no process is left.
     int finish() {
         auto const deadline = Clock::now() + kEndingLimit;
         if (options_.controller != nullptr) {

@@ -1,5 +1,5 @@
-// Follows a run until it ends: tails its journal, shows it, passes Ctrl-C on. Never waits for
-// anything without a limit: a controller that is gone is noticed and said.
+// Follows a run until it ends: reads its journal, shows it, passes Ctrl-C on. Every wait has a
+// limit: a controller that is gone is noticed and reported.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -15,22 +15,21 @@ struct FollowOptions {
     bool json = false;
     bool nodes = false;  // on a terminal: a table of the nodes
     bool quiet = false;  // quiet_output() on stderr
-    /// The controller that this process started; nullptr: somebody else's, which is only watched
-    /// (Ctrl-C leaves it running).
+    /// The controller that this process started; nullptr: another process started it, and this one
+    /// only watches (Ctrl-C leaves it running).
     Controller* controller = nullptr;
-    /// The run's job on Slurm; submitted by this process, so that Ctrl-C stops the run, unless it
-    /// is only watched.
+    /// The run's job on Slurm. If this process submitted it, Ctrl-C stops the run; else it is only
+    /// watched.
     QueuedRun* job = nullptr;
     bool only_watch = false;
-    /// Records of the journal that are old news: a resumed run is followed from here on.
+    /// Journal records that are already known: a resumed run is followed from here on.
     std::uint64_t known_records = 0;
-    /// A run that is only timed is stopped behind so many steps, and that is a good end; 0: it goes
-    /// on to its own.
+    /// Stops the run after this many steps, as a success (for trials); 0: runs to its end.
     int enough_steps = 0;
     std::FILE* stream = stdout;
 };
 
-/// osora's exit code.
+/// Returns osora's exit code.
 [[nodiscard]] int follow(Context const& context, RunFolder const& run,
                          FollowOptions const& options);
 

@@ -22,7 +22,7 @@ std::string FollowCore::interrupt() {
     ++interrupts_;
     if (!rules_.is_mine) {
         left_ = true;
-        return fmt::format("left; run {0} goes on (osora watch {0}, osora cancel {0})",
+        return fmt::format("detached; run {0} continues (osora watch {0}, osora cancel {0})",
                            rules_.number);
     }
     if (interrupts_ == 1) {

@@ -32,7 +32,7 @@ public:
             [&]<class T>(T const& event) {
                 line["type"] = T::kType;
                 auto fields = protocol::object_to_json(event);
-                // Long, and told by the lines before the first event.
+                // Long, and already printed in lines before the first event.
                 for (char const* field : {"config", "origins", "plan"}) fields.erase(field);
                 for (auto const& [key, value] : fields) line[key] = value;
             },

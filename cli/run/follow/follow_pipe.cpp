@@ -1,4 +1,4 @@
-// Plain lines, none of them twice, none without news.
+// Plain lines: none twice, none without news.
 #include "base/text/text.hpp"
 #include "cli/run/follow/follow_output.hpp"
 

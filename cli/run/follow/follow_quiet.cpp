@@ -1,4 +1,4 @@
-// For commands that show a run's answer, not its course.
+// For commands that show a run's result, not its progress.
 #include "cli/run/follow/follow_output.hpp"
 
 #include <fmt/format.h>

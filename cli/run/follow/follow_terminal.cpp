@@ -1,5 +1,5 @@
-// In place: the block is erased before anything else is printed, and drawn again behind it. After a
-// resize the terminal may have wrapped the old lines, so rows are counted at the new width.
+// Updates in place: erases the block before anything else is printed, and draws it again below.
+// After a resize the terminal may have wrapped the old lines, so rows are counted at the new width.
 #include "cli/run/follow/follow_output.hpp"
 #include "cli/run/follow/node_table.hpp"
 
@@ -28,7 +28,7 @@ public:
             lines.push_back(clipped(slow, columns));
         }
         if (nodes_) {
-            constexpr int kEventRows = 4;  // that stay in sight above the block
+            constexpr int kEventRows = 4;  // lines that stay visible above the block
             int const rows = terminal_.rows - kEventRows - static_cast<int>(lines.size());
             auto const table = node_lines(view, {columns, rows});
             lines.insert(lines.end(), table.begin(), table.end());
@@ -68,7 +68,7 @@ private:
         write_(fmt::format("{}\n", line));
     }
 
-    /// To the start of the block, and everything from there on cleared.
+    /// Moves to the start of the block, and clears from there on.
     void erase() {
         if (shown_.empty()) return;
         int rows = 0;

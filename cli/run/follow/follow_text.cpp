@@ -15,7 +15,7 @@ using protocol::RunState;
 using protocol::RunView;
 using protocol::Verdict;
 
-/// Fields joined while they fit: the first always, a later one only when all before it did.
+/// Joins fields while they fit: always the first, a later one only if all before it fit.
 std::string fitted(std::vector<std::string> const& fields, std::string const& start, int columns) {
     std::string line = start;
     for (std::string const& field : fields) {
@@ -108,7 +108,7 @@ std::string samples_text(RunView const& view) {
     return view.samples_per_s > 0 ? fmt::format("{:.3g} samples/s", view.samples_per_s) : "";
 }
 
-/// "38 s", "4m 10s", "3h 05m", "5d 19h": whole seconds, nobody needs "38.3 s".
+/// "38 s", "4m 10s", "3h 05m", "5d 19h", in whole seconds.
 std::string eta_text(RunView const& view) {
     if (view.eta_s <= 0 || !(view.eta_s < 1e9)) return "";
     auto const whole = static_cast<std::int64_t>(std::ceil(view.eta_s));

@@ -1,5 +1,5 @@
-// What follow mode says: the progress block, a line for each event, the summary. Pure: a view of
-// the run and records in, text out.
+// The text of follow mode: the progress block, a line for each event, the summary. Pure: takes a
+// view of the run and records, returns text.
 #pragma once
 
 #include "cli/text/terminal.hpp"
@@ -11,15 +11,15 @@
 
 namespace osora::cli {
 
-/// What the plan promised, for comparison; 0 = unknown.
+/// The plan's predictions, for comparison; 0 = unknown.
 struct Expected {
     double step_time_s = 0;
     double gpu_memory_gib = 0;  // of one GPU; 0: CPU ranks
 };
 [[nodiscard]] Expected expected_of(protocol::json::value const& plan);
 
-/// The two lines that a terminal shows in place, each at most `columns` wide: fields that do not
-/// fit are left out, the least important first. Before the first step: what is being waited for.
+/// The two lines that a terminal updates in place, each at most `columns` wide: fields that do not
+/// fit are left out, the least important first. Before the first step: what the run waits for.
 [[nodiscard]] std::vector<std::string> progress_lines(protocol::RunView const& view,
                                                       Expected const& expected, std::int64_t now_us,
                                                       int columns);
@@ -27,7 +27,7 @@ struct Expected {
 /// The same in one line, for a pipe.
 [[nodiscard]] std::string progress_line(protocol::RunView const& view, Expected const& expected);
 
-/// Lines of one event. Keeps what it needs to say things once.
+/// Lines of one event. Remembers what was already printed.
 class EventText {
 public:
     /// `utc` prints times in UTC instead of local time.
@@ -47,7 +47,7 @@ private:
     bool utc_;
     std::int64_t down_since_us_ = 0;  // when the run last stopped running
     int steps_at_fault_ = 0;
-    std::map<std::string, int> notices_;  // said so far, by kind
+    std::map<std::string, int> notices_;  // number printed so far, by kind
 };
 
 /// The two lines at the end of a run.

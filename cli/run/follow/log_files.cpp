@@ -1,5 +1,4 @@
-// A source is read only while its window has room, so memory stays bounded however long the logs
-// are.
+// Reads a source only while its window has room, so memory is bounded however long the logs are.
 #include "cli/run/follow/log_files.hpp"
 
 #include "base/files/regular_file.hpp"
@@ -16,9 +15,9 @@ namespace osora::cli {
 namespace {
 
 constexpr std::string_view kLinesGone = "[osora: lines are gone from here: faults.log_mib]";
-constexpr std::size_t kPartialMax = 1 << 16;  // a "line" without an end is cut here
+constexpr std::size_t kPartialMax = 1 << 16;  // a "line" without an end is cut at this length
 
-/// Progress bars rewrite their line: what counts is the last version.
+/// Progress bars rewrite their line: only the last version counts.
 std::string_view shown_part(std::string_view line) {
     while (line.ends_with('\r')) line.remove_suffix(1);
     auto const rewritten = line.rfind('\r');
@@ -63,7 +62,7 @@ std::vector<std::string> last_lines(std::filesystem::path const& file, std::size
     std::string text(static_cast<std::size_t>(std::max<off_t>(end - begin, 0)), '\0');
     ssize_t const got = ::pread(open->get(), text.data(), text.size(), begin);
     text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    if (begin > 0) text.erase(0, text.find('\n') + 1);  // a line that was cut
+    if (begin > 0) text.erase(0, text.find('\n') + 1);  // rest of a line that was cut
     return last_lines_of(text, count);
 }
 
@@ -96,7 +95,7 @@ void LogFiles::take_lines(std::size_t index, Source& source) {
     }
 }
 
-/// The middle of a log that was held to faults.log_mib is a hole.
+/// A log that was limited to faults.log_mib has a hole in its middle.
 void LogFiles::pass_hole(std::size_t index, Source& source) {
     off_t const at = ::lseek(source.open.get(), 0, SEEK_CUR);
     off_t const data = ::lseek(source.open.get(), at, SEEK_DATA);

@@ -1,4 +1,4 @@
-// The logs of the ranks of one attempt, read side by side and folded as they grow.
+// The logs of the ranks of one attempt, read side by side and folded while they grow.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -25,12 +25,13 @@ using ShowLine = std::function<void(FoldedLine const& line)>;
 
 class LogFiles {
 public:
-    /// Of `ranks`, whose files may still be missing.
+    /// The files of `ranks`, which may not exist yet.
     LogFiles(protocol::RunPaths const& paths, int attempt, std::vector<int> ranks);
 
-    /// Shows what is there now. `last`: nothing more will come, so a line without an end is whole.
+    /// Shows what has arrived. `last`: nothing more will come, so a line without an end is
+    /// complete.
     void drain(bool last, ShowLine const& show);
-    /// Whether any file was there yet.
+    /// Whether any file existed yet.
     [[nodiscard]] bool any_open() const;
 
 private:
@@ -38,9 +39,9 @@ private:
         int rank = 0;
         std::filesystem::path file;
         Descriptor open;
-        std::string partial;  // of a line whose end has not come
+        std::string partial;  // of a line whose end is missing
         bool dry = false;     // nothing more to read for now
-        bool cut = false;     // what comes next is the rest of a line that is gone
+        bool cut = false;     // what comes next is the rest of a line that was dropped
     };
     void fill(std::size_t index, bool last);
     void pass_hole(std::size_t index, Source& source);

@@ -1,4 +1,4 @@
-// osora logs: what the ranks printed, with identical lines folded.
+// osora logs: the output of the ranks, with identical lines folded.
 #include "base/text/printable.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
@@ -24,7 +24,7 @@ struct LogRequest {
     KnownRun run;
     std::vector<int> ranks;
     int attempt = 0;
-    bool newest_attempt = true;  // none was asked for: follow goes on with the next one
+    bool newest_attempt = true;  // no attempt was named: follow continues with the next one
     bool follow = false;
     bool json = false;
 };
@@ -50,8 +50,8 @@ void show(LogRequest const& request, FoldedLine const& line) {
     cli::print("{}: {}\n", prefix(request.run, line.ranks), printable(line.text, "\t"));
 }
 
-/// The rank that failed first in the attempt: why, and the end of its log, before the logs of all.
-/// The journal has kept that end, should the file be gone or on another machine.
+/// The rank that failed first in the attempt: the cause and the end of its log, before the logs of
+/// all. The journal has that end, in case the file is gone or on another machine.
 bool show_first_failure(LogRequest const& request) {
     constexpr std::size_t kLines = 20;
     auto const& failures = request.run.view.first_failures;
@@ -78,10 +78,10 @@ bool show_first_failure(LogRequest const& request) {
     return true;
 }
 
-/// Until the run is over and everything that was written has been shown.
+/// Runs until the run is over and all output was shown.
 void follow_logs(LogRequest& request, LogFiles files) {
     constexpr auto kPause = std::chrono::milliseconds(200);
-    constexpr int kAskEvery = 10;  // pauses between looks for the controller
+    constexpr int kAskEvery = 10;  // pauses between checks for the controller
     auto const& paths = request.run.folder.paths;
     JournalTail tail(paths.journal());
     protocol::RunView view;

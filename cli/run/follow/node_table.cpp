@@ -16,7 +16,7 @@ namespace {
 using protocol::NodeView;
 using protocol::RunView;
 
-constexpr double kCommHigh = 0.2;  // of the step; above it somebody asks why
+constexpr double kCommHigh = 0.2;  // share of the step; above it users ask for the reason
 
 bool is_known(double value) {
     return std::isfinite(value) && value > 0;
@@ -32,14 +32,14 @@ int node_of(RunView const& view, int rank) {
     return rank / std::max(view.ranks_per_node, 1);
 }
 
-/// A name's end tells nodes apart.
+/// Nodes differ at the end of their names.
 std::string shortened(std::string const& name) {
     constexpr std::size_t kColumns = 14;
     if (name.size() <= kColumns) return name;
     return ".." + name.substr(name.size() - (kColumns - 2));
 }
 
-/// "GPU 3: Xid 79", "GPU 3 slowed down", "GPU 3 at 88 C"; "" when its last record is fine.
+/// "GPU 3: Xid 79", "GPU 3 slowed down", "GPU 3 at 88 C"; "" when the last record is normal.
 std::string health_note(RunView const& view, int node) {
     auto const index = static_cast<std::size_t>(node);
     if (index >= view.node_health.size() || !view.node_health[index]) return "";
@@ -56,7 +56,7 @@ std::string health_note(RunView const& view, int node) {
     return note;
 }
 
-/// What is special about a node; "" when nothing is.
+/// What is unusual about a node; "" when nothing is.
 std::string note_of(RunView const& view, int node) {
     auto const& status = view.status.nodes[static_cast<std::size_t>(node)];
     for (auto const& end : view.rank_ends) {
@@ -91,7 +91,7 @@ std::vector<TableCell> row_of(RunView const& view, int node, TimeUnit const& uni
             text_cell(note_of(view, node))};
 }
 
-/// Most interesting first: a note, then the longest own work.
+/// Order: nodes with a note first, then by longest own work.
 std::vector<int> order_of(RunView const& view) {
     std::vector<int> nodes(view.node_views.size());
     std::iota(nodes.begin(), nodes.end(), 0);

@@ -1,5 +1,5 @@
-// Where the jobs of runs stand in Slurm's queue: for commands that look once. The queue is asked
-// at most once a cluster, and only when a run has a job.
+// States of the runs' jobs in Slurm's queue, for commands that look once. Asks at most once per
+// cluster, and only when a run has a job.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -18,8 +18,8 @@ enum class JobPlace { unknown, pending, running, gone };
 
 struct JobStatus {
     JobPlace place = JobPlace::unknown;  // unknown: no job (job_id 0), or Slurm does not answer
-    slurm::QueuedJob job = {};           // job_id always, the rest while the queue has it
-    std::string cluster = {};            // "" = the one that the commands talk to
+    slurm::QueuedJob job = {};           // job_id always; the rest while the job is in the queue
+    std::string cluster = {};            // "" = the default cluster of Slurm's commands
 };
 
 class JobStatusQuery {

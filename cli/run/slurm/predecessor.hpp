@@ -10,12 +10,12 @@
 namespace osora::cli {
 
 struct Predecessor {
-    std::string run;       // its folder's name; "" = none is waited for
-    std::int64_t job = 0;  // of Slurm; 0: the run has ended well already
-    std::string cluster;   // of the job; "" = the one that the commands talk to
+    std::string run;       // its folder's name; "" = no predecessor
+    std::int64_t job = 0;  // Slurm's job id; 0: the run has already succeeded
+    std::string cluster;   // cluster of the job; "" = the default cluster of Slurm's commands
 };
 
-/// not_found: no such run. invalid_input: it has ended otherwise, or is no job of Slurm.
+/// not_found: no such run. invalid_input: it has failed, or is not a job of Slurm.
 [[nodiscard]] Result<Predecessor> find_predecessor(std::filesystem::path const& state,
                                                    std::string const& wanted);
 

@@ -48,7 +48,7 @@ void QueuedRun::tick(bool speaking) {
     auto const state = run_.paths.state().dir;
     auto const queue = shared_queue(context_, state, poller_.interval(), record_.job.cluster);
     if (queue.has_error()) return poller_.failed(now());
-    // As of the answer: followers that share it fall into step.
+    // Time of the answer: followers that share it poll in step.
     (void)poller_.answered(now() - queue->age, queue->jobs);
 }
 
@@ -58,7 +58,7 @@ std::optional<std::string> QueuedRun::news(bool queued) {
     if (job.state == slurm::JobState::running) {
         text = fmt::format("{:<8} job {} on {}", "slurm", record_.job.job_id, job.node_list);
     } else if (poller_.is_blind()) {
-        text = fmt::format("{:<8} Slurm does not answer; asking on", "slurm");
+        text = fmt::format("{:<8} Slurm does not answer; still asking", "slurm");
     } else if (queued && job.state == slurm::JobState::pending) {
         text = fmt::format("{:<8} job {} queued{}{}", "slurm", record_.job.job_id,
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",

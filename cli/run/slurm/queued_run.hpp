@@ -1,6 +1,6 @@
-// Follows a run's job through the queue while its journal has nothing to say: what is waited for,
-// whether the job is over, and the job that follows it (slurm/queue_poller.hpp decides when squeue
-// is called).
+// Follows a run's job through the queue while its journal has no news: what the job waits for,
+// whether it is over, and the job that follows it (slurm/queue_poller.hpp decides when squeue is
+// called).
 #pragma once
 
 #include "cli/run/slurm/slurm_job.hpp"
@@ -15,18 +15,19 @@ class QueuedRun {
 public:
     QueuedRun(Context const& context, RunFolder const& run, slurm::JobRecord record);
 
-    /// A few times a second; may call squeue. `speaking`: the journal grew lately.
+    /// Call it a few times per second; it may call squeue. `speaking`: the journal grew lately.
     void tick(bool speaking);
-    /// A line that is news: "slurm    job 12 on n[0-3]"; said once. `queued`: also of the wait.
+    /// A line that is news: "slurm    job 12 on n[0-3]"; returned once. `queued`: includes news of
+    /// the wait.
     [[nodiscard]] std::optional<std::string> news(bool queued);
     /// "job 12 · queued 00:02:11, estimated start 14:20 (Priority)"; "" once it runs.
     [[nodiscard]] std::string waiting() const;
     /// Why nothing more will come; nullopt while something may.
     [[nodiscard]] std::optional<std::string> over() const;
-    /// Stops a run that has not begun; false: it has, its controller is to be asked.
+    /// Stops a run that has not started; false: it has started, so its controller must be asked.
     [[nodiscard]] Result<bool> cancel_if_waiting();
     [[nodiscard]] slurm::JobKey const& job() const { return record_.job; }
-    /// Whether the batch step has put another job in the place of this one, or requeued it.
+    /// Whether the batch step has replaced this job by another one, or requeued it.
     [[nodiscard]] bool has_follower();
 
 private:
@@ -39,10 +40,10 @@ private:
     slurm::JobRecord record_;
     slurm::QueuePoller poller_;
     std::string said_;
-    MonotonicTime since_{};  // the job is waited for
+    MonotonicTime since_{};  // the job is pending
 };
 
-/// Takes a run's job out of the queue when it waits there. nullopt: there is none, or it runs.
+/// Cancels a run's pending job. nullopt: there is none, or it runs.
 [[nodiscard]] std::optional<Result<void>> cancel_waiting_job(Context const& context,
                                                              RunFolder const& run);
 

@@ -1,6 +1,6 @@
-// The file: a line "osora.queue/1 UID MICROSECONDS ok|failed", then what squeue (or the error)
-// said. Ages are of the wall clock, which processes and machines share; one that jumps makes a call
-// more.
+// The file: a line "osora.queue/1 UID MICROSECONDS ok|failed", then the output of squeue (or the
+// error). Ages use the wall clock, which processes and machines share; a clock that jumps only
+// causes an extra call.
 #include "cli/run/slurm/shared_queue.hpp"
 
 #include "base/env.hpp"
@@ -72,11 +72,12 @@ Result<QueueAnswer> shared_queue(Context const& context, std::filesystem::path c
     auto const lock = FileLock::acquire(file.string() + ".lock", kLockWait);
     bool const busy = lock.has_error() && lock.error().code == Errc::busy;
     if (busy) return Error{Errc::busy, "squeue has not answered yet"};
-    // Somebody may have asked meanwhile.
+    // Another process may have asked meanwhile.
     if (auto const kept = kept_answer(file, age_max)) return answer_of(*kept);
     auto const said = run_squeue(context, cluster);
     Kept const kept{said.has_value(), said.has_value() ? *said : said.error().message};
-    // What cannot be shared (a full disk, a folder of somebody else) is known here all the same.
+    // If the answer cannot be shared (a full disk, a folder of another user), this process still
+    // uses it.
     (void)write_file_atomic(file,
                             fmt::format("{} {} {} {}\n{}", kQueueSchema, ::geteuid(), wall_now_us(),
                                         kept.ok ? "ok" : "failed", kept.text),

@@ -1,5 +1,5 @@
 // STATE/queue (STATE/queue-CLUSTER): squeue's last answer, shared by all osora processes of a state
-// folder, so that the scheduler is asked once an interval however many runs are followed.
+// folder, so that the scheduler is asked once per interval however many runs are followed.
 #pragma once
 
 #include "base/env.hpp"
@@ -17,8 +17,8 @@ struct QueueAnswer {
     MonotonicTime age{};                 // since squeue gave it
 };
 
-/// An answer of at most `age_max`: one that somebody has, else squeue is called (20 s limit) and
-/// its answer left for the others, its failure too. busy: another process waits for squeue.
+/// An answer that is at most `age_max` old: a shared one, else squeue is called (20 s limit) and
+/// its answer or failure is shared. busy: another process is waiting for squeue.
 [[nodiscard]] Result<QueueAnswer> shared_queue(Context const& context,
                                                std::filesystem::path const& state,
                                                MonotonicTime age_max, std::string const& cluster);

@@ -1,4 +1,4 @@
-// Commands run in UTC, so that the times they print can be read.
+// Commands run in UTC, so that the times they print can be parsed.
 #include "cli/run/slurm/slurm_job.hpp"
 
 #include "base/env.hpp"
@@ -27,8 +27,8 @@ using std::chrono_literals::operator""s;
 
 constexpr auto kCommandLimit = 20s;
 
-/// What a Slurm command is run with: where Slurm is, but no settings that would change the job that
-/// --dry-run has shown.
+/// Environment for Slurm's commands: where Slurm is, but no settings that would make the job differ
+/// from what --dry-run has shown.
 Environment command_environment(Context const& context) {
     Environment environment = protocol::without_slurm_job(context.environment);
     std::erase_if(environment,
@@ -49,7 +49,7 @@ Result<Captured> run_slurm(Context const& context, std::string_view name,
     return run_captured(std::move(spawning), kCommandLimit, input);
 }
 
-/// Slurm's own words, on one line.
+/// Slurm's message, on one line.
 Error refusal(std::string_view name, Captured const& captured) {
     std::string words;
     for (char const each : captured.err.empty() ? captured.out : captured.err) {
@@ -60,7 +60,7 @@ Error refusal(std::string_view name, Captured const& captured) {
             words.empty() ? fmt::format("{} {}", name, describe(captured.status)) : words};
 }
 
-/// Those of the run file, and those that have failed runs lately.
+/// Nodes to exclude: those of the run file, and those that made recent runs fail.
 std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig const& config) {
     auto hosts = config.faults.exclude_nodes;
     auto const state = state_dir(context.environment);
@@ -84,7 +84,7 @@ Result<Captured> ask_sbatch(Context const& context, RunFolder const& run,
     return run_slurm(context, "sbatch", std::move(arguments));
 }
 
-/// The number that sbatch said, on whatever stream; a failure with its words.
+/// The number that sbatch printed, on either stream; a failure has its message.
 Result<slurm::JobKey> number_said(Captured const& captured) {
     if (!captured.ok()) return refusal("sbatch", captured).in("sbatch");
     auto key = slurm::parse_submitted(captured.out);
@@ -94,9 +94,9 @@ Result<slurm::JobKey> number_said(Captured const& captured) {
 }
 
 struct SbatchEnd {
-    std::string cluster;     // that was asked for; "" = none
+    std::string cluster;     // that was requested; "" = none
     std::int64_t asked = 0;  // when it was called
-    bool accepted = false;   // it ended with 0
+    bool accepted = false;   // it exited with 0
     bool unheard = false;    // Slurm has not refused the job
 };
 
@@ -106,7 +106,7 @@ std::string listed(std::vector<slurm::QueuedJob> const& jobs) {
     return fmt::format("{}", fmt::join(ids, ", "));
 }
 
-/// The job of this name in the queue becomes `key`; else `result` says what is known.
+/// Sets `key` to the job of this name in the queue; otherwise `result` says what is known.
 void look_for_job(Context const& context, std::string const& name, SbatchEnd const& end,
                   Submitted& result, Result<slurm::JobKey>& key) {
     std::string const said = result.error.message;
@@ -117,12 +117,12 @@ void look_for_job(Context const& context, std::string const& name, SbatchEnd con
         if (!open) return;
         result.error.message = fmt::format(
             "{}; whether job {} is in the queue all the same is not known ({}): the run's folder "
-            "is kept, and the job runs when it is there; osora status and squeue --name={} tell",
+            "is kept, and the job runs when it is there; osora status and squeue --name={} show it",
             said, name, queue.error().message, name);
         return;
     }
     auto const found = slurm::jobs_of_name(*queue, name, end.asked);
-    // A number alone does not name a job of several clusters.
+    // A number alone does not identify a job on several clusters.
     bool const named = end.cluster.empty() || slurm::is_one_cluster(end.cluster);
     bool const sure = named && found.ours.size() == 1 && (open || found.others.empty());
     bool const only = named && end.accepted && found.ours.empty() && found.others.size() == 1;
@@ -140,8 +140,8 @@ void look_for_job(Context const& context, std::string const& name, SbatchEnd con
         maybe.empty()
             ? fmt::format(
                   "{}; no job {} is in the queue now, but Slurm may still take it: the "
-                  "run's folder is kept, and the job runs when it is there; squeue "
-                  "--name={} tells",
+                  "run's folder is kept, and the job runs when it is there; squeue --name={} shows "
+                  "it",
                   said, name, name)
             : fmt::format(
                   "{}; in the queue under that name: job {}. If it is this run's, it runs "

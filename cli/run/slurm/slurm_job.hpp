@@ -1,5 +1,6 @@
 // A run on Slurm, from the machine that submits it: its job script and environment, and the
-// commands sbatch, squeue and scancel. Each is given seconds, and its words are passed on.
+// commands sbatch, squeue and scancel. Each has a time limit of seconds, and its message is passed
+// on.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -15,7 +16,7 @@
 
 namespace osora::cli {
 
-/// Whether this process stands inside a job: agents are then started in it, and nothing is queued.
+/// Whether this process runs inside a job: agents are then started in it, and nothing is queued.
 [[nodiscard]] bool is_in_job(Environment const& environment);
 
 /// The text of RUN_DIR/job.sh for a run in `run_dir`.
@@ -27,35 +28,36 @@ namespace osora::cli {
 [[nodiscard]] Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
                                            RunFolder const& run);
 
-/// What came of sbatch. A job that it may have taken is never forgotten: without a record `kept`
-/// says why the run's folder has to stay.
+/// The outcome of sbatch. A job that Slurm may have accepted is never lost track of: without a
+/// record `kept` says why the run's folder must stay.
 struct Submitted {
     std::optional<slurm::JobRecord> record;
-    std::string notice;  // how the job was found, when sbatch did not say it; "" = it did
+    std::string notice;  // how the job was found when sbatch did not print its number; "" = it did
     Error error{Errc::unreachable, ""};  // without a record
     bool kept = false;                   // without a record: a job may be in the queue
 };
-/// Gives RUN_DIR/job.sh, which asks for `cluster` ("" = none), to sbatch, to wait for `after` on
-/// its cluster, and writes RUN_DIR/slurm.json. Where sbatch fails or says no number, the job is
-/// looked for in the queue by its name.
+/// Submits RUN_DIR/job.sh, which asks for `cluster` ("" = none), with sbatch, to wait for `after`
+/// on its cluster, and writes RUN_DIR/slurm.json. If sbatch fails or prints no number, looks for
+/// the job in the queue by its name.
 [[nodiscard]] Submitted submit_job(Context const& context, RunFolder const& run,
                                    Predecessor const& after, std::string const& cluster);
 
-/// When a job of this script would start, as `sbatch --test-only` says.
+/// When a job with this script would start, according to `sbatch --test-only`.
 [[nodiscard]] Result<slurm::StartEstimate> estimate_start(Context const& context,
                                                           std::string const& script);
 
-/// What squeue says of the user's jobs on `cluster` ("" = the one that it talks to): for
-/// slurm::parse_queue(). unreachable: it failed, or said nothing of jobs but words on stderr.
+/// The output of squeue about the user's jobs on `cluster` ("" = its default), for
+/// slurm::parse_queue(). unreachable: squeue failed, or listed no job but printed a message on
+/// stderr.
 [[nodiscard]] Result<std::string> run_squeue(Context const& context, std::string const& cluster);
-/// The user's jobs now, for a decision; followers take cli/run/slurm/shared_queue.hpp.
+/// The user's jobs now, for a decision; followers use cli/run/slurm/shared_queue.hpp.
 [[nodiscard]] Result<std::vector<slurm::QueuedJob>> read_queue(Context const& context,
                                                                std::string const& cluster);
 [[nodiscard]] Result<void> cancel_job(Context const& context, slurm::JobKey const& job);
 
 /// nullopt: the run has no job (yet).
 [[nodiscard]] std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths);
-/// The queue may not show the recorded job yet: it was submitted within the last minute.
+/// The queue may not list the recorded job yet, because it was submitted within the last minute.
 [[nodiscard]] bool is_just_submitted(protocol::RunPaths const& paths);
 [[nodiscard]] Result<void> write_job_record(protocol::RunPaths const& paths,
                                             slurm::JobRecord const& record);

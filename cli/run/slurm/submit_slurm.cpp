@@ -1,5 +1,5 @@
-// The run directory must be seen by every node under the same name: osora cannot check that before
-// the job runs, so it says when the file system is a local one.
+// Every node must see the run directory under the same name: osora cannot check that before the job
+// runs, so it prints a note when the file system is local.
 #include "cli/run/slurm/submit_slurm.hpp"
 
 #include "base/files/files.hpp"

@@ -1,5 +1,5 @@
-// What submit and resume do with resources.backend = "slurm": a job for the queue, unless osora
-// stands inside a job already.
+// Submit and resume with resources.backend = "slurm": a job for the queue, unless osora already
+// runs inside a job.
 #pragma once
 
 #include "cli/command/context.hpp"
@@ -12,8 +12,8 @@ namespace osora::cli {
 /// Whether a run of this backend is queued rather than started here.
 [[nodiscard]] bool is_queued(Context const& context, plan::RunConfig const& config);
 
-/// Submits the job of a run whose directory is there, and follows it; osora's exit code. A run that
-/// was not taken leaves nothing behind, unless it is resumed.
+/// Submits the job of a run whose directory exists, and follows it; returns osora's exit code. If
+/// Slurm refuses the job, the run's files are removed, unless it was being resumed.
 [[nodiscard]] int queue_and_follow(Context const& context, RunFolder const& run,
                                    plan::RunConfig const& config, StartOptions const& options);
 

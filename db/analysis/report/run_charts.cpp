@@ -82,7 +82,7 @@ std::vector<StepMark> marks_of(RunHistory const& history, RunReport const& repor
     std::vector<StepMark> marks;
     for (auto const& each : report.relaunches) {
         marks.push_back({each.start_step, MarkKind::relaunch,
-                         each.cause.empty() ? "a new controller went on" : each.cause});
+                         each.cause.empty() ? "a new controller continued" : each.cause});
     }
     for (auto const& event : history.events) {
         if (event.kind == CheckpointCompleted::kType) {

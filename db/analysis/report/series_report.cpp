@@ -40,7 +40,7 @@ RunsOfSize comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) 
             int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
             report.left_out.push_back(
                 {record.number, record.name,
-                 fmt::format("{} steps behind the warm-up, {} are needed", used, kStepsNeeded)});
+                 fmt::format("{} steps after the warm-up, {} are needed", used, kStepsNeeded)});
         } else {
             members.push_back(&run);
         }

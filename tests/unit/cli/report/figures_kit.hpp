@@ -26,7 +26,7 @@ struct Forms {
 [[nodiscard]] std::string median_of(std::string const& query);
 [[nodiscard]] std::string mad_of(std::string const& query);
 
-/// With views `used` (steps behind the warm-up of their attempt that every rank reported, of the
+/// With views `used` (steps after the warm-up of their attempt that every rank reported, of the
 /// run as it went on) and `timed` (their metrics).
 class Sql {
 public:

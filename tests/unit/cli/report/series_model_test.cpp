@@ -92,7 +92,7 @@ TEST(SeriesReportTest, LeavesOutRunsWithTooFewSteps) {
     few.steps = 9;
     auto const report = series_of({run(2, 1, 0.8), few});
     EXPECT_EQ(report.rows.size(), 1u);
-    EXPECT_THAT(report.left_out[0].reason, HasSubstr("7 steps behind the warm-up, 10 are needed"));
+    EXPECT_THAT(report.left_out[0].reason, HasSubstr("7 steps after the warm-up, 10 are needed"));
     EXPECT_EQ(report.scaling, Scaling::one_size);
     EXPECT_TRUE(series_of({few}).rows.empty());
 }
