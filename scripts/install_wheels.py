@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the wheels of a requirement file (name==version, hashes) one by one into the running
-environment. Driven by scripts/bootstrap. What is there and whole is left alone, so a run that was
-cut off goes on with the next package; a package with missing or short files is installed again."""
+environment. Driven by scripts/bootstrap. Complete packages are left alone, so an
+interrupted run continues with the next package; one with missing or short files is reinstalled."""
 import csv
 import importlib.metadata
 import re

@@ -1,6 +1,6 @@
-"""The test programs of a build folder, as ctest lists them, and what runs them: longest first, two
+"""Lists the test programs of a build folder with ctest and runs them: longest first, two
 at a time, with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS,
-RUN_SERIAL and SKIP_RETURN_CODE. Another property is an error, so that none is ignored in silence.
+RUN_SERIAL and SKIP_RETURN_CODE. Any other property is an error, so that none is ignored silently.
 Driven by run_tests."""
 import json
 import os
