@@ -112,7 +112,7 @@ void reopen(RunStatus& run) {
 
 void on(RunStatus& run, ControllerStarted const& event) {
     if (run.state == RunState::done && run.verdict != Verdict::ok) reopen(run);
-    run.lives = std::max(run.incarnations, std::clamp(event.incarnation, 0, kNumberMax) + 1);
+    run.incarnations = std::max(run.incarnations, std::clamp(event.incarnation, 0, kNumberMax) + 1);
     bool const first = run.state == RunState::submitted || run.state == RunState::checked;
     if (first) run.state = RunState::allocating;
 }

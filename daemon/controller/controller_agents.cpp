@@ -160,7 +160,7 @@ void ControllerCore::Impl::accept(int connection, AgentHello const& hello) {
         record(AgentJoined{node, hello.host, hello.boot_id, hello.pid, hello.start_ticks,
                            hello.facts});
     }
-    send(node, Welcome{status_.lives - 1, true, true, true}, false);
+    send(node, Welcome{status_.incarnations - 1, true, true, true}, false);
 }
 
 void ControllerCore::Impl::hear(int connection, Heartbeat const& message) {

@@ -58,7 +58,7 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
     }
     // An earlier incarnation may have left agents, but no workers once it has ended the run.
     bool const opened_again = options_.resume && status_.state == RunState::done;
-    if (status_.lives > 0 && !opened_again) {
+    if (status_.incarnations > 0 && !opened_again) {
         for (NodeLink& each : links_) each.process = AgentProcess::unknown;
     }
 }
