@@ -63,7 +63,8 @@ void ControllerCore::Impl::start_missing_agents() {
 void ControllerCore::Impl::start_agent(int node) {
     constexpr int kAgentsOfIncarnation = 1 << 16;
     NodeLink& each = link(node);
-    each.agent_number = std::max(each.agent_number, (status_.incarnations - 1) * kAgentsOfIncarnation) + 1;
+    each.agent_number =
+        std::max(each.agent_number, (status_.incarnations - 1) * kAgentsOfIncarnation) + 1;
     act(StartAgent{node, each.agent_number});
 }
 
