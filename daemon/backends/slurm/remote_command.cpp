@@ -1,4 +1,4 @@
-#include "daemon/backends/slurm/command.hpp"
+#include "daemon/backends/slurm/remote_command.hpp"
 
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"

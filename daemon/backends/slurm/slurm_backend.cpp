@@ -3,7 +3,7 @@
 // pipe of the controller.
 #include "daemon/backends/slurm/slurm_backend.hpp"
 
-#include "daemon/backends/slurm/command.hpp"
+#include "daemon/backends/slurm/remote_command.hpp"
 #include "daemon/backends/slurm/sweep.hpp"
 #include "daemon/net/frame_connection.hpp"
 #include "daemon/process/orphans.hpp"

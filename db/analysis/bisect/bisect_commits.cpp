@@ -74,14 +74,14 @@ private:
             open.pop_back();
             OSORA_TRY(auto const jump, jump_in(stretch));
             if (!jump) continue;
-            Stretch const at{rise->group.front(), rise->group.back() + 1};
+            Stretch const at{jump->group.front(), jump->group.back() + 1};
             found_.push_back(at);
             OSORA_TRY_VOID(open_rest(stretch, at, open));
         }
         return boost::system::in_place_value;
     }
 
-    /// What of `stretch` is left to explain before and after the rise at `at`.
+    /// What of `stretch` is left to explain before and after the jump at `at`.
     Result<void> open_rest(Stretch const& stretch, Stretch const& at, std::vector<Stretch>& open) {
         Level const low = trials_.level(prefix(stretch.first));
         Level const high = trials_.level(prefix(stretch.last));
@@ -115,7 +115,7 @@ private:
         double p = 0;
         for (auto const& at : found_) {
             Hybrid const before = prefix(at.first), after = prefix(at.last);
-            double const rise = trials_.level(after).value_s - trials_.level(before).value_s;
+            double const jump = trials_.level(after).value_s - trials_.level(before).value_s;
             BlockProof proof(trials_, {prefix(0), after, before, prefix(commits_), true}, jump);
             Culprit culprit{{}, kNotMeasured};
             for (int i = at.first; i < at.last; ++i) culprit.atoms.push_back(i);
@@ -156,7 +156,7 @@ Result<BisectResult> bisect_commits(int commits, BisectOptions const& options,
 }
 
 int expected_commit_trials(int commits, BisectOptions const& options) {
-    // Five pairs; the last trials on either side of the rise are two of them.
+    // Five pairs; the last trials on either side of the jump are two of them.
     constexpr int kProofTrials = 8, kPairs = 5;
     if (commits < 2) return 2 * std::max(options.baseline_trials, kPairs);
     return 2 * options.baseline_trials + static_cast<int>(std::ceil(std::log2(commits))) +
