@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
     try {
         return osora::cli::run(osora::cli::context_of_process(), {argv + 1, argv + argc});
     } catch (std::exception const& error) {
-        return osora::cli::fail(osora::cli::kExitInternal,
+        return osora::cli::fail(osora::kExitInternal,
                                 std::string("internal error: ") + error.what());
     }
 }
