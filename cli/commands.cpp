@@ -32,6 +32,7 @@ std::vector<CommandSpec> command_table() {
         model_merge_command(),
         model_train_step_command(),
         doctor_command(),
+        nodes_command(),
         topology_show_command(),
         topology_diff_command(),
         topology_import_command(),

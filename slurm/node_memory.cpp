@@ -18,6 +18,15 @@ double score_at(NodeRecord const& record, std::int64_t now_us) {
     return std::isfinite(score) ? score : 0;
 }
 
+std::int64_t excluded_until_us(NodeRecord const& record) {
+    constexpr double kSecondsMost = 365 * 86400.0;
+    bool const counts = std::isfinite(record.score) && record.score >= kTooMuch;
+    if (!counts) return 0;
+    double const after_s = std::min(std::log2(record.score / kTooMuch) * kHalfLifeS, kSecondsMost);
+    auto const since_us = std::clamp<std::int64_t>(record.updated_us, 0, std::int64_t{1} << 60);
+    return since_us + static_cast<std::int64_t>(after_s * 1e6);
+}
+
 NodeMemory with_fault(NodeMemory memory, std::string const& host, double weight,
                       std::string_view cause, std::int64_t now_us) {
     auto found = std::ranges::find(memory.nodes, host, &NodeRecord::host);

@@ -36,6 +36,9 @@ inline constexpr std::size_t kExcludedMax = 50;  // a bug must not shut a cluste
 /// A record's score at `now_us`; clocks that run backwards change nothing.
 [[nodiscard]] double score_at(NodeRecord const& record, std::int64_t now_us);
 
+/// When its score falls below kTooMuch; 0 for one that never reached it.
+[[nodiscard]] std::int64_t excluded_until_us(NodeRecord const& record);
+
 /// With one more fault of `host` that counts `weight`; what has faded away is dropped.
 [[nodiscard]] NodeMemory with_fault(NodeMemory memory, std::string const& host, double weight,
                                     std::string_view cause, std::int64_t now_us);

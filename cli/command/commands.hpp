@@ -31,6 +31,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec model_merge_command();
 [[nodiscard]] CommandSpec model_train_step_command();
 [[nodiscard]] CommandSpec doctor_command();
+[[nodiscard]] CommandSpec nodes_command();
 [[nodiscard]] CommandSpec topology_show_command();
 [[nodiscard]] CommandSpec topology_diff_command();
 [[nodiscard]] CommandSpec topology_import_command();

@@ -16,7 +16,7 @@ AgentProcess::AgentProcess(Cluster& cluster, int pid, int node, int agent_number
       pid_(pid),
       node_(node),
       attempt_(agent_number),
-      life_(cluster.controller.incarnation()),
+      incarnation_(cluster.controller.incarnation()),
       clock_start_(cluster.world.between(0s, 1000s)),
       last_word_(cluster.world.now()) {
     AgentOptions options;

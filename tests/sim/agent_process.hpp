@@ -26,7 +26,7 @@ public:
     [[nodiscard]] int pid() const { return pid_; }
     [[nodiscard]] int node() const { return node_; }
     [[nodiscard]] int agent_number() const { return attempt_; }
-    [[nodiscard]] int life() const { return life_; }
+    [[nodiscard]] int incarnation() const { return incarnation_; }
     [[nodiscard]] bool frozen() const;
     [[nodiscard]] bool connected() const { return connection_ >= 0; }
     /// No worker may live from then on: the lease and the time to kill are over.
@@ -42,7 +42,7 @@ private:
     void set_timer();
 
     Cluster& cluster_;
-    int pid_, node_, attempt_, life_;
+    int pid_, node_, attempt_, incarnation_;
     std::unique_ptr<daemon::AgentCore> core_;
     std::deque<daemon::AgentInput> backlog_;  // while it is frozen
     Time clock_start_{}, frozen_until_{}, last_word_{};

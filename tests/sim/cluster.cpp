@@ -191,9 +191,9 @@ void Cluster::start_agent(int node, int agent_number) {
     }
     Time& floor = backend_floor_[static_cast<std::size_t>(node)];
     floor = std::max(floor, network.backend_clear(node) + delay);
-    int const life = controller.incarnation();
-    world.at(floor, [this, node, agent_number, life] {
-        if (!controller.alive() || controller.incarnation() != life || controller.finished())
+    int const incarnation = controller.incarnation();
+    world.at(floor, [this, node, agent_number, incarnation] {
+        if (!controller.alive() || controller.incarnation() != incarnation || controller.finished())
             return;
         int const pid = ++last_pid_;
         world.trace("agent starts", node, pid);
@@ -204,14 +204,16 @@ void Cluster::start_agent(int node, int agent_number) {
 void Cluster::stop_agent(StopAgent const& order) {
     Time& floor = backend_floor_[static_cast<std::size_t>(order.node)];
     floor = std::max(floor, network.backend_clear(order.node) + world.between(1ms, 30ms));
-    world.at(floor,
-             [this, order, life = controller.incarnation()] { kill_by_backend(order, life); });
+    world.at(floor, [this, order, incarnation = controller.incarnation()] {
+        kill_by_backend(order, incarnation);
+    });
 }
 
-void Cluster::kill_by_backend(StopAgent const& order, int life) {
-    if (!controller.alive() || controller.incarnation() != life) return;
+void Cluster::kill_by_backend(StopAgent const& order, int incarnation) {
+    if (!controller.alive() || controller.incarnation() != incarnation) return;
     for (auto const& [pid, each] : agents_) {
-        bool const own = each->incarnation() == life && each->agent_number() == order.agent_number;
+        bool const own =
+            each->incarnation() == incarnation && each->agent_number() == order.agent_number;
         bool const named = order.agent_number == 0 && order.pid == pid;
         if (each->node() != order.node || !(own || named)) continue;
         world.trace("backend kills agent", order.node, pid);
@@ -219,8 +221,8 @@ void Cluster::kill_by_backend(StopAgent const& order, int life) {
         if (own) return;  // its end is reported as that of any child
         break;
     }
-    world.after(20ms, [this, order, life] {
-        if (controller.incarnation() != life) return;
+    world.after(20ms, [this, order, incarnation] {
+        if (controller.incarnation() != incarnation) return;
         int const left = workers.count_on_node(order.node);
         controller.handle(AgentExited{order.node, order.agent_number, 0, SIGKILL, left, ""});
     });
@@ -233,8 +235,8 @@ void Cluster::agent_ended(int pid, int exit_code, int signal) {
     workers.agent_died(pid);
     AgentExited exited{agent.node(), agent.agent_number(), exit_code, signal, 0, ""};
     Time const seen = std::max(network.backend_clear(agent.node()), world.now()) + 20ms;
-    world.at(seen, [this, exited, life = agent.incarnation()]() mutable {
-        if (controller.incarnation() != life) return;
+    world.at(seen, [this, exited, incarnation = agent.incarnation()]() mutable {
+        if (controller.incarnation() != incarnation) return;
         exited.processes_left = workers.count_on_node(exited.node);
         controller.handle(exited);
     });

@@ -61,7 +61,7 @@ private:
     void inject_controller(Fault& fault);
     void inject_stop(Fault& fault);
     void ask_to_stop(bool now);
-    void kill_by_backend(daemon::StopAgent const& order, int life);
+    void kill_by_backend(daemon::StopAgent const& order, int incarnation);
     [[nodiscard]] AgentProcess* agent_of(int node);
     [[nodiscard]] bool nothing_left() const;
     void check();

@@ -17,23 +17,24 @@ Now ControllerProcess::now() const {
 }
 
 void ControllerProcess::start() {
-    ++life_;
+    ++incarnation_;
     auto const replayed = cluster_.disk.recover();
     ControllerOptions options = cluster_.controller_options();
-    options.pid = 10'000 + life_;
+    options.pid = 10'000 + incarnation_;
     options.next_sequence = cluster_.disk.next_sequence();
     clock_start_ = cluster_.world.between(0s, 1000s);
     core_ = std::make_unique<ControllerCore>(std::move(options), replayed);
     shadow_ = {};
     for (JournalRecord const& each : replayed) fold(shadow_, each.event);
     written_attempt_ = durable_attempt_ = shadow_.attempt;
-    cluster_.world.trace("controller starts", life_, static_cast<std::int64_t>(replayed.size()));
+    cluster_.world.trace("controller starts", incarnation_,
+                         static_cast<std::int64_t>(replayed.size()));
     take(core_->start(now()));
 }
 
 void ControllerProcess::kill() {
     if (!alive()) return;
-    cluster_.world.trace("controller is killed", life_);
+    cluster_.world.trace("controller is killed", incarnation_);
     core_.reset();
     actions_.clear();
     backlog_.clear();
@@ -118,8 +119,8 @@ bool ControllerProcess::write_records() {
 void ControllerProcess::sync() {
     syncing_ = true;
     std::size_t const count = written_;
-    cluster_.world.after(cluster_.disk.sync_time(), [this, count, life = life_] {
-        if (life != life_ || !alive()) return;
+    cluster_.world.after(cluster_.disk.sync_time(), [this, count, incarnation = incarnation_] {
+        if (incarnation != incarnation_ || !alive()) return;
         syncing_ = false;
         cluster_.disk.synced();
         durable_attempt_ = written_attempt_;

@@ -23,7 +23,9 @@ public:
     void handle(daemon::ControllerInput input);
 
     [[nodiscard]] bool alive() const { return core_ != nullptr; }
-    [[nodiscard]] int life() const { return life_; }  // -1 before the first, counts starts
+    [[nodiscard]] int incarnation() const {
+        return incarnation_;
+    }  // -1 before the first, counts starts
     [[nodiscard]] bool finished() const { return finished_; }
     [[nodiscard]] int exit_code() const { return exit_code_; }
     [[nodiscard]] protocol::RunStatus const& status() const { return core_->status(); }
@@ -51,7 +53,7 @@ private:
     bool journal_failed_ = false;  // the core is not told yet
     bool finished_ = false;
     int exit_code_ = 0;
-    int life_ = -1;
+    int incarnation_ = -1;
     Time clock_start_{};
     Time frozen_until_{};
     std::uint64_t timer_ = 0;

@@ -37,9 +37,9 @@ bool Network::connect(int agent_pid) {
     int const id = ++last_connection_;
     links_[id] = {agent->node(), agent_pid, cluster_.controller.incarnation(), true, {}, {}};
     Link& link = links_[id];
-    int const life = link.incarnation;
-    cluster_.world.at(arrival(link.node, link.controller_floor), [this, id, life] {
-        if (links_[id].open && cluster_.controller.incarnation() == life) {
+    int const incarnation = link.incarnation;
+    cluster_.world.at(arrival(link.node, link.controller_floor), [this, id, incarnation] {
+        if (links_[id].open && cluster_.controller.incarnation() == incarnation) {
             cluster_.controller.handle(daemon::AgentConnected{id});
         }
     });
@@ -51,11 +51,13 @@ void Network::to_controller(int connection, protocol::FromAgent const& message) 
     auto const found = links_.find(connection);
     if (found == links_.end() || !found->second.open) return;
     Link& link = found->second;
-    int const life = link.incarnation;
-    cluster_.world.at(arrival(link.node, link.controller_floor), [this, connection, life, message] {
-        if (!links_[connection].open || cluster_.controller.incarnation() != life) return;
-        cluster_.controller.handle(daemon::AgentSaid{connection, message});
-    });
+    int const incarnation = link.incarnation;
+    cluster_.world.at(
+        arrival(link.node, link.controller_floor), [this, connection, incarnation, message] {
+            if (!links_[connection].open || cluster_.controller.incarnation() != incarnation)
+                return;
+            cluster_.controller.handle(daemon::AgentSaid{connection, message});
+        });
 }
 
 void Network::to_agent(int connection, protocol::ToAgent const& message) {
@@ -78,10 +80,10 @@ void Network::tell_agent(int connection, Time when) {
 }
 
 void Network::tell_controller(int connection, Time when) {
-    int const life = links_[connection].incarnation;
-    cluster_.world.at(when, [this, connection, life] {
+    int const incarnation = links_[connection].incarnation;
+    cluster_.world.at(when, [this, connection, incarnation] {
         links_[connection].open = false;
-        if (cluster_.controller.incarnation() == life) {
+        if (cluster_.controller.incarnation() == incarnation) {
             cluster_.controller.handle(daemon::AgentDisconnected{connection});
         }
     });

@@ -35,7 +35,7 @@ public:
 
 private:
     struct Link {
-        int node = 0, agent_pid = 0, life = 0;
+        int node = 0, agent_pid = 0, incarnation = 0;
         bool open = true;
         Time agent_floor{}, controller_floor{};  // later messages arrive later
     };

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdint>
+
 namespace osora::slurm {
 namespace {
 
@@ -24,6 +27,18 @@ TEST(NodeMemory, TwoFaultsInADayExcludeUntilTheyFade) {
     // A week later nothing is remembered but the new fault.
     memory = with_fault(memory, "n7", 1, "x", 24 * 7 * kHour);
     EXPECT_THAT(memory.nodes, SizeIs(1));
+}
+
+TEST(NodeMemory, SaysUntilWhenANodeIsLeftOut) {
+    NodeMemory memory = with_fault({}, "n3", 1, "x", 10 * kHour);
+    EXPECT_EQ(excluded_until_us(memory.nodes[0]), 0);
+    memory = with_fault(memory, "n3", 2, "x", 10 * kHour);
+    auto const until_us = excluded_until_us(memory.nodes[0]);
+    EXPECT_NEAR(static_cast<double>(until_us), 34.0 * kHour, 1e6);  // 3 halves once in 24 h
+    EXPECT_THAT(bad_hosts(memory, until_us - 2'000'000), ElementsAre("n3"));
+    EXPECT_THAT(bad_hosts(memory, until_us + 2'000'000), IsEmpty());
+    EXPECT_EQ(excluded_until_us({"n3", std::nan(""), 5, ""}), 0);
+    EXPECT_GT(excluded_until_us({"n3", 1e300, INT64_MAX, ""}), 0);
 }
 
 TEST(NodeMemory, ClocksThatJumpBackChangeNothing) {
