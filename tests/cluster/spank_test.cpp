@@ -155,7 +155,7 @@ TEST_F(Spank, DryRunPrintsAndRunsNothing) {
           "rank 3: RANK=3 LOCAL_RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2\n",
           "rank 2: MASTER_ADDR=n0 MASTER_PORT=2",
           "rank 2: NCCL_SOCKET_IFNAME=eth-n1 (node profile)\n",
-          "rank 0: NCCL_IB_HCA stays yours; the node profile says =mlx5_0,mlx5_1\n",
+          "rank 0: NCCL_IB_HCA keeps your value; the node profile says =mlx5_0,mlx5_1\n",
           "rank 0: bound to CPUs 0\n"}) {
         EXPECT_THAT(dry.out, HasSubstr(line));
     }
