@@ -43,7 +43,7 @@ TEST(MatrixCodec, ValuesComeBackWithinATenthOfAPercent) {
     }
 }
 
-TEST(MatrixCodec, WhatIsOutOfRangeIsHeldAtItsEnd) {
+TEST(MatrixCodec, ValuesOutOfRangeAreClamped) {
     auto const found = there_and_back({0, -1, 1e-12F, kInfinity, kNan, 1.5e-9F}, 3);
     ASSERT_EQ(found.size(), 6u);
     EXPECT_EQ(found[0], 0);
