@@ -89,7 +89,7 @@ Result<json::value> parse_json(std::string_view text) {
         auto const rest = text.find_first_not_of(" \t\r\n", used);
         if (rest != std::string_view::npos) {
             return Error{Errc::invalid_input,
-                         "JSON: more text behind the value at offset " + std::to_string(rest)};
+                         "JSON: more text after the value at offset " + std::to_string(rest)};
         }
     }
     if (!error) parser.finish(error);

@@ -213,7 +213,7 @@ Result<std::vector<float>> decode_matrix(std::string_view bytes, std::size_t ste
             values.push_back(value_of[static_cast<std::size_t>(level - kNan)]);
         }
     }
-    if (!in.is_at_end()) return Error{Errc::invalid_input, "matrix: bytes behind its end"};
+    if (!in.is_at_end()) return Error{Errc::invalid_input, "matrix: bytes after its end"};
     return values;
 }
 

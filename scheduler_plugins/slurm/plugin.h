@@ -25,7 +25,7 @@ struct osora_plugin {
     /* plugstack.conf */
     char profiles[OSORA_PROFILES_MAX][PATH_MAX]; /* patterns, the first that is there counts */
     int profile_count;
-    char notices[OSORA_SOCKET_MAX]; /* where ends of tasks are told; empty: nowhere */
+    char notices[OSORA_SOCKET_MAX]; /* socket for reports of ended tasks; empty: none */
     char fail_callback[32];         /* tests: this callback fails... */
     char fail_context[16];          /* ...in "local", "allocator" or "remote"; empty: in all */
     /* options of srun, sbatch, salloc */

@@ -84,7 +84,7 @@ TEST_P(ClusterEnvironment, ArrivesByteForByte) {
 TEST_P(ClusterEnvironment, OverTheLimitIsRefusedBeforeAnythingIsStarted) {
     auto const refused = submit_with(random_environment(8, protocol::kEnvironmentBytesMax));
     EXPECT_NE(refused.code, 0);
-    EXPECT_THAT(refused.err, HasSubstr("osora carries 512 KiB"));
+    EXPECT_THAT(refused.err, HasSubstr("osora passes at most 512 KiB"));
     EXPECT_FALSE(std::filesystem::exists(run_dir("env-0001")));
 }
 

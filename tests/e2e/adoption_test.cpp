@@ -36,7 +36,7 @@ protected:
         spec.lease_s = 0;  // 15 min
         return spec;
     }
-    /// Of 300 steps, until a checkpoint is there and the ranks hold behind it.
+    /// A run of 300 steps; waits until a checkpoint is there and the ranks hold after it.
     void train_to_a_checkpoint() {
         RunSpec spec = long_run();
         spec.steps = 300;

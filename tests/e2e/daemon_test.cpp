@@ -139,7 +139,7 @@ TEST_F(E2eDaemon, TheNextDaemonAdoptsTheRunsOfOneThatWasKilled) {
         return runs.size() == 1 && runs[0].controller_pid == controller.pid;
     };
     EXPECT_TRUE(eventually(known)) << daemon_log();
-    fmt::print("the run was taken up after {:.2f} s\n", seconds_since(begin));
+    fmt::print("the run was adopted after {:.2f} s\n", seconds_since(begin));
     expect_undisturbed(1);
     // It watches a process that is not its child.
     signal_process(controller, SIGKILL);

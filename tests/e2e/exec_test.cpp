@@ -110,7 +110,7 @@ TEST_F(E2eExec, AnEnvironmentThatIsTooLargeIsNamed) {
     RunSpec spec = shell("true");
     for (int i = 0; i < 5; ++i) spec.env[fmt::format("BIG{}", i)] = std::string(120'000, 'x');
     EXPECT_EQ(run_to_end(spec), 1);
-    EXPECT_THAT(last<RunEnded>().cause, HasSubstr("osora carries 512 KiB"));
+    EXPECT_THAT(last<RunEnded>().cause, HasSubstr("osora passes at most 512 KiB"));
 }
 
 }  // namespace

@@ -129,7 +129,8 @@ TEST_F(E2eFaults, AWorkerThatSendsNoMessagesIsNamed) {
     spec.max_restarts = 0;
     spec.env = {{"OSORA_MOCK_GARBAGE", "1:3"}};
     EXPECT_EQ(run_to_end(spec), 1);
-    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("messages to the agent do not read"));
+    EXPECT_THAT(events<RunEnded>().at(0).cause,
+                HasSubstr("cannot decode its messages to the agent"));
 }
 
 TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanContinue) {

@@ -108,7 +108,7 @@ TEST_P(EnvironmentArrives, WhatIsTooMuchIsRefusedBeforeAnythingIsMade) {
     EXPECT_EQ(ended.code, 2);
     EXPECT_THAT(ended.err, testing::MatchesRegex("osora: environment: [0-9]+ KiB in [0-9]+ "
                                                  "variables, the largest is HUGE_A \\(118 KiB\\); "
-                                                 "osora carries 512 KiB\n"));
+                                                 "osora passes at most 512 KiB\n"));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs" / "env-0001"));
 }
 

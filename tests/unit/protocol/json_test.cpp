@@ -54,7 +54,7 @@ TEST(Json, ErrorsNameThePath) {
               "list[0].count: number out of range: 3000000000");
     EXPECT_EQ(message(R"({"colour":"blue"})"), "colour: unknown name 'blue'");
     EXPECT_EQ(message("{"), "JSON: incomplete JSON near offset 1");
-    EXPECT_EQ(message("{} x"), "JSON: more text behind the value at offset 3");
+    EXPECT_EQ(message("{} x"), "JSON: more text after the value at offset 3");
 }
 
 TEST(Json, BytesSurviveWhateverTheyAre) {

@@ -334,7 +334,7 @@ TEST(AgentCore, NoticesAreBoundedWithoutAController) {
     agent.actions.clear();
     agent.wait(1s, true);
     EXPECT_EQ(agent.sent<RunNotice>().at(0).detail,
-              "4000 reports were dropped while no controller listened");
+              "4000 reports were dropped while no controller was connected");
 }
 
 }  // namespace

@@ -338,7 +338,7 @@ TEST(ControllerCore, NoticesOfOneKindAreRationedAndCounted) {
     EXPECT_EQ(kept("clip_skipped"), 20);
     notice.kind = "nan";
     controller.say(1, notice);
-    EXPECT_EQ(kept("nan"), 1) << "another kind has an allowance of its own";
+    EXPECT_EQ(kept("nan"), 1) << "another kind has a separate allowance";
     notice.kind = "clip_skipped";
     notice.rank = 0;
     controller.say(0, notice);

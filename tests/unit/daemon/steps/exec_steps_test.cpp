@@ -126,7 +126,7 @@ TEST(StepRecord, SaysWhatItWants) {
 
 TEST(StepRecord, WhatIsWrongIsSaid) {
     EXPECT_EQ(parse_step_record("time_s=1").error().message, "no step=N");
-    EXPECT_EQ(parse_step_record("step=x").error().message, "'step=x': no number");
+    EXPECT_EQ(parse_step_record("step=x").error().message, "'step=x': not a number");
     EXPECT_EQ(parse_step_record("step").error().message, "'step': expected name=number");
     for (char const* line : {"step=-1", "step=1e12", "step=1 time_s=-1", "step=nan"}) {
         EXPECT_FALSE(said_step(parse_step_record(line).value()).has_value()) << line;

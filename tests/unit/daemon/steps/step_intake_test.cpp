@@ -126,7 +126,7 @@ TEST_F(Intake, RanksAreReadInTurns) {
     for (auto const& source : sources) EXPECT_EQ(kEndless - source->left(), (256 << 10) / 8);
     ReadBudget small = budget(4 << 10);
     EXPECT_TRUE(look(each, 3, small));
-    EXPECT_LT(sources[3]->left(), sources[2]->left()) << "begins with the one it is told";
+    EXPECT_LT(sources[3]->left(), sources[2]->left()) << "begins with the given one";
 }
 
 TEST_F(Intake, StepsOfAQuietProgramAreAllTaken) {

@@ -188,7 +188,7 @@ TEST(MetricReducer, ARankThatLagsFarIsNotAwaitedOnceItsStepsAreDropped) {
     reducer.add(1, metric_step(0, 1));
     for (int i = 0; i < 100; ++i) reducer.add(0, metric_step(10 * i, 1));
     EXPECT_EQ(reducer.take()->step0, 0);
-    EXPECT_FALSE(reducer.take().has_value()) << "rank 1 has not told step 10";
+    EXPECT_FALSE(reducer.take().has_value()) << "rank 1 has not reported step 10";
     reducer.keep_newest(3);
     EXPECT_EQ(reducer.take()->step0, 970);
     reducer.add(1, metric_step(985, 1));
