@@ -1,5 +1,5 @@
-// A controller is killed and started again while its agents wait (--supervised): the run does not
-// notice. Agents talk TLS there, as those of other machines do.
+// A controller is killed and restarted while its agents wait (--supervised): the run is not
+// affected. Agents use TLS here, like those of other machines.
 #include "base/files/files.hpp"
 #include "protocol/messages/agent_messages.hpp"
 #include "protocol/messages/message.hpp"

@@ -16,8 +16,7 @@ class Network {
 public:
     explicit Network(Cluster& cluster);
 
-    /// The agent with this agent_number connects; false when nobody listens or nothing gets
-    /// through.
+    /// Connects an agent by its pid; false when nobody listens or nothing gets through.
     bool connect(int agent_pid);
     void to_controller(int connection, protocol::FromAgent const& message);
     void to_agent(int connection, protocol::ToAgent const& message);
