@@ -1,5 +1,5 @@
-// OSORA_CHECK: assertions that stay on. A failed check is a bug: the process stops, the event log
-// is replayed by the next one.
+// OSORA_CHECK: assertions that stay on. A failed check is a bug: the process stops, and its
+// successor replays the event log.
 #pragma once
 
 #include <cstdio>
@@ -34,7 +34,7 @@ template <class A, class B>
 #define OSORA_CHECK_LT(a, b) OSORA_CHECK_OP_(<, a, b)
 #define OSORA_CHECK_LE(a, b) OSORA_CHECK_OP_(<=, a, b)
 
-/// For conditions that are not comparisons; `...` is an optional sentence for the reader.
+/// For conditions that are not comparisons; `...` is an optional sentence for the message.
 #define OSORA_CHECK(cond, ...)                                                                 \
     do {                                                                                       \
         if (!(cond))                                                                           \

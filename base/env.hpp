@@ -1,5 +1,5 @@
-// The outside world that a decision may depend on: clocks and random numbers. Handed to whoever
-// needs them; never fatal. FakeEnv is the one of tests: nothing moves unless told to.
+// The outside world that a decision may depend on: clocks and random numbers. Passed to the code
+// that needs them; never fatal. Tests use FakeEnv, whose clocks move only on request.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace osora {
 
-/// Time that never jumps; only differences mean something. Virtual in simulations.
+/// Time that never jumps; only differences have a meaning. Virtual in simulations.
 using MonotonicTime = std::chrono::nanoseconds;
 
 [[nodiscard]] inline double in_seconds(MonotonicTime time) {
@@ -40,12 +40,12 @@ public:
     [[nodiscard]] std::int64_t wall_us() const override { return wall_us_; }
     [[nodiscard]] std::uint64_t random() override { return numbers_(); }
 
-    /// Both clocks go on.
+    /// Advances both clocks.
     void advance(MonotonicTime by) {
         now_ += by;
         wall_us_ += std::chrono::duration_cast<std::chrono::microseconds>(by).count();
     }
-    /// Somebody sets the wall clock; the monotonic one does not notice.
+    /// Sets the wall clock; the monotonic clock is unaffected.
     void jump_wall_clock(std::int64_t by_us) { wall_us_ += by_us; }
 
 private:

@@ -37,7 +37,7 @@ Result<void> check_size(Environment const& environment) {
     if (bytes > kEnvironmentBytesMax) {
         return Error{Errc::invalid_input,
                      fmt::format("environment: {} KiB in {} variables, the largest is {} ({} KiB); "
-                                 "osora carries {} KiB",
+                                 "osora passes at most {} KiB",
                                  kib(bytes), environment.size(), name, kib(largest->size()),
                                  kib(kEnvironmentBytesMax))};
     }

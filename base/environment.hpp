@@ -1,5 +1,5 @@
-// The variables handed to a child: "NAME=value" each, exact bytes. Pure but for the first function,
-// which main calls once.
+// The variables of a child process: "NAME=value" each, exact bytes. Pure except for the first
+// function, which main calls once.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,13 +13,13 @@ namespace osora {
 
 using Environment = std::vector<std::string>;
 
-/// What osora carries for a launch; a kernel takes 2 MiB with the arguments, a variable 128 KiB.
+/// osora's limit for a launch; a kernel accepts 2 MiB with the arguments, 128 KiB for a variable.
 constexpr std::size_t kEnvironmentBytesMax = 512 << 10;
 constexpr std::size_t kVariableBytesMax = (128 << 10) - 1;
 
-/// Bytes of all entries, each with the zero byte behind it.
+/// Bytes of all entries, each with its terminating zero byte.
 [[nodiscard]] std::size_t size_bytes(Environment const& environment);
-/// invalid_input, with the largest variable, when it is over one of the limits.
+/// invalid_input, with the largest variable, when it exceeds one of the limits.
 [[nodiscard]] Result<void> check_size(Environment const& environment);
 
 /// The environment of this process.

@@ -1,4 +1,4 @@
-// A list is cut at its outer commas, a name at its brackets.
+// Splits a list at its outer commas, a name at its brackets.
 #include "base/host_list.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ Result<Names> expand_range(std::string_view list, std::string_view range) {
     long from = 0;
     long to = 0;
     if (first.empty() || last.empty() || !read_number(first, from) || !read_number(last, to)) {
-        return bad(list, fmt::format("'{}' is no range", range));
+        return bad(list, fmt::format("'{}' is not a range", range));
     }
     if (to < from) return bad(list, fmt::format("'{}' runs backwards", range));
     if (static_cast<std::size_t>(to - from) >= kHostsMax) return bad(list, "too many hosts");
@@ -43,7 +43,7 @@ Result<Names> expand_range(std::string_view list, std::string_view range) {
     return names;
 }
 
-/// The texts that a bracket stands for.
+/// The texts that a bracket expands to.
 Result<Names> expand_bracket(std::string_view list, std::string_view inside) {
     Names texts;
     while (true) {
@@ -78,7 +78,7 @@ Result<Names> expand_name(std::string_view list, std::string_view name) {
     return names;
 }
 
-/// Where the name that `rest` starts with ends: the first comma outside of brackets.
+/// The end of the name that `rest` starts with: the first comma outside of brackets.
 std::size_t end_of_name(std::string_view rest) {
     bool inside = false;
     for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -89,13 +89,13 @@ std::size_t end_of_name(std::string_view rest) {
     return rest.size();
 }
 
-/// A name around its last number; `digits` is empty when it has none that a range can hold.
+/// A name, split around its last number; `digits` is empty when it has none that a range can hold.
 struct NumberedName {
     std::string before, digits, after;
     long number = 0;
 };
 
-/// "10.0.71.103": a range over its last part would no longer be an address that one can look for.
+/// "10.0.71.103": a range over its last part would no longer be an address that a search finds.
 bool is_address(std::string_view name) {
     return std::ranges::count(name, '.') == 3 &&
            name.find_first_not_of("0123456789.") == std::string_view::npos;
@@ -114,7 +114,7 @@ NumberedName numbered(std::string const& name) {
     return parts;
 }
 
-/// "1-3,07" out of numbers in order, each with its digits.
+/// "1-3,07" from sorted numbers, each with its digits.
 std::string ranges_of(std::vector<std::pair<long, std::string>> const& numbers) {
     std::string text;
     for (std::size_t i = 0; i < numbers.size();) {
@@ -154,7 +154,7 @@ std::string join_hosts(Names const& hosts) {
 }
 
 std::string fold_hosts(Names const& hosts) {
-    // By the texts around the number; a plain name is a group of its own.
+    // Grouped by the text around the number; a name without number is a separate group.
     std::map<std::pair<std::string, std::string>, std::vector<std::pair<long, std::string>>> groups;
     for (std::string const& host : hosts) {
         auto const parts = numbered(host);

@@ -1,4 +1,4 @@
-// What this machine is called.
+// The name of this machine.
 #pragma once
 
 #include "base/environment.hpp"
@@ -10,7 +10,7 @@ namespace osora {
 /// gethostname(2).
 [[nodiscard]] std::string host_name();
 
-/// As the scheduler calls this node and so plans: SLURMD_NODENAME, else host_name().
+/// The scheduler's name for this node, which plans use as well: SLURMD_NODENAME, else host_name().
 [[nodiscard]] std::string node_name(Environment const& environment);
 
 }  // namespace osora

@@ -64,7 +64,7 @@ Result<ProcessId> process_id_of(int pid) {
     if (!std::getline(file, line)) {
         return Error{Errc::not_found, fmt::format("process {}: not alive", pid)};
     }
-    // "pid (comm) state ppid ...": comm may hold anything, so read behind the last ')'.
+    // "pid (comm) state ppid ...": comm may hold anything, so parse after the last ')'.
     std::istringstream rest(line.substr(line.rfind(')') + 1));
     std::string state;
     rest >> state;

@@ -21,7 +21,7 @@ namespace osora {
 /// Compares in time that depends on the lengths only.
 [[nodiscard]] bool equal_constant_time(std::string_view a, std::string_view b);
 
-/// A pid alone may be reused; with its start time and the boot it names one process for ever.
+/// A pid may be reused; with its start time and the boot id it identifies one process for ever.
 struct ProcessId {
     int pid = 0;
     std::int64_t start_ticks = 0;  // field 22 of /proc/PID/stat, since boot

@@ -1,5 +1,5 @@
-// Least squares of relative errors with coefficients that are not negative: for laws of times, from
-// a few measured points. Pure.
+// Least squares of relative errors with non-negative coefficients: fits models of times to a few
+// measured points. Pure.
 #pragma once
 
 #include <span>
@@ -8,11 +8,12 @@
 namespace osora {
 
 /// A row is one measured point: each term's value there, divided by the measured value, so that a
-/// perfect law gives sum(row[k] * coefficient[k]) = 1.
+/// perfect model gives sum(row[k] * coefficient[k]) = 1.
 using RelativeRow = std::vector<double>;
 
-/// Coefficients of the terms in `set` (bit k: term k), 0 for the others; empty when the terms
-/// depend on each other in these points, or a coefficient would be negative. Rows of one length.
+/// Coefficients of the terms in `set` (bit k: term k), 0 for the others; empty when the terms are
+/// linearly dependent in these points, or a coefficient would be negative. All rows have the same
+/// length.
 [[nodiscard]] std::vector<double> fit_terms(std::span<RelativeRow const> rows, unsigned set);
 
 /// Sum of the squared relative errors.

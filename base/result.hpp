@@ -17,12 +17,12 @@ enum class Errc {
     not_divisible,
     not_found,
     out_of_memory,
-    out_of_space,  // a full disk or quota: what is on disk must be kept
+    out_of_space,  // a full disk or quota: keep what is on disk
     unreachable,
     timed_out,
     cancelled,
-    corrupt,  // data that was written by us and no longer reads back
-    busy,     // somebody else holds it: a lock, a database
+    corrupt,  // osora wrote the data, and it can no longer be read back
+    busy,     // another process holds it: a lock, a database
     io
 };
 
@@ -30,7 +30,7 @@ struct Error {
     Errc code;
     std::string message;  // "what on which object: why", < 80 characters a level, no full stop
 
-    /// Adds the caller's context in front: "run 17: start agent n3: connect: timed out".
+    /// Prefixes the caller's context: "run 17: start agent n3: connect: timed out".
     [[nodiscard]] Error in(std::string_view context) && {
         message.insert(0, std::string(context) + ": ");
         return std::move(*this);
@@ -44,8 +44,7 @@ struct Error {
 template <class T>
 using Result = boost::system::result<T, Error>;
 
-/// Called by Result::value() on an error: asking for a value that is not there is a bug of the
-/// caller.
+/// Called by Result::value() on an error: reading a value that is not there is a bug of the caller.
 [[noreturn]] inline void throw_exception_from_error(Error const& error,
                                                     boost::source_location const&) {
     throw std::logic_error("value() on an error: " + error.message);
@@ -60,7 +59,7 @@ using Result = boost::system::result<T, Error>;
     if (tmp.has_error()) return std::move(tmp).error(); \
     declaration = std::move(*tmp)
 
-/// For Result<void>: return its error from this function, or go on.
+/// For Result<void>: returns its error from this function, or continues.
 #define OSORA_TRY_VOID_(tmp, ...) \
     if (auto tmp = (__VA_ARGS__); tmp.has_error()) return std::move(tmp).error()
 #define OSORA_TRY_VOID(...) OSORA_TRY_VOID_(OSORA_CONCAT(try_, __LINE__), __VA_ARGS__)

@@ -7,7 +7,7 @@
 
 namespace osora {
 
-/// The middle value; the mean of the two middle ones for an even count.
+/// The median; the mean of the two middle values for an even count.
 [[nodiscard]] double median(std::vector<double> values);
 
 /// The standard deviation of a normal distribution is this many times its MAD.

@@ -26,11 +26,11 @@ constexpr std::array<std::string_view, 5> kSecretParts{"pass", "pwd", "jwt", "ds
 constexpr std::array<std::string_view, 3> kHarmlessNames{"tokenizers_parallelism", "pwd", "oldpwd"};
 constexpr std::string_view kPartitionKey = "_pkey";  // of InfiniBand: an index
 
-/// A token's beginning, and how many characters more it has at least.
+/// The prefix of a token, and its least number of further characters.
 struct TokenForm {
     std::string_view prefix;
     std::size_t more;
-    std::string_view beside_letters;  // what it may hold besides letters and digits
+    std::string_view beside_letters;  // allowed characters besides letters and digits
 };
 constexpr std::array kTokenForms{
     TokenForm{"hf_", 8, ""},      TokenForm{"sk-", 8, "-_"},       TokenForm{"sk_live_", 8, ""},
@@ -69,7 +69,7 @@ std::optional<Span> service_token(std::string_view text, std::size_t at) {
     return std::nullopt;
 }
 
-/// "user:password" of a URL whose "://" stands at `at`.
+/// "user:password" of a URL whose "://" is at `at`.
 std::optional<Span> url_password(std::string_view text, std::size_t at) {
     if (!text.substr(at).starts_with("://")) return std::nullopt;
     std::size_t const begin = at + 3;
@@ -94,7 +94,7 @@ std::optional<Span> pem_block(std::string_view text, std::size_t at) {
     return Span{at, dashes == std::string_view::npos ? text.size() : dashes + kDashes.size()};
 }
 
-/// What stands behind "Bearer ".
+/// The token after "Bearer ".
 std::optional<Span> bearer(std::string_view text, std::size_t at) {
     constexpr std::string_view kWord = "bearer ";
     constexpr std::size_t kShortest = 8;
@@ -106,7 +106,7 @@ std::optional<Span> bearer(std::string_view text, std::size_t at) {
     return end - begin >= kShortest ? std::optional(Span{begin, end}) : std::nullopt;
 }
 
-/// The value of "HF_TOKEN=..." in capitals, as a dump of the environment has it.
+/// The value of "HF_TOKEN=..." in capitals, as in a dump of the environment.
 std::optional<Span> assignment(std::string_view text, std::size_t at) {
     if (text[at] != '=') return std::nullopt;
     std::size_t begin = at;
@@ -219,7 +219,7 @@ void Redactor::add(std::string_view value) {
 }
 
 void Redactor::add(Environment const& environment) {
-    constexpr std::size_t kShortest = 8;  // of what nobody has named as a setting of the run
+    constexpr std::size_t kShortest = 8;  // for values that are no setting of the run
     for (std::string_view const entry : environment) {
         auto const equals = entry.find('=');
         if (equals == std::string_view::npos || entry.size() - equals <= kShortest) continue;

@@ -12,7 +12,7 @@ namespace osora {
 
 [[nodiscard]] std::string sha256_hex(std::string_view bytes);
 
-/// The same of bytes that come in parts.
+/// The same for bytes that arrive in parts.
 class Sha256 {
 public:
     Sha256();
@@ -21,7 +21,7 @@ public:
     ~Sha256();
 
     void add(std::span<unsigned char const> bytes);
-    /// Of all that was added; nothing may be added after it.
+    /// Of everything that was added; nothing may be added after it.
     [[nodiscard]] std::string finish();
 
 private:

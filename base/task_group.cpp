@@ -1,4 +1,4 @@
-// Completion handlers share the state with the group, so that the one may outlive the other.
+// Completion handlers share the state with the group, so that either may outlive the other.
 #include "base/task_group.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -24,7 +24,7 @@ struct Task {
     asio::cancellation_signal signal;
 };
 
-/// What a task died of; empty when it ended well or was cancelled.
+/// The reason for a task's failure; empty when it succeeded or was cancelled.
 std::string describe(std::exception_ptr const& failure) {
     if (!failure) return "";
     try {
@@ -48,7 +48,7 @@ struct TaskGroup::State {
     OnFailure on_failure;
     std::list<Task> tasks;  // a list: cancellation signals do not move
     bool closed = false;
-    asio::steady_timer emptied;  // never expires; cancelled = there may be no task left
+    asio::steady_timer emptied;  // never expires; cancelled when there may be no task left
 };
 
 TaskGroup::TaskGroup(asio::any_io_executor executor, OnFailure on_failure)

@@ -1,5 +1,6 @@
-// Owns coroutines: every spawned task has a name, is cancelled and waited for, and reports how it
-// failed. Single-threaded: use it from its executor's thread only. Private to shells (Asio inside).
+// Owns coroutines: every spawned task has a name, is cancelled and waited for, and its failure is
+// reported. Single-threaded: use it from its executor's thread only. Private to shells (Asio
+// inside).
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,14 +22,15 @@ public:
     TaskGroup(boost::asio::any_io_executor executor, OnFailure on_failure);
     TaskGroup(TaskGroup const&) = delete;
     TaskGroup& operator=(TaskGroup const&) = delete;
-    /// Cancels what still runs; failures from then on are reported to nobody.
+    /// Cancels running tasks; later failures are not reported.
     ~TaskGroup();
 
     /// Starts `task`; false (and the task never runs) once the group was cancelled.
     bool spawn(std::string name, boost::asio::awaitable<void> task);
-    /// Refuses new tasks and asks every task to end (cancellation type terminal).
+    /// Refuses new tasks and cancels every task (cancellation type terminal).
     void cancel();
-    /// Ends when no task is left; usually after cancel(). Cancelling the wait leaves the tasks.
+    /// Returns when no task is left; usually after cancel(). Cancelling the wait does not cancel
+    /// the tasks.
     [[nodiscard]] boost::asio::awaitable<void> wait();
 
     [[nodiscard]] std::vector<std::string> running() const;

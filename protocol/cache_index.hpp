@@ -1,5 +1,5 @@
-// What a cache folder holds (docs/rfc/022): the index over its shards, from a file that nobody has
-// checked. Read by training and the planner, written last by the encode job.
+// What a cache folder holds (docs/rfc/022): the index over its shards, parsed from an untrusted
+// file. Read by training and the planner; the encode job writes it last.
 #pragma once
 
 #include "base/result.hpp"
@@ -16,16 +16,16 @@ namespace osora::protocol {
 
 constexpr int kCacheVersion = 1;
 
-/// What the latents were made by; channels 0: the folder has none.
+/// The autoencoder that made the latents; channels 0: the folder has none.
 struct LatentFormat {
     std::string vae;  // fingerprint
     int channels = 0;
     int temporal = 1, spatial = 1;  // compression
-    int chunk_frames = 0;           // frames that the VAE took at once; 0: all
+    int chunk_frames = 0;           // frames that the VAE encoded at once; 0: all
     std::string dtype = "F32";
     bool std = false;
 };
-/// What the embeddings were made by; channels 0: the folder has none.
+/// The encoder that made the embeddings; channels 0: the folder has none.
 struct TextFormat {
     std::string encoder;  // fingerprint
     int channels = 0;
@@ -38,7 +38,7 @@ struct LatentShard {
     std::string file;                           // below the folder
     std::string resolution;                     // of the bucket, as in the run file
     int height = 0, width = 0, num_frames = 0;  // of the clips, in pixels
-    double share = 1;                           // of each clip's training that happens here
+    double share = 1;  // share of each clip's training that uses this bucket
     std::int64_t clips = 0;
     std::int64_t bytes = 0;  // of the file
 };
@@ -50,7 +50,7 @@ struct TextShard {
 };
 struct CacheIndex {
     int version = 0;
-    std::string settings;  // hash of what the encode job was asked for
+    std::string settings;  // hash of the encode job's settings
     LatentFormat latents;
     TextFormat text;
     std::vector<LatentShard> latent_shards;
@@ -67,16 +67,16 @@ BOOST_DESCRIBE_STRUCT(TextShard, (), (file, first, captions, bytes))
 BOOST_DESCRIBE_STRUCT(CacheIndex, (),
                       (version, settings, latents, text, latent_shards, text_shards))
 
-/// corrupt: no index, or sizes that cannot be; invalid_input: another version.
+/// corrupt: no index, or impossible sizes; invalid_input: another version.
 [[nodiscard]] Result<CacheIndex> parse_cache_index(std::string_view json);
 
-/// The index of a folder whose shards are all there with the bytes that it says. not_found: no
-/// index ("encoding has not ended").
+/// The index of a folder whose shards all exist and have the recorded sizes. not_found: no index
+/// ("encoding has not ended").
 [[nodiscard]] Result<CacheIndex> open_cache(std::filesystem::path const& folder);
 
 [[nodiscard]] std::filesystem::path cache_index_path(std::filesystem::path const& folder);
 
-/// Where the embedding of a text is found: the first 8 bytes of its SHA-256, big-endian.
+/// The key of a text's embedding: the first 8 bytes of its SHA-256, big-endian.
 [[nodiscard]] std::int64_t caption_hash(std::string_view text);
 
 }  // namespace osora::protocol

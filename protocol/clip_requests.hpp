@@ -1,4 +1,4 @@
-// What `osora data` asks of osora-clips, and what it answers: one JSON object each way.
+// What `osora data` requests of osora-clips, and the answers: one JSON object each way.
 #pragma once
 
 #include "protocol/json.hpp"
@@ -47,7 +47,7 @@ BOOST_DESCRIBE_STRUCT(ClipCheckRequest, (), (manifest, full, deadline_s, workers
 
 struct DamagedClip {
     int line = 0;      // of the manifest, 1-based
-    std::string path;  // as the row says it
+    std::string path;  // as in the row
     std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow,
                        // too_large
     std::string reason;

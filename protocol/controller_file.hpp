@@ -1,6 +1,7 @@
-// RUN_DIR/controller.json (mode 0600): where the controller of a run is now, and what it takes to
-// talk to it. Written atomically by each life of the controller; agents that lose their connection
-// and whoever looks for a controller's process read it. The token makes it a secret.
+// RUN_DIR/controller.json (mode 0600): where the controller of a run is now, and what is needed to
+// talk to it. Each incarnation of the controller writes it atomically; agents that lose their
+// connection and programs that look for a controller's process read it. The token makes it a
+// secret.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -13,10 +14,10 @@ namespace osora::protocol {
 
 struct ControllerFile {
     std::string run_uuid;
-    std::vector<std::string> addresses;  // for agents: numeric, the likeliest first
+    std::vector<std::string> addresses;  // for agents: numeric, the most likely first
     int port = 0;
     std::string fingerprint;  // SHA-256 of the certificate, hex; "": plain TCP on loopback
-    std::string token;        // of the run; the same in each life
+    std::string token;        // of the run; the same in each incarnation
     std::string host, boot_id;
     int pid = 0;
     std::int64_t start_ticks = 0;

@@ -22,7 +22,7 @@ std::string_view name_of(std::string_view entry) {
     return entry.substr(0, entry.find('='));
 }
 
-/// Where Slurm is, not which job this is.
+/// Variables that locate Slurm rather than name this job.
 bool is_of_the_cluster(std::string_view name) {
     return name == "SLURM_CONF" || name == "SLURM_CONF_SERVER" || name == "SLURM_JWT";
 }

@@ -3,7 +3,7 @@
 
 namespace osora {
 
-// osora and osorad; those that only osora has are in cli/command/exit_code.hpp.
+// osora and osorad; codes that only osora has are in cli/command/exit_code.hpp.
 constexpr int kExitUsage = 2;        // usage or invalid input
 constexpr int kExitUnreachable = 4;  // no daemon, host or scheduler
 constexpr int kExitInternal = 5;

@@ -52,7 +52,8 @@ Result<std::string> bytes_from_json(json::value const& value) {
         return type_error("a string or {\"base64\": ...}", value);
     }
     auto const& text = encoded->get_string();
-    // Beast counts whole groups of four only, and decodes what stands behind the last one too.
+    // Beast decodes only whole groups of four characters, and also decodes what follows the last
+    // one.
     std::string bytes(base64::decoded_size(text.size() + 3), '\0');
     auto const [written, read] = base64::decode(bytes.data(), text.data(), text.size());
     if (text.find_first_not_of('=', read) != json::string::npos) {
@@ -64,7 +65,8 @@ Result<std::string> bytes_from_json(json::value const& value) {
 
 namespace {
 
-/// 1e999 reads as infinity, which no JSON can say again: it would spoil the next file it is put in.
+/// 1e999 reads as infinity, which JSON cannot express: it would spoil the next file that it is
+/// written to.
 bool is_finite(json::value const& value) {
     if (auto const* number = value.if_double()) return std::isfinite(*number);
     if (auto const* array = value.if_array()) return std::ranges::all_of(*array, is_finite);
@@ -87,7 +89,7 @@ Result<json::value> parse_json(std::string_view text) {
         auto const rest = text.find_first_not_of(" \t\r\n", used);
         if (rest != std::string_view::npos) {
             return Error{Errc::invalid_input,
-                         "JSON: more text behind the value at offset " + std::to_string(rest)};
+                         "JSON: more text after the value at offset " + std::to_string(rest)};
         }
     }
     if (!error) parser.finish(error);

@@ -1,6 +1,6 @@
-// Structs that carry BOOST_DESCRIBE_STRUCT to and from JSON. Reading takes the default for a field
-// that is missing and ignores an unknown one, so that neighbouring versions understand each other;
-// it is strict about types and ranges. Errors name the path: "buckets[1].num_frames: ...".
+// Structs that carry BOOST_DESCRIBE_STRUCT to and from JSON. A missing field takes its default and
+// an unknown one is ignored, so that neighbouring versions understand each other; types and ranges
+// are checked strictly. Errors name the path: "buckets[1].num_frames: ...".
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -36,9 +36,9 @@ struct Bytes {
 [[nodiscard]] Result<json::value> parse_json(std::string_view text);
 /// ": expected T, found KIND" for a value of another kind.
 [[nodiscard]] Error type_error(std::string_view expected, json::value const& found);
-/// Puts `step` ("name" or "[2]") in front of the path that an inner error starts with.
+/// Prefixes `step` ("name" or "[2]") to the path that an inner error starts with.
 [[nodiscard]] Error at_path(std::string_view step, Error inner);
-/// The value of a struct's member, also under the name that it had before; nullptr: not there.
+/// The value of a struct's member, also under its former name; nullptr: absent.
 [[nodiscard]] json::value const* find_member(json::object const& object, std::string_view name);
 
 template <class T>
@@ -208,7 +208,7 @@ Result<void> read_json(json::value const& from, T& into) {
     }
 }
 
-/// A T out of `value`; the error's path starts below T.
+/// Reads a T from `value`; the error's path starts below T.
 template <class T>
 [[nodiscard]] Result<T> from_json(json::value const& value) {
     T result{};

@@ -8,7 +8,7 @@ namespace osora::protocol {
 
 constexpr std::int64_t kJsonFileBytesMax = std::int64_t{256} << 20;
 
-/// Errors name the file: those of read_file(), invalid_input for what is no such document.
+/// Errors name the file: those of read_file(), invalid_input for anything but such a document.
 template <class T>
 [[nodiscard]] Result<T> read_json_file(std::filesystem::path const& path) {
     OSORA_TRY(auto const text, read_file(path, kJsonFileBytesMax));

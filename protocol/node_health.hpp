@@ -1,5 +1,5 @@
-// How a node is doing, from its agent: sampled every ten seconds, told when it says something new
-// and a few times an hour. In the journal it changes no state.
+// The health of a node, from its agent: sampled every ten seconds, reported when there is news and
+// a few times an hour. In the journal it changes no state.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -12,7 +12,7 @@
 
 namespace osora::protocol {
 
-/// Figures that the driver does not tell are NaN.
+/// Figures that the driver does not report are NaN.
 struct GpuHealth {
     int gpu = 0;  // NVML's index
     double temperature_c = std::numeric_limits<double>::quiet_NaN();
@@ -27,11 +27,11 @@ struct NodeHealth {
     static constexpr std::string_view kType = "health";
     int node = 0;
     std::int64_t number = 0;  // 0-based count of records of this agent
-    std::string why;          // "regular", or what is new: "GPU 3: Xid 79"
-    double load = std::numeric_limits<double>::quiet_NaN();  // of the last minute
+    std::string why;          // "regular", or the news: "GPU 3: Xid 79"
+    double load = std::numeric_limits<double>::quiet_NaN();  // over the last minute
     // 0: not known
     std::int64_t memory_available_bytes = 0, cgroup_memory_bytes = 0;
-    std::int64_t disk_free_bytes = 0;  // of the run directory
+    std::int64_t disk_free_bytes = 0;  // on the file system of the run directory
     std::vector<GpuHealth> gpus = {};
 };
 

@@ -1,6 +1,6 @@
-// A part of what a probe measured, as its leader tells it round by round: members of
-// topology::ProbeResult with the samples that are new; the last part holds scores and findings. An
-// event of the journal, so that history has every sample. Decides nothing.
+// A part of a probe's result, sent by its leader round by round: members of topology::ProbeResult
+// with the new samples; the last part holds scores and findings. An event of the journal, so that
+// the history has every sample. It decides nothing.
 #pragma once
 
 #include "protocol/json.hpp"

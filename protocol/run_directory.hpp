@@ -2,7 +2,8 @@
 // in state_paths.hpp.
 //
 //   RUN_DIR = STATE/runs/NAME-NNNN/ (mode 0700); NNNN counts over all runs of the state folder.
-//   STATE/runs/NAME.UUID8/ is an imported run: what osora history export kept of another one.
+// STATE/runs/NAME.UUID8/ is an imported run: the part of another run that osora history export
+// saved.
 //     run.toml                as the user wrote it
 //     submission.json         RunSubmitted, written by the CLI before the controller starts
 //     plan.json job.json      plan::PlanDecision, plan::WorkerJob
@@ -12,7 +13,7 @@
 //     control.sock            protocol/messages/control_messages.hpp (or the path in control.path,
 //                             when RUN_DIR is too long for a socket)
 //     controller.log agent-NODE.log
-//     controller.stderr       what the controller printed
+// controller.stderr       stderr of the controller
 //     job.sh environment      Slurm: the batch script; the submitter's variables (Slurm, daemon),
 //                             removed when the run has ended
 //     slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
@@ -36,10 +37,11 @@
 
 namespace osora::protocol {
 
-/// Whether a folder of this name in STATE/runs is a run: NAME-NNNN, where NAME is fit for run.name.
+/// Whether a folder of this name in STATE/runs is a run: NAME-NNNN, where NAME is valid for
+/// run.name.
 [[nodiscard]] bool is_run_folder(std::string_view name);
 
-/// Of the folder that an imported run gets: its name and the first eight digits of its uuid. Runs
+/// The folder name of an imported run: the run's name and the first eight digits of its uuid. Runs
 /// of this state folder end in -NNNN instead, so that the name alone tells the two apart.
 [[nodiscard]] std::string imported_folder_name(std::string_view run, std::string_view uuid);
 
@@ -49,7 +51,7 @@ namespace osora::protocol {
 struct RunPaths {
     std::filesystem::path dir;
 
-    /// The state folder that the run is in.
+    /// The state folder that contains the run.
     [[nodiscard]] StatePaths state() const { return {dir.parent_path().parent_path()}; }
     [[nodiscard]] std::filesystem::path run_file() const { return dir / "run.toml"; }
     [[nodiscard]] std::filesystem::path submission() const { return dir / "submission.json"; }

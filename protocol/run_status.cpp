@@ -1,5 +1,5 @@
-// The fold. Each event has one function; what does not fit the state is ignored there, so that any
-// sequence of events leaves a status that makes sense.
+// The fold. Each event has one function, which ignores an event that does not fit the state, so
+// that any sequence of events gives a consistent status.
 #include "protocol/run_status.hpp"
 
 #include "protocol/journal/event_limits.hpp"
@@ -29,7 +29,7 @@ void finish(RunStatus& run, FailureClass const& failure_class, std::string cause
     run.cause = std::move(cause);
 }
 
-/// Goes on to the next state when what it waits for is there.
+/// Moves to the next state when everything that the state waits for is there.
 void advance(RunStatus& run) {
     bool const waits = run.state == RunState::allocating || run.state == RunState::relaunching;
     if (!waits || !all_joined(run) || !all_stopped(run)) return;
@@ -37,7 +37,7 @@ void advance(RunStatus& run) {
     run.ordered = false;
 }
 
-/// One more round of trouble: relaunch, or end when it is final or the restarts are used up.
+/// One more round of faults: relaunch, or end when the fault is final or the restarts are used up.
 void fault(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     run.cause_is_secondary = failure_class.secondary;
     ++run.rounds;
@@ -53,8 +53,8 @@ void fault(RunStatus& run, FailureClass const& failure_class, std::string cause)
     advance(run);
 }
 
-/// A failure of the attempt that is ending already: only a better cause than a secondary failure
-/// counts.
+/// A failure of the attempt that is already ending: it counts only as a better cause than a
+/// secondary failure.
 void improve_cause(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     bool const ending = run.state == RunState::relaunching || run.state == RunState::finishing;
     bool const by_fault = run.verdict != Verdict::ok && run.verdict != Verdict::cancelled;
@@ -64,7 +64,7 @@ void improve_cause(RunStatus& run, FailureClass const& failure_class, std::strin
         run.cause = std::move(cause);
         return;
     }
-    if (run.state == RunState::relaunching) --run.restarts;  // the relaunch that will not be
+    if (run.state == RunState::relaunching) --run.restarts;  // the relaunch that will not happen
     finish(run, failure_class, std::move(cause));
 }
 
@@ -94,7 +94,7 @@ void on(RunStatus& run, PlanChosen const&) {
     if (run.state == RunState::submitted) run.state = RunState::checked;
 }
 
-/// A run that did not end well is opened again: it goes on from its last checkpoint, in a new
+/// A run that ended without success is reopened: it continues from its last checkpoint, in a new
 /// attempt and with all of its restarts.
 void reopen(RunStatus& run) {
     run.state = RunState::allocating;
@@ -134,8 +134,8 @@ void on(RunStatus& run, NodeLost const& event) {
     node->joined = false;
     ++node->losses;
     FailureClass const failure_class{Verdict::node_fault, true};
-    // While agents are gathered, nodes that are lost together count once; one that is lost again
-    // after it was replaced counts again.
+    // While agents join, nodes that are lost together count once; a node that is lost again after
+    // it was replaced counts again.
     bool const gathering = run.state == RunState::allocating ||
                            run.state == RunState::relaunching ||
                            (run.state == RunState::launching && !run.ordered);
@@ -207,7 +207,7 @@ void on(RunStatus& run, StopRequested const& event) {
         if (run.stop == StopMode::graceful) run.stop = asked;
         return;
     }
-    // Workers of a broken attempt are being stopped already.
+    // Workers of a broken attempt are already being stopped.
     run.stop = run.state == RunState::relaunching ? StopMode::now : asked;
     finish(run, {Verdict::cancelled}, event.reason);
 }

@@ -13,7 +13,7 @@
 namespace osora::protocol {
 namespace {
 
-constexpr int kRanksBound = 4096;   // whose CPUs are kept: views are copied
+constexpr int kRanksBound = 4096;   // ranks whose CPUs are kept: views are copied
 constexpr double kSmoothing = 0.1;  // weight of a new step in smooth_loss
 
 template <class T>
@@ -82,7 +82,7 @@ double median_step_time(std::deque<StepView> const& steps) {
     return (*middle + *std::max_element(times.begin(), middle)) / 2;
 }
 
-/// Rates over the recent steps that every rank has reported (the newest may wait for a node).
+/// Rates over the recent steps that every rank has reported (the newest may lack a node).
 void update_rates(RunView& view) {
     double time = 0, wait = std::nan(""), comm = wait, least = wait, samples = 0;
     int steps = 0;
@@ -116,7 +116,7 @@ void add_step(RunView& view, StepView const& step) {
         if (same->step == view.steps_done - 1) view.last_loss = same->loss;
         return;
     }
-    if (!steps.empty() && step.step < steps.back().step) return;  // late, of a slow node
+    if (!steps.empty() && step.step < steps.back().step) return;  // late, from a slow node
     steps.push_back(step);
     if (steps.size() > kRecentSteps) steps.pop_front();
     view.last_loss = step.loss;
@@ -157,7 +157,7 @@ void on(RunView& view, ControllerStarted const& event, std::int64_t) {
     view.controller_host = event.host;
     view.controller_boot_id = event.boot_id;
     view.controller_pid = event.pid;
-    if (view.status.state != RunState::done) view.ended_us = 0;  // it may have been opened again
+    if (view.status.state != RunState::done) view.ended_us = 0;  // it may have been reopened
 }
 
 void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
@@ -305,7 +305,7 @@ void on(RunView& view, NodeHealth const& event, std::int64_t) {
 }
 
 template <class T>
-void on(RunView&, T const&, std::int64_t) {}  // nothing beyond the status
+void on(RunView&, T const&, std::int64_t) {}  // no effect beyond the status
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // What a person wants to see of a run, as a fold over its journal: `osora submit`, `status`,
-// `watch` and the history are fed from it. Pure; readers may feed it while the journal grows.
+// `watch` and the history show it. Pure; readers may feed it while the journal grows.
 #pragma once
 
 #include "protocol/run_status.hpp"
@@ -28,11 +28,11 @@ struct StepView {
     std::string bucket;
 };
 
-/// What a node reported last: means over the steps of one chunk; NaN = not told.
+/// A node's last report: means over the steps of one chunk; NaN = not reported.
 struct NodeView {
     int steps_done = 0;
     double step_time_s = 0;  // maximum over its ranks
-    double arrival_s = 0;    // own work of its latest rank
+    double arrival_s = 0;    // time until its latest rank arrived
     double exposed_comm_s = 0;
     int latest_rank = -1;
     std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over its ranks
@@ -43,8 +43,8 @@ struct RankEnd {  // a rank that failed, in the order of the journal
     bool oom_killed = false;
     std::string message;
     std::string cause;       // as a sentence
-    std::string tail;        // end of its log; "" = not kept
-    bool secondary = false;  // it lost its peers: hardly the cause
+    std::string tail;        // end of its log; "" = not recorded
+    bool secondary = false;  // it lost its peers: probably not the cause
 };
 
 struct RunView {
@@ -68,15 +68,15 @@ struct RunView {
     int start_step = 0;      // first step of this attempt
     int steps_done = 0;      // = index of the next step
     double last_loss = 0;    // of the newest step
-    double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; goes on over relaunches
-    int smoothed_steps = 0;  // steps of this attempt that are in it end before this one
+    double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; across relaunches
+    int smoothed_steps = 0;  // steps of this attempt below this one are in it
     double grad_norm = 0, lr = 0;
     std::string bucket;      // of the newest step
     double step_time_s = 0;  // median
     double samples_per_s = 0;
-    double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1; NaN = not told
+    double data_wait_share = 0, exposed_comm_share = 0;  // of the step, 0..1; NaN = not reported
     double rank_wait_share = 0;  // of exposed_comm_share: waiting for a slower rank
-    bool has_loss = false;       // a program of the user's own may tell none
+    bool has_loss = false;       // a user program may report none
     std::optional<Straggler> straggler;
     double eta_s = 0;                  // to the last step, from the mean step; 0 = unknown
     std::int64_t rss_bytes = 0;        // maximum over ranks, newest step
@@ -86,7 +86,7 @@ struct RunView {
     std::int64_t peak_rss_bytes = 0, peak_allocated_bytes = 0;  // maximum over ranks and steps
     std::deque<StepView> recent_steps;  // of this attempt, oldest first, at most kRecentSteps
 
-    // What went wrong or is worth knowing; the newest kKept of each, with the count of all.
+    // Faults and notices: the newest kKept of each, with the count of all.
     std::deque<RankEnd> rank_ends;
     std::map<int, RankEnd> first_failures;  // by attempt: the first that is not secondary, or hangs
     std::deque<RunNotice> notices;

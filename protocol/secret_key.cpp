@@ -20,7 +20,7 @@ Result<std::string> secret_key(std::filesystem::path const& state) {
     if (auto known = known_secret_key(state); !known.empty()) return known;
     OSORA_TRY(auto file, NewFile::create(StatePaths{state}.secret_key(), kPrivate));
     OSORA_TRY_VOID(file.write(make_token() + "\n"));
-    // Where another program was faster its key is the one.
+    // If another program was faster, its key is used.
     auto const published = file.publish();
     if (published.has_error() && published.error().code != Errc::busy) return published.error();
     OSORA_TRY(auto const text, read_file(StatePaths{state}.secret_key(), kKeyBytesMax));

@@ -1,5 +1,5 @@
-// STATE/secret.key: the key of the digests that stand for secrets in this state folder, so that
-// nobody who only has the digests can guess what they are of.
+// STATE/secret.key: the key of the digests that replace secrets in this state folder, so that
+// nobody can guess a secret from its digest alone.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,7 +9,7 @@
 
 namespace osora::protocol {
 
-/// Made (mode 0600) when it is missing; programs that make it at once get the same one.
+/// Creates it (mode 0600) when it is missing; programs that create it at once get the same key.
 [[nodiscard]] Result<std::string> secret_key(std::filesystem::path const& state);
 
 /// "" when there is none.

@@ -4,7 +4,7 @@
 //     history.db            mode 0600
 //     secret.key            protocol/secret_key.hpp, mode 0600
 //     calibration.json      measured constants of this machine (osora plan calibrate)
-//     node_memory.json      slurm::NodeMemory: faults of nodes, over jobs
+// node_memory.json      slurm::NodeMemory: faults of nodes, across jobs
 //     daemon.json           runs that the daemon serves; daemon.lock: held by it; daemon.log
 //     queue queue-CLUSTER   squeue's last answer, shared by all osora processes
 //     daemon.sock           protocol/messages/daemon_messages.hpp (or the path in daemon.path)
@@ -13,7 +13,7 @@
 //     tunes/ID.json         trials of osora tune
 //     bisects/ID.json ID.toml   trials of an osora bisect so far; the run file of its newest trial
 //     worktrees/HASH/       builds of commits that a bisect compares
-//     runs/                 run directories; runs/.lock: a flock held while a number is given out
+// runs/                 run directories; runs/.lock: a flock held while a number is assigned
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// The verdict table and the sentences that name a cause.
+// The verdict table, and the sentences that describe a cause.
 #include "protocol/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ Row const* row_of(int exit_code, bool exec) {
     return exec ? find_row(kExecRows, exit_code) : find_row(kRows, exit_code);
 }
 
-/// Signals by which a program ends itself: a crash, not an order from outside.
+/// Signals that a program raises itself: a crash, not an order from outside.
 bool is_crash(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
            signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
@@ -84,7 +84,8 @@ FailureClass classify_program_failure(RankFailed const& failed) {
 FailureClass classify_failure(RankFailed const& failed, bool exec) {
     if (failed.oom_killed) return {Verdict::oom, false};
     if (failed.signal != 0) {
-        // A crash may be the machine's: it is tried again, but if it stays it is the program's.
+        // The machine may have caused a crash: it is retried, but if it recurs the program is at
+        // fault.
         return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
     }
     if (Row const* row = row_of(failed.exit_code, exec)) return row->failure_class;

@@ -10,7 +10,7 @@
 
 namespace osora::protocol {
 
-/// NodeLost.why of a node that stopped talking; others are free text.
+/// NodeLost.why of a node that went silent; other values are free text.
 inline constexpr std::string_view kFellSilent = "fell silent";
 
 constexpr int kFreeRetriesMax = 5;  // of a run
@@ -18,17 +18,18 @@ constexpr int kFreeRetriesMax = 5;  // of a run
 struct FailureClass {
     Verdict verdict = Verdict::internal;
     bool retry = false;  // relaunch from the last checkpoint while restarts are left
-    /// A rank that lost its peers: likely a consequence of another failure, which then is the
-    /// cause.
+    /// A rank that lost its peers: probably a secondary failure, whose cause is the failure of
+    /// another rank.
     bool secondary = false;
     bool do_not_requeue = false;  // osora exits with 93, whatever the verdict
-    /// Nobody's fault and gone with the next attempt: it costs no restart, kFreeRetriesMax times.
+    /// No fault of the run, and gone in the next attempt: it costs no restart, kFreeRetriesMax
+    /// times.
     bool costs_no_restart = false;
     friend bool operator==(FailureClass const&, FailureClass const&) = default;
 };
 
-/// `exec`: exit codes of the user's own program have no meaning but 0, 93, 126 and 127; what it
-/// said last tells a rank that lost its peers, or found MASTER_PORT taken, from one that failed
+/// `exec`: exit codes of the user's program have no meaning except 0, 93, 126 and 127; the end of
+/// its output tells a rank that lost its peers, or found MASTER_PORT taken, from one that failed
 /// itself.
 [[nodiscard]] FailureClass classify_failure(RankFailed const& failed, bool exec);
 
@@ -37,7 +38,7 @@ struct FailureClass {
 [[nodiscard]] std::string describe(NodeLost const& lost);
 [[nodiscard]] std::string describe(HangDetected const& hang);
 
-/// Exit code of osora for a run that ended so (docs/contract.md section 4).
+/// osora's exit code for a run that ended like this (docs/contract.md section 4).
 [[nodiscard]] int exit_code_of(FailureClass const& failure_class);
 
 }  // namespace osora::protocol

@@ -1,4 +1,4 @@
-/* Reading of files that others must not be able to change: see trusted_file.h. */
+/* Reads files that other users must not be able to change: see trusted_file.h. */
 #include "scheduler_plugins/trusted_file.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@ static enum osora_load refuse_file(char* error, char const* path, char const* wh
     return OSORA_REFUSED;
 }
 
-/* Why others than root and `uid` could change what was opened; NULL when they cannot. Others may
- * write to a folder with the sticky bit: they can neither rename nor remove what is not theirs. */
+/* Why users other than root and `uid` could change the opened file; NULL when they cannot. A folder
+ * with the sticky bit may be writable: they cannot rename or remove files of others there. */
 static char const* weakness_of(struct stat const* status, bool folder, uid_t uid) {
     if (!folder && !S_ISREG(status->st_mode)) return "not a regular file";
     if (status->st_uid != 0 && status->st_uid != uid) {
@@ -29,7 +29,7 @@ static char const* weakness_of(struct stat const* status, bool folder, uid_t uid
     return NULL;
 }
 
-/* The whole file into `text`, a zero behind it; its size, or -1. */
+/* Reads the whole file into `text` and appends a zero; returns its size, or -1. */
 static ssize_t read_whole(int file, char* text) {
     size_t size = 0;
     while (size <= OSORA_FILE_MAX) {
@@ -44,7 +44,8 @@ static ssize_t read_whole(int file, char* text) {
     return (ssize_t)size;
 }
 
-/* Opens what `path` names inside `folder`; -1 and why in `error`, empty when it is not there. */
+/* Opens the file that `path` names inside `folder`; -1 and why in `error`, empty when it is not
+ * there. */
 static int open_checked(int folder, char const* path, uid_t uid, char* error) {
     char copy[PATH_MAX];
     snprintf(copy, sizeof copy, "%s", path);

@@ -1,4 +1,4 @@
-/* Small files that plug-ins act on: read only where nobody but root and the user could have written
+/* Small files that plug-ins act on: read only where root and the user alone could have written
  * them. Used by the plug-in for Slurm and by the tuner for NCCL; docs/rfc/003 has the rules. */
 #ifndef OSORA_TRUSTED_FILE_H
 #define OSORA_TRUSTED_FILE_H
@@ -13,7 +13,7 @@ enum {
 
 enum osora_load { OSORA_LOADED, OSORA_ABSENT, OSORA_REFUSED };
 
-/* The whole of `path` into `text`, with a zero behind it that `size` does not count. Refused, with
+/* Reads all of `path` into `text` and appends a zero that `size` does not count. Refused, with
  * a reason: a link, not a regular file, owned by neither root nor `uid`, writable by others, in a
  * folder where others could replace it, larger than OSORA_FILE_MAX. */
 enum osora_load osora_read_trusted(char const* path, uid_t uid, char text[OSORA_FILE_MAX + 1],

@@ -1,4 +1,4 @@
-// Clocks of the machines differ: a job counts as new when it is at most two minutes older than the
+// The clocks of machines differ: a job counts as new when it is at most two minutes older than the
 // call of sbatch.
 #include "slurm/after_sbatch.hpp"
 

@@ -1,5 +1,5 @@
-// What is known of a job when sbatch has not said its number: an overloaded slurmctld takes a job
-// and does not answer. Pure.
+// Finds a job when sbatch has not printed its number: an overloaded slurmctld accepts a job and
+// does not answer. Pure.
 #pragma once
 
 #include "slurm/job.hpp"
@@ -11,28 +11,28 @@
 
 namespace osora::slurm {
 
-/// Words of sbatch after which the job may be in the queue all the same ("Socket timed out on
-/// send/recv operation"): Slurm was not heard, and has not refused.
+/// Output of sbatch after which the job may be in the queue anyway ("Socket timed out on send/recv
+/// operation"): Slurm has not answered, and has not refused either.
 [[nodiscard]] bool may_have_been_taken(std::string_view words);
 
-/// The jobs of the queue that may be the one of `name` that was given to sbatch at `asked`, in
-/// seconds since 1970.
+/// The jobs of the queue that may be the one that was submitted as `name` at `asked`, in seconds
+/// since 1970.
 struct JobsOfName {
-    std::vector<QueuedJob> ours;    // submitted since then: one is the job
-    std::vector<QueuedJob> others;  // not over, and submitted before: of another folder of runs
+    std::vector<QueuedJob> ours;    // submitted since then: one of them is the job
+    std::vector<QueuedJob> others;  // still active, submitted before: from another folder of runs
 };
 [[nodiscard]] JobsOfName jobs_of_name(std::vector<QueuedJob> const& queue, std::string_view name,
                                       std::int64_t asked);
 
-/// What the options of a job ([slurm] extra) say of the cluster: "north", "north,south" or "all";
-/// "" = nothing, so that the job is on the one that the commands talk to.
+/// The cluster in the options of a job ([slurm] extra): "north", "north,south" or "all"; "" = none,
+/// so that the job is on the cluster that the commands talk to.
 [[nodiscard]] std::string cluster_asked_for(std::vector<std::string> const& options);
-/// One name, and no choice among several.
+/// Whether it names exactly one cluster.
 [[nodiscard]] bool is_one_cluster(std::string_view cluster);
 
-/// Waits, and will wait for ever until somebody releases it.
+/// Whether it waits until somebody releases it.
 [[nodiscard]] bool is_held(QueuedJob const& job);
-/// The reason for people: "(Priority)"; for a held job with what lets it start.
+/// The reason for people: "(Priority)"; for a held job also how to release it.
 [[nodiscard]] std::string reason_text(QueuedJob const& job, std::string_view cluster);
 
 }  // namespace osora::slurm

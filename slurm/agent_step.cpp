@@ -1,4 +1,5 @@
-// srun reads its options from SLURM_* variables, too: what is said here wins, the rest is removed.
+// srun also reads options from SLURM_* variables: these arguments override them, the rest is
+// removed.
 #include "slurm/agent_step.hpp"
 
 #include "base/host_list.hpp"

@@ -1,5 +1,5 @@
-// The srun command that starts agents inside an allocation, and what its environment must not say.
-// Pure.
+// The srun command that starts agents inside an allocation, and which variables its environment
+// must not contain. Pure.
 #pragma once
 
 #include "base/environment.hpp"
@@ -18,15 +18,15 @@ struct AgentStep {
     std::string log_name;  // in the run directory: "agent-%n.log", where %n counts the step's nodes
 };
 
-/// argv[1...] of srun. The step shares its nodes with others, binds nothing, outlives tasks and
-/// nodes that end, and hands srun's own environment on as it is.
+/// argv[1...] of srun. The step shares its nodes with others, binds nothing, survives the end of
+/// tasks and nodes, and passes srun's own environment on unchanged.
 [[nodiscard]] std::vector<std::string> srun_arguments(AgentStep const& step);
 
-/// argv[1...] of srun for a program that is run on one host of the job and ends soon.
+/// argv[1...] of srun for a short program on one host of the job.
 [[nodiscard]] std::vector<std::string> remote_command_arguments(
     std::string const& job_id, std::string const& host, std::vector<std::string> const& command);
 
-/// Takes out what of the job's own shape srun would take for the step's.
+/// Removes the variables of the job's own shape that srun would apply to the step.
 void remove_step_shape(Environment& environment);
 
 }  // namespace osora::slurm

@@ -1,4 +1,5 @@
-// One function, read from the top: what forbids all, what keeps the allocation, what does not.
+// One function, read from the top: what forbids every step, what keeps the allocation, what leaves
+// it.
 #include "slurm/escalation.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@ namespace {
 
 using protocol::Verdict;
 
-/// Verdicts that another try on other or the same nodes may heal.
+/// Verdicts that a retry on other or the same nodes may heal.
 bool is_worth_retrying(Verdict verdict) {
     return verdict == Verdict::comm || verdict == Verdict::node_fault ||
            verdict == Verdict::no_progress || verdict == Verdict::none ||
@@ -19,8 +20,7 @@ EscalationStep leave_the_job(EscalationState const& state, std::string const& wh
     if (state.jobs_left <= 0) {
         return {Escalation::stop, why + "; no further job may follow ([slurm] chain)"};
     }
-    if (state.can_submit)
-        return {Escalation::follow_job, why + ": a job that follows this one goes on"};
+    if (state.can_submit) return {Escalation::follow_job, why + ": the next job continues the run"};
     return {Escalation::requeue, why + ", and sbatch does not work from here: requeued"};
 }
 
@@ -35,7 +35,7 @@ EscalationStep next_escalation(EscalationState const& state) {
     }
     if (state.warning == JobWarning::preemption)
         return leave_the_job(state, "the job is preempted");
-    if (state.verdict == Verdict::cancelled) return {Escalation::stop, "asked for"};
+    if (state.verdict == Verdict::cancelled) return {Escalation::stop, "cancelled on request"};
     if (!is_worth_retrying(state.verdict)) {
         return {Escalation::stop, "another try would end the same way"};
     }

@@ -1,4 +1,4 @@
-// What is tried next when a run on Slurm has failed or must leave its nodes, cheapest first
+// What to try next when a run on Slurm has failed or must leave its nodes, cheapest first
 // (docs/rfc/001): relaunch on the same nodes, on a spare, in a job that depends on this one, by a
 // requeue. Pure.
 #pragma once
@@ -13,31 +13,31 @@
 namespace osora::slurm {
 
 enum class Escalation {
-    relaunch,    // workers again on the same nodes: about a second
-    swap_node,   // a spare takes the place of a bad node: about a second
+    relaunch,    // start workers again on the same nodes: about a second
+    swap_node,   // a spare replaces a bad node: about a second
     follow_job,  // a new job that waits for the end of this one: seconds, and the queue
     requeue,     // this job again: two minutes on most clusters, and the queue
     stop
 };
 BOOST_DESCRIBE_ENUM(Escalation, relaunch, swap_node, follow_job, requeue, stop)
 
-/// How this job's end was asked for by Slurm itself.
+/// The warning with which Slurm itself announced this job's end.
 enum class JobWarning { none, time_limit, preemption };
 BOOST_DESCRIBE_ENUM(JobWarning, none, time_limit, preemption)
 
 struct EscalationState {
     protocol::Verdict verdict = protocol::Verdict::none;  // of the run; none: still undecided
-    bool do_not_requeue = false;                          // a rank has said 93
+    bool do_not_requeue = false;                          // a rank exited with 93
     int restarts_left = 0;                                // within the job
-    int nodes_needed = 0, nodes_usable = 0;               // of the allocation, bad ones left out
+    int nodes_needed = 0, nodes_usable = 0;               // of the allocation, without bad ones
     bool node_is_bad = false;                             // the fault names a node of the run
-    int jobs_left = 0;                                    // [slurm] chain: that may follow this one
-    bool can_submit = true;                               // sbatch works from here
+    int jobs_left = 0;       // [slurm] chain: jobs that may follow this one
+    bool can_submit = true;  // sbatch works from here
     JobWarning warning = JobWarning::none;
 };
 struct EscalationStep {
     Escalation action = Escalation::stop;
-    std::string reason;  // as the user reads it
+    std::string reason;  // for the user
 };
 [[nodiscard]] EscalationStep next_escalation(EscalationState const& state);
 

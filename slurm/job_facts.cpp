@@ -1,4 +1,4 @@
-// Each answer is looked through for the words that have stayed the same over the versions.
+// Searches each answer for the phrases that have stayed the same over the versions.
 #include "slurm/job_facts.hpp"
 
 #include "base/host_list.hpp"
@@ -26,7 +26,7 @@ void for_lines(std::string_view text, Each each) {
     }
 }
 
-/// The word behind `marker`, up to white space or one of `stop`; "" when it is not there.
+/// The word after `marker`, up to white space or one of `stop`; "" when it is not there.
 std::string_view word_after(std::string_view text, std::string_view marker,
                             std::string_view stop = " \t\n") {
     std::size_t const at = text.find(marker);
@@ -35,7 +35,7 @@ std::string_view word_after(std::string_view text, std::string_view marker,
     return text.substr(0, text.find_first_of(stop));
 }
 
-/// Free text: they run to the end of their line.
+/// Free text: these values run to the end of their line.
 bool takes_the_line(std::string_view key) {
     constexpr std::array kKeys{"JobName",  "Command",      "WorkDir",      "StdErr",
                                "StdIn",    "StdOut",       "Comment",      "BatchFlag",
@@ -88,7 +88,7 @@ std::vector<int> read_numbers(std::string_view list) {
     return numbers;
 }
 
-/// Numbers that may be the job's, the surest kind first.
+/// Numbers that may be the job's, the most certain kind first.
 struct SubmittedWords {
     std::vector<JobKey> words;  // "Submitted batch job 12 on cluster north"
     std::vector<JobKey> bare;   // a line "12" or "12;north"
@@ -135,11 +135,11 @@ Result<JobKey> parse_submitted(std::string_view output) {
         if (each->size() == 1) return each->front();
         if (each->empty()) continue;
         return Error{Errc::invalid_input,
-                     fmt::format("sbatch said more than one number that may be a job's: {} and {}",
+                     fmt::format("sbatch printed more than one possible job id: {} and {}",
                                  each->front().job_id, each->back().job_id)};
     }
     return Error{Errc::invalid_input,
-                 fmt::format("sbatch said '{}', and no job id", trimmed(output).substr(0, 160))};
+                 fmt::format("sbatch printed '{}', and no job id", trimmed(output).substr(0, 160))};
 }
 
 Result<StartEstimate> parse_test_only(std::string_view output) {
@@ -163,7 +163,7 @@ Result<StartEstimate> parse_test_only(std::string_view output) {
         if (line.empty() || words.find(line) != std::string::npos) return;
         words += (words.empty() ? "" : "; ") + std::string(line);
     });
-    return Error{Errc::invalid_input, words.empty() ? "sbatch --test-only said nothing" : words};
+    return Error{Errc::invalid_input, words.empty() ? "sbatch --test-only printed nothing" : words};
 }
 
 Fields parse_job_fields(std::string_view output) {
@@ -221,7 +221,7 @@ ClusterConfig parse_config(std::string_view output) {
     seconds("KillWait", config.kill_wait_s);
     seconds("MinJobAge", config.min_job_age_s);
     seconds("SlurmdTimeout", config.node_down_s);
-    // A requeued job has to outwait its credential, but for 25.11's own setting.
+    // A requeued job has to wait until its credential expires, except with 25.11's own setting.
     auto const expire = word_after(field(values, "AuthInfo"), "cred_expire=", ",");
     if (auto const value = leading_number<std::int64_t>(expire))
         config.requeue_hold_s = static_cast<int>(*value);

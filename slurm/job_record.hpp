@@ -1,5 +1,5 @@
-// RUN_DIR/slurm.json: the newest job of a run. Written by whoever submits it (osora submit and
-// resume, the batch step of the job before), read by whoever follows the run.
+// RUN_DIR/slurm.json: the newest job of a run. Written by the program that submits the job (osora
+// submit and resume, the batch step of the previous job), read by programs that follow the run.
 #pragma once
 
 #include "slurm/job.hpp"
@@ -15,8 +15,8 @@ namespace osora::slurm {
 struct JobRecord {
     std::string schema = "osora.slurm_job/1";
     JobKey job;
-    int followed = 0;        // jobs of this run before it, since it was submitted or resumed
-    bool cancelled = false;  // before it started: the journal cannot say so
+    int followed = 0;        // previous jobs of this run since it was submitted or resumed
+    bool cancelled = false;  // before it started, so the journal does not record it
     std::string after;       // folder name of the run that it waits for; "" = none
 };
 BOOST_DESCRIBE_STRUCT(JobRecord, (), (schema, job, followed, cancelled, after))

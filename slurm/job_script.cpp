@@ -1,5 +1,5 @@
-// One line for each option. The script runs twice: first as Slurm starts it, nearly without an
-// environment; then again inside the one that RUN_DIR/environment holds, byte for byte.
+// One line for each option. The script runs twice: first as Slurm starts it, with almost no
+// environment; then again in the environment of RUN_DIR/environment, byte for byte.
 #include "slurm/job_script.hpp"
 
 #include "base/host_list.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-/// Whether `extra` already says `option`, as "--mem", "--mem=0" or, with a short name, "-c8".
+/// Whether `extra` already has `option`, as "--mem", "--mem=0" or, with a short name, "-c8".
 bool says(std::vector<std::string> const& extra, std::string_view option) {
     return std::ranges::any_of(extra, [option](std::string_view each) {
         if (!each.starts_with(option)) return false;
@@ -26,7 +26,7 @@ bool says(std::vector<std::string> const& extra, std::string_view option) {
     });
 }
 
-/// Every core of the nodes is wanted, unless the run file says how many.
+/// Every core of the nodes, unless the run file sets the number.
 void ask_for_cores(JobRequest const& request, Lines& options) {
     auto const& resources = request.resources;
     if (resources.cpus_per_worker > 0) {
@@ -53,7 +53,7 @@ void ask_for_gpus(JobRequest const& request, Lines& options) {
     std::string const wanted =
         gpus == "auto" ? std::to_string(request.resources.gpus_per_node) : gpus;
     options.push_back("--gpus-per-node=" + wanted);
-    options.emplace_back("--gpu-bind=none");  // a rank picks by LOCAL_RANK and sees its peers
+    options.emplace_back("--gpu-bind=none");  // a rank selects by LOCAL_RANK and sees its peers
 }
 
 Lines options_of(JobRequest const& request) {
@@ -66,8 +66,8 @@ Lines options_of(JobRequest const& request) {
     ask_for_cores(request, options);
     if (!resources.time_limit.empty()) options.push_back("--time=" + resources.time_limit);
     options.push_back(fmt::format("--signal=B:USR2@{}", warning_s(resources.time_limit)));
-    // osora restarts what can be restarted: a lost node must not end the job. sbatch is run with
-    // few variables; for NIL and NONE slurmd 22.05 looks up a login environment, which takes a
+    // osora restarts the run where possible, so a lost node must not end the job. sbatch is run
+    // with few variables; with NIL and NONE slurmd 22.05 loads a login environment, which takes a
     // second.
     options.insert(options.end(),
                    {"--no-requeue", "--no-kill", "--open-mode=append",

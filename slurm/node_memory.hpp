@@ -1,6 +1,6 @@
-// Which nodes have failed runs lately: STATE/node_memory.json. A fault counts 1 (2: the host did
-// not answer) and half as much a day later; a node with too much is left out of new jobs until it
-// has faded. Pure.
+// Which nodes have failed runs recently: STATE/node_memory.json. A fault counts 1 (2: the host did
+// not answer) and half as much a day later; a node whose score is too high is left out of new jobs
+// until the score has decayed. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -31,7 +31,7 @@ BOOST_DESCRIBE_STRUCT(NodeMemory, (), (schema, nodes))
 
 inline constexpr double kHalfLifeS = 86400;
 inline constexpr double kTooMuch = 1.5;          // two faults within ten hours
-inline constexpr std::size_t kExcludedMax = 50;  // a bug must not shut a cluster out
+inline constexpr std::size_t kExcludedMax = 50;  // a bug must not exclude a whole cluster
 
 /// A record's score at `now_us`; clocks that run backwards change nothing.
 [[nodiscard]] double score_at(NodeRecord const& record, std::int64_t now_us);
@@ -39,11 +39,11 @@ inline constexpr std::size_t kExcludedMax = 50;  // a bug must not shut a cluste
 /// When its score falls below kTooMuch; 0 for one that never reached it.
 [[nodiscard]] std::int64_t excluded_until_us(NodeRecord const& record);
 
-/// With one more fault of `host` that counts `weight`; what has faded away is dropped.
+/// Adds one more fault of `host` with `weight`; records that have decayed are dropped.
 [[nodiscard]] NodeMemory with_fault(NodeMemory memory, std::string const& host, double weight,
                                     std::string_view cause, std::int64_t now_us);
 
-/// Hosts to leave out, the worst first.
+/// Hosts to exclude, the worst first.
 [[nodiscard]] std::vector<std::string> bad_hosts(NodeMemory const& memory, std::int64_t now_us);
 
 }  // namespace osora::slurm

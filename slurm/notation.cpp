@@ -1,4 +1,4 @@
-// Times are computed by hand: the C library's depend on the process's time zone.
+// Times are computed by hand: the C library's functions depend on the process's time zone.
 #include "slurm/notation.hpp"
 
 #include "base/text/shell_word.hpp"
@@ -34,7 +34,7 @@ Result<std::string> directive_word(std::string_view text) {
     for (char const each : text) {
         if (static_cast<unsigned char>(each) < 0x20 || each == 0x7f) {
             return Error{Errc::invalid_input,
-                         fmt::format("'{}': a control character cannot stand in an #SBATCH line",
+                         fmt::format("'{}': an #SBATCH line cannot contain a control character",
                                      text.substr(0, text.find(each)))};
         }
     }
@@ -85,7 +85,7 @@ std::optional<std::int64_t> parse_duration(std::string_view text) {
         values[i] = *value;
     }
     auto const [a, b, c] = values;
-    // "D-HH[:MM[:SS]]" counts from the hours; "MM", "MM:SS", "HH:MM:SS" end with what is smallest.
+    // "D-HH[:MM[:SS]]" counts from the hours; "MM", "MM:SS", "HH:MM:SS" end with the smallest unit.
     if (dated || parts.size() == 3) return days * 86400 + a * 3600 + b * 60 + c;
     return a * 60 + b;
 }

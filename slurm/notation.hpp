@@ -1,4 +1,4 @@
-// Words for others to read: arguments in #SBATCH lines, and Slurm's times. Pure. Those of a shell:
+// Text for other programs: arguments in #SBATCH lines, and Slurm's times. Pure. Shell quoting is in
 // base/text/shell_word.hpp.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace osora::slurm {
 
-/// One argument of a #SBATCH line. sbatch takes a backslash as an escape everywhere and '#' as a
+/// One argument of a #SBATCH line. sbatch treats a backslash as an escape everywhere and '#' as a
 /// comment outside of quotes. invalid_input: a line end or another control character.
 [[nodiscard]] Result<std::string> directive_word(std::string_view text);
 

@@ -9,7 +9,7 @@
 namespace osora::slurm {
 namespace {
 
-/// A host calls itself "n1.cluster" where Slurm says "n1".
+/// A host may call itself "n1.cluster" where Slurm says "n1".
 std::string short_name(std::string const& host) {
     return host.substr(0, host.find('.'));
 }

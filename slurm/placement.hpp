@@ -1,5 +1,5 @@
-// Which host of the allocation each node of a run sits on: spares take the place of hosts that have
-// failed. Pure; driven by the Slurm backend.
+// Which host of the allocation each node of a run uses: spares replace hosts that have failed.
+// Pure; driven by the Slurm backend.
 #pragma once
 
 #include "base/result.hpp"
@@ -20,19 +20,19 @@ struct PlacementOptions {
     std::vector<std::string> hosts;     // of the allocation, in its order
     int nodes = 1;                      // of the run
     std::vector<std::string> excluded;  // hosts never to use
-    std::vector<std::string> last;      // host of each node in an earlier life; "" = none
+    std::vector<std::string> last;      // host of each node in an earlier incarnation; "" = none
 };
 
 class Placement {
 public:
     explicit Placement(PlacementOptions options);
 
-    /// The host for a new agent of `node`: the one it had, or a spare when that is bad. not_found
-    /// when no good host is left.
+    /// The host for a new agent of `node`: the one that it had, or a spare when that is bad.
+    /// not_found when no good host is left.
     [[nodiscard]] Result<std::string> place(int node);
     /// "" = none.
     [[nodiscard]] std::string host_of(int node) const;
-    /// Something went wrong on it; kBad or more in sum makes it bad.
+    /// A fault of the host; a sum of kBad or more makes it bad.
     void fault(std::string const& host, int weight);
     [[nodiscard]] bool is_bad(std::string const& host) const;
     /// Whether the nodes' hosts follow the order of the allocation, so that the n-th task of one
@@ -40,7 +40,7 @@ public:
     [[nodiscard]] bool is_in_order() const;
     [[nodiscard]] int usable() const;
 
-    static constexpr int kBad = 2;  // an agent that died counts 1, a host that is silent 2
+    static constexpr int kBad = 2;  // an agent that died counts 1, a silent host 2
 
 private:
     std::vector<std::string> hosts_;

@@ -1,4 +1,4 @@
-// Silence is never an end: a job is gone when the queue says so or after a deadline.
+// Silence is never an end: a job has ended when the queue says so, or after a deadline.
 #include "slurm/queue_poller.hpp"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<std::string> QueuePoller::answered(MonotonicTime now,
     for (auto& [run, watched] : jobs_) {
         if (take(watched, now, queue)) changed.push_back(run);
     }
-    // Somebody absent is looked for again soon: it may be a job that was only just submitted.
+    // A job that is missing is looked for again soon: it may have been submitted only just now.
     bool const soon = !changed.empty() || std::ranges::any_of(jobs_, [](auto const& each) {
         return each.second.absent_since && !each.second.view.gone;
     });
@@ -74,7 +74,7 @@ void QueuePoller::failed(MonotonicTime now) {
     ++failures_;
     interval_ = std::clamp(interval_ * 2, limits_.shortest, limits_.longest);
     next_ = now + interval_;
-    // While nobody answers, nobody has been absent.
+    // While Slurm does not answer, no job counts as missing.
     for (auto& [run, watched] : jobs_) watched.absent_since.reset();
 }
 
@@ -91,7 +91,7 @@ bool QueuePoller::take(Watched& watched, MonotonicTime now,
     }
     watched.absent_since.reset();
     if (job->submit_time) view.key.submit_time = *job->submit_time;
-    // An unknown word says less than the last known one.
+    // An unknown state says less than the last known one.
     if (job->state != JobState::unknown) view.state = job->state;
     view.reason = job->reason;
     view.node_list = job->node_list;

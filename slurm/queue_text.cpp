@@ -1,4 +1,4 @@
-// The name comes last: it may hold the separator.
+// The name comes last: it may contain the separator.
 #include "slurm/queue_text.hpp"
 
 #include "base/text/text.hpp"

@@ -22,7 +22,7 @@ std::string_view after(std::string_view text, std::string_view marker) {
     return at == std::string_view::npos ? std::string_view() : text.substr(at + marker.size());
 }
 
-/// "Killed", "Segmentation fault (core dumped)": the words of strsignal().
+/// "Killed", "Segmentation fault (core dumped)": the text of strsignal().
 int signal_of(std::string_view words) {
     words = words.substr(0, words.find(" ("));
     for (int number = 1; number < SIGRTMIN; ++number) {

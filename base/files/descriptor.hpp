@@ -1,4 +1,4 @@
-// An open file descriptor with one owner, closed when the owner goes.
+// An open file descriptor with one owner, closed when the owner is destroyed.
 #pragma once
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ public:
 
     [[nodiscard]] int get() const { return fd_; }
     [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-    /// Gives the descriptor away without closing it.
+    /// Releases the descriptor without closing it.
     [[nodiscard]] int release() { return std::exchange(fd_, -1); }
     void reset(int fd = -1) {
         if (fd_ >= 0) ::close(fd_);

@@ -1,5 +1,4 @@
-// flock has no time limit, so a wait is a poll; 10 ms is short beside what is done under such
-// locks.
+// flock has no time limit, so a wait polls; 10 ms is short compared with the work under such locks.
 #include "base/files/file_lock.hpp"
 
 #include "base/files/files.hpp"

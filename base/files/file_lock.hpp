@@ -1,5 +1,5 @@
-// flock on a file of its own: one holder among all processes (and all FileLocks of one process).
-// The kernel lets go of it when the holder dies, however it dies.
+// flock on a dedicated file: one holder among all processes (and all FileLocks of one process). The
+// kernel releases it when the holder dies, however it dies.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -12,14 +12,14 @@ namespace osora {
 
 class FileLock {
 public:
-    /// Makes the file when it is missing. busy: somebody else held it for all of `wait`, which
+    /// Creates the file when it is missing. busy: another holder kept it for all of `wait`, which
     /// blocks the calling thread. The default wait outlasts the moment that is_held takes.
     [[nodiscard]] static Result<FileLock> acquire(
         std::filesystem::path const& path,
         std::chrono::milliseconds wait = std::chrono::milliseconds(100));
 
-    /// Whether somebody holds it now; false for a file that is not there. Asking takes the lock
-    /// shared for a moment.
+    /// Whether the lock is held now; false for a missing file. The check takes the lock shared for
+    /// a moment.
     [[nodiscard]] static bool is_held(std::filesystem::path const& path);
 
     FileLock(FileLock&&) = default;
@@ -27,7 +27,7 @@ public:
 
 private:
     explicit FileLock(Descriptor file) : file_(std::move(file)) {}
-    Descriptor file_;  // closing it lets go
+    Descriptor file_;  // closing it releases the lock
 };
 
 }  // namespace osora

@@ -23,7 +23,7 @@ struct FileSystem {
     bool network;
 };
 
-// From linux/magic.h and the file systems' own sources.
+// From linux/magic.h and the sources of the file systems.
 constexpr std::array kFileSystems{
     FileSystem{0xEF53, "ext4", false},
     FileSystem{0x58465342, "xfs", false},
@@ -108,7 +108,7 @@ std::filesystem::path folder_of(std::filesystem::path const& path) {
 Result<void> sync_directory(std::filesystem::path const& directory) {
     Descriptor const folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() < 0) return file_error(errno, "open", directory);
-    // Some network file systems cannot sync a folder; the rename itself is then the best there is.
+    // Some network file systems cannot sync a folder; then the rename has to do.
     if (::fsync(folder.get()) != 0 && errno != EINVAL) return file_error(errno, "sync", directory);
     return {};
 }

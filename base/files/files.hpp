@@ -1,5 +1,5 @@
-// Files that survive a crash: atomic writes, directory syncs, and what kind of file system this is.
-// Errors carry the path; a full disk or quota is Errc::out_of_space.
+// Files that survive a crash: atomic writes, directory syncs, and the type of a file system. Errors
+// carry the path; a full disk or quota is Errc::out_of_space.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -13,22 +13,22 @@
 
 namespace osora {
 
-/// The whole file; invalid_input when it is larger than `limit_bytes`, or no regular file. Of
-/// /dev/stdin and /dev/fd/N all that comes until their end.
+/// The whole file; invalid_input when it is larger than `limit_bytes`, or not a regular file.
+/// /dev/stdin and /dev/fd/N are read to their end.
 [[nodiscard]] Result<std::string> read_file(std::filesystem::path const& path,
                                             std::int64_t limit_bytes = std::int64_t{1} << 30);
 
-/// Opens a file that grows or is locked, and makes it for nobody but its owner when it is missing.
-/// `flags` are added: O_RDWR, O_APPEND, O_TRUNC... A symbolic link is an error: somebody else could
+/// Opens a file that grows or is locked, and creates it, private to its owner, when it is missing.
+/// `flags` are added: O_RDWR, O_APPEND, O_TRUNC... A symbolic link is an error: another user could
 /// have put it there.
 [[nodiscard]] Result<Descriptor> open_private(std::filesystem::path const& path, int flags);
 
-/// All of base/files/new_file.hpp at once: readers see the old or the new content, never a part. On
-/// error `path` is as it was and nothing is left beside it.
+/// All steps of base/files/new_file.hpp at once: readers see the old or the new content, never a
+/// part. On error `path` is unchanged and no temporary file remains.
 [[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,
                                              std::string_view content, int mode = 0644);
 
-/// The folder that `path` is in; "." for a bare name.
+/// The folder that contains `path`; "." for a bare name.
 [[nodiscard]] std::filesystem::path folder_of(std::filesystem::path const& path);
 
 /// Makes a rename or an unlink in `directory` durable.
@@ -44,7 +44,7 @@ namespace osora {
 /// Free bytes for this user on the file system of `path`.
 [[nodiscard]] Result<std::int64_t> free_bytes(std::filesystem::path const& path);
 
-/// The Error for errno value `error` of an operation `what` on `path`.
+/// The Error for errno value `error` of the operation `what` on `path`.
 [[nodiscard]] Error file_error(int error, std::string_view what, std::filesystem::path const& path);
 
 }  // namespace osora

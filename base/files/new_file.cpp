@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kOthers = 077;
 
-/// "report.html.1f0c....tmp"; a long name is cut, as a name has at most 255 bytes.
+/// "report.html.1f0c....tmp"; a long name is shortened, since a name has at most 255 bytes.
 std::filesystem::path name_beside(std::filesystem::path const& target) {
     constexpr std::size_t kNameKept = 200;
     auto const name = target.filename().string().substr(0, kNameKept);

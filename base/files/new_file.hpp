@@ -1,7 +1,7 @@
-// The one writer of files: a new file beside its target that takes the target's name when it is
-// whole and on the disk. Without that it leaves nothing. Its name is random and must not exist yet,
-// so neither a link that somebody put there nor a left-over decides where the bytes go or who may
-// read them. Errors name the target; a full disk or quota is Errc::out_of_space.
+// The only code that writes new files: a new file next to its target gets the target's name when it
+// is complete and on the disk. Otherwise it is removed. Its name is random and must not exist yet,
+// so neither a link of another user nor a left-over file decides where the bytes go or who may read
+// them. Errors name the target; a full disk or quota is Errc::out_of_space.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -12,21 +12,21 @@
 
 namespace osora {
 
-/// The mode of files for nobody but their owner.
+/// The mode of files that only their owner may use.
 constexpr int kPrivate = 0600;
 
 class NewFile {
 public:
-    /// `mode`: as told when it gives nothing to others; else less the umask.
+    /// `mode`: used as given when it grants nothing to others; else reduced by the umask.
     [[nodiscard]] static Result<NewFile> create(std::filesystem::path target, int mode = 0644);
     NewFile(NewFile&& other) noexcept;
     NewFile& operator=(NewFile&&) = delete;
-    ~NewFile();  // removes what was not given its name
+    ~NewFile();  // removes a file that did not get its name
 
     [[nodiscard]] Result<void> write(std::string_view bytes);
     /// Syncs, renames over the target and syncs the folder: readers see the old or the new content.
     [[nodiscard]] Result<void> replace();
-    /// The same for a name that must be free. busy: it is not.
+    /// The same for a name that must not exist. busy: it does.
     [[nodiscard]] Result<void> publish();
 
     /// For libraries that open a file by its name.

@@ -1,4 +1,4 @@
-// Every component is looked at with lstat, so that links are seen as such.
+// Checks every component with lstat, so that it sees links as links.
 #include "base/files/own_folder.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -23,11 +23,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLinksMax = 40;  // as the kernel
+constexpr int kLinksMax = 40;  // the kernel's limit
 constexpr mode_t kOfOthers = S_IRWXG | S_IRWXO;
 constexpr mode_t kNineBits = 0777;
 
-/// In a container that has only this user's number, files of root belong to "nobody".
+/// In a container that maps only this user's id, files of root belong to "nobody".
 bool is_root_unmapped(uid_t uid) {
     constexpr uid_t kOverflow = 65534;  // the kernel's default
     if (uid != kOverflow) return false;
@@ -45,8 +45,8 @@ bool is_believed(uid_t uid) {
     return uid == ::geteuid() || uid == 0 || is_root_unmapped(uid);
 }
 
-/// Whether `gid` has this user's name and no other member: what useradd makes for each user, so
-/// that a umask of 002 opens nothing.
+/// Whether `gid` has this user's name and no other member: useradd makes such a group for each
+/// user, so that a umask of 002 opens nothing.
 bool is_own_group(gid_t gid) {
     std::array<char, 1 << 14> names{}, members{};
     passwd user{}, *user_found = nullptr;
@@ -62,7 +62,7 @@ bool is_own_group(gid_t gid) {
     return true;
 }
 
-/// Who but this user and root may write there; "" for nobody.
+/// Who except this user and root may write there; "" for nobody.
 std::string other_writer(struct stat const& facts) {
     if (!is_believed(facts.st_uid)) return fmt::format("it belongs to uid {}", facts.st_uid);
     if ((facts.st_mode & S_IWOTH) != 0) return "everybody may write there";
@@ -80,13 +80,13 @@ Error not_ours(fs::path const& folder, std::string const& why) {
 
 Error parent_not_ours(fs::path const& parent, fs::path const& folder, std::string const& why) {
     return invalid(
-        fmt::format("{}: {}, so others could put another folder in the place of {}; "
+        fmt::format("{}: {}, so others could replace {}; "
                     "nearest valid: chmod go-w or chmod +t there, another "
                     "OSORA_STATE_DIR, or OSORA_TRUST_PARENTS=1 where they are trusted",
                     parent.string(), why, folder.string()));
 }
 
-/// Follows `folder` component by component; what is missing at its end stays as it is.
+/// Follows `folder` component by component; missing components at its end stay unchanged.
 class Way {
 public:
     Way(fs::path const& folder, Parents parents)
@@ -94,7 +94,7 @@ public:
         push(folder_);
     }
 
-    /// Where it really is; everything on the way has been checked.
+    /// The real path; every component on the way has been checked.
     Result<fs::path> follow() {
         while (!rest_.empty()) {
             auto const name = std::move(rest_.front());
@@ -118,7 +118,7 @@ private:
     Result<void> check_parent() const {
         struct stat facts {};
         if (parents_ == Parents::believed) return {};
-        if (::lstat(real_.c_str(), &facts) != 0) return {};  // missing: it will be made
+        if (::lstat(real_.c_str(), &facts) != 0) return {};  // missing: it will be created
         if ((facts.st_mode & S_ISVTX) != 0 && is_believed(facts.st_uid)) return {};
         auto const why = other_writer(facts);
         return why.empty() ? Result<void>() : parent_not_ours(real_, folder_, why);
@@ -166,8 +166,8 @@ Result<bool> make_missing(fs::path const& folder) {
         OSORA_TRY_VOID(make_missing(folder.parent_path()));
     }
     bool const made = ::mkdir(folder.c_str(), S_IRWXU) == 0;
-    if (!made && errno == EEXIST) return false;  // somebody made it just now
-    // The umask may have taken the owner's bits too.
+    if (!made && errno == EEXIST) return false;  // another process created it just now
+    // The umask may have removed the owner's bits too.
     if (made && ::chmod(folder.c_str(), S_IRWXU) == 0) return true;
     return file_error(errno, "create", folder);
 }

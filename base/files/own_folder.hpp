@@ -1,6 +1,5 @@
-// Whose folder is this? What stands in a folder may be believed, started or written over only where
-// nobody but this user and root can change it: state folder, run directories, folders of sockets
-// and profiles.
+// Who controls a folder? Its content may be trusted, executed or overwritten only if nobody except
+// this user and root can change it: state folder, run directories, folders of sockets and profiles.
 #pragma once
 
 #include "base/result.hpp"
@@ -10,25 +9,25 @@
 
 namespace osora {
 
-/// Of the folders that lead to one: others who may write there could put another in its place.
+/// How to treat the parent folders: users who may write there could replace the folder.
 enum class Parents {
-    checked,  // as the folder itself, or with the sticky bit
-    believed  // the user trusts whoever may write there
+    checked,  // like the folder itself, or with the sticky bit
+    believed  // the user trusts everyone who may write there
 };
 
-/// Nothing when the owner is this user or root and nobody else may write; links on the way must
-/// belong to one of the two. A group that holds only this user is nobody else. not_found: it is not
-/// there; invalid_input says whose it is, or who else may write, and what to do.
+/// Succeeds when the owner is this user or root and nobody else may write; links on the way must
+/// belong to one of the two. A group that contains only this user does not count. not_found: it
+/// does not exist; invalid_input says who owns it or who else may write, and what to do.
 [[nodiscard]] Result<void> check_own_folder(std::filesystem::path const& folder,
                                             Parents parents = Parents::checked);
 
 struct OwnFolder {
-    bool mended = false;  // it was there, and others could enter it
-    int old_mode = 0;     // of its 9 bits; as it was
+    bool mended = false;  // it existed, and other users could enter it
+    int old_mode = 0;     // its 9 permission bits before
 };
 
-/// Makes the folder and what is missing on the way to it, with mode 0700 whatever the umask; one
-/// that is there and this user's is closed to others. Errors as above, before anything is made.
+/// Creates the folder and its missing parents, with mode 0700 whatever the umask; an existing
+/// folder of this user is closed to others. Errors as above, before anything is created.
 [[nodiscard]] Result<OwnFolder> make_own_folder(std::filesystem::path const& folder,
                                                 Parents parents = Parents::checked);
 

@@ -1,5 +1,5 @@
-// "FILE#PART": a file, and which of the things in it is meant. Looks at the disk: a file that has
-// '#' in its name and is there is whole.
+// "FILE#PART": a file and the part of it that is meant. Looks at the disk: an existing file with
+// '#' in its name is taken whole.
 #pragma once
 
 #include <filesystem>

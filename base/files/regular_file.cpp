@@ -36,7 +36,7 @@ Result<void> check_regular(std::filesystem::path const& path) {
 }
 
 Result<Descriptor> open_regular(std::filesystem::path const& path, int flags) {
-    // Opening a device may do something; what comes in place of a file after this is caught below.
+    // Opening a device may have effects; a file that is replaced after this is detected below.
     if ((flags & O_NOFOLLOW) == 0) OSORA_TRY_VOID(check_regular(path));
     Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
     if (!file.is_open()) return file_error(errno, "open", path);

@@ -1,5 +1,5 @@
-// The one way to open a file that is to be read: what is no file (a FIFO without a writer, a
-// device, a socket, a folder) is refused at once, in place of a wait that has no end.
+// The only way to open a file for reading: anything else (a FIFO without a writer, a device, a
+// socket, a folder) is refused at once instead of waiting for ever.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -9,14 +9,14 @@
 
 namespace osora {
 
-/// `path`, opened for reading; `flags` are added, as O_NOFOLLOW. not_found, io: it cannot be
-/// opened; invalid_input: not a regular file, with what it is. Never waits for somebody to write.
+/// Opens `path` for reading; `flags` are added, such as O_NOFOLLOW. not_found, io: it cannot be
+/// opened; invalid_input: not a regular file, with what it is. Never waits for a writer.
 [[nodiscard]] Result<Descriptor> open_regular(std::filesystem::path const& path, int flags = 0);
 
-/// The same without opening it, for libraries that open by name.
+/// The same check without opening it, for libraries that open by name.
 [[nodiscard]] Result<void> check_regular(std::filesystem::path const& path);
 
-/// Whether `path` names what the user handed over as an open stream: /dev/stdin, /dev/fd/N.
+/// Whether `path` names a stream that the user passed open: /dev/stdin, /dev/fd/N.
 [[nodiscard]] bool is_stream_path(std::filesystem::path const& path);
 
 }  // namespace osora

@@ -1,4 +1,4 @@
-// The rate limit and the two line formats. Pure but for the sink that it was handed.
+// The rate limit and the two line formats. Pure except for the sink.
 #include "base/log/log.hpp"
 
 #include "base/text/printable.hpp"
@@ -31,7 +31,7 @@ std::string escaped(std::string_view hidden) {
     return bytes;
 }
 
-/// Hidden characters and stray bytes as \n, \t, \xNN; everything else as it is.
+/// Hidden characters and stray bytes as \n, \t, \xNN; everything else unchanged.
 std::string with_escapes(std::string_view text) {
     std::string result;
     while (!text.empty()) {

@@ -1,6 +1,6 @@
-// Logging: a Logger is handed to whoever has something to say, a LogSink decides where it goes
-// (log_sinks.hpp). One line = a message that never varies + fields that do. Never fatal, and never
-// a flood: past its rate a Logger drops lines and says how many.
+// Logging: code that logs gets a Logger, a LogSink decides where lines go (log_sinks.hpp). One line
+// = a message that never varies + fields that do. Never fatal, and never a flood: above its rate a
+// Logger drops lines and reports how many.
 #pragma once
 
 #include "base/env.hpp"
@@ -44,8 +44,8 @@ public:
     virtual void write(LogEntry const& entry) = 0;
 };
 
-/// 2026-01-01T00:00:00.000Z info "agent joined" node=0 host=n1, one line; values that need it are
-/// quoted, control characters and bytes that are not UTF-8 escaped.
+/// 2026-01-01T00:00:00.000Z info "agent joined" node=0 host=n1, one line; values are quoted where
+/// needed, control characters and bytes that are not UTF-8 escaped.
 [[nodiscard]] std::string format_logfmt(LogEntry const& entry);
 /// {"time":"...","level":"info","message":"agent joined","node":"0","host":"n1"}
 [[nodiscard]] std::string format_json(LogEntry const& entry);

@@ -1,5 +1,5 @@
-// Sinks on spdlog's single-threaded ones. spdlog's exceptions (a file that cannot be opened or
-// written) stop here.
+// Sinks built on spdlog's single-threaded ones. spdlog's exceptions (a file that cannot be opened
+// or written) stop here.
 #include "base/log/log_sinks.hpp"
 
 #include "base/files/files.hpp"
@@ -27,7 +27,7 @@ public:
             sink_->log({spdlog::string_view_t(), spdlog::level::info, line});
             sink_->flush();
         } catch (spdlog::spdlog_ex const&) {
-            return;  // nowhere is left to say it
+            return;  // no sink is left to report to
         }
     }
 

@@ -1,5 +1,5 @@
 // Where log lines go: stderr, a file, memory, or several of them. A sink that cannot write (a full
-// disk) loses the line and counts it; logging never stops a run.
+// disk) drops the line and counts it; logging never stops a run.
 #pragma once
 
 #include "base/log/log.hpp"
@@ -22,7 +22,7 @@ enum class LogFormat { logfmt, json };
 [[nodiscard]] Result<std::unique_ptr<LogSink>> make_file_sink(std::filesystem::path const& path,
                                                               LogFormat format);
 
-/// Every entry to each of `sinks`.
+/// Passes every entry to each of `sinks`.
 class TeeSink final : public LogSink {
 public:
     explicit TeeSink(std::vector<std::unique_ptr<LogSink>> sinks) : sinks_(std::move(sinks)) {}

@@ -1,4 +1,5 @@
-// One poll() over the pipes and the child; what a grandchild holds open does not keep us.
+// One poll() over the pipes and the child; a pipe that a grandchild holds open does not delay the
+// end.
 #include "base/process/capture.hpp"
 
 #include "base/files/files.hpp"
@@ -30,7 +31,7 @@ void make_nonblocking(Descriptor const& end) {
     ::fcntl(end.get(), F_SETFL, O_NONBLOCK);
 }
 
-/// Reads what is there; closes at the end.
+/// Reads the available bytes; closes at the end.
 void take(Descriptor& from, std::string& into) {
     std::array<char, 1 << 16> buffer{};
     while (from.is_open()) {

@@ -1,4 +1,4 @@
-// Runs another program to its end and keeps what it said. Blocks, with a deadline: for commands
+// Runs another program to its end and captures its output. Blocks, with a deadline: for commands
 // that answer in milliseconds (squeue, sbatch).
 #pragma once
 
@@ -17,11 +17,11 @@ struct Captured {
 };
 inline constexpr std::size_t kCapturedBytesMax = 64 << 20;
 
-/// `options.descriptors` is filled in. timed_out: it was killed, with its process group.
+/// `options.descriptors` is set here. timed_out: it was killed, with its process group.
 [[nodiscard]] Result<Captured> run_captured(SpawnOptions options, std::chrono::milliseconds limit,
                                             std::string_view input = {});
 
-/// `name` in the folders of `path` ("/usr/bin:/bin"); not_found names it.
+/// Searches `name` in the folders of `path` ("/usr/bin:/bin"); not_found names it.
 [[nodiscard]] Result<std::filesystem::path> find_in_path(std::string_view name,
                                                          std::string_view path);
 

@@ -35,7 +35,7 @@ std::map<int, Entry> read_processes() {
         auto const* const end = name.data() + name.size();
         if (std::from_chars(name.data(), end, pid).ptr != end) continue;
         auto const stat = read_file(entries->path() / "stat");
-        if (stat.has_error()) continue;  // it has just gone
+        if (stat.has_error()) continue;  // it has just ended
         // "pid (comm) state ppid ...": comm may hold anything.
         auto const behind = stat->rfind(')');
         Entry entry;

@@ -1,5 +1,5 @@
-// The processes below this one, and ending them: what a worker left behind must not outlive its
-// run. Orphans are only found by a process that became their subreaper before they were born.
+// The descendants of this process, and killing them: orphans of a worker must not outlive its run.
+// Only a process that became subreaper before orphans were born can find them.
 #pragma once
 
 #include "base/ids.hpp"
@@ -8,15 +8,15 @@
 
 namespace osora {
 
-/// From now on orphans among our descendants become our children instead of init's.
+/// From now on orphaned descendants become children of this process instead of init's.
 void become_subreaper();
 
 /// Living processes below `pid`: children, their children, and so on.
 [[nodiscard]] std::vector<ProcessId> descendants_of(int pid);
 
-/// Kills (SIGKILL) every living descendant of this process, reaps children that are zombies, and
-/// returns how many were alive. Children in `spared` and everything below them are left alone.
-/// Call again until it returns 0: a process may be born while this looks.
+/// Kills (SIGKILL) every living descendant of this process, reaps zombie children, and returns how
+/// many were alive. Children in `spared` and their descendants are untouched. Call it again until
+/// it returns 0: a process may be born during the scan.
 int kill_descendants(std::vector<int> const& spared);
 
 }  // namespace osora

@@ -1,4 +1,5 @@
-// One pass over /proc/*/environ; those of other users cannot be read and are not ours.
+// One pass over /proc/*/environ; files of other users cannot be read, and their processes do not
+// count.
 #include "base/process/marked_processes.hpp"
 
 #include "base/files/files.hpp"

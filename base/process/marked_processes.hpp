@@ -1,5 +1,5 @@
-// Processes known by their environment: whoever inherited NAME=value from a program that we started
-// is found again, also when its parents are gone.
+// Finds processes by their environment: a process that inherited NAME=value from a program that
+// osora started is found, even when its parents have ended.
 #pragma once
 
 #include "base/environment.hpp"

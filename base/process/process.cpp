@@ -1,5 +1,5 @@
 // fork and exec. Between the two only async-signal-safe calls: all memory is prepared before. A
-// failed exec comes back through a pipe that a successful one closes.
+// failed exec is reported through a pipe that a successful exec closes.
 #include "base/process/process.hpp"
 
 #include "base/check.hpp"
@@ -20,7 +20,7 @@
 #include <cerrno>
 #include <cstring>
 
-extern "C" {  // glibc 2.36 forgot to say so itself
+extern "C" {  // glibc 2.36 lacks this itself
 #include <sys/pidfd.h>
 }
 
@@ -40,11 +40,11 @@ struct Image {
     std::vector<char const*> envp;
     std::vector<std::pair<int, int>> descriptors;  // the report pipe is the last one
     char const* program;
-    char const* directory;  // nullptr: stay
+    char const* directory;  // nullptr: unchanged
     int death_signal;
     bool new_session;
     pid_t parent;
-    std::vector<cpu_set_t> cpus;  // one mask; empty: as the parent
+    std::vector<cpu_set_t> cpus;  // one mask; empty: the parent's
 };
 
 std::vector<char const*> pointers(std::vector<std::string> const& texts) {
@@ -70,8 +70,8 @@ std::vector<cpu_set_t> mask_of(std::vector<int> const& cpus) {
     ::_exit(127);
 }
 
-/// Puts every descriptor at its place; the sources are first moved out of the way of the targets.
-/// Returns the new number of the report pipe.
+/// Moves every descriptor to its number; the sources are first moved out of the range of the
+/// targets. Returns the new number of the report pipe.
 int place_descriptors(std::vector<std::pair<int, int>>& descriptors, int report) {
     int above = 3;
     for (auto const& each : descriptors) above = std::max(above, each.second + 1);
@@ -95,7 +95,7 @@ void close_others(Image const& image, int report) {
                                         [fd](auto const& each) { return each.second == fd; });
         if (!wanted) ::close(fd);
     }
-    // From here on everything is closed by exec, the report pipe included.
+    // From here on exec closes everything, the report pipe included.
     if (::syscall(SYS_close_range, above, ~0u, CLOSE_RANGE_CLOEXEC) != 0) {
         for (int fd = above; fd < 1024; ++fd) {
             if (fd != report) ::close(fd);
@@ -125,7 +125,7 @@ void reset_signals() {
         give_up(report, Stage::directory);
     }
     reset_signals();
-    if (!image.cpus.empty()) {  // an advice: what the kernel refuses changes nothing
+    if (!image.cpus.empty()) {  // best effort: a refusal by the kernel is ignored
         ::sched_setaffinity(0, image.cpus.size() * sizeof(cpu_set_t), image.cpus.data());
     }
     ::execve(image.program, const_cast<char* const*>(image.argv.data()),
@@ -147,7 +147,7 @@ Error to_error(Failure const& failure, SpawnOptions const& options) {
     return file_error(failure.error, "make process group", options.program);
 }
 
-/// What the child reports before its exec; nothing after a good one.
+/// The child's report before its exec; nothing after a successful one.
 Result<void> read_report(int pipe, SpawnOptions const& options) {
     Failure failure{};
     ssize_t got = -1;
@@ -226,7 +226,7 @@ void signal_group(Child const& child, int signal) {
 Descriptor open_process(ProcessId const& process) {
     if (process.pid <= 0) return {};
     Descriptor handle(::pidfd_open(process.pid, 0));
-    // While the handle is open it means the process that had the number when it was opened.
+    // While the handle is open it refers to the process that had the number when it was opened.
     if (handle.is_open() && !is_alive(process)) handle.reset();
     return handle;
 }

@@ -1,4 +1,4 @@
-// The handler has no arguments of ours, so the path lies in a static buffer, written once before
+// The handler gets no arguments from osora, so the path is in a static buffer, written once before
 // the handler is installed.
 #include "base/process/stack_signal.hpp"
 
@@ -18,7 +18,7 @@ namespace osora {
 namespace {
 
 constexpr int kFramesMax = 64;
-constexpr int kFramesOfHandler = 2;  // ours and the kernel's trampoline
+constexpr int kFramesOfHandler = 2;  // this function's and the kernel's trampoline
 
 std::array<char, 4096>& stack_file() {
     static std::array<char, 4096> path{};

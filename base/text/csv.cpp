@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kExcelHint = "sep=";
 
-/// Of Excel's first line "sep=;", or 0.
+/// The separator of Excel's first line "sep=;", or 0.
 char separator_told(std::string_view text) {
     bool const told = text.starts_with(kExcelHint) && text.size() > kExcelHint.size() + 1;
     if (!told) return 0;

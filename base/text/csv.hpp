@@ -1,6 +1,6 @@
-// Rows of a CSV text (RFC 4180): quoted fields hold separators, doubled quotes and line ends; LF or
-// CRLF. Pure; a broken quote costs the line where it is opened, not the rest of the file: a quoted
-// field ends where a separator, a line end or blanks before one follow, or it is broken.
+// Rows of a CSV text (RFC 4180): quoted fields contain separators, doubled quotes and line ends; LF
+// or CRLF. Pure; a broken quote costs the line where it is opened, not the rest of the file: a
+// quoted field must be followed by a separator, a line end or blanks before one, or it is broken.
 #pragma once
 
 #include <optional>
@@ -14,31 +14,31 @@ struct CsvRow {
     int line = 0;       // 1-based, where the row starts
     int last_line = 0;  // where it ends
     std::vector<std::string> fields;
-    std::string fault;  // why the row cannot be read; empty: it can
+    std::string fault;  // why the row cannot be read; empty: it was read
 };
 
-/// One field to write, quoted when it must be.
+/// One field for writing, quoted where needed.
 [[nodiscard]] std::string csv_field(std::string_view text);
 
-/// What separates the fields of the first line: the one of , ; tab | that comes most often outside
-/// quotes, and of equals the first; a comma where none comes.
+/// The separator of the first line: the one of , ; tab | that occurs most often outside quotes, the
+/// first of equally frequent ones; a comma when there is none.
 [[nodiscard]] char csv_separator(std::string_view text);
 
 class CsvReader {
 public:
-    /// A byte order mark in front is skipped, and so is Excel's line "sep=;".
+    /// Skips a byte order mark at the start, and Excel's line "sep=;".
     explicit CsvReader(std::string_view text, char separator = ',');
 
     /// The next row that is not blank; nullopt at the end.
     [[nodiscard]] std::optional<CsvRow> next();
 
-    /// For a caller that knows `row`, the last one, to be several: it is a fault, and next() goes
-    /// on behind the line where it began.
+    /// For a caller that knows that `row`, the last one, is really several rows: it becomes a
+    /// fault, and next() continues after the line where it began.
     void reject(CsvRow& row, std::string why);
 
 private:
     [[nodiscard]] CsvRow read_row();
-    /// Appends one field; what is wrong with it, or "".
+    /// Appends one field; returns what is wrong with it, or "".
     [[nodiscard]] std::string_view read_field(std::string& field);
     [[nodiscard]] bool at_field_end() const;
     [[nodiscard]] bool at_line_end() const;

@@ -1,4 +1,4 @@
-// Bytes in pieces of any size to lines, ended by '\n' or '\r' (progress bars). Pure.
+// Splits bytes that arrive in pieces into lines, ended by '\n' or '\r' (progress bars). Pure.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ class LineSplitter {
 public:
     static constexpr std::size_t kLineMax = 1 << 14;  // the rest of a longer line is dropped
 
-    /// Calls f(line) for each line that is complete now; empty ones are left out.
+    /// Calls f(line) for each line that is now complete; empty lines are left out.
     template <class F>
     void feed(std::string_view bytes, F f) {
         feed_while(bytes, [&](std::string_view line) {
@@ -19,7 +19,7 @@ public:
         });
     }
 
-    /// The same until f(line) is false; how many of the bytes were taken.
+    /// The same until f(line) is false; returns how many of the bytes were consumed.
     template <class F>
     std::size_t feed_while(std::string_view bytes, F f) {
         std::size_t taken = 0;
@@ -37,7 +37,7 @@ public:
         return taken;
     }
 
-    /// Bytes are missing in front of those that come next: what is left of that line is no line.
+    /// Bytes before the next ones are missing: the rest of the current line is dropped.
     void cut() {
         rest_.clear();
         cut_ = true;

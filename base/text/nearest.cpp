@@ -32,7 +32,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string_view> nearest_name(std::string_view typed,
                                              std::span<std::string_view const> candidates) {
     constexpr std::size_t kTypedMax = 256;  // the cost is a product: no typo is that long
-    constexpr std::size_t kPrefixMin = 3;   // a name cut short counts as one edit from here on
+    constexpr std::size_t kPrefixMin = 3;   // shortest truncated name that counts as one edit
     if (typed.empty() || typed.size() > kTypedMax) return std::nullopt;
     std::string const wanted = lower(typed);
     std::optional<std::string_view> best;

@@ -9,7 +9,7 @@
 namespace osora {
 namespace {
 
-/// Calls shown(piece) for what can be seen and hidden(code point, bytes) for the rest; stray bytes
+/// Calls shown(piece) for visible text and hidden(code point, bytes) for the rest; stray bytes
 /// count as U+FFFD.
 template <class Shown, class Hidden>
 void each_code_point(std::string_view text, Shown const& shown, Hidden const& hidden) {

@@ -11,15 +11,15 @@ namespace osora {
 /// algorithm (UAX 9), line and paragraph separators, zero-width no-break space.
 [[nodiscard]] bool hides_text(char32_t code_point);
 
-/// `text` with '?' in place of each hidden code point and of each byte that is no UTF-8. Hidden
-/// characters of `kept` stay as they are: "\n\t" for text of several lines.
+/// `text` with '?' for each hidden code point and for each byte that is not UTF-8. Hidden
+/// characters in `kept` stay: "\n\t" for text of several lines.
 [[nodiscard]] std::string printable(std::string_view text, std::string_view kept = "");
 
-/// As printable(text, "\n\t\r"), but colours (ESC [ ... m) stay: for text whose parts from outside
+/// Like printable(text, "\n\t\r"), but colours (ESC [ ... m) stay: for text whose external parts
 /// went through printable() before they were styled.
 [[nodiscard]] std::string screen_text(std::string_view text);
 
-/// JSON in UTF-8 with \uXXXX in place of each hidden code point: the same values.
+/// JSON in UTF-8 with \uXXXX for each hidden code point: the values stay the same.
 [[nodiscard]] std::string printable_json(std::string_view json);
 
 }  // namespace osora

@@ -1,5 +1,5 @@
-// The one way to put a text into a line for a shell: a script that we write, or a command that a
-// person is told to paste.
+// The only way to put text into a shell line: a generated script, or a command that a person is
+// asked to paste.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace osora {
 
-/// Whether a POSIX shell takes `text` as it is: letters, digits and _-+=./:,@%, one at least.
+/// Whether a POSIX shell takes `text` literally: letters, digits and _-+=./:,@%, at least one.
 [[nodiscard]] bool is_plain_word(std::string_view text);
 
-/// One word of a POSIX shell that stands for exactly these bytes; 'it'\''s'.
+/// One word of a POSIX shell with exactly these bytes: 'it'\''s'.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
 }  // namespace osora

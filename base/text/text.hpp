@@ -1,5 +1,5 @@
-// Pieces of text as files, logs and users write them. Pure. Letters are ASCII's, in any locale;
-// other bytes stay as they are. Views point into the text that was given.
+// Pieces of text in the forms that files, logs and users write. Pure. Letters are ASCII's, in any
+// locale; other bytes stay unchanged. Views point into the given text.
 #pragma once
 
 #include <charconv>
@@ -14,21 +14,22 @@ namespace osora {
 
 constexpr std::string_view kBlanks = " \t\r\n\v\f";
 
-/// Without the blanks at both ends.
+/// Removes the blanks at both ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
 [[nodiscard]] std::string lower(std::string_view text);
 
-/// What is between separators, empty parts too: "a,,b" has three, "" has one.
+/// The parts between separators, including empty ones: "a,,b" has three, "" has one.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// What is between blanks; never an empty word.
+/// The words between blanks; never an empty word.
 [[nodiscard]] std::vector<std::string_view> words_of(std::string_view text);
 
 /// "1 run", "1,208 runs", "2 branches", "0 passes".
 [[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
 
-/// The whole number at the start: "12 GB" is 12. None where no digit is or the number does not fit.
+/// The whole number at the start: "12 GB" is 12. nullopt without a digit, or when the number does
+/// not fit.
 template <class Number>
 [[nodiscard]] std::optional<Number> leading_number(std::string_view text) {
     Number value{};
@@ -37,7 +38,7 @@ template <class Number>
     return value;
 }
 
-/// The number that is the whole text; none for anything else before or behind it.
+/// The number that is the whole text; nullopt when anything precedes or follows it.
 template <class Number>
 [[nodiscard]] std::optional<Number> whole_number(std::string_view text) {
     Number value{};

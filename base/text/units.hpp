@@ -1,4 +1,4 @@
-// Units as users read them: sizes, times, rates. Names of variables end in their unit.
+// Units in the form that users read: sizes, times, rates. Names of variables end in their unit.
 #pragma once
 
 #include <cstdint>

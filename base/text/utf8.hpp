@@ -8,7 +8,7 @@ namespace osora {
 
 struct CodePoint {
     char32_t value = 0;
-    std::size_t bytes = 0;  // 0: the text starts with none
+    std::size_t bytes = 0;  // 0: the text does not start with one
 };
 [[nodiscard]] CodePoint first_code_point(std::string_view text);
 

@@ -208,8 +208,9 @@ void AgentCore::Impl::tell_dropped(bool partial) {
     if (!welcomed_ && !partial) return;
     auto const unheard = [this](std::uint64_t count, char const* what) {
         if (count == 0) return;
-        warn_of_steps("reports_dropped", "warning",
-                      fmt::format("{} {} were dropped while no controller listened", count, what));
+        warn_of_steps(
+            "reports_dropped", "warning",
+            fmt::format("{} {} were dropped while no controller was connected", count, what));
     };
     Dropped const dropped = std::exchange(unheard_, {});
     unheard(dropped.steps, "steps");

@@ -244,7 +244,7 @@ void Workers::link_broke(Worker const& worker, Error const& why) {
     if (why.code == Errc::unreachable) return;
     log_.error("lost the link to a worker", {{"rank", worker.rank}, {"why", why.message}});
     protocol::WorkerFailed failed;
-    failed.message = "its messages to the agent do not read: " + why.message;
+    failed.message = "cannot decode its messages to the agent: " + why.message;
     on_input_(WorkerSaid{worker.attempt, worker.rank, std::move(failed)});
     signal_process(worker.id, SIGKILL);
 }

@@ -73,7 +73,7 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
     while (step_times_.size() > kStepTimes) step_times_.pop_front();
 }
 
-/// Of a user program that has run: why no steps are known of it.
+/// Notes why no steps are known of a user program that has run.
 void ControllerCore::Impl::tell_no_steps() {
     write_steps(true);
     bool const ran = status_.attempt >= 0 && status_.verdict != Verdict::app_bug;

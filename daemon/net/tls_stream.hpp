@@ -39,7 +39,7 @@ public:
     /// Before anything is read or written. timed_out; unreachable: the peer closed the connection;
     /// io: it does not speak TLS 1.3, or refuses this side.
     [[nodiscard]] asio::awaitable<Result<void>> handshake(std::chrono::milliseconds limit);
-    /// Of the certificate that the peer has shown; "" for none.
+    /// The fingerprint of the peer's certificate; "" without one.
     [[nodiscard]] std::string peer_fingerprint() const;
 
     std::size_t read_some(std::span<std::byte> into, boost::system::error_code& error) override;

@@ -46,7 +46,7 @@ Result<StepFigures> parse_step_record(std::string_view line) {
             return Error{Errc::invalid_input, fmt::format("'{}': expected name=number", word)};
         }
         auto const value = parse_figure(word.substr(equals + 1));
-        if (!value) return Error{Errc::invalid_input, fmt::format("'{}': no number", word)};
+        if (!value) return Error{Errc::invalid_input, fmt::format("'{}': not a number", word)};
         figures[std::string(word.substr(0, equals))] = *value;
     }
     if (!figures.contains("step")) return Error{Errc::invalid_input, "no step=N"};

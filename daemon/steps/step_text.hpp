@@ -26,8 +26,8 @@ struct SaidStep {
     protocol::StepMetrics metrics;
     std::set<std::string> said;  // members of `metrics` that the program gave
 };
-/// Of a rank of an exec job: what was skipped since the last one, because it reported more than is
-/// read (step_intake.hpp).
+/// What was skipped since the last one, because a rank of an exec job reported more than is read
+/// (step_intake.hpp).
 struct StepsLeftOut {
     int attempt = 0, rank = 0;
     std::int64_t bytes = 0, steps = 0;

@@ -1,5 +1,5 @@
-// A rank that waits is no culprit: it is followed to whom it waits for. What nobody explains is a
-// rank that is missing, one that waits for nobody, or one that called something else.
+// A rank that waits is no culprit: the analysis goes on to the rank that it waits for. The culprit
+// is a rank that left no record, that waits for nobody, or that called something else.
 #include "protocol/flight/flight_analysis.hpp"
 
 #include <fmt/format.h>
@@ -12,17 +12,17 @@
 namespace osora::protocol {
 namespace {
 
-constexpr std::size_t kToldMax = 4;  // culprits of whom it is said what they did
+constexpr std::size_t kToldMax = 4;  // culprits whose last action is reported
 constexpr int kSides = 2;            // ranks of a channel of send and recv
 
-/// One rank's dump, with channels by name; what points nowhere is left out.
+/// One rank's dump, with channels by name; indices out of range are left out.
 struct View {
     FlightDump const* dump = nullptr;
     std::map<std::string, FlightChannel const*> channels;
     std::map<std::pair<std::string, std::int64_t>, FlightRecord const*> records;
     FlightRecord const* last_finished = nullptr;
     std::string last_channel;
-    /// What it waits in; empty: nothing.
+    /// The collectives that it waits in; empty: none.
     std::vector<std::pair<std::string, FlightRecord const*>> waits;
 };
 
@@ -69,7 +69,7 @@ std::string size_of(FlightRecord const& record) {
     return fmt::format("{} of {} B ({})", record.operation, record.bytes, record.dtype);
 }
 
-/// Ranks of a channel that are not where one of them waits.
+/// Ranks of a channel that are not where one of its ranks waits.
 struct Sides {
     std::vector<int> other;    // called something else there
     std::vector<int> missing;  // left no record
@@ -88,7 +88,7 @@ public:
         for (auto const& [rank, view] : views_)
             if (!view.waits.empty()) add(found, view.waits.front());
         if (found.empty()) return std::nullopt;
-        // What explains more comes first; of two alike what began first.
+        // The finding that explains more comes first; of two equal ones the one that began first.
         return *std::ranges::min_element(found, {}, [](StallFinding const& each) {
             return std::tuple(weight(each.kind), each.collective.step, each.collective.sequence,
                               each.channel);
@@ -155,7 +155,7 @@ private:
         if (!sides.waiting.empty()) return blame(Stall::crossed, sides.waiting);
     }
 
-    /// The fewer ranks are to blame; of two sides alike the one that came later into the list.
+    /// The smaller group is to blame; of two equal groups the later one in the list.
     void mismatch(StallFinding& finding, std::vector<int> const& all,
                   std::vector<int> const& other) const {
         finding.kind = Stall::mismatch;
@@ -193,7 +193,7 @@ private:
         auto const found = view.channels.find(channel);
         return found == view.channels.end() ? 0 : found->second->started;
     }
-    /// As any rank has it.
+    /// The name as any rank recorded it.
     std::set<int> ranks_of(std::string const& channel) const {
         std::set<int> ranks;
         for (auto const& [rank, view] : views_) {

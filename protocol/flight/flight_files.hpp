@@ -1,4 +1,4 @@
-// RUN_DIR/flight: what ranks kept of their collectives, one file each.
+// RUN_DIR/flight: the collectives that ranks recorded, one file for each rank.
 #pragma once
 
 #include "base/result.hpp"
@@ -16,11 +16,11 @@ namespace osora::protocol {
 [[nodiscard]] Result<void> write_flight(std::filesystem::path const& run_dir,
                                         FlightDump const& dump);
 
-/// Removes what an earlier start of the same attempt left, which would be taken for this one's.
+/// Removes files from an earlier start of the same attempt, which would be mistaken for this one's.
 void forget_flight(std::filesystem::path const& run_dir, int rank, int attempt);
 
-/// Those of `attempt` that can be read, by rank; at most `world_size` of them. A file that is cut
-/// off, of another schema, attempt or rank, or larger than 8 MiB is left out.
+/// The files of `attempt` that can be read, by rank; at most `world_size`. A file that is cut off,
+/// of another schema, attempt or rank, or larger than 8 MiB is left out.
 [[nodiscard]] std::vector<FlightDump> read_flights(std::filesystem::path const& run_dir,
                                                    int attempt, int world_size);
 

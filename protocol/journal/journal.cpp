@@ -1,5 +1,5 @@
-// Journal bytes, both ways. The checksum covers the body; a damaged length shows as a bad checksum,
-// as an impossible length, or (finish) as whole records behind a record that never ends.
+// Encodes and decodes journal bytes. The checksum covers the body; a damaged length shows as a bad
+// checksum, as an impossible length, or (finish) as whole records after a record that never ends.
 #include "protocol/journal/journal.hpp"
 
 #include "base/files/compression.hpp"
@@ -19,7 +19,7 @@ constexpr std::size_t kPrefixBytes = kJournalPrefixBytes;
 constexpr std::size_t kExpansionMax = 16;                      // of a frame; real ones: 1.3 to 4
 constexpr std::size_t kVersionAt = kJournalHeader.size() - 2;  // where the headers differ
 static_assert(kPlainJournalHeader.size() == kJournalHeader.size());
-constexpr std::string_view kBodyStart = "{\"seq\":";  // every body starts so, or with kZstdMagic
+constexpr std::string_view kBodyStart = "{\"seq\":";  // of every body without kZstdMagic
 
 using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
@@ -60,7 +60,8 @@ Result<std::int64_t> integer_in(json::object const& object, char const* key) {
     return number;
 }
 
-/// Of a frame. So a piece of a journal that somebody sent takes memory in proportion to its size.
+/// The size limit of a frame's content, so that a piece of a foreign journal takes memory in
+/// proportion to its size.
 std::size_t longest_text(std::size_t frame_bytes) {
     return std::min<std::size_t>(kJournalRecordBytesMax, frame_bytes * kExpansionMax);
 }

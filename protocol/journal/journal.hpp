@@ -1,10 +1,10 @@
 // The bytes of a run's journal, sans-io: a header, then records, each
 //   u32 length (big endian) | u32 CRC-32C of the body | body = JSON {"seq","wall_us","type",...}
-// In version 2 the bodies of measurements may be that JSON as a zstd frame (they then begin with
-// kZstdMagic); decisions can be read with the eye.
+// In version 2 the body of a measurement may be that JSON as a zstd frame (it then begins with
+// kZstdMagic); decisions stay readable as text.
 // One appender; any number of readers, also while it grows. A record at the end that is cut off or
-// not wholly on disk (wrong checksum, zeros) is a crash of the appender and is dropped by the next
-// one; a bad one with more behind it is corruption.
+// not wholly on disk (wrong checksum, zeros) comes from a crash of the appender, and the next
+// appender drops it; a bad record with more records after it is corruption.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"
@@ -17,7 +17,7 @@
 namespace osora::protocol {
 
 inline constexpr std::string_view kJournalHeader = "osora journal 2\n";
-/// Of journals whose bodies are plain; an appender leaves them so for older readers.
+/// Header of journals with plain bodies; an appender keeps such a journal plain for older readers.
 inline constexpr std::string_view kPlainJournalHeader = "osora journal 1\n";
 inline constexpr std::string_view kJournalFile = "journal";  // in the run directory
 constexpr std::uint32_t kJournalRecordBytesMax = 8u << 20;   // of a body, as JSON
@@ -28,15 +28,16 @@ enum class JournalBodies { plain, compressed };  // compressed: of measurements,
 [[nodiscard]] Result<std::string> encode_record(JournalRecord const& record,
                                                 JournalBodies bodies = JournalBodies::compressed);
 
-/// A record of this body, whatever it says.
+/// A record with this body, whatever its content.
 [[nodiscard]] std::string frame_body(std::string_view body);
 constexpr std::size_t kJournalPrefixBytes = 8;  // of a record: length, checksum
 
-/// Cuts a journal into records as its bytes arrive.
+/// Splits a journal into records as its bytes arrive.
 class JournalReader {
 public:
     JournalReader() = default;
-    /// Goes on behind `good_bytes` that were read before; the next byte fed stands there.
+    /// Continues after `good_bytes` that were read before; the next byte fed is the one at that
+    /// offset.
     JournalReader(std::uint64_t good_bytes, std::uint64_t next_sequence)
         : good_bytes_(good_bytes), next_sequence_(next_sequence) {}
 
@@ -46,14 +47,14 @@ public:
     [[nodiscard]] Result<std::vector<JournalRecord>> feed(std::string_view bytes);
 
     /// For an appender, when the whole file has been fed and before it cuts the file at
-    /// good_bytes(): corrupt when the rest is more than one record that was cut off (a whole record
-    /// stands in it, so a length before it was damaged).
+    /// good_bytes(): corrupt when the rest is more than one record that was cut off (it contains a
+    /// whole record, so a length before it was damaged).
     [[nodiscard]] Result<void> finish() const;
 
-    /// Offset behind the last whole record: where an appender goes on after a crash.
+    /// Offset after the last whole record: where an appender continues after a crash.
     [[nodiscard]] std::uint64_t good_bytes() const { return good_bytes_; }
     [[nodiscard]] std::uint64_t next_sequence() const { return next_sequence_; }
-    /// As the header says.
+    /// According to the header.
     [[nodiscard]] JournalBodies bodies() const { return bodies_; }
     /// Bytes of a record that is not complete (yet).
     [[nodiscard]] std::size_t pending_bytes() const { return buffer_.size(); }

@@ -1,4 +1,4 @@
-// A journal with other words in it: for a copy that leaves this machine.
+// Replaces text in a journal: for a copy that leaves this machine.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace osora::protocol {
 
-/// Changes the bodies that are plain JSON; measurements, which may be compressed, hold figures and
-/// pass as they are. Fed with a journal that JournalReader has read.
+/// Changes the bodies that are plain JSON; measurements, which may be compressed, hold only figures
+/// and pass unchanged. Fed with a journal that JournalReader has read.
 class JournalRewriter {
 public:
     using Change = std::function<std::string(std::string const&)>;

@@ -29,7 +29,7 @@ enum class Verdict {
     preempted,
     timeout,
     no_progress,
-    cancelled,        // asked for by a user, or the attached osora went away
+    cancelled,        // a user requested it, or the attached osora went away
     controller_lost,  // found later: the controller ended without ending the run
     internal
 };
@@ -44,7 +44,7 @@ struct RunSubmitted {
     bool attached = true;                      // ends with the osora that started it
     std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
     json::value config, origins;               // plan::RunConfig, resolved; plan::Origins
-    std::int64_t submitted_us = 0;             // when the user asked for it; 0: not known
+    std::int64_t submitted_us = 0;             // when the user submitted it; 0: not known
 };
 struct PlanChosen {
     static constexpr std::string_view kType = "plan";
@@ -55,7 +55,7 @@ struct ControllerStarted {
     static constexpr std::string_view kType = "controller";
     std::string host, boot_id;
     int pid = 0, incarnation = 0;  // incarnation: 0-based count of controllers of this run
-    double probed_s = 0;           // right before: links were measured for so long
+    double probed_s = 0;           // how long links were measured right before; 0: they were not
 };
 struct AgentJoined {
     static constexpr std::string_view kType = "agent_joined";
@@ -71,7 +71,7 @@ struct NodeLost {
     double silent_s = 0;
     std::string why;  // "fell silent", "agent exited with 5", "killed by signal 9"
 };
-/// Workers of `attempt` were ordered on every node.
+/// The controller ordered workers of `attempt` on every node.
 struct LaunchOrdered {
     static constexpr std::string_view kType = "launch";
     int attempt = 0, world_size = 0;
@@ -81,29 +81,29 @@ struct LaunchOrdered {
 struct RankStarted {
     static constexpr std::string_view kType = "rank_started";
     int attempt = 0, node = 0, rank = 0, pid = 0, start_step = 0;
-    std::map<std::string, std::string> facts;  // as the worker saw them after start
-    std::string cpus = {};                     // that it is bound to: "0-15,64-79"; "": to none
+    std::map<std::string, std::string> facts;  // as the worker saw them after its start
+    std::string cpus = {};                     // that it is bound to: "0-15,64-79"; "": not bound
 };
 struct RankFailed {
     static constexpr std::string_view kType = "rank_failed";
     int attempt = 0, node = 0, rank = 0;
     int exit_code = 0, signal = 0;  // exit_code: meaningful when signal is 0
     bool oom_killed = false;        // the kernel's out-of-memory killer is known to be the cause
-    std::string message;            // the worker's own last words, or ""
+    std::string message;            // failure message of the worker, or ""
     std::string tail = {};          // end of its log; of the first rank of a node that fails
 };
-struct NodeFinished {  // every rank of the node ended well
+struct NodeFinished {  // every rank of the node ended successfully
     static constexpr std::string_view kType = "node_finished";
     int attempt = 0, node = 0, steps = 0;
-    bool stopped = false;  // asked to stop before the last step
+    bool stopped = false;  // stopped on request before the last step
 };
 struct HangDetected {
     static constexpr std::string_view kType = "hang";
     int attempt = 0, node = 0, rank = 0;
     Phase phase = Phase::starting;
     double silent_s = 0;
-    int step = -1, waiting = 0;  // last one that it completed; ranks that wait at a collective
-    std::string detail = {};     // what it was found doing: "is stopped by a signal"
+    int step = -1, waiting = 0;  // the last step that it completed; ranks that wait at a collective
+    std::string detail = {};     // its state when it was examined: "is stopped by a signal"
 };
 struct CheckpointCompleted {
     static constexpr std::string_view kType = "checkpoint";
@@ -122,17 +122,17 @@ struct StopRequested {
     bool now = false;    // true: without a checkpoint
     std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
 };
-/// All workers of `attempt` are known to be gone on `node`.
+/// All workers of `attempt` on `node` have ended for certain.
 struct NodeStopped {
     static constexpr std::string_view kType = "node_stopped";
     int attempt = 0, node = 0, processes_left = 0;
-    bool unasked = false;  // the agent's lease had ended
+    bool unasked = false;  // nobody ordered it: the agent's lease had ended
 };
 struct RunEnded {
     static constexpr std::string_view kType = "ended";
     Verdict verdict = Verdict::none;
     int exit_code = 0;  // of osora: docs/contract.md section 4
-    std::string cause;  // as the user reads it; empty when all is well
+    std::string cause;  // for the user; empty after success
 };
 
 using RunEvent =

@@ -1,4 +1,4 @@
-// poll and plain reads: a worker has one agent and nothing else to do meanwhile.
+// poll and plain reads: a worker has one agent and nothing else to do while it waits.
 #include "protocol/messages/agent_link.hpp"
 
 #include "base/files/files.hpp"

@@ -1,5 +1,5 @@
 // A rank's end of the socketpair to its agent, for ranks that do one thing at a time: blocking
-// writes, stop requests when they come.
+// writes, stop requests as they arrive.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -17,16 +17,16 @@ public:
     /// `fd` < 0: no agent; everything is then dropped.
     explicit AgentLink(int fd) : socket_(fd) {}
 
-    /// Errors: the agent is gone.
+    /// Errors: the agent has closed the connection.
     [[nodiscard]] Result<void> send(FromWorker const& message);
     [[nodiscard]] Result<void> send_bytes(std::string_view bytes);
 
-    /// Lets `limit` pass, or less when the agent asks to stop; the request is kept for
-    /// stop_request(). Errors: the agent is gone.
+    /// Waits for `limit`, or less when the agent requests a stop; the request is kept for
+    /// stop_request(). Errors: the agent has closed the connection.
     [[nodiscard]] Result<void> pass_time(std::chrono::duration<double> limit);
 
     [[nodiscard]] std::optional<StopWorker> const& stop_request() const { return stop_; }
-    /// To wait on, with others; -1: no agent.
+    /// A descriptor for poll(); -1: no agent.
     [[nodiscard]] int descriptor() const { return socket_.get(); }
 
 private:

@@ -1,6 +1,6 @@
 // Messages between the controller of a run and the agent of a node, over TCP (docs/rfc/002): frames
-// of JSON with a "type". What an agent reports are the journal's own events; reports are counted,
-// kept until they are acknowledged, and sent again after a reconnect.
+// of JSON with a "type". An agent's reports are the journal's own events; they are numbered, kept
+// until they are acknowledged, and sent again after a reconnect.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"
@@ -31,7 +31,7 @@ struct AgentHello {
     std::int64_t start_ticks = 0;
     int attempt = -1;                // newest attempt that was started or stopped here; -1 = none
     int workers_left = 0;            // worker processes that live now
-    std::uint64_t first_report = 0;  // number of the first report that follows on this connection
+    std::uint64_t first_report = 0;  // number of the next report on this connection
     std::map<std::string, std::string> facts;
     int agent_number = 0;  // of the order that started it (StartAgent); 0 = not known
 };
@@ -40,25 +40,25 @@ struct RankHeartbeat {
     Phase phase = Phase::starting;
     int step = -1;              // last step that the rank completed in this attempt
     double silent_s = 0;        // since its last message
-    double limit_s = 0;         // as its last PhaseChanged asked for; 0 = the controller's default
+    double limit_s = 0;         // limit of its last PhaseChanged; 0 = the controller's default
     int arrived = -1;           // newest step in which it waits, or waited, for the others
-    bool ignores_stop = false;  // it was asked to stop, and does one step after the other
+    bool ignores_stop = false;  // it got a stop request, and continues step after step
 };
 /// Once a second.
 struct Heartbeat {
     static constexpr std::string_view kType = "heartbeat";
     int attempt = -1;
-    std::vector<RankHeartbeat> ranks;  // living ones; of `exec` jobs those that have told of a step
+    std::vector<RankHeartbeat> ranks;  // living; of `exec` jobs those that have reported a step
 };
 /// Answer to ReserveStore.
 struct StoreReserved {
     static constexpr std::string_view kType = "store";
     int attempt = 0;
-    std::string host;  // as the other nodes reach it
+    std::string host;  // address for the other nodes
     int port = 0;
-    std::string error;  // why there is none; then port is 0
+    std::string error;  // why there is no port; then port is 0
 };
-/// The first four are no reports.
+/// The first four are not reports.
 using FromAgent =
     std::variant<AgentHello, Heartbeat, StoreReserved, StacksTaken, RankStarted, RankFailed,
                  NodeFinished, NodeStopped, CheckpointCompleted, RunNotice, MetricChunk, NodeHealth,
@@ -73,7 +73,7 @@ inline constexpr bool is_report =
 struct Welcome {
     static constexpr std::string_view kType = "welcome";
     int incarnation = 0;                    // ControllerStarted.incarnation
-    bool health = false, matrices = false;  // it takes NodeHealth, RankMatrix
+    bool health = false, matrices = false;  // the controller accepts NodeHealth, RankMatrix
     bool collectives = false;               // and CollectiveSums
 };
 /// Wrong token, version or node: the agent stops its workers and exits.
@@ -103,12 +103,12 @@ struct LaunchWorkers {
     int store_port = 0;
 };
 enum class StopHow {
-    checkpoint,  // StopWorker; `exec`: SIGTERM. No limit: the controller sends the next one
+    checkpoint,  // StopWorker; `exec`: SIGTERM. No limit: the controller sends the next order
     terminate,   // SIGTERM, and SIGKILL after AgentOptions::kill_grace
     kill         // SIGKILL
 };
 BOOST_DESCRIBE_ENUM(StopHow, checkpoint, terminate, kill)
-/// No worker of `attempt` or an older one may live on; answered by NodeStopped.
+/// No worker of `attempt` or an older one may survive; answered by NodeStopped.
 struct StopAttempt {
     static constexpr std::string_view kType = "stop_attempt";
     int attempt = 0;

@@ -1,5 +1,6 @@
-// Commands to a run's controller on RUN_DIR/control.sock (docs/rfc/002), frames of JSON. State and
-// progress are not asked for here: any reader follows the journal. The peer's uid must be ours.
+// Commands to a run's controller on RUN_DIR/control.sock (docs/rfc/002), frames of JSON. They do
+// not cover state and progress: readers follow the journal for these. The peer's uid must be the
+// controller's.
 #pragma once
 
 #include <boost/describe.hpp>

@@ -1,5 +1,5 @@
-// What osora says to the daemon (osorad serve) on its unix socket (docs/rfc/002), frames of JSON:
-// a hello first, then commands, one reply for each. The peer's uid must be ours.
+// Messages from osora to the daemon (osorad serve) on its unix socket (docs/rfc/002), frames of
+// JSON: a hello first, then commands, one reply for each. The peer's uid must be the daemon's.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -15,24 +15,24 @@ constexpr int kDaemonProtocol = 1;
 
 // Names in the state folder.
 inline constexpr std::string_view kDaemonSocket = "daemon.sock";
-inline constexpr std::string_view kDaemonSocketPointer = "daemon.path";  // where it is, else
+inline constexpr std::string_view kDaemonSocketPointer = "daemon.path";  // where it is, otherwise
 
 struct DaemonHello {
     static constexpr std::string_view kType = "hello";
     int protocol = kDaemonProtocol;
-    std::string version;  // of the program that asks
+    std::string version;  // of the sender
 };
-/// Controls the run from now on: starts its controller (again, when it dies) with the environment
-/// of RUN_DIR/environment, until the run is over.
+/// Controls the run from now on: starts its controller, and restarts it when it dies, with the
+/// environment of RUN_DIR/environment, until the run is over.
 struct AdoptRun {
     static constexpr std::string_view kType = "take_run";
     std::string run_dir;
-    bool resume = false;  // open it again when it has ended, but not well
+    bool resume = false;  // reopen a run that ended without success
 };
 struct DaemonStatus {
     static constexpr std::string_view kType = "status";
 };
-/// The daemon exits; the controllers of its runs stay.
+/// The daemon exits; the controllers of its runs continue.
 struct StopDaemon {
     static constexpr std::string_view kType = "stop";
 };
@@ -46,7 +46,7 @@ struct SupervisedRun {
 struct DaemonReply {
     static constexpr std::string_view kType = "reply";
     bool ok = true;
-    std::string message;  // why not
+    std::string message;  // why it failed
     int protocol = kDaemonProtocol;
     std::string version;
     int pid = 0;

@@ -1,4 +1,4 @@
-// One of several message structs on the wire: its JSON object with a "type" taken from T::kType.
+// One of several message structs, as a JSON object with a "type" taken from T::kType.
 #pragma once
 
 #include "protocol/json.hpp"
@@ -24,8 +24,8 @@ template <class Variant>
     return json::serialize(message_to_json(message));
 }
 
-/// The message of `Variant` that `value` names; not_found for a type it does not know,
-/// invalid_input for anything else that is none of them.
+/// The message of `Variant` with the "type" of `value`; not_found for an unknown type,
+/// invalid_input for anything else that is no such message.
 template <class Variant>
 [[nodiscard]] Result<Variant> message_from_json(json::value const& value) {
     auto const* object = value.if_object();
@@ -50,7 +50,7 @@ template <class Variant>
     return result;
 }
 
-/// As message_from_json, from one JSON document.
+/// Like message_from_json, from one JSON document.
 template <class Variant>
 [[nodiscard]] Result<Variant> decode_message(std::string_view text) {
     OSORA_TRY(auto value, parse_json(text));

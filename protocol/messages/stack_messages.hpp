@@ -1,5 +1,5 @@
-// Between controller and agent when a rank hangs: what is every rank doing? Asked before anything
-// is killed. Neither is a report; a lost answer is not waited for.
+// Messages between controller and agent when a rank hangs: what is every rank doing? Sent before
+// anything is killed. Neither is a report; nobody waits for a lost answer.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -14,14 +14,14 @@ namespace osora::protocol {
 struct TakeStacks {
     static constexpr std::string_view kType = "take_stacks";
     int attempt = 0;
-    double limit_s = 4;  // then the controller goes on without an answer
+    double limit_s = 4;  // after it the controller continues without an answer
 };
-/// What a rank was found doing, from outside.
+/// The state of a rank, seen from outside.
 struct RankState {
     int rank = 0;
     std::string state;  // "is stopped by a signal", "runs", "waits in futex_wait_queue"
 };
-/// Answer to TakeStacks: they lie in RUN_DIR/stacks/ATTEMPT.
+/// Answer to TakeStacks: the stacks are in RUN_DIR/stacks/ATTEMPT.
 struct StacksTaken {
     static constexpr std::string_view kType = "stacks";
     int attempt = 0;

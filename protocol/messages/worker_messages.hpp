@@ -1,5 +1,6 @@
 // Messages between an agent and a worker, on a socketpair (docs/rfc/002). Frames of JSON with a
-// "type". A worker sends its own facts only; the agent adds node and time and reduces over ranks.
+// "type". A worker sends only facts about itself; the agent adds node and time and reduces over
+// ranks.
 #pragma once
 
 #include "protocol/probe_part.hpp"
@@ -45,8 +46,9 @@ struct StepMetrics {
     double step_time_s = 0;
     double data_wait_s = 0, forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
     double other_s = 0;
-    /// From the start of the step until the rank waits for the others: its own work. Wall times of
-    /// phases with a collective in them are alike on all ranks; this one names the slow rank.
+    /// From the start of the step until the rank waits for the others: its own work. The wall times
+    /// of phases with a collective in them are alike on all ranks; this time identifies the slow
+    /// rank.
     double arrival_s = 0;
     double loss = 0;       // mean over this rank's samples of the step
     double grad_norm = 0;  // of the reduced gradient, before clipping; equal on all ranks
@@ -54,7 +56,7 @@ struct StepMetrics {
     int samples = 0;  // of this rank
     std::int64_t rss_bytes = 0;
     std::int64_t peak_allocated_bytes = 0;    // of tensors on its device, in this step
-    std::vector<CollectiveCost> collectives;  // of this step, by class; none: one rank
+    std::vector<CollectiveCost> collectives;  // of this step, by class; empty for a single rank
 };
 /// The rank has done its own work of a step and is about to wait for the others.
 struct Arrived {
@@ -68,7 +70,7 @@ struct CheckpointSaved {
     double seconds = 0;
     std::int64_t bytes = 0;
 };
-/// Something worth keeping: a clip skipped, a NaN step, memory that grows.
+/// An event worth recording: a clip skipped, a NaN step, memory that grows.
 struct WorkerNotice {
     static constexpr std::string_view kType = "notice";
     std::string kind;  // "clip_skipped", "nan", "memory_growth", "checkpoint_failed", ...
@@ -84,8 +86,8 @@ struct WorkerFailed {
 };
 struct WorkerFinished {
     static constexpr std::string_view kType = "finished";
-    int steps = 0;         // steps done in all attempts = config.train.steps, or where it stopped
-    bool stopped = false;  // asked to stop before the end
+    int steps = 0;         // done in all attempts: config.train.steps, or where it stopped
+    bool stopped = false;  // stopped on request before the end
 };
 using FromWorker =
     std::variant<WorkerHello, PhaseChanged, Arrived, StepMetrics, CheckpointSaved, Evaluated,

@@ -1,4 +1,4 @@
-// Bounds keep sums of sums far from the ends of their types.
+// The limits keep sums of sums well inside the ranges of their types.
 #include "protocol/steps/collective_reducer.hpp"
 
 #include "protocol/steps/collectives.hpp"
@@ -20,7 +20,7 @@ bool is_count(std::int64_t count, std::int64_t max) {
 }
 
 bool is_time(double seconds) {
-    return seconds >= 0 && seconds <= kSecondsMax;  // NaN is none
+    return seconds >= 0 && seconds <= kSecondsMax;  // false for NaN
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the collectives of a node's ranks cost, summed over ranks and steps until the agent tells
+// What the collectives of a node's ranks cost, summed over ranks and steps until the agent reports
 // it. Used by the agent. Pure.
 #pragma once
 
@@ -15,18 +15,18 @@ namespace osora::protocol {
 
 class CollectiveReducer {
 public:
-    /// Steps of a rank at the start of an attempt that are summed apart: connections are made in
-    /// them, and buffers.
+    /// The first steps of a rank in an attempt are summed separately: they create connections and
+    /// buffers.
     static constexpr int kWarmupSteps = 5;
-    static constexpr std::size_t kSumsMax = 256;  // classes by buckets; others are left out
+    static constexpr std::size_t kSumsMax = 256;  // classes times buckets; others are left out
 
     /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
     CollectiveReducer(int attempt, int node, int first_rank, int ranks);
 
-    /// A rank of another node, a step that it told before, and costs that cannot be are ignored.
+    /// Ignores ranks of another node, steps that the rank reported before, and impossible costs.
     void add(int rank, StepMetrics const& metrics);
 
-    /// What came since the last call; nullopt: nothing.
+    /// The sums since the last call; nullopt: none.
     [[nodiscard]] std::optional<CollectiveSums> take();
 
 private:

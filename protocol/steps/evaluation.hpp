@@ -1,4 +1,4 @@
-// What an evaluation gave, as rank 0 tells it and as the journal of the run keeps it
+// The result of an evaluation, as rank 0 reports it and as the journal of the run keeps it
 // (docs/rfc/022).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace osora::protocol {
 
-/// The loss on clips that are not trained on, over all ranks; rank 0 tells it.
+/// The loss on clips that are not trained on, over all ranks; rank 0 reports it.
 struct Evaluated {
     static constexpr std::string_view kType = "evaluated";
     int step = 0;  // training steps before it

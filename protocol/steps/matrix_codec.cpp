@@ -79,7 +79,8 @@ public:
         }
         return value;
     }
-    /// Ones before the next zero, which is taken as well; at most `limit`, and then it is not.
+    /// Ones before the next zero, which is consumed as well; after `limit` ones it stops and
+    /// consumes no zero.
     std::optional<unsigned> ones(unsigned limit) {
         for (unsigned count = 0; count < limit; ++count) {
             auto const bit = get(1);
@@ -88,7 +89,7 @@ public:
         }
         return limit;
     }
-    /// Only the padding of the last byte is left, and it is zero.
+    /// Whether only the padding of the last byte is left, and it is zero.
     [[nodiscard]] bool is_at_end() {
         std::size_t const left = bytes_.size() * 8 - at_;
         return left < 8 && get(static_cast<unsigned>(left)) == 0u;
@@ -196,7 +197,7 @@ Result<std::vector<float>> decode_matrix(std::string_view bytes, std::size_t ste
     static std::vector<float> const value_of = values_of_levels(highest);
     BitReader in(bytes.substr(1));
     std::vector<float> values;
-    values.reserve(std::min(steps * ranks, 8 * bytes.size()));  // each takes a bit or more
+    values.reserve(std::min(steps * ranks, 8 * bytes.size()));  // each needs at least one bit
     std::int64_t median = 0;
     for (std::size_t step = 0; ranks > 0 && step < steps; ++step) {
         auto const moved = get_gamma(in);
@@ -212,7 +213,7 @@ Result<std::vector<float>> decode_matrix(std::string_view bytes, std::size_t ste
             values.push_back(value_of[static_cast<std::size_t>(level - kNan)]);
         }
     }
-    if (!in.is_at_end()) return Error{Errc::invalid_input, "matrix: bytes behind its end"};
+    if (!in.is_at_end()) return Error{Errc::invalid_input, "matrix: bytes after its end"};
     return values;
 }
 

@@ -1,6 +1,6 @@
-// What nodes tell all the time: figures of steps, ranks, collectives, of health, of probes. They
-// decide nothing and change no state, so they are not synced, and given up first where there are
-// too many.
+// What nodes report all the time: figures of steps, ranks, collectives, of health, of probes. They
+// decide nothing and change no state, so they are not synced, and they are dropped first when there
+// are too many.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"

@@ -12,11 +12,11 @@
 namespace osora::protocol {
 namespace {
 
-constexpr double kGiga = 1e9;  // the codec ends at 1e12
+constexpr double kGiga = 1e9;  // the codec's upper limit is 1e12
 constexpr std::size_t kMergedNodesMax = 1 << 16;
 constexpr int kFirstNodeMax = 1 << 24;
 
-/// The figures of a node, in the order in which they stand in `node_figures`, and their unit there.
+/// The figures of a node, in their order in `node_figures`, and their unit there.
 struct Field {
     double NodeReport::*figure;
     double unit;
@@ -33,7 +33,7 @@ std::vector<double> const* values_of(MetricChunk const& chunk, char const* name,
     return found != chunk.columns.end() ? &(found->second.*member) : nullptr;
 }
 
-/// The first step behind the chunk.
+/// The first step after the chunk.
 int end_of(MetricChunk const& chunk) {
     auto const end = std::int64_t{chunk.step0} + static_cast<std::int64_t>(chunk.bucket.size());
     return static_cast<int>(std::min<std::int64_t>(end, std::numeric_limits<int>::max()));
@@ -51,7 +51,7 @@ double mean_of(std::vector<double> const* values) {
     return count > 0 ? sum / count : std::nan("");
 }
 
-/// That told figure `name` of step `index`; 0 where the record is damaged.
+/// Ranks that reported figure `name` of step `index`; 0 where the record is damaged.
 int ranks_of(MergedSteps const& steps, std::string const& name, std::size_t index) {
     auto const own = steps.reported_by.find(name);
     auto const& ranks = own != steps.reported_by.end() ? own->second : steps.ranks;

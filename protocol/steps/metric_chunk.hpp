@@ -1,5 +1,5 @@
-// What a node tells of its steps: the figures of its ranks, reduced by its agent. The controller
-// merges them (protocol/steps/merged_steps.hpp); only journals of older ones have them.
+// A node's report of its steps: the figures of its ranks, reduced by its agent. The controller
+// merges them (protocol/steps/merged_steps.hpp); only journals of older controllers contain them.
 #pragma once
 
 #include "protocol/json.hpp"

@@ -14,7 +14,7 @@
 namespace osora::protocol {
 namespace {
 
-/// NaN is the greatest.
+/// NaN counts as the greatest.
 bool less(double a, double b) {
     return !std::isnan(a) && (std::isnan(b) || a < b);
 }
@@ -102,7 +102,7 @@ void MetricReducer::drop_until(std::map<int, Row>::iterator first_kept) {
     dropped_ += static_cast<std::uint64_t>(std::distance(rows_.begin(), first_kept));
     next_step_ = first_kept->first;
     rows_.erase(rows_.begin(), first_kept);
-    // A rank that is behind is not waited for until it is there.
+    // The row does not wait for a rank that lags behind.
     for (int& last : last_steps_) last = last < next_step_ ? -1 : last;
 }
 

@@ -1,5 +1,5 @@
 // Training steps of the ranks of one node, reduced to one row a step (docs/rfc/002): mean, minimum,
-// maximum and who had it, for each figure of StepMetrics. Used by the agent. Pure.
+// maximum and the rank of the maximum, for each figure of StepMetrics. Used by the agent. Pure.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"
@@ -17,17 +17,17 @@ public:
     static constexpr std::size_t kRowsMax = 8192;  // kept while nobody takes them
     static constexpr int kChunkSteps = 128;        // keeps a chunk far below the frame limit
 
-    /// Whose steps a row waits for.
+    /// The ranks that a row waits for.
     enum class Wait {
         all,      // every rank reports every step
-        speakers  // of those that report at all (exec: often rank 0 alone), in ascending order
+        speakers  // those that report at all (exec: often rank 0 alone), in ascending order
     };
 
     /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
     MetricReducer(int attempt, int node, int first_rank, int ranks, Wait wait = Wait::all);
 
-    /// A rank of another node, or a step that was taken already, is ignored. NaN counts as the
-    /// greatest value, so that argmax names a rank that has it.
+    /// Ignores ranks of another node and steps that were already taken. NaN counts as the greatest
+    /// value, so argmax is a rank that has it.
     void add(int rank, StepMetrics const& metrics);
 
     /// The oldest consecutive steps that every rank has reported, at most kChunkSteps; nullopt when
@@ -35,14 +35,14 @@ public:
     /// MetricChunk::ranks says how many did.
     [[nodiscard]] std::optional<MetricChunk> take(bool partial = false);
 
-    /// Drops the oldest rows until take(true) would give at most `pieces` chunks: steps with gaps
-    /// between them go one by one.
+    /// Drops the oldest rows until take(true) would return at most `pieces` chunks: steps with gaps
+    /// between them become separate chunks.
     void keep_newest(std::size_t pieces);
 
     /// Steps that wait to be taken.
     [[nodiscard]] std::size_t rows() const { return rows_.size(); }
 
-    /// Rows that were dropped because nobody took them, since the last call.
+    /// Rows dropped since the last call because nobody took them.
     [[nodiscard]] std::uint64_t take_dropped();
 
 private:
@@ -63,7 +63,7 @@ private:
     int attempt_, node_, first_rank_, ranks_;
     Wait wait_;
     std::vector<int> last_steps_;  // by local rank; -1 = has not reported
-    int next_step_ = 0;            // below it everything was taken
+    int next_step_ = 0;            // all steps below it were taken
     std::uint64_t dropped_ = 0;
     std::map<int, Row> rows_;  // by step
 };

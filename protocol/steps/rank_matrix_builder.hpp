@@ -1,5 +1,5 @@
-// The steps of a node's ranks, gathered into matrices (docs/rfc/002) beside the reduced chunks.
-// Used by the agent. Pure.
+// Gathers the steps of a node's ranks into matrices (docs/rfc/002), in addition to the reduced
+// chunks. Used by the agent. Pure.
 #pragma once
 
 #include "protocol/messages/worker_messages.hpp"
@@ -22,14 +22,14 @@ public:
     /// For ranks [first_rank, first_rank + ranks) of `node` in `attempt`.
     RankMatrixBuilder(int attempt, int node, int first_rank, int ranks);
 
-    /// A rank of another node, or a step of a block that was taken, is ignored.
+    /// Ignores ranks of another node, and steps of a block that was taken.
     void add(int rank, StepMetrics const& metrics);
 
     /// The oldest block of steps: when all its ranks have reported all of it, when a rank is two
-    /// blocks ahead, and with `partial` (end of an attempt) as it is.
+    /// blocks ahead, and with `partial` (end of an attempt) in any state.
     [[nodiscard]] std::optional<RankMatrix> take(bool partial = false);
 
-    /// Steps that were dropped because nobody took them, since the last call.
+    /// Steps dropped since the last call because nobody took them.
     [[nodiscard]] std::uint64_t take_dropped();
 
 private:
@@ -42,7 +42,7 @@ private:
     [[nodiscard]] RankMatrix matrix_of(int number, Block const& block) const;
 
     int attempt_, node_, first_rank_, ranks_;
-    int next_block_ = 0;  // below it everything was taken
+    int next_block_ = 0;  // all blocks below it were taken
     std::uint64_t dropped_ = 0;
     std::map<int, Block> blocks_;  // by step / kBlockSteps
 };

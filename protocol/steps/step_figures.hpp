@@ -1,4 +1,4 @@
-// The figures of a step by name, for whatever treats them alike.
+// The figures of a step by name, for code that treats them alike.
 #pragma once
 
 #include "protocol/messages/worker_messages.hpp"
@@ -19,7 +19,7 @@ namespace osora::protocol {
     return static_cast<int>(std::clamp<std::int64_t>(sum, 0, std::numeric_limits<int>::max()));
 }
 
-/// Calls f(name, value) for each figure of a step; `step` and `samples` are none.
+/// Calls f(name, value) for each figure of a step; `step` and `samples` are not figures.
 template <class F>
 void for_each_figure(StepMetrics const& metrics, F f) {
     using Members = boost::describe::describe_members<StepMetrics, boost::describe::mod_any_access>;

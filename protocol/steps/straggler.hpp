@@ -1,5 +1,5 @@
 // Which rank holds the others up? A slow rank does its own work longer and arrives at the
-// collective after the others; a slow network lets all ranks arrive together and wait. Told from
+// collective after the others; a slow network lets all ranks arrive together and wait. Decided from
 // times of arrival, since the wall time of a backward pass with all_reduce in it is alike on all
 // ranks. Pure.
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace osora::protocol {
 
-/// StepMetrics::arrival_s of one step over ranks. NaN, -1: not told.
+/// StepMetrics::arrival_s of one step over ranks. NaN, -1: not reported.
 struct Arrivals {
     double mean_s = 0, latest_s = 0;
     int latest_rank = -1;
     int ranks = 0;
 };
 [[nodiscard]] Arrivals arrivals_of(MergedSteps const& steps, std::size_t index);
-/// Over the ranks of both.
+/// Merges the ranks of both.
 void merge(Arrivals& into, Arrivals const& other);
 
 struct ArrivalRow {

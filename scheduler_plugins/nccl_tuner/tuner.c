@@ -1,8 +1,8 @@
-/* libnccl-tuner-osora.so: gives NCCL measured constants for its cost model (v5, v6), and named ways
- * for regions of sizes (v3, v4; v5 and v6 where there are no constants, or on request), from the
- * file that OSORA_NCCL_TUNER_FILE names. It never returns an error, since NCCL would fail the
- * collective; whatever is wrong with the file: nothing is changed, and one line says why. All that
- * it answers follows from the file and the group, so ranks that read the same file agree. */
+/* libnccl-tuner-osora.so: gives NCCL measured constants for its cost model (v5, v6), and a chosen
+ * algorithm and protocol for regions of sizes (v3, v4; v5 and v6 where there are no constants, or
+ * on request), from the file that OSORA_NCCL_TUNER_FILE names. It never returns an error, since
+ * NCCL would fail the collective: with a bad file it changes nothing and logs one line that says
+ * why. All its answers follow from the file and the group, so ranks with the same file agree. */
 #include "scheduler_plugins/nccl_tuner/tuner_file.h"
 
 #include <stdlib.h>
@@ -101,8 +101,8 @@ static int init_v5(void** context, uint64_t communicator, size_t ranks, size_t n
     return TUNER_SUCCESS;
 }
 
-/* Makes the way that a region names the cheapest, unless NCCL cannot take it: a cost below zero is
- * NCCL's or the user's no. */
+/* Makes the algorithm and protocol of a region the cheapest, unless NCCL or the user forbids them,
+ * which a cost below zero means. */
 static int get_v4(void* opaque, int collective, size_t bytes, int pipe_ops, float** costs,
                   int algos, int protos, int registered, int* channels) {
     (void)pipe_ops;

@@ -1,5 +1,5 @@
 /* What NCCL expects of a tuner plug-in, versions 3 to 6, written from its public interface so that
- * no header of NCCL's or CUDA's is needed. Layouts are NCCL's and never change for a version. */
+ * no header of NCCL or CUDA is needed. NCCL never changes the layouts of a version. */
 #ifndef OSORA_TUNER_ABI_H
 #define OSORA_TUNER_ABI_H
 

@@ -1,4 +1,4 @@
-/* Reading of docs/rfc/006's tuner file: see tuner_file.h. No locale, no allocation. */
+/* Parses the tuner file of docs/rfc/006: see tuner_file.h. No locale, no allocation. */
 #include "scheduler_plugins/nccl_tuner/tuner_file.h"
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ static bool refuse(struct parser* parser, char const* why) {
     return false;
 }
 
-/* Splits at single spaces, in place; the number of words, or `most` + 1 when there are more. */
+/* Splits at single spaces, in place; returns the number of words, or `most` + 1 when there are
+ * more. */
 static int split(char* line, char** words, int most) {
     int count = 0;
     for (char* at = line; at != NULL;) {
@@ -59,8 +60,8 @@ static bool read_integer(char const* word, uint64_t most, uint64_t* value) {
     return number <= most;
 }
 
-/* "12.5": up to 7 digits, and up to nine behind a point; [0, 1e6]. strtod would follow the locale.
- * All digits as one whole number keep what a double can hold. */
+/* "12.5": up to 7 digits, and up to nine after a point; [0, 1e6]. strtod would follow the locale.
+ * All digits together as one integer fit into a double exactly. */
 static bool read_decimal(char const* word, double* value) {
     uint64_t digits = 0, unit = 1;
     int before = 0, behind = 0;

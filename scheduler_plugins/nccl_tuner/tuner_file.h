@@ -1,6 +1,6 @@
-/* The file that tells the tuner what to change (docs/rfc/006): constants of NCCL's model, and
- * regions of sizes with the way to take. The text is hostile until it is parsed; a file is refused
- * as a whole. */
+/* The file with the changes for the tuner (docs/rfc/006): constants of NCCL's model, and
+ * regions of sizes with the algorithm and protocol to use. The text is untrusted until it is
+ * parsed; a bad file is refused as a whole. */
 #ifndef OSORA_TUNER_FILE_H
 #define OSORA_TUNER_FILE_H
 

@@ -1,5 +1,5 @@
 /* Once on a node, as the user, before the tasks start: the plan's and the node's settings into the
- * environment that all tasks inherit. What the job's own environment holds always wins. */
+ * environment that all tasks inherit. Variables of the job's own environment always win. */
 #include "scheduler_plugins/slurm/plugin.h"
 #include "scheduler_plugins/slurm/step.h"
 
@@ -52,7 +52,7 @@ static bool load_plan(spank_t spank, struct osora_plugin* plugin, uid_t uid) {
     return plugin->has_plan = true;
 }
 
-/* Whether a profile was measured since this node booted: devices may have other names after. */
+/* Whether a profile was measured since this node booted: a reboot may rename devices. */
 static bool is_of_this_boot(char const* boot_id) {
     char now[37] = "";
     int const file = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -62,8 +62,8 @@ static bool is_of_this_boot(char const* boot_id) {
     return got == 36 && strcmp(now, boot_id) == 0;
 }
 
-/* A profile is advice: one that is not there, or old, is passed over; one that is refused is told,
- * and the next is tried: anybody may have put a folder of that name into /tmp. */
+/* A profile is advice: a missing or old one is skipped silently; a refused one is reported, and the
+ * next is tried, since any user may have put a folder of that name into /tmp. */
 static void load_profile(struct osora_plugin* plugin, uid_t uid) {
     char node[256] = "", path[PATH_MAX], why[OSORA_ERROR_MAX];
     gethostname(node, sizeof node - 1); /* SLURMD_NODENAME is not set yet */

@@ -1,5 +1,5 @@
-/* Arguments of plugstack.conf and options of srun, sbatch and salloc. What is unknown is an error.
- */
+/* Arguments of plugstack.conf and options of srun, sbatch and salloc. Unknown ones
+ * are errors. */
 #include "scheduler_plugins/slurm/plugin.h"
 
 #include <errno.h>
@@ -74,7 +74,7 @@ bool osora_read_arguments(struct osora_plugin* plugin, int count, char** argumen
     return true;
 }
 
-/* Slurm hands options over without a place of our own. */
+/* Slurm passes options without a context pointer. */
 static struct osora_plugin* options_of;
 
 static int take_plan(int value, char const* argument, int remote) {
@@ -88,12 +88,12 @@ static int take_plan(int value, char const* argument, int remote) {
         snprintf(options_of->plan, PATH_MAX, "%s", argument);
         return 0;
     }
-    /* Tasks may start in another folder: they get the full name, in the environment. */
+    /* Tasks may start in another folder: they get the absolute path, in the environment. */
     if (realpath(argument, path) == NULL) {
         slurm_error("osora: --osora-plan=%s: %s", argument, strerror(errno));
         return -1;
     }
-    /* Here, since srun ends when an option is wrong, also when the plug-in is optional. */
+    /* Checked here, since srun exits on a wrong option even when the plug-in is optional. */
     if (osora_load_settings(OSORA_PLAN, path, getuid(), &options_of->plan_settings, why) !=
         OSORA_LOADED) {
         slurm_error("osora: --osora-plan: %s", why);

@@ -1,10 +1,10 @@
 /* SPANK plug-in of osora for plain srun: per-node settings of communication, torchrun's variables
- * and CPU binding for each task, and the true end of each task. The callbacks that Slurm looks up,
- * and nothing else, are exported. Where a failure goes is decided here:
+ * and CPU binding for each task, and the true end of each task. It exports only the callbacks
+ * that Slurm looks up. This file decides what happens to a failure:
  * - in srun, sbatch and salloc it is returned;
  * - on a node an error of init or user_init would leave a step that "succeeds" without having run,
- *   or a drained node: it is kept and raised by task_init, the one place where Slurm reports it and
- *   does what plugstack.conf says: optional: the task runs without us, required: it does not;
+ *   or a drained node: task_init returns it, the one place where Slurm reports it and does what
+ *   plugstack.conf says: optional: the task runs without osora, required: it does not run;
  * - a task whose plan cannot be followed never runs: the user asked for that plan;
  * - once tasks run, a failure is only logged. */
 #include "scheduler_plugins/slurm/plugin.h"
@@ -15,7 +15,7 @@
 
 SPANK_PLUGIN(osora, 1)
 
-/* Slurm's interface has no place of our own for it. */
+/* Slurm's interface has no context pointer for it. */
 static struct osora_plugin the_plugin;
 
 typedef bool (*callback_body)(spank_t spank, struct osora_plugin* plugin);
@@ -55,7 +55,7 @@ static int raise_error(spank_t spank, struct osora_plugin* plugin, bool starts_t
     return -1; /* ESPANK_ERROR is above 0, and passes for success before Slurm 25.05 */
 }
 
-/* Runs one callback; what it returns to Slurm. */
+/* Runs one callback; returns its result for Slurm. */
 static int run(char const* callback, spank_t spank, callback_body body) {
     struct osora_plugin* plugin = &the_plugin;
     spank_context_t const context = spank_context();
@@ -92,8 +92,8 @@ static bool tell_exit(spank_t spank, struct osora_plugin* plugin) {
 int slurm_spank_init(spank_t spank, int count, char** arguments) {
     spank_context_t const context = spank_context();
     if (context == S_CTX_SLURMD || context == S_CTX_JOB_SCRIPT) return ESPANK_SUCCESS;
-    /* Options first: a step must know those that it was given even when the rest is wrong. What
-     * goes wrong leaves its reason, and run() does what is to be done with it. */
+    /* Options first: a step must accept those that it was given even when the rest is wrong. A
+     * failure leaves its reason, and run() handles it. */
     osora_register_options(spank, &the_plugin);
     osora_read_arguments(&the_plugin, count, arguments);
     return run("init", spank, nothing);

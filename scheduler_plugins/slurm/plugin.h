@@ -14,7 +14,7 @@
 
 enum { OSORA_PROFILES_MAX = 4, OSORA_SOCKET_MAX = 100 };
 
-/* One variable that a file gives, and what came of it. */
+/* One variable from a file, and whether it was set. */
 struct osora_outcome {
     struct osora_variable variable;
     char const* origin; /* "plan", "node profile" */
@@ -25,7 +25,7 @@ struct osora_plugin {
     /* plugstack.conf */
     char profiles[OSORA_PROFILES_MAX][PATH_MAX]; /* patterns, the first that is there counts */
     int profile_count;
-    char notices[OSORA_SOCKET_MAX]; /* where ends of tasks are told; empty: nowhere */
+    char notices[OSORA_SOCKET_MAX]; /* socket for reports of ended tasks; empty: none */
     char fail_callback[32];         /* tests: this callback fails... */
     char fail_context[16];          /* ...in "local", "allocator" or "remote"; empty: in all */
     /* options of srun, sbatch, salloc */
@@ -53,7 +53,7 @@ bool osora_prepare_task(spank_t spank, struct osora_plugin* plugin);
 /* How a task ended: never waits, never fails the step. */
 void osora_tell_exit(spank_t spank, struct osora_plugin* plugin);
 
-/* Whether nothing is to be done: batch scripts and other steps that are not srun's, --osora-off. */
+/* Whether to do nothing: batch scripts and other steps that are not srun's, --osora-off. */
 bool osora_is_idle(spank_t spank, struct osora_plugin const* plugin);
 
 /* A variable of the job; empty when it is not set or too long. */

@@ -1,5 +1,4 @@
-/* Reading of docs/rfc/003's files: see settings_file.h. Touches nothing but the file it is given.
- */
+/* Parses the files of docs/rfc/003: see settings_file.h. Touches only the given file. */
 #include "scheduler_plugins/slurm/settings_file.h"
 
 #include <limits.h>
@@ -19,7 +18,7 @@ static bool refuse(struct parser* parser, char const* why) {
     return false;
 }
 
-/* A file cannot set LD_PRELOAD or PATH: only what tunes communication. */
+/* A file cannot set LD_PRELOAD or PATH: only variables that tune communication. */
 static bool is_allowed_name(char const* name) {
     static char const* const prefixes[] = {"NCCL_", "TORCH_NCCL_", "GLOO_", "UCX_", "FI_"};
     size_t const length = strlen(name);
@@ -32,7 +31,7 @@ static bool is_allowed_name(char const* name) {
     return false;
 }
 
-/* A number in [0, limit] without sign or spaces; moves *at behind it. */
+/* A number in [0, limit] without sign or spaces; moves *at past it. */
 static bool read_number(char const** at, long limit, long* number) {
     long value = 0;
     char const* digit = *at;

@@ -1,5 +1,6 @@
 /* The line-based files of docs/rfc/003: a node's profile (written by an agent on that node) and a
- * plan for a plain srun. The text is hostile until it is parsed; a file is refused as a whole. */
+ * plan for a plain srun. The text is untrusted until it is parsed; a bad file is refused as a
+ * whole. */
 #ifndef OSORA_SETTINGS_FILE_H
 #define OSORA_SETTINGS_FILE_H
 

@@ -18,7 +18,7 @@ int osora_master_port(uint32_t job, uint32_t step);
 /* "0-3,8" of a set; cut when it does not fit. */
 void osora_format_cpus(cpu_set_t const* set, char* text, size_t size);
 
-/* Puts the number of the user for %u and the name of the node for %n; false: it does not fit. */
+/* Replaces %u with the user's id and %n with the node's name; false: it does not fit. */
 bool osora_expand_path(char const* pattern, uid_t uid, char const* node, char* path, size_t size);
 
 #endif

@@ -38,7 +38,7 @@ static bool look_at(spank_t spank, struct task* task) {
            spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &task->local_world_size) == ESPANK_SUCCESS;
 }
 
-/* Ranks meet on the step's first node. A MASTER_ADDR or MASTER_PORT of the user's own is kept. */
+/* Ranks meet on the step's first node. The user's MASTER_ADDR or MASTER_PORT is kept. */
 static void set_meeting_point(spank_t spank, struct task* task) {
     static char nodes[64 * 1024];
     char port[16];
@@ -54,7 +54,7 @@ static void set_meeting_point(spank_t spank, struct task* task) {
 }
 
 /* A profile has a list for each GPU of its node. A single task of the node (torchrun's) must not be
- * held on the cores of the first. */
+ * confined to the cores of the first. */
 static bool is_for_this_step(struct osora_settings const* profile, struct task const* task) {
     uint32_t lists = 0;
     for (int i = 0; i < OSORA_CPUS_MAX; ++i) {
@@ -114,7 +114,7 @@ static void print_and_end(spank_t spank, struct osora_plugin const* plugin,
         struct osora_outcome const* outcome = &plugin->outcomes[i];
         char const* name = outcome->variable.name;
         if (outcome->yours) {
-            print_line(task, "%s stays yours; the %s says %s", name, outcome->origin,
+            print_line(task, "%s keeps your value; the %s says %s", name, outcome->origin,
                        outcome->variable.value);
         } else {
             print_line(task, "%s=%s (%s)", name, outcome->variable.value, outcome->origin);
@@ -153,8 +153,7 @@ void osora_tell_exit(spank_t spank, struct osora_plugin* plugin) {
         char const* how = signal != 0 ? "was killed by signal" : "exited with";
         int const number = signal != 0 ? signal : code;
         slurm_info("osora: rank %u on %s %s %d", task.rank, task.node, how, number);
-        /* The user reads of the first on this node; SIGTERM is what a teardown sends to the rest.
-         */
+        /* The user sees only the first end on this node; a teardown sends SIGTERM to the rest. */
         if (!plugin->told && signal != SIGTERM) {
             slurm_spank_log("osora: rank %u on %s %s %d", task.rank, task.node, how, number);
             plugin->told = true;
@@ -170,7 +169,7 @@ void osora_tell_exit(spank_t spank, struct osora_plugin* plugin) {
         task.job, task.step, task.node, task.rank, task.local_rank, (int)pid, code, signal);
     int const to = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (to < 0) return;
-    /* Slurm calls this for one task after the other: nobody there, or a full queue, is passed over.
+    /* Slurm calls this for one task after the other: a missing reader or a full queue is ignored.
      */
     (void)sendto(to, notice, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL,
                  (struct sockaddr*)&address, sizeof address);

@@ -33,7 +33,7 @@ SpawnOptions bed_command(std::vector<std::string> arguments, Environment environ
             .working_directory = directory};
 }
 
-/// What the bed says until it is ready: an error holds all of it.
+/// The bed's output until it is ready; an error contains all of it.
 Result<void> await_ready(int fd) {
     using Clock = std::chrono::steady_clock;
     auto const end = Clock::now() + std::chrono::duration<double>(kUpLimit_s);
@@ -53,7 +53,8 @@ Result<void> await_ready(int fd) {
     return {};
 }
 
-/// The command below nsenter: the first child that is in a node's namespaces; 0 until it is there.
+/// The command that nsenter started: the first descendant in a node's namespaces; 0 until it is
+/// there.
 int command_below(int pid) {
     int child = 0;
     std::ifstream(fmt::format("/proc/{0}/task/{0}/children", pid)) >> child;
@@ -79,7 +80,7 @@ Bed::Bed(fs::path folder, BedOptions options, Child process)
       environment_(plain_environment()) {}
 
 Bed::~Bed() {
-    // Its first process ends with this one, and everything in its namespaces with that.
+    // Its first process ends with this one, and its namespaces' processes with that.
     signal_group(process_, SIGKILL);
     (void)reap(process_);
     std::error_code ignored;

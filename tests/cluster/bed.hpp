@@ -1,6 +1,6 @@
 // A cluster on this machine for the tests of one file (tests/cluster/bed): nodes n0, n1, ... with
 // Slurm and sshd, and ctl, where slurmctld runs and users log in. It ends with the test program,
-// also when that is killed. Without root or the packages the tests are skipped, with the reason.
+// even when that is killed. Without root or the packages the tests are skipped, with the reason.
 #pragma once
 
 #include "base/environment.hpp"
@@ -36,7 +36,7 @@ struct BedOptions {
 class Running : public tests::Running {
 public:
     explicit Running(tests::Running program) : tests::Running(std::move(program)) {}
-    /// To the command itself, not to what it started.
+    /// Signals the command itself, not the processes that it started.
     void signal(int number) const;
 };
 
@@ -58,27 +58,27 @@ public:
     [[nodiscard]] Ended shell(std::string const& where, std::string const& program,
                               double limit_s = tests::kPatience_s);
 
-    /// A command of tests/cluster/bed; the test fails when it does:
+    /// Runs a command of tests/cluster/bed; the test fails when the command fails:
     /// control({"power", "n1", "off"}), {"link", "n1", "down"}, {"daemon", "slurmd@n1", "kill"}...
     void control(std::vector<std::string> const& words);
-    /// Everything on and plugged in again, every node idle within `limit_s`.
+    /// Switches everything on and plugs everything in again; every node is idle within `limit_s`.
     [[nodiscard]] bool heal(double limit_s = tests::kPatience_s * 2);
     [[nodiscard]] bool all_idle();
 
-    /// Seen by all nodes and by this machine, under the same name; ends with the bed.
+    /// A folder that all nodes and this machine see under the same name; removed with the bed.
     [[nodiscard]] std::filesystem::path const& folder() const { return folder_; }
     /// A small file system of the nodes: control({"disk", "full"}).
     [[nodiscard]] std::filesystem::path small_disk() const { return folder_ / "small"; }
-    /// How this machine reads what the nodes see as `path`.
+    /// The path on this machine of what the nodes see as `path`.
     [[nodiscard]] std::filesystem::path from_here(std::filesystem::path const& path) const;
-    /// What commands are started with; HOME, USER and SLURM_CONF are added.
+    /// The environment of commands; HOME, USER and SLURM_CONF are added.
     Environment& environment() { return environment_; }
     /// "alice", or "root" where only root can read what was built.
     [[nodiscard]] std::string user();
-    /// The process that everything lives below.
+    /// The ancestor of all processes of the bed.
     [[nodiscard]] Child const& process() const { return process_; }
 
-    /// Takes what start() made.
+    /// Takes over what start() made.
     Bed(std::filesystem::path folder, BedOptions options, Child process);
 
 private:
@@ -97,7 +97,7 @@ protected:
     static void open(BedOptions const& options);
 
     void SetUp() override;
-    /// Heals what a test broke, so that each starts on a whole cluster.
+    /// Repairs what a test broke, so that each test starts on a whole cluster.
     void TearDown() override;
 
     static Bed& bed() { return *bed_; }

@@ -1,4 +1,4 @@
-// When the process of a bed is killed, nothing of it is left: no process, mount or network.
+// When the process of a bed is killed, no process, mount or network of it remains.
 #include "base/files/files.hpp"
 #include "base/process/descendants.hpp"
 #include "tests/cluster/bed.hpp"
@@ -17,7 +17,7 @@ std::string network_of(fs::path const& process) {
     return fs::read_symlink(process / "ns/net", gone).string();
 }
 
-/// Network namespaces that some process is in.
+/// The network namespaces that have processes.
 std::set<std::string> networks_in_use() {
     std::set<std::string> networks;
     for (auto const& entry : fs::directory_iterator("/proc")) {

@@ -1,4 +1,4 @@
-// The bed itself: nodes are apart, Slurm runs on them, faults are what they say.
+// Tests the bed itself: nodes are isolated, Slurm runs on them, faults do what they say.
 #include "tests/cluster/bed.hpp"
 #include "base/ids.hpp"
 
@@ -20,7 +20,7 @@ std::set<std::string> words_of(std::string const& text) {
 
 class BedNodes : public BedTest {
 protected:
-    /// On n0: connected to `node`'s sshd; says what it hears, ends when the connection does.
+    /// On n0: connects to `node`'s sshd, prints what it receives, ends with the connection.
     static Running listen_to(std::string const& node) {
         return bed().start_on(
             "n0", {"/bin/bash", "-c", "exec 3<>/dev/tcp/" + node + "/22 && exec cat <&3"});
@@ -32,20 +32,20 @@ protected:
     }
 };
 
-TEST_F(BedNodes, AreMachinesOfTheirOwn) {
+TEST_F(BedNodes, AreSeparateMachines) {
     std::set<std::string> boots{boot_id() + "\n"};
     for (std::string const node : {"ctl", "n0", "n3"}) {
         EXPECT_EQ(bed().run(node, {"hostname"}).out, node + "\n");
         EXPECT_THAT(bed().run(node, {"cat", "/proc/1/comm"}).out, "bash\n");
         boots.insert(bed().run(node, {"cat", "/proc/sys/kernel/random/boot_id"}).out);
-        // Shared memory is a node's own, other files are everybody's.
+        // Each node has its own shared memory; other files are common.
         EXPECT_EQ(bed().run(node, {"mkdir", "/dev/shm/mine"}).code, 0);
         EXPECT_EQ(bed().run(node, {"test", "-e", bed().folder() / "slurm.conf"}).code, 0);
     }
     EXPECT_EQ(boots.size(), 4u);
     EXPECT_EQ(bed().run("alice@n0", {"/bin/bash", "-c", "id -un; echo $HOME"}).out,
               "alice\n" + (bed().folder() / "home/alice").string() + "\n");
-    // No way out: only the bed's own network is known.
+    // No way out: only the bed's own network has a route.
     EXPECT_EQ(bed().shell("n0", "ip -4 route | grep -v ^10.77.0.0/16").out, "");
 }
 
@@ -65,7 +65,7 @@ TEST_F(BedNodes, SlurmRunsOnAllOfThem) {
     auto const gpus = bed().run(
         "alice@ctl", {"srun", "-N1", "--gpus-per-node=8", "printenv", "CUDA_VISIBLE_DEVICES"});
     EXPECT_EQ(gpus.out, "0,1,2,3,4,5,6,7\n") << gpus.err;
-    // The topology says who is near whom: two nodes of one switch.
+    // The topology says which nodes are near each other: two nodes of one switch.
     auto const near =
         bed().run("ctl", {"srun", "-N2", "--switches=1", "printenv", "SLURM_TOPOLOGY_ADDR"});
     EXPECT_THAT(near.out, testing::AnyOf(HasSubstr("leaf0"), HasSubstr("leaf1")));
@@ -137,7 +137,7 @@ TEST_F(BedNodes, LinksHaveTheRateTheyAreGiven) {
         ">/dev/null'"
         "; awk -v a=$start -v b=$ATTEMPTREALTIME 'BEGIN { print 24 * 8 / (b - a) }'";
     double const mbit_s = std::stod(bed().shell("n0", send).out);
-    RecordProperty("mbit_s", static_cast<int>(mbit_s));  // less where the machine is busy
+    RecordProperty("mbit_s", static_cast<int>(mbit_s));  // less when the machine is busy
     EXPECT_GT(mbit_s, 0);
     EXPECT_LT(mbit_s, 110);
 }

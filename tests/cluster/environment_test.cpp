@@ -1,5 +1,5 @@
-// The submitter's variables, through what a backend starts agents with, to the ranks on other
-// nodes.
+// The submitter's variables reach the ranks on other nodes through the input with which a backend
+// starts agents.
 #include "protocol/environment_file.hpp"
 #include "tests/cluster/user.hpp"
 #include "tests/kit/size.hpp"
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// Values with every byte but zero.
+/// Values with every byte except zero.
 Environment random_environment(unsigned seed, std::size_t bytes) {
     std::mt19937 numbers(seed);
     Environment environment{"ODD_0=a,b=c", "ODD_1=", "ODD_2=$HOME `id` \\ \"' #", "ODD_3=x\n\ny\n",
@@ -84,7 +84,7 @@ TEST_P(ClusterEnvironment, ArrivesByteForByte) {
 TEST_P(ClusterEnvironment, OverTheLimitIsRefusedBeforeAnythingIsStarted) {
     auto const refused = submit_with(random_environment(8, protocol::kEnvironmentBytesMax));
     EXPECT_NE(refused.code, 0);
-    EXPECT_THAT(refused.err, HasSubstr("osora carries 512 KiB"));
+    EXPECT_THAT(refused.err, HasSubstr("osora passes at most 512 KiB"));
     EXPECT_FALSE(std::filesystem::exists(run_dir("env-0001")));
 }
 

@@ -1,5 +1,5 @@
-// osora's plug-in in a real Slurm: what tasks of plain srun see, and that no failure of it fails a
-// job that did not ask for it.
+// osora's plug-in in a real Slurm: what tasks of plain srun see, and that none of its failures
+// fails a job that did not ask for it.
 #include "base/files/files.hpp"
 #include "tests/cluster/bed.hpp"
 #include "topology/nccl/srun_files.hpp"
@@ -28,7 +28,7 @@ protected:
         BedTest::SetUp();
         if (IsSkipped()) return;
         home_ = bed().folder() / "home/alice";
-        // Where Slurm and alice can read it, wherever this was built.
+        // Readable by Slurm and alice, wherever this was built.
         fs::copy_file(OSORA_SPANK, bed().folder() / "osora_spank.so",
                       fs::copy_options::skip_existing);
         fs::create_directory(home_ / "profiles");
@@ -36,7 +36,7 @@ protected:
         load("optional");
     }
 
-    /// plugstack.conf: read again by each srun.
+    /// plugstack.conf: each srun reads it again.
     void load(std::string const& how, std::string const& more = "") const {
         write(bed().folder() / "plugstack.conf",
               fmt::format("{} {}/osora_spank.so profile={}/profiles/%n {}\n", how,
@@ -121,7 +121,7 @@ TEST_F(Spank, TasksAreBoundToTheCpusOfTheirLocalRank) {
     std::string const show = "echo $LOCAL_RANK $(taskset -pc $$ | sed 's/.*: //')";
     auto const bound = srun_shell({"-N1", "-n2"}, show).out;
     EXPECT_THAT(bound, AllOf(HasSubstr("0 0\n"), HasSubstr("1 1\n")));
-    // Slurm's own binding is left alone.
+    // The plug-in does not change Slurm's own binding.
     auto const theirs = srun_shell({"-N1", "-n2", "--cpu-bind=map_cpu:0,0"}, show).out;
     EXPECT_THAT(theirs, Not(HasSubstr("1 1\n")));
 }
@@ -155,7 +155,7 @@ TEST_F(Spank, DryRunPrintsAndRunsNothing) {
           "rank 3: RANK=3 LOCAL_RANK=1 WORLD_SIZE=4 LOCAL_WORLD_SIZE=2\n",
           "rank 2: MASTER_ADDR=n0 MASTER_PORT=2",
           "rank 2: NCCL_SOCKET_IFNAME=eth-n1 (node profile)\n",
-          "rank 0: NCCL_IB_HCA stays yours; the node profile says =mlx5_0,mlx5_1\n",
+          "rank 0: NCCL_IB_HCA keeps your value; the node profile says =mlx5_0,mlx5_1\n",
           "rank 0: bound to CPUs 0\n"}) {
         EXPECT_THAT(dry.out, HasSubstr(line));
     }
@@ -220,7 +220,7 @@ TEST_F(Spank, OsorasOwnStepsAreNoRanks) {
     EXPECT_EQ(log->substr(log->rfind(": ")), allowed.substr(allowed.rfind(": ")));
 }
 
-TEST_F(Spank, AProfileThatCannotBeTrustedIsPassedOver) {
+TEST_F(Spank, AProfileThatCannotBeTrustedIsSkipped) {
     ASSERT_EQ(::chmod((home_ / "profiles/n0").c_str(), 0666), 0);
     write(home_ / "profiles/n1", "osora-node 1\nenv LD_PRELOAD x.so\nend\n");
     ASSERT_EQ(::chown((home_ / "profiles/n2").c_str(), 12345, 0), 0);
@@ -266,7 +266,7 @@ TEST_F(Spank, TheRankThatFailedIsNamed) {
     load("optional", "notices=/run/exits");
     auto const ended = srun_shell({"-N2", "--ntasks-per-node=2", "-K1"},
                                   "[ $RANK = 2 ] && exit 7; exec sleep 1000");
-    EXPECT_EQ(ended.code, 143) << "Slurm's own word";
+    EXPECT_EQ(ended.code, 143) << "Slurm's exit code";
     EXPECT_THAT(ended.err, HasSubstr("osora: rank 2 on n1 exited with 7\n"));
     EXPECT_THAT(ended.err, Not(HasSubstr("osora: rank 0")));
     auto const notices = listener.wait().out;
@@ -304,7 +304,7 @@ TEST_F(Spank, AFailureInAnyCallbackStopsNoJobWhenOptional) {
     EXPECT_TRUE(eventually([] { return bed().all_idle(); })) << "no node is drained";
 }
 
-TEST_F(Spank, RequiredItFailsLoudlyBeforeATaskRuns) {
+TEST_F(Spank, WhenRequiredItFailsLoudlyBeforeATaskRuns) {
     for (std::string const where : {"init@local", "init@remote", "user_init", "task_init"}) {
         load("required", "fail=" + where);
         auto const ended = srun_shell({"-N2"}, "echo ran");

@@ -1,4 +1,4 @@
-// A user on the login node of a bed: a folder of their own, osora in it, and what became of a run.
+// A user on the login node of a bed: a separate folder, osora in it, and the result of a run.
 #pragma once
 
 #include "tests/cluster/bed.hpp"

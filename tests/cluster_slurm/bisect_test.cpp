@@ -1,5 +1,5 @@
-// A step that takes twice as long, with a dozen items that differ: osora bisect names the one that
-// does it, on a bed of sixteen nodes with shaped links, with rehearsals as trials. The gate takes
+// A step that takes twice as long, with a dozen differing settings: osora bisect names the one that
+// causes it, on a bed of sixteen nodes with shaped links, with rehearsals as trials. The gate takes
 // BisectOfMocks, whose times are scripted; real workers are measured in the soak tier.
 #include "protocol/json.hpp"
 #include "tests/cluster/user.hpp"
@@ -12,7 +12,7 @@
 namespace osora::cluster {
 namespace {
 
-/// What the run file of a run says beyond what both runs say.
+/// The lines in which a run file differs from the common part.
 struct Settings {
     std::string rehearse = "compute_s = 0.04\n", debug = {}, variables = {}, more = {};
 };
@@ -64,7 +64,7 @@ protected:
         set_variable(bed().environment(), "OSORA_WORKER", OSORA_BIN_DIR "/osora-worker");
     }
 
-    /// FOLDER/NAME.toml: four ranks on as many nodes; `other`: a dozen items differ.
+    /// FOLDER/NAME.toml: four ranks on as many nodes; `other`: a dozen settings differ.
     void write(std::string const& name, Settings const& settings, bool other) const {
         std::ofstream(folder_ / (name + ".toml")) << fmt::format(
             "[run]\nname = \"demo\"\n"
@@ -122,7 +122,7 @@ protected:
         RecordProperty("trials", static_cast<int>(answer->at("trials").as_array().size()));
     }
 
-    /// All nodes but four on two leaves, from n<first> on.
+    /// All nodes except four on two leaves, from n<first> on.
     static std::vector<std::string> all_but(int first) {
         std::vector<std::string> names;
         for (int i = 0; i < 16; ++i) {

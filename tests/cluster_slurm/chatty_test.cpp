@@ -1,4 +1,4 @@
-// Programs that print without end, on every node of a Slurm job: the run goes on and ends well.
+// Programs that print without end, on every node of a Slurm job: the run continues and succeeds.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 #include "tests/kit/size.hpp"
 

@@ -1,4 +1,4 @@
-// What fails inside the allocation is mended inside it.
+// Failures inside the allocation are repaired inside it.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ TEST_F(SlurmFaults, AKilledRankIsRelaunchedInTheAllocation) {
     EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(SlurmFaults, AKilledAgentIsStartedAgainOnItsHost) {
+TEST_F(SlurmFaults, AKilledAgentIsRestartedOnItsHost) {
     write_run_file({.nodes = 3, .ranks = 2, .steps = 400, .hold_at = 20});
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   6 ranks")) << running.out() << logs();
@@ -63,7 +63,7 @@ TEST_F(SlurmFaults, AKilledAgentIsStartedAgainOnItsHost) {
     EXPECT_TRUE(nothing_left());
 }
 
-TEST_F(SlurmFaults, ASpareTakesThePlaceOfANodeThatIsGone) {
+TEST_F(SlurmFaults, ASpareReplacesALostNode) {
     write_run_file({.nodes = 3,
                     .ranks = 2,
                     .steps = 900,

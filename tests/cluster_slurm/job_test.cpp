@@ -1,4 +1,4 @@
-// What happens to the job: it waits, is cancelled, is warned, is refused.
+// Events of the job: it waits, is cancelled, is warned, is refused.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ TEST_F(SlurmJob, CancelledFromAnotherMachineWithACheckpoint) {
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 130) << ended.out;
     EXPECT_TRUE(nothing_left());
-    // And it goes on in a job of its own.
+    // And it continues in a job of its own.
     auto resumed = start({"resume", "1"});
     ASSERT_TRUE(resumed.says("4 ranks running again")) << resumed.out() << logs();
     resumed.signal(SIGINT);
@@ -58,12 +58,12 @@ TEST_F(SlurmJob, ARefusedJobLeavesNothing) {
     EXPECT_THAT(dry.out, HasSubstr("start    not known: invalid partition specified: nowhere"));
 }
 
-TEST_F(SlurmJob, WarnedBeforeItsTimeIsOverItGoesOnInAnotherJob) {
+TEST_F(SlurmJob, WarnedBeforeItsTimeIsOverItContinuesInAnotherJob) {
     write_run_file({.nodes = 2, .ranks = 2, .steps = 300, .hold_at = 20});
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << logs();
     ASSERT_TRUE(eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }));
-    // As --signal=B:USR2@60 does.
+    // As with --signal=B:USR2@60.
     auto const warned =
         bed().run("ctl", {"scancel", "--batch", "--signal=USR2", "--name=demo-0001"});
     EXPECT_EQ(warned.code, 0) << warned.err;

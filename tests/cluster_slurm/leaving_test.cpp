@@ -1,4 +1,4 @@
-// A run that must leave its nodes goes on elsewhere, from a checkpoint: real time limits, real
+// A run that must leave its nodes continues elsewhere, from a checkpoint: real time limits, real
 // preemption, and a cluster whose nodes may not submit.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
@@ -24,7 +24,7 @@ protected:
     [[nodiscard]] bool has_checkpoint() const {
         return eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }, 30);
     }
-    /// The ranks that ran last began at a checkpoint.
+    /// The last ranks began at a checkpoint.
     void expect_continued() const {
         auto const started = events<protocol::RankStarted>();
         ASSERT_FALSE(started.empty());
@@ -90,7 +90,7 @@ TEST_F(SlurmLeaving, TheTimeLimitOfAJobIsNotTheEndOfARun) {
     EXPECT_THAT(ended.out, HasSubstr("\ndone     9,000 steps"));
     EXPECT_THAT(ended.out, Not(HasSubstr("relaunch")));
     expect_continued();
-    // What waits for the run waits for the job that followed.
+    // A run that waits for the run now waits for the job that followed.
     EXPECT_THAT(logs(), Not(HasSubstr("does not wait for it")));
     auto const stage = [this] { return !run("demo-0002").events<protocol::RankStarted>().empty(); };
     EXPECT_TRUE(eventually(stage, 30)) << bed().run("ctl", {"squeue"}).out;

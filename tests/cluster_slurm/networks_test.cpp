@@ -1,7 +1,6 @@
 // Nodes with two cards of which one is slow: the probe measures both, and ranks meet on the faster
-// one, also where a node inherits the slow one. The gate takes Networks; in NetworkRates what is
-// measured decides: soak tier. Without a clock: shell_pre_launch_probe, unit_plan_nccl,
-// unit_doctor.
+// one, even where a node inherits the slow one. The gate takes Networks; in NetworkRates measured
+// rates decide: soak tier. Without a clock: shell_pre_launch_probe, unit_plan_nccl, unit_doctor.
 #include "tests/cluster/user.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // osora probe on a bed whose links are shaped. The gate takes Probe, where no rate decides;
-// ProbeRates, where what is slow is named and nothing else, is for the soak tier. Who is named at
-// which rates is shown without a clock by unit_probing, what a run makes of it by
-// shell_pre_launch_probe.
+// ProbeRates, where exactly the slow parts must be named, is for the soak tier. unit_probing shows
+// without a clock what is named at which rates; shell_pre_launch_probe shows what a run makes of
+// it.
 #include "protocol/json.hpp"
 #include "tests/cluster/user.hpp"
 #include "topology/probe_result.hpp"
@@ -63,8 +63,8 @@ TEST_F(Probe, ComesBeforeARunAndIsRememberedForItsNodes) {
 
 class ProbeRates : public Probe {
 protected:
-    /// What is wrong with the bed is named by every probe; what its busy machine does to one probe
-    /// is not named by the next two. How often one probe errs is shown by unit_probing.
+    /// Every probe names a fault of the bed; an effect of its busy machine on one probe is not
+    /// named by the next two. unit_probing shows how often one probe errs.
     topology::ProbeResult probe_until(std::size_t findings) {
         topology::ProbeResult result;
         for (int attempt = 0; attempt < 3; ++attempt) {
@@ -92,7 +92,7 @@ TEST_F(ProbeRates, NamesANodeWhoseLinkHasAThird) {
     ASSERT_THAT(result.findings, SizeIs(1)) << protocol::encode(result.findings);
     EXPECT_EQ(result.findings[0].kind, "slow_node");
     EXPECT_THAT(result.findings[0].nodes, ElementsAre("n11"));
-    // A third; on a busy machine the pairs of a slow node lose more than others.
+    // A third of the rate; on a busy machine the pairs of a slow node lose more than others.
     EXPECT_THAT(result.findings[0].ratio, testing::AllOf(testing::Gt(0.2), testing::Lt(0.42)));
 }
 
@@ -114,7 +114,7 @@ TEST_F(ProbeRates, ComesBeforeARunAndLeavesASlowNodeOut) {
     for (auto const& joined : run("demo-0001").events<protocol::AgentJoined>()) {
         EXPECT_NE(joined.host, "n1");
     }
-    // The same nodes again: what was measured will do.
+    // The same nodes again: the saved measurement is used.
     auto const second = osora({"submit", "run.toml"});
     EXPECT_EQ(second.code, 0) << second.out << second.err;
     EXPECT_THAT(second.out, HasSubstr("\nprobe    5 nodes, measured "));

@@ -1,4 +1,4 @@
-// A rehearsal against the training that it stands for: two nodes with a slow link between them.
+// A rehearsal against the training that it represents: two nodes with a slow link between them.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
 #include "protocol/json.hpp"
@@ -54,7 +54,7 @@ protected:
         RecordProperty("ratio_" + collectives, fmt::format("{:.3f}", ratio));
         return ratio;
     }
-    /// The middle one of three, as other work on this machine spoils single runs.
+    /// The median of three, since other work on this machine spoils single runs.
     double ratio(std::string const& collectives) {
         std::array<double, 3> ratios{};
         for (double& each : ratios) each = rehearsed_over_trained(collectives);
@@ -71,7 +71,7 @@ TEST_F(ClusterRehearsal, AlsoInTheKnownBadWay) {
     EXPECT_NEAR(ratio("per_parameter"), 1, 0.10);
 }
 
-/// One probe of sixteen nodes tells what rehearsals on fewer of them take.
+/// One probe of sixteen nodes predicts the time of rehearsals on fewer of them.
 class PredictedRehearsal : public SlurmTest {
 protected:
     static void SetUpTestSuite() { open({.nodes = 16, .leaf_size = 16, .rate = "100mbit"}); }
@@ -88,7 +88,7 @@ protected:
                         .more = "[parallel]\ngrad_bucket_mib = 1\n[rehearse]\ncompute_s = 0.05\n",
                         .extra = "cpus_per_worker = 1\n"});
     }
-    /// The middle one of three, predicted over measured.
+    /// The median of three, predicted over measured.
     double ratio(int nodes) {
         std::array<double, 3> ratios{};
         write(nodes);

@@ -1,4 +1,4 @@
-// A user on the login node of a bed: a run file, osora, and what became of it.
+// A user on the login node of a bed: a run file, osora, and the result of a run.
 #pragma once
 
 #include "tests/cluster/user.hpp"

@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(SlurmStages, AStageStartsWhenTheRunBeforeItHasEndedWell) {
+TEST_F(SlurmStages, AStageStartsWhenTheRunBeforeItHasSucceeded) {
     write_run_file({.nodes = 2, .ranks = 1, .steps = 300, .hold_at = 20});
     ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
     write_run_file({.nodes = 2, .ranks = 1, .steps = 300});
@@ -43,13 +43,13 @@ TEST_F(SlurmStages, AStageStartsWhenTheRunBeforeItHasEndedWell) {
     EXPECT_THAT(second.out, HasSubstr("\ndone     300 steps"));
     EXPECT_GT(time_of_last("demo-0001"), 0);
     EXPECT_GT(time_of_first("demo-0002"), time_of_last("demo-0001"));
-    // A run that has ended well needs no waiting for.
+    // A run that has already succeeded needs no waiting for.
     auto const third = osora({"submit", "run.toml", "--after", "2", "--detach"});
     EXPECT_EQ(third.code, 0) << third.err;
     EXPECT_THAT(third.out, testing::Not(HasSubstr("starts after")));
 }
 
-TEST_F(SlurmStages, AStageBehindAFailureLeavesTheQueue) {
+TEST_F(SlurmStages, AStageAfterAFailureLeavesTheQueue) {
     write_run_file({.nodes = 1,
                     .ranks = 1,
                     .steps = 300,
@@ -67,7 +67,7 @@ TEST_F(SlurmStages, AStageBehindAFailureLeavesTheQueue) {
     EXPECT_THAT(osora({"submit", "run.toml", "--after", "9"}).err, HasSubstr("--after: run 9"));
 }
 
-TEST_F(SlurmStages, ArrayTasksOfTheUsersOwnAreRunsOfTheirOwn) {
+TEST_F(SlurmStages, TheUsersArrayTasksAreSeparateRuns) {
     write_run_file({.nodes = 1, .ranks = 2});
     std::ofstream(folder_ / "sweep.sh")
         << "#!/bin/bash\n" OSORA_BIN_DIR

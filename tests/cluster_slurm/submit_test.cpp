@@ -27,7 +27,7 @@ TEST_F(SlurmSubmit, FourNodesThroughTheQueue) {
     EXPECT_THAT(ended.out, HasSubstr("slurm    job "));
     EXPECT_THAT(ended.out, HasSubstr("\nlaunch   32 ranks in "));
     EXPECT_THAT(ended.out, HasSubstr("\ndone     40 steps in "));
-    // What --dry-run showed is what was submitted.
+    // The submitted script is the one that --dry-run showed.
     auto const script = content_of(run_dir() / "job.sh");
     EXPECT_THAT(script, HasSubstr("#SBATCH --nodes=4\n"));
     EXPECT_THAT(dry.out, HasSubstr("given to sbatch:\n\n" + script + "\n"));
@@ -42,7 +42,7 @@ TEST_F(SlurmSubmit, FourNodesThroughTheQueue) {
     auto const environment_is_gone = [this] {
         return !std::filesystem::exists(run_dir() / "environment");
     };
-    EXPECT_TRUE(tests::eventually(environment_is_gone)) << "the submitter's variables stay behind";
+    EXPECT_TRUE(tests::eventually(environment_is_gone)) << "the submitter's variables remain";
 }
 
 TEST_F(SlurmSubmit, InsideAnAllocationNothingIsQueued) {

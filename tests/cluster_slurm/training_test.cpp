@@ -1,4 +1,4 @@
-// The trainer itself on several machines: each rank is reached by its own node's address.
+// The trainer on several machines: each rank is reached by its own node's address.
 #include "tests/cluster_slurm/slurm_fixture.hpp"
 
 #include "protocol/json.hpp"
@@ -46,7 +46,7 @@ TEST_F(ClusterTraining, ThreeNodesFindEachOther) {
     EXPECT_TRUE(nothing_left());
 }
 
-/// Times of collectives are measured once; plans of like nodes are made from them.
+/// Times of collectives are measured once, then used to plan similar nodes.
 TEST_F(ClusterTraining, ProbeOfCollectivesServesThePlan) {
     write_run_file({.nodes = 4, .ranks = 1, .steps = 6, .extra = "cpus_per_worker = 1\n"});
     std::ofstream(folder_ / "rack.conf") << "SwitchName=east Nodes=n[0-1]\n"

@@ -39,7 +39,7 @@ protected:
         words.insert(words.end(), {OSORA_BIN_DIR "/osora", "submit", "run.toml"});
         return bed().run("ctl", words, 2 * tests::kPatience_s);
     }
-    /// Agents carry no mark: they are looked for on each node.
+    /// Agents carry no variables of the run: search for them on each node.
     [[nodiscard]] bool nothing_left() const {
         return eventually([this] {
             bool any = !run().processes().empty();
@@ -49,7 +49,7 @@ protected:
             return !any;
         });
     }
-    /// A run on three hosts; until nothing of it is left anywhere.
+    /// A run on three hosts, until no process of it remains on any of them.
     void cancel_once_it_trains() {
         auto running = start({"submit", "run.toml"});
         auto const trains = [this] {
@@ -64,7 +64,7 @@ protected:
         std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
         RecordProperty("cancel_ms", static_cast<int>(took.count() * 1000));
     }
-    /// The run failed before any worker was started, and says `why`.
+    /// The run failed before any worker was started, with the reason `why`.
     void expect_refusal(Ended const& ended, testing::Matcher<std::string> const& why) const {
         EXPECT_EQ(ended.code, 1) << ended.out << ended.err << logs();
         auto const ends = events<protocol::RunEnded>();
@@ -96,7 +96,7 @@ TEST_F(SshRun, CancelLeavesNothing) {
                    "[worker]\nenv = { OSORA_MOCK_STEP_S = \"0.5\", OSORA_MOCK_IGNORE_TERM = \"1\", "
                    "OSORA_MOCK_IGNORE_STOP = \"1\", OSORA_MOCK_LEAVE_CHILD = \"1\" }\n",
                    kNoEnd);
-    // The ranks ignore the request, SIGTERM too, and would go on for hours.
+    // The ranks ignore the request, SIGTERM too, and would continue for hours.
     cancel_once_it_trains();
     EXPECT_THAT(events<protocol::NodeFinished>(), SizeIs(0)) << "none ended by itself";
 }
@@ -178,7 +178,7 @@ TEST_F(SshRun, AUserThatIsNotLetInIsRefused) {
     expect_refusal(submit(),
                    AllOf(HasSubstr("n0: log in: user mallory: no key"),
                          HasSubstr("it takes: publickey"), HasSubstr("ssh mallory@n0 true")));
-    // One that is let in and has no shell.
+    // A user that may log in and has no shell.
     fs::remove_all(folder_ / "state");
     write_run_file("hosts = [\"n0 user=nobody\"]", 1);
     expect_refusal(submit(), HasSubstr("n0: osorad exited with 1: "));
@@ -195,14 +195,14 @@ TEST_F(SshRun, AHostThatDoesNotAnswerIsNamed) {
 
 TEST_F(SshRun, ARunDirectoryThatTheHostDoesNotSeeIsRefused) {
     write_run_file("hosts = [\"n0\"]", 1);
-    // /run is a node's own.
+    // Each node has its own /run.
     auto const refused = submit({"OSORA_STATE_DIR=/run/state"});
     EXPECT_EQ(refused.code, 1) << refused.out << refused.err;
     EXPECT_THAT(refused.out + refused.err, AllOf(HasSubstr("n0: /run/state/runs/demo-0001"),
                                                  HasSubstr("no such folder here")));
 }
 
-TEST_F(SshRun, AControllerOutOfReachIsSaid) {
+TEST_F(SshRun, AControllerOutOfReachIsReported) {
     write_run_file("hosts = [\"n0\"]", 1);
     auto const wall = bed().shell("n0",
                                   "nft add table inet wall && nft add chain inet wall out "
@@ -217,7 +217,7 @@ TEST_F(SshRun, AControllerOutOfReachIsSaid) {
 
 TEST_F(SshRun, WhereThereIsNoOsoradACopyIsMade) {
     write_run_file("hosts = [\"n0\", \"n1\"]", 2);
-    // /dev/shm is a node's own.
+    // Each node has its own /dev/shm.
     ASSERT_EQ(bed().run("ctl", {"cp", OSORA_BIN_DIR "/osorad", "/dev/shm/osorad"}).code, 0);
     ASSERT_EQ(bed().run("ctl", {"cp", OSORA_BIN_DIR "/osora", "/dev/shm/osora"}).code, 0);
     auto const ended =

@@ -1,5 +1,5 @@
-// A controller is killed and started again while its agents wait (--supervised): the run does not
-// notice. Agents talk TLS there, as those of other machines do.
+// A controller is killed and restarted while its agents wait (--supervised): the run is not
+// affected. Agents use TLS here, like those of other machines.
 #include "base/files/files.hpp"
 #include "protocol/messages/agent_messages.hpp"
 #include "protocol/messages/message.hpp"
@@ -36,7 +36,7 @@ protected:
         spec.lease_s = 0;  // 15 min
         return spec;
     }
-    /// Of 300 steps, until a checkpoint is there and the ranks hold behind it.
+    /// A run of 300 steps; waits until a checkpoint is there and the ranks hold after it.
     void train_to_a_checkpoint() {
         RunSpec spec = long_run();
         spec.steps = 300;
@@ -46,7 +46,7 @@ protected:
         await_event<RankStarted>(4);
         await_event<CheckpointCompleted>();
     }
-    /// Steps as the journal has them: each rank once in each, without a gap.
+    /// The steps in the journal: each rank once in each, without a gap.
     void expect_every_step_once() const {
         std::map<int, int> ranks;  // by step
         std::map<int, int> told{{0, 0}, {1, 0}};
@@ -88,7 +88,7 @@ protected:
         EXPECT_TRUE(events<RankFailed>().empty());
         expect_every_step_once();
     }
-    /// Until metrics of every node come that were taken by the present controller.
+    /// Until the present controller has taken metrics of every node.
     double seconds_to_metrics_after(std::size_t known_records) const {
         auto const begin = Clock::now();
         auto const both = [&] {
@@ -144,7 +144,7 @@ TEST_F(E2eAdoption, AlsoWhenAnotherProgramHasTakenItsPort) {
     await_steps(5);
     auto const before = controller_file();
     kill_controller();
-    // It accepts and says nothing sensible: an agent must not stop at it.
+    // It accepts and answers nonsense: an agent must not stop at it.
     Listener const squatter(before.port);
     std::size_t const records = events<MergedSteps>().size();
     start();
@@ -154,7 +154,7 @@ TEST_F(E2eAdoption, AlsoWhenAnotherProgramHasTakenItsPort) {
     stop();
 }
 
-TEST_F(E2eAdoption, WhatHappenedMeanwhileIsTold) {
+TEST_F(E2eAdoption, EventsInTheMeantimeAreReported) {
     RunSpec spec = long_run();
     spec.steps = 60;
     spec.checkpoint_every = 10;
@@ -213,10 +213,10 @@ TEST_F(E2eAdoption, AnAgentThatDiedMeanwhileIsReplaced) {
     EXPECT_TRUE(all_gone(0));
 }
 
-/// The controller dies right behind its k-th decision, whatever that is.
-class E2eKilledBehindARecord : public E2eAdoption, public testing::WithParamInterface<int> {};
+/// The controller dies right after its k-th decision, whatever that is.
+class E2eKilledAfterARecord : public E2eAdoption, public testing::WithParamInterface<int> {};
 
-TEST_P(E2eKilledBehindARecord, TheRunEndsAsIfNothingHadHappened) {
+TEST_P(E2eKilledAfterARecord, TheRunEndsAsIfNothingHadHappened) {
     RunSpec spec = long_run();
     spec.steps = 12;
     spec.checkpoint_every = 6;
@@ -247,12 +247,11 @@ TEST_P(E2eKilledBehindARecord, TheRunEndsAsIfNothingHadHappened) {
 }
 
 // submitted, plan, controller, two agents, launch, four ranks, checkpoint, finished, checkpoint...
-INSTANTIATE_TEST_SUITE_P(Records, E2eKilledBehindARecord, testing::Range(1, 17));
+INSTANTIATE_TEST_SUITE_P(Records, E2eKilledAfterARecord, testing::Range(1, 17));
 
 enum class Disturbance { none, stop, kill_agent };
 
-/// The controller dies right behind the first record of a type, in a run where something goes
-/// wrong.
+/// The controller dies right after the first record of a type, in a run with a fault.
 struct FaultyRun {
     char const* name;
     std::size_t event;  // RunEvent::index()
@@ -285,7 +284,7 @@ protected:
     }
 };
 
-TEST_P(E2eKilledInAFault, TheNextControllerGoesOnFromThere) {
+TEST_P(E2eKilledInAFault, TheNextControllerContinuesFromThere) {
     RunSpec spec = long_run();
     spec.steps = 60;
     spec.checkpoint_every = 5;
@@ -306,7 +305,7 @@ TEST_P(E2eKilledInAFault, TheNextControllerGoesOnFromThere) {
     EXPECT_EQ(events<LaunchOrdered>().size(), stopped ? 1u : 2u);
     std::set<std::pair<int, int>> failed;
     for (auto const& each : events<RankFailed>()) {
-        EXPECT_TRUE(failed.emplace(each.attempt, each.rank).second) << "told twice";
+        EXPECT_TRUE(failed.emplace(each.attempt, each.rank).second) << "reported twice";
     }
     EXPECT_TRUE(all_gone(0));
 }

@@ -1,7 +1,7 @@
-// Programs that write far more than an agent can read: their run goes on, in its first attempt, and
-// ends with their exit status. The agent's lease is short here, and so is the controller's
-// patience: an agent that only reads would stop its ranks, or count as lost. OSORA_CHATTY_MIB says
-// how much each rank writes (the soak tier: more), OSORA_CHATTY_RANKS how many there are.
+// Programs that write far more than an agent can read: their run continues, in its first attempt,
+// and ends with their exit status. The agent's lease and the controller's patience are short here:
+// an agent that only reads would stop its ranks, or count as lost. OSORA_CHATTY_MIB says how much
+// each rank writes (the soak tier: more), OSORA_CHATTY_RANKS how many there are.
 #include "base/files/files.hpp"
 #include "protocol/run_view.hpp"
 #include "tests/e2e/run_fixture.hpp"
@@ -57,7 +57,7 @@ protected:
         for (auto const& record : journal()) fold(view, record);
         return view.steps_done - 1;
     }
-    /// For a machine that also compiles; a reader that does not stop takes minutes for its 64 MiB.
+    /// For a machine that also compiles; a reader without a limit takes minutes for its 64 MiB.
     static constexpr double kShort_s = 10;
     int const mib_ = tests::test_size("OSORA_CHATTY_MIB", 64);
 };
@@ -134,7 +134,7 @@ TEST_F(E2eChatty, AProgramThatWroteALotAtOnceAndFailsIsSeenToFail) {
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eChatty, SigtermStopsItInOrder) {
+TEST_F(E2eChatty, SigtermStopsItGracefully) {
     RunSpec const spec = python("while True: say(b'step 5 loss 2.0\\n' * 65536)\n", mib_);
     make_run([&] {
         RunSpec held = spec;

@@ -1,4 +1,4 @@
-// osorad serve: runs that it was given survive their controller, and the daemon's own death.
+// osorad serve: its runs survive the death of their controller, and that of the daemon.
 #include "base/files/files.hpp"
 #include "protocol/messages/daemon_messages.hpp"
 #include "protocol/messages/message.hpp"
@@ -57,7 +57,7 @@ protected:
         (void)reap(daemon_);
     }
     [[nodiscard]] std::filesystem::path socket() const { return state() / kDaemonSocket; }
-    /// Answers to `bodies` on one connection.
+    /// The answers to `bodies` on one connection.
     [[nodiscard]] std::vector<DaemonReply> talk(std::vector<std::string> const& bodies) const {
         Peer const peer = Peer::connect_unix(socket().string());
         std::vector<DaemonReply> replies;
@@ -127,7 +127,7 @@ TEST_F(E2eDaemon, AKilledControllerIsStartedAgainAndFindsItsRanksAtWork) {
     stop_run();
 }
 
-TEST_F(E2eDaemon, TheNextDaemonTakesUpTheRunsOfOneThatWasKilled) {
+TEST_F(E2eDaemon, TheNextDaemonAdoptsTheRunsOfOneThatWasKilled) {
     start_long_run();
     ProcessId const controller = controller_id();
     kill_daemon();
@@ -139,7 +139,7 @@ TEST_F(E2eDaemon, TheNextDaemonTakesUpTheRunsOfOneThatWasKilled) {
         return runs.size() == 1 && runs[0].controller_pid == controller.pid;
     };
     EXPECT_TRUE(eventually(known)) << daemon_log();
-    fmt::print("the run was taken up after {:.2f} s\n", seconds_since(begin));
+    fmt::print("the run was adopted after {:.2f} s\n", seconds_since(begin));
     expect_undisturbed(1);
     // It watches a process that is not its child.
     signal_process(controller, SIGKILL);
@@ -159,7 +159,7 @@ TEST_F(E2eDaemon, BothMayBeKilledAtOnce) {
     stop_run();
 }
 
-TEST_F(E2eDaemon, StoppedItLeavesItsRunsAtWork) {
+TEST_F(E2eDaemon, ItsRunsContinueWhenItIsStopped) {
     start_long_run();
     EXPECT_EQ(ask(StopDaemon{}).runs.size(), 1u);
     EXPECT_EQ(reap(daemon_).exit_code, 0);
@@ -211,7 +211,7 @@ TEST_F(E2eDaemon, AnUnknownPeerIsRefusedWithASentence) {
     EXPECT_TRUE(replies[7].ok);
 }
 
-TEST_F(E2eDaemon, SystemdIsTold) {
+TEST_F(E2eDaemon, SystemdIsNotified) {
     auto const path = (folder() / "notify").string();
     DatagramListener const systemd(path);
     kill_daemon();

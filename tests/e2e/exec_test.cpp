@@ -1,5 +1,5 @@
-// Programs of the user's own: their steps become the run's, their last words its cause, and a port
-// that somebody took is tried again.
+// User programs: their steps become the run's, their last output its cause, and an occupied port is
+// retried.
 #include "base/files/files.hpp"
 #include "protocol/messages/message.hpp"
 #include "protocol/run_view.hpp"
@@ -45,7 +45,7 @@ TEST_F(E2eExec, StepsComeThroughTheDescriptor) {
             EXPECT_EQ(each.columns.at("step_time_s").max[i], 0.25);
         }
     }
-    EXPECT_GE(steps, 5);  // the ranks are not in step: a row may be told for each
+    EXPECT_GE(steps, 5);  // the ranks are not synchronised: each may report a separate row
     EXPECT_EQ(view().steps_done, 5) << "the line of output is not looked at";
     EXPECT_EQ(view().step_time_s, 0.25);
 }
@@ -60,7 +60,7 @@ TEST_F(E2eExec, StepsAreFoundInTheOutputOfOneRank) {
     EXPECT_EQ(view().last_loss, 0.5);
 }
 
-TEST_F(E2eExec, StepsAreFoundByAPatternOfTheUsersOwn) {
+TEST_F(E2eExec, StepsAreFoundByTheUsersPattern) {
     RunSpec spec = shell("echo 'Schritt 7 dauerte 40 ms'; echo 'step 8 loss 3'");
     spec.step_pattern = R"(Schritt (?<step>\d+) dauerte (?<time_ms>\d+) ms)";
     EXPECT_EQ(run_to_end(spec), 0) << errors();
@@ -77,7 +77,7 @@ TEST_F(E2eExec, TheFirstFailureIsTheCauseInItsOwnWords) {
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eExec, ATakenPortIsTriedAgainAndCostsNoRestart) {
+TEST_F(E2eExec, AnOccupiedPortIsRetriedAndCostsNoRestart) {
     if (::access("/usr/bin/python3", X_OK) != 0) GTEST_SKIP() << "no python3";
     RunSpec spec = shell("");
     spec.command = {"/usr/bin/python3", "-c",
@@ -110,7 +110,7 @@ TEST_F(E2eExec, AnEnvironmentThatIsTooLargeIsNamed) {
     RunSpec spec = shell("true");
     for (int i = 0; i < 5; ++i) spec.env[fmt::format("BIG{}", i)] = std::string(120'000, 'x');
     EXPECT_EQ(run_to_end(spec), 1);
-    EXPECT_THAT(last<RunEnded>().cause, HasSubstr("osora carries 512 KiB"));
+    EXPECT_THAT(last<RunEnded>().cause, HasSubstr("osora passes at most 512 KiB"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Everything that may be killed is killed; disks fill; workers hang. The run goes on, or ends with
-// its cause, and nothing is left.
+// Kills every kind of process, fills disks, hangs workers. The run continues, or ends with its
+// cause, and nothing remains.
 #include "base/files/files.hpp"
 #include "base/process/descendants.hpp"
 #include "protocol/messages/message.hpp"
@@ -19,7 +19,7 @@ namespace {
 using namespace protocol;
 using testing::HasSubstr;
 
-/// A rank that a busy machine holds up is no hang; which rank is blamed is in hang_test.
+/// A rank that a busy machine delays is no hang; hang_test shows which rank is blamed.
 constexpr double kStepTimeout_s = 5;
 
 class E2eFaults : public Run {};
@@ -40,7 +40,7 @@ TEST_F(E2eFaults, AKilledWorkerIsRelaunchedFromTheCheckpoint) {
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eFaults, RestartsAreBoundedAndTheCauseIsTold) {
+TEST_F(E2eFaults, RestartsAreBoundedAndTheCauseIsReported) {
     RunSpec spec;
     spec.max_restarts = 2;
     spec.env = {{"OSORA_MOCK_KILL", "0:3"}};
@@ -92,7 +92,7 @@ TEST_F(E2eFaults, AHangIsWrittenDownBeforeTheKill) {
         ASSERT_TRUE(text.has_value()) << rank;
         EXPECT_THAT(*text, HasSubstr("osora-worker-mock --job"));
         EXPECT_THAT(*text, HasSubstr("stack of thread "));
-        // The rank at fault is in its own code, the others wait for their peers.
+        // The faulty rank is in its own code, the others wait for their peers.
         EXPECT_THAT(*text, HasSubstr(rank == 1 ? "AgentLink::pass_time(" : "Peers::agree(bool)"));
     }
 }
@@ -129,10 +129,11 @@ TEST_F(E2eFaults, AWorkerThatSendsNoMessagesIsNamed) {
     spec.max_restarts = 0;
     spec.env = {{"OSORA_MOCK_GARBAGE", "1:3"}};
     EXPECT_EQ(run_to_end(spec), 1);
-    EXPECT_THAT(events<RunEnded>().at(0).cause, HasSubstr("messages to the agent do not read"));
+    EXPECT_THAT(events<RunEnded>().at(0).cause,
+                HasSubstr("cannot decode its messages to the agent"));
 }
 
-TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanGoOn) {
+TEST_F(E2eFaults, AfterTheControllersDeathNothingIsLeftAndTheRunCanContinue) {
     RunSpec spec;
     spec.steps = 100000;
     spec.lease_s = 0;
@@ -206,7 +207,7 @@ TEST_F(E2eFaults, AStoppedAgentIsLostAndReplaced) {
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eFaults, ChildrenThatWorkersLeaveBehindAreEnded) {
+TEST_F(E2eFaults, OrphansOfWorkersAreKilled) {
     RunSpec spec;
     spec.steps = 5;
     spec.env = {{"OSORA_MOCK_LEAVE_CHILD", "1"}};
@@ -237,7 +238,7 @@ TEST_F(E2eFaults, MissingAndBrokenFilesAreNamed) {
     EXPECT_THAT(errors(), HasSubstr("submission.json: open: No such file"));
 }
 
-/// The run directory on a small file system of its own; checkpoints elsewhere.
+/// The run directory is on a separate small file system; checkpoints are elsewhere.
 class E2eFullDisk : public Run {
 protected:
     void make_small_disk_run(RunSpec const& spec) {
@@ -260,7 +261,7 @@ protected:
         if (::geteuid() != 0) GTEST_SKIP() << "needs root: a small tmpfs is mounted";
     }
     void TearDown() override {
-        // Lazily: the processes that a failed test leaves are killed behind this.
+        // Lazily: processes of a failed test are killed only after this.
         for (auto const& each : mounted_) ::umount2(each.c_str(), MNT_DETACH);
         Run::TearDown();
     }
@@ -274,9 +275,9 @@ private:
     std::vector<std::filesystem::path> mounted_;
 };
 
-TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
+TEST_F(E2eFullDisk, TheRunContinuesWithoutMetrics) {
     RunSpec spec;
-    spec.steps = 6000;  // more records of them than the reserve has room for
+    spec.steps = 6000;  // more records of them than fit into the reserve
     spec.checkpoint_every = 100;
     spec.hold_at = 100;
     spec.env = {{"OSORA_MOCK_STEP_S", "0.0005"}};
@@ -294,7 +295,7 @@ TEST_F(E2eFullDisk, TheRunGoesOnWithoutMetrics) {
     EXPECT_EQ(last<CheckpointCompleted>().step, spec.steps);
 }
 
-TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsInOrder) {
+TEST_F(E2eFullDisk, WithoutRoomForDecisionsTheRunEndsCleanly) {
     RunSpec spec;
     spec.steps = 1000000;
     spec.checkpoint_every = 1;

@@ -1,4 +1,4 @@
-// Strangers at the controller's sockets, and a second controller: the run does not notice.
+// Strangers at the controller's sockets, and a second controller: they do not affect the run.
 #include "base/files/files.hpp"
 #include "protocol/messages/agent_messages.hpp"
 #include "protocol/messages/message.hpp"
@@ -27,7 +27,7 @@ protected:
         await_event<RankStarted>(2);
         ASSERT_GT(agents_port(), 0);
     }
-    /// The run still trains, with the workers it had.
+    /// The run still trains, with the same workers.
     void expect_unaffected() {
         std::size_t const chunks = events<MergedSteps>().size();
         await_event<MergedSteps>(chunks + 2);
@@ -91,7 +91,7 @@ TEST_F(E2eIntruders, ASecondControllerIsRefused) {
     expect_unaffected();
 }
 
-TEST_F(E2eIntruders, OnlyWeMayReadWhatIsSecret) {
+TEST_F(E2eIntruders, OnlyTheUserMayReadSecrets) {
     auto const mode_of = [](std::filesystem::path const& path) {
         struct stat info {};
         EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
@@ -100,7 +100,7 @@ TEST_F(E2eIntruders, OnlyWeMayReadWhatIsSecret) {
     EXPECT_EQ(mode_of(paths().control_socket()), 0600u);
     EXPECT_EQ(mode_of(paths().journal()), 0600u);
     EXPECT_EQ(mode_of(paths().rank_log(0, 0)), 0600u);
-    // The token is nowhere on a command line or in an environment.
+    // The token is on no command line and in no environment.
     for (ProcessId const& each : processes()) {
         auto const pid = std::to_string(each.pid);
         for (std::string const file : {"cmdline", "environ"}) {

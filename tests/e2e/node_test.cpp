@@ -1,4 +1,4 @@
-// What an agent does with its machine: cores for the ranks, health of the node.
+// How an agent uses its machine: cores for the ranks, health of the node.
 #include "protocol/messages/message.hpp"
 #include "tests/e2e/run_fixture.hpp"
 
@@ -27,7 +27,7 @@ protected:
         spec.steps = spec.max_restarts = 0;
         return spec;
     }
-    /// Those that are not about training steps, of which these programs have none.
+    /// Notices that are not about training steps, which these programs do not have.
     [[nodiscard]] std::vector<RunNotice> notices() const {
         auto all = events<RunNotice>();
         std::erase_if(all, [](auto const& each) { return each.kind == "no_steps_found"; });
@@ -45,7 +45,7 @@ protected:
     }
 };
 
-TEST_F(E2eNode, EachRankHasCoresOfItsOwnAndTheJournalNamesThem) {
+TEST_F(E2eNode, EachRankHasItsOwnCoresAndTheJournalNamesThem) {
     if (cores() < 2) GTEST_SKIP() << "one core";
     EXPECT_EQ(run_to_end(tells_its_cpus(2)), 0) << errors();
     EXPECT_NE(cpus_of(0), cpus_of(1));
@@ -60,7 +60,7 @@ TEST_F(E2eNode, ALoneRankHasThemAll) {
     EXPECT_EQ(cpus_of(0), own_cpus());
 }
 
-TEST_F(E2eNode, MoreRanksThanCoresAreNotBoundAndThatIsSaid) {
+TEST_F(E2eNode, MoreRanksThanCoresAreNotBoundAndThatIsReported) {
     auto const spec = tells_its_cpus(cores() + 1);
     EXPECT_EQ(run_to_end(spec), 0) << errors();
     EXPECT_EQ(cpus_of(0), own_cpus());

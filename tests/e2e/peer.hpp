@@ -1,4 +1,4 @@
-// A plain client for the sockets of a controller: says anything, well-formed or not.
+// A plain client for the sockets of a controller: sends anything, well-formed or not.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -11,7 +11,7 @@ namespace osora::e2e {
 
 class Peer {
 public:
-    /// A test fails when nobody listens.
+    /// The test fails when nobody listens.
     static Peer connect_tcp(int port);
     static Peer connect_unix(std::string const& path);
 
@@ -19,7 +19,7 @@ public:
     void send_frame(std::string_view body) const;
     /// The next frame; nullopt when the other side closed the connection, or after kPatience_s.
     [[nodiscard]] std::optional<std::string> receive_frame() const;
-    /// Whether the other side closes the connection within kPatience_s, whatever it says before.
+    /// Whether the other side closes the connection within kPatience_s, whatever it sends before.
     [[nodiscard]] bool is_dropped() const;
 
 private:
@@ -37,7 +37,7 @@ private:
     Descriptor socket_;
 };
 
-/// A unix datagram socket at `path`, as systemd has one for services.
+/// A unix datagram socket at `path`, as systemd creates for services.
 class DatagramListener {
 public:
     explicit DatagramListener(std::string const& path);

@@ -79,7 +79,7 @@ void Run::TearDown() {
         for (ProcessId const& each : processes()) signal_process(each, SIGKILL);
         return kill_descendants({}) == 0 && processes().empty();
     };
-    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes behind";
+    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes running";
     std::filesystem::remove_all(folder_);
 }
 

@@ -1,5 +1,6 @@
-// A run directory and a real osorad on it, with mock workers. Everything that a test starts is
-// killed when it ends, also when it fails: death signals, and a search for the run's mark in /proc.
+// A run directory and a real osorad on it, with mock workers. Every process that a test starts is
+// killed when the test ends, even when it fails: by death signals, and by a search for the run's
+// variables in /proc.
 #pragma once
 
 #include "base/environment.hpp"
@@ -53,11 +54,11 @@ protected:
 
     /// Starts `osorad --one-run`; with a lifeline when `attached`.
     void start(bool attached = false);
-    /// Its exit code (128 + signal when it was killed); the test fails after `limit_s`.
+    /// Returns its exit code (128 + signal when it was killed); the test fails after `limit_s`.
     int wait_for_exit(double limit_s = kPatience_s);
     int run_to_end(RunSpec const& spec);
     void kill_controller();
-    /// Ranks that hold at RunSpec::hold_at go on.
+    /// Ranks that hold at RunSpec::hold_at continue.
     void release() const { run().release(); }
     void cut_lifeline() { lifeline_.reset(); }
     void signal_controller(int signal) const { signal_process(controller_->id, signal); }
@@ -86,7 +87,7 @@ protected:
     /// Waits until `steps` steps of rank 0's node are in the journal.
     void await_steps(int steps) const;
 
-    /// Processes of the run, the controller aside.
+    /// Processes of the run, except the controller.
     [[nodiscard]] std::vector<ProcessId> processes() const { return run().processes(); }
     [[nodiscard]] bool all_gone(double limit_s = kPatience_s) const {
         return run().nothing_left(limit_s);
@@ -100,10 +101,10 @@ protected:
 
     [[nodiscard]] std::filesystem::path folder() const { return folder_; }
     [[nodiscard]] protocol::RunPaths const& paths() const { return paths_; }
-    /// What osorad is started with; add to it before start().
+    /// The environment of osorad; add to it before start().
     Environment& environment() { return environment_; }
     std::vector<std::string>& arguments() { return arguments_; }
-    /// controller.json; the test fails when it does not read.
+    /// controller.json; the test fails when it cannot be parsed.
     [[nodiscard]] protocol::ControllerFile controller_file() const;
     [[nodiscard]] std::optional<Child> const& controller() const { return controller_; }
     [[nodiscard]] Result<Child> spawn_osorad(int lifeline_fd, std::string const& stderr_name);
@@ -113,7 +114,7 @@ private:
     std::string run_uuid_;
     protocol::RunPaths paths_;
     Environment environment_;
-    std::vector<std::string> arguments_;  // behind --one-run RUN_DIR
+    std::vector<std::string> arguments_;  // after --one-run RUN_DIR
     std::optional<Child> controller_;
     Descriptor lifeline_;
 };

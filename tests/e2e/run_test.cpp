@@ -1,4 +1,4 @@
-// Runs that go well: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
+// Runs without faults: to the end, on odd paths, with odd values, as `exec`, stopped by the user.
 #include "base/files/files.hpp"
 #include "base/text/text.hpp"
 #include "protocol/messages/message.hpp"
@@ -64,8 +64,8 @@ double milliseconds_to_first_worker(std::vector<JournalRecord> const& journal,
 }
 
 TEST_F(E2eRun, TheTimeToTheFirstWorkerIsRecorded) {
-    // The best of some: what the program needs, not what else the machine does. Its limit is that
-    // of bench/submit_latency.
+    // The best of several: what the program needs, not what else the machine does. The limit is
+    // that of bench/submit_latency.
     double best_ms = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 5; ++i) {
         make_run({.ranks = 1, .steps = 1}, fmt::format("run-{}", i));
@@ -125,8 +125,8 @@ TEST_F(E2eRun, APathTooLongForASocketGetsOneElsewhere) {
     EXPECT_FALSE(std::filesystem::exists(paths().control_path()));
 }
 
-// The folder of node profiles has other rules, and anybody can make one of that name.
-TEST_F(E2eRun, ASocketElsewhereHasAFolderOfItsOwn) {
+// The folder of node profiles has other rules, and any user can create one of that name.
+TEST_F(E2eRun, ASocketElsewhereHasItsOwnFolder) {
     auto const runtime = folder() / "rt";
     auto const profiles = runtime / ("osora-" + std::to_string(::geteuid()));
     std::filesystem::create_directories(profiles);

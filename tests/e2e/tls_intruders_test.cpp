@@ -1,5 +1,5 @@
-// Agents of other machines come by TLS, and whoever else comes is turned away with the reason in
-// the controller's log; the run does not notice.
+// Agents of other machines connect with TLS; every other client is refused with the reason in the
+// controller's log, without effect on the run.
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "daemon/agent/agent_start.hpp"
@@ -40,7 +40,7 @@ protected:
         EXPECT_EQ(events<AgentJoined>().size(), 2u);
         EXPECT_EQ(command(ControlPing{}).message, "running");
     }
-    /// What a backend on another machine would write to an agent.
+    /// What a backend on another machine would write to an agent's standard input.
     [[nodiscard]] daemon::AgentStart agent_start() const {
         auto const file = controller_file();
         daemon::AgentStart start;
@@ -51,7 +51,7 @@ protected:
         start.lease_s = 900;
         return start;
     }
-    /// An agent started by hand; its log is in agent_log().
+    /// An agent started directly; its log is in agent_log().
     [[nodiscard]] Child start_agent(daemon::AgentStart const& start) const {
         auto const input = folder() / "agent-start";
         EXPECT_TRUE(write_file_atomic(input, encode(start), 0600).has_value());
@@ -92,7 +92,7 @@ TEST_F(E2eTls, ARunOverTheNetworkEndsWell) {
     EXPECT_TRUE(all_gone(0));
 }
 
-TEST_F(E2eTls, WhoDoesNotSpeakTlsIsTurnedAway) {
+TEST_F(E2eTls, AClientWithoutTlsIsRefused) {
     start_run();
     AgentHello hello;
     hello.token = controller_file().token;
@@ -138,7 +138,7 @@ TEST_F(E2eTls, ASecondAgentOfANodeIsRefused) {
     expect_unaffected();
 }
 
-/// As nobody: whether the other side hangs up at once.
+/// Whether, for the user nobody, the other side hangs up at once.
 bool nobody_is_dropped(std::string const& path) {
     pid_t const child = ::fork();
     if (child == 0) {
@@ -154,7 +154,7 @@ bool nobody_is_dropped(std::string const& path) {
 TEST_F(E2eTls, AnotherUserIsRefusedAtTheControlSocket) {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root: to be somebody else";
     start_run();
-    // Bimodality keep others out already; this is about the second door.
+    // File modes keep other users out already; this tests the second barrier.
     for (auto const& each : {folder(), paths().dir}) ::chmod(each.c_str(), 0755);
     ::chmod(paths().control_socket().c_str(), 0777);
     EXPECT_TRUE(nobody_is_dropped(paths().control_socket().string()));

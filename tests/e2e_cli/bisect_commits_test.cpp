@@ -1,5 +1,5 @@
-// osora bisect over the commits of a user's own repository: job = "exec" runs a script that tells
-// how long its steps take, and one commit makes them slower.
+// osora bisect over the commits of a user's repository: job = "exec" runs a script that reports the
+// time of its steps, and one commit makes them slower.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -64,10 +64,10 @@ protected:
         return ended.out.substr(0, ended.out.find('\n'));
     }
 
-    /// Of the steps of a commit, but for the last digit.
+    /// Of the steps of a commit, except for the last digit.
     static std::string pace(int index) { return index < kCulprit ? "0.01" : "0.03"; }
 
-    /// Runs what commit `index` is, as its author would.
+    /// Runs the content of commit `index`, as its author would.
     void run_commit(int index, std::string const& extra = "0") {
         git({"checkout", "--quiet", hashes_[static_cast<std::size_t>(index)]});
         write_code("pace", pace(index));
@@ -108,7 +108,7 @@ TEST_F(BisectCommits, NamesTheCommitAndGoesOnAfterAKill) {
                 HasSubstr(fmt::format("\nproved: commit {} \"change 6\"", short_hash(kCulprit))));
     EXPECT_THAT(ended.out, HasSubstr(fmt::format("diff {} {}", short_hash(kCulprit - 1),
                                                  short_hash(kCulprit))));
-    // Played back: no run is made.
+    // Replayed from saved trials: no run is made.
     auto const runs = osora({"history", "--format", "csv"}).out;
     auto const again = osora({"bisect", "1", "2", "--json"});
     EXPECT_EQ(again.code, 0) << again.err;

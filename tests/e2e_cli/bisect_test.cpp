@@ -1,5 +1,5 @@
 // osora bisect as a user types it, between runs of mock workers whose step time is a setting, and
-// which report just that time.
+// which report exactly that time.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -42,7 +42,7 @@ TEST_F(Bisect, ProvesWhatMadeItSlowAndKnowsItTheNextTime) {
     EXPECT_THAT(ended.out, HasSubstr("\nproved: worker.env.OSORA_MOCK_STEP_S = 0.03 explains "));
     EXPECT_THAT(ended.out, HasSubstr("undo: --set worker.env.OSORA_MOCK_STEP_S=0.01\n"));
     EXPECT_THAT(osora({"history"}).out, HasSubstr("demo-bisect-0003"));
-    // Played back: no run is made.
+    // Replayed from saved trials: no run is made.
     auto const runs = osora({"history", "--format", "csv"}).out;
     auto const again = osora({"bisect", "1", "2", "--steps", "12", "--json"});
     EXPECT_EQ(again.code, 0) << again.err;

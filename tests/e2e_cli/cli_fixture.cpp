@@ -31,7 +31,7 @@ void Cli::SetUp() {
                     "OSORA_STATE_DIR=" + (folder_ / "state").string(),
                     "OSORA_SITE_CONFIG=" + (folder_ / "site.toml").string(),
                     "OSORA_WORKER=" OSORA_BIN_DIR "/osora-worker-mock"};
-    // Nobody is given up because this machine stalls.
+    // A stall of this machine must not count as a lost node.
     write("site.toml", "[faults]\nlost_after = 60\nlease = 900\n");
     write("clips.csv", "path,num_frames,height,width\na.mp4,64,96,96\n");
 }
@@ -47,7 +47,7 @@ void Cli::TearDown() {
         }
         return kill_descendants({}) == 0;
     };
-    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes behind";
+    EXPECT_TRUE(eventually(nothing_lives)) << "the test leaves processes running";
     fs::remove_all(folder_);
 }
 

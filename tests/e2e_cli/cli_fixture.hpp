@@ -1,5 +1,5 @@
-// A home of its own, a run file, and osora run in it. Everything that a test starts is killed when
-// it ends, also when it fails.
+// A temporary home, a run file, and osora run in it. Every process that a test starts is killed
+// when the test ends, even when it fails.
 #pragma once
 
 #include "base/environment.hpp"
@@ -32,21 +32,21 @@ protected:
     void write_run_file(int steps, std::string const& more = "");
     void write(std::filesystem::path const& name, std::string const& text) const;
 
-    /// From here on mocks report the times of their script: what is judged by them is no chance.
+    /// From now on mocks report the times of their script, so that results do not depend on chance.
     void script_times();
-    /// From here on mocks wait before `step` until run(NAME).release(), or until they are stopped:
+    /// From now on mocks wait before `step` until run(NAME).release(), or until they are stopped:
     /// what a test does to a run meanwhile cannot come too late.
     void hold_at(int step);
 
     [[nodiscard]] Running start(std::vector<std::string> const& arguments);
-    /// To its end; a search makes dozens of runs.
+    /// Runs to its end; a search makes dozens of runs.
     [[nodiscard]] Ended osora(std::vector<std::string> const& arguments);
 
     [[nodiscard]] std::filesystem::path run_dir(std::string const& name) const;
     [[nodiscard]] tests::RunFolder run(std::string const& name = "demo-0001") const {
         return tests::RunFolder(run_dir(name));
     }
-    /// Whether no process of run `name` is left within `limit_s`.
+    /// Whether all processes of run `name` have ended within `limit_s`.
     [[nodiscard]] bool all_gone(std::string const& name, double limit_s = tests::kPatience_s) const;
     [[nodiscard]] std::vector<ProcessId> processes_of(std::string const& name) const;
     /// The controller of a run, by its lock file.

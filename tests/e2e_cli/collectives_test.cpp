@@ -1,5 +1,5 @@
-// A training run of the real worker on two ranks: what its collectives moved is in history.db and
-// in the report, and is what the model's parameters say.
+// A training run of the real worker on two ranks: the bytes of its collectives are in history.db
+// and in the report, and match the model's parameters.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -46,7 +46,7 @@ protected:
         EXPECT_EQ(lines.size(), 2u) << told.out;
         return lines.size() == 2 ? std::stod(lines[1]) : std::nan("");
     }
-    /// Numbers that the model of run `name` trains, as its checkpoint says.
+    /// Number of parameters that run `name` trains, from its checkpoint.
     double trainable(std::string const& name) {
         for (auto const& each :
              std::filesystem::directory_iterator(run_dir(name) / "checkpoints")) {
@@ -73,7 +73,7 @@ TEST_F(Collectives, BytesAreThoseOfTheParameters) {
     EXPECT_EQ(ask("SELECT max(ranks)" + gradients), kRanks);
     EXPECT_EQ(ask("SELECT sum(rank_steps) FROM v_collective WHERE run=1 AND class='stop vote'"),
               kRanks * kSteps);
-    // What a step waited for gradients is the sum that it reports.
+    // The time that a step waited for gradients is the sum that it reports.
     double const exposed_s =
         ask("SELECT sum(exposed_s) FROM v_collective WHERE run=1 AND class LIKE 'gradients %'");
     EXPECT_NEAR(exposed_s, ask("SELECT sum(exposed_comm_s*ranks) FROM v_step WHERE run=1"),

@@ -1,4 +1,4 @@
-// osora daemon start, status, stop, and runs that are given to it (tests/e2e has the rest).
+// osora daemon start, status, stop, and runs that are submitted to it (tests/e2e has the rest).
 #include "base/files/files.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 

@@ -1,4 +1,4 @@
-// osora data bench and check as a user types them: words, JSON, exit codes.
+// osora data bench and check as a user types them: text, JSON, exit codes.
 #include "protocol/clip_requests.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 #include "tests/unit/worker/data/clips.hpp"
@@ -32,7 +32,7 @@ protected:
     }
 };
 
-TEST_F(Data, BenchTellsTheSameHashWithAnyWorkers) {
+TEST_F(Data, BenchPrintsTheSameHashWithAnyWorkers) {
     std::vector<std::string> const words{"data",     "bench", "--manifest", "one.csv",
                                          "--frames", "4",     "--size",     "48x32"};
     std::string hash;
@@ -78,7 +78,7 @@ TEST_F(Data, BenchSaysWhatIsWrong) {
     auto const damaged = bench_without(whole.size() / 2, whole.find("moov") - 4);
     EXPECT_EQ(damaged.code, 1) << damaged.out;
     EXPECT_THAT(damaged.err, HasSubstr("line 2: "));
-    // Without its only keyframe nothing comes out of it, as with ffmpeg.
+    // Without its only keyframe nothing can be decoded, as with ffmpeg.
     auto const empty = bench_without(600, whole.size() / 2);
     EXPECT_EQ(empty.code, 2) << empty.out;
     EXPECT_THAT(empty.err, HasSubstr("no frame in it"));

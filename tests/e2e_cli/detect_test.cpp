@@ -1,4 +1,4 @@
-// osora detect as scripts call it: the fields of its JSON, exit codes, what is wrong with a file.
+// osora detect as scripts call it: the fields of its JSON, exit codes, errors in a file.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -84,7 +84,7 @@ TEST_F(Detect, AChangeBelowTheLeastEffectIsMentionedAndDoesNotCount) {
     EXPECT_THAT(osora({"detect", "--csv", "same.csv"}).out, testing::Not(HasSubstr("small")));
 }
 
-TEST_F(Detect, BadInputIsSaidWithItsPlace) {
+TEST_F(Detect, BadInputIsReportedWithItsPlace) {
     write("bad.csv", "1\n2\nx\n");
     write("two.csv", "run,s\na,1\n");
     write("empty.csv", "");

@@ -1,4 +1,4 @@
-// osora diff as a user runs it: a run of which one rank is slow, against a healthy one.
+// osora diff as a user runs it: a run with one slow rank, against a healthy one.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 namespace osora::e2e_cli {

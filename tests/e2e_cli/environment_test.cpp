@@ -1,5 +1,5 @@
-// Values of any bytes arrive as they are: from the shell that submits, and from [worker] env,
-// through controller and agent, to the program of each rank. The backend is a parameter.
+// Values of any bytes arrive unchanged: from the submitting shell, and from [worker] env, through
+// controller and agent, to the program of each rank. The backend is a parameter.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "base/files/files.hpp"
@@ -17,13 +17,13 @@ using testing::HasSubstr;
 
 struct Backend {
     std::string name;
-    std::string run_file;  // lines that choose it
+    std::string run_file;  // lines that select it
     int nodes = 1;
 };
 
 class EnvironmentArrives : public Cli, public testing::WithParamInterface<Backend> {
 protected:
-    /// Each rank prints its environment as the kernel has it, and nothing else.
+    /// Each rank prints its environment as the kernel shows it, and nothing else.
     void write_printer(std::string const& worker_env) {
         Backend const& backend = GetParam();
         write("run.toml", fmt::format("[run]\nname = \"env\"\njob = \"exec\"\n"
@@ -49,7 +49,7 @@ protected:
     }
 };
 
-/// Bytes that have hurt somebody: separators of Slurm's --export, quotes, shells, line ends, no
+/// Bytes that have caused bugs: separators of Slurm's --export, quotes, shells, line ends, invalid
 /// UTF-8.
 std::string random_value(std::mt19937& random, std::size_t length) {
     static constexpr std::string_view kNasty =
@@ -80,7 +80,7 @@ TEST_P(EnvironmentArrives, TenThousandValuesOverManyLaunches) {
         }
         while (size_bytes(given) > total) given.pop_back();
         environment_.insert(environment_.end(), given.begin(), given.end());
-        // TOML is UTF-8, so what the run file gives is text, but any text.
+        // TOML is UTF-8, so the run file's values are text, but any text.
         std::string const text = "a,b='c' \"d\" $e `f` \\ \n\té ☃ {{g}}";
         write_printer(fmt::format("TOML_{} = {}", launch, plan::toml_string(text)));
         given.push_back(fmt::format("TOML_{}={}", launch, text));
@@ -108,7 +108,7 @@ TEST_P(EnvironmentArrives, WhatIsTooMuchIsRefusedBeforeAnythingIsMade) {
     EXPECT_EQ(ended.code, 2);
     EXPECT_THAT(ended.err, testing::MatchesRegex("osora: environment: [0-9]+ KiB in [0-9]+ "
                                                  "variables, the largest is HUGE_A \\(118 KiB\\); "
-                                                 "osora carries 512 KiB\n"));
+                                                 "osora passes at most 512 KiB\n"));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "state" / "runs" / "env-0001"));
 }
 

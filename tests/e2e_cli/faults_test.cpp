@@ -1,4 +1,4 @@
-// Ctrl-C, and processes that are killed: what is said, and that nothing stays behind.
+// Ctrl-C, and killed processes: what osora prints, and that no process remains.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include <csignal>
@@ -52,7 +52,7 @@ TEST_F(Faults, ARunWhoseOsoraIsKilledStopsByItself) {
 }
 
 TEST_F(Faults, AKilledControllerIsNoticedAndTheRunResumed) {
-    write("site.toml", "");  // the lease as it is: the ranks end by it
+    write("site.toml", "");  // the default lease: it ends the ranks
     write_run_file(300);
     hold_at(25);
     auto running = start({"submit", "run.toml"});
@@ -72,7 +72,7 @@ TEST_F(Faults, AKilledControllerIsNoticedAndTheRunResumed) {
     EXPECT_THAT(resumed.out, HasSubstr("done     300 steps"));
 }
 
-TEST_F(Faults, AKilledRankIsRelaunchedAndToldOnce) {
+TEST_F(Faults, AKilledRankIsRelaunchedAndReportedOnce) {
     write_run_file(60, "[worker]\nenv = { OSORA_MOCK_KILL = \"1:25@0\" }\n");
     auto const ended = osora({"submit", "run.toml"});
     EXPECT_EQ(ended.code, 0) << ended.out;

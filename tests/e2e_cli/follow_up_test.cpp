@@ -1,4 +1,4 @@
-// What the end of a slow run brings: a word, a repeat, a bisect. Times are scripted.
+// What follows the end of a slow run: a notice, a repeat, a bisect. Times are scripted.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -41,7 +41,7 @@ TEST_F(FollowUp, ASlowRunIsSuspectedRepeatedAndBisected) {
     EXPECT_EQ(detected(0).at("regression"), "none");
     EXPECT_THAT(submit("0.03", "suggest"),
                 AllOf(HasSubstr("\nsuspected "), HasSubstr("next      osora submit --from 7\n"),
-                      ContainsRegex("then      osora bisect [3-6] 7\n"),  // the last not slowed
+                      ContainsRegex("then      osora bisect [3-6] 7\n"),  // the last one not slowed
                       Not(HasSubstr("repeat"))));
     EXPECT_EQ(detected(3).at("regression"), "suspected");
     EXPECT_THAT(submit("0.01", "off"), Not(HasSubstr("suspected")));
@@ -61,7 +61,7 @@ TEST_F(FollowUp, ASlowRunIsSuspectedRepeatedAndBisected) {
     EXPECT_THAT(osora({"detect"}).out, Not(HasSubstr("demo-again")));
 }
 
-TEST_F(FollowUp, WhoWatchesADetachedRunIsToldToo) {
+TEST_F(FollowUp, AWatchOfADetachedRunReportsItToo) {
     for (int i = 0; i < 6; ++i) (void)submit("0.01", "off");
     write_run_file(20, "[worker.env]\nOSORA_MOCK_STEP_S = \"0.03\"\n");
     hold_at(10);
@@ -78,7 +78,7 @@ TEST_F(FollowUp, WhoWatchesADetachedRunIsToldToo) {
     EXPECT_THAT(lines, Not(HasSubstr("osora bisect")));
 }
 
-TEST_F(FollowUp, WhatTheBudgetDoesNotAllowIsSaid) {
+TEST_F(FollowUp, WhatTheBudgetDoesNotAllowIsReported) {
     for (int i = 0; i < 6; ++i) (void)submit("0.01", "off");
     write_run_file(20,
                    "[bisect]\nauto = \"run\"\nbudget_gpu_h = 0.001\n[worker.env]\n"

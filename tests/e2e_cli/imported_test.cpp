@@ -1,5 +1,5 @@
-// A run from another machine: it can be read, compared and planned from; what it would start here,
-// it starts only when the user trusts it.
+// A run from another machine: it can be read, compared and planned from; its commands run here only
+// when the user trusts it.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include <fmt/format.h>

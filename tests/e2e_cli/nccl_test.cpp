@@ -123,7 +123,7 @@ TEST_F(Nccl, PredictSaysHow) {
     expect(question, 2, "--samples FILE or --graphs FILE is needed");
 }
 
-TEST_F(Nccl, BadInputIsSaidWithItsPlace) {
+TEST_F(Nccl, BadInputIsReportedWithItsPlace) {
     write("empty.csv", "");
     write("header.csv", kHeader);
     write("one.csv", kHeader + "all_reduce,8,1,1048576,58\n");

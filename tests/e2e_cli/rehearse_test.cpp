@@ -1,4 +1,4 @@
-// osora rehearse as a user types it; the mock worker's steps stand in for the collectives.
+// osora rehearse as a user types it; the mock worker's steps replace the collectives.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -16,7 +16,7 @@ protected:
     }
 };
 
-TEST_F(Rehearse, EndsWithTheStepAndKeepsASeriesOfItsOwn) {
+TEST_F(Rehearse, EndsWithTheStepAndKeepsASeparateSeries) {
     write_run_file(40);
     ASSERT_EQ(osora({"submit", "run.toml"}).code, 0);
     auto const ended = osora({"rehearse", "run.toml", "--steps", "20"});

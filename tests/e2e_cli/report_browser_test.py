@@ -98,7 +98,7 @@ def check_paper(page, file):
 
 
 def check_change(page, folder):
-    """A series that became slower: said first, and drawn with its label and levels."""
+    """A series that became slower: reported first, and drawn with its label and levels."""
     for number in range(12):
         step_s = 0.02 if number < 8 else 0.06
         osora(folder, "submit", "run.toml", "--set", "run.name=slower", "--set", "train.steps=15",

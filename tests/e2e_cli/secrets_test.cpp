@@ -1,4 +1,4 @@
-// What of a run's secrets is kept where, and what another user of the machine can read, change and
+// Where a run's secrets are stored, and what another user of the machine can read, change and
 // start.
 #include "base/files/files.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
@@ -34,7 +34,7 @@ protected:
         ::umask(before_);
     }
 
-    /// A program of the user's own that says its secret, and fails.
+    /// A user program that prints its secret, and fails.
     void write_failing_run(std::string const& secret) {
         write(
             "fails.toml",
@@ -46,7 +46,7 @@ protected:
                         secret));
         fs::permissions(folder_ / "fails.toml", fs::perms::owner_read | fs::perms::owner_write);
     }
-    /// `sh -c script` as another user, who is of the group of folder_.
+    /// `sh -c script` as another user in the group of folder_.
     Ended as_nobody(std::string const& script) {
         auto program = tests::start_program(
             {.program = "/usr/bin/setpriv",
@@ -132,7 +132,7 @@ TEST_F(Secrets, TheEnvironmentGoesWithTheRun) {
     write_failing_run("sekrit-1");
     EXPECT_EQ(osora({"submit", "fails.toml"}).code, 1);
     EXPECT_TRUE(eventually([&] { return !fs::exists(run_dir("fails-0001") / "environment"); }));
-    // One whose daemon could not: the next look removes it.
+    // A file that the daemon could not remove: the next command does.
     write("state/runs/fails-0001/environment", "{}");
     EXPECT_EQ(osora({"status", "1"}).code, 0);
     EXPECT_FALSE(fs::exists(run_dir("fails-0001") / "environment"));

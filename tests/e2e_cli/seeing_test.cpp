@@ -1,4 +1,4 @@
-// What a person sees of a run: status, watch, logs and cancel, with ranks that are slow, fail or
+// What a user sees of a run: status, watch, logs and cancel, with ranks that are slow, fail or
 // hang.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
@@ -90,13 +90,13 @@ TEST_F(Seeing, LogsBeginWithTheRankThatFailedFirst) {
     EXPECT_THAT(logs.out, ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of attempt 0:\n"));
     EXPECT_THAT(logs.out, HasSubstr("ranks 0-1: alike\n"));
     EXPECT_THAT(logs.out, ContainsRegex(":0: rank 0 begins\n"));
-    // The journal keeps the end, should the file be lost.
+    // The journal contains the end of the log, in case the file is lost.
     std::filesystem::remove_all(run_dir("mine-0001") / "logs/0/1.log");
     EXPECT_THAT(osora({"logs", "1"}).out,
                 ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of attempt 0:\n"));
 }
 
-TEST_F(Seeing, AProgramOfTheUsersOwnIsSeenLikeATrainer) {
+TEST_F(Seeing, AUserProgramIsSeenLikeATrainer) {
     write_program(
         "for i in 0 1 2 3 4 5 6 7 8 9; do "
         "echo \"step $i loss 0.5 time 100 ms\"; done",
@@ -111,7 +111,7 @@ TEST_F(Seeing, AProgramOfTheUsersOwnIsSeenLikeATrainer) {
     EXPECT_THAT(osora({"status"}).out, ContainsRegex("mine-0001 +done +10/10 +100 ms"));
 }
 
-TEST_F(Seeing, AHangIsToldWithWhoWaitsForWhom) {
+TEST_F(Seeing, AHangIsReportedWithWhoWaitsForWhom) {
     write_run_file(100,
                    "[faults]\nstep_timeout = 5\nmax_restarts = 0\n"
                    "[worker]\nenv = { OSORA_MOCK_HANG = \"1:7\" }\n");

@@ -1,4 +1,4 @@
-// The good paths of a run, as a user types them.
+// Runs without faults, as a user types them.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "base/files/files.hpp"
@@ -99,7 +99,7 @@ TEST_F(Submit, DetachedRunsAreFoundWatchedCancelledAndResumed) {
     EXPECT_EQ(resumed.code, 0) << resumed.err;
     EXPECT_THAT(resumed.out, StartsWith("run demo-0001 · resume from checkpoint "));
     EXPECT_THAT(resumed.out, HasSubstr("done     300 steps in "));
-    EXPECT_THAT(resumed.out, Not(HasSubstr("osora cancel")));  // old news
+    EXPECT_THAT(resumed.out, Not(HasSubstr("osora cancel")));  // it is outdated
     auto const again = osora({"resume", "1"});
     EXPECT_EQ(again.code, 2);
     EXPECT_THAT(again.err, HasSubstr("has ended well"));

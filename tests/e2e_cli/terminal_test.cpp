@@ -1,4 +1,4 @@
-// What a program prints reaches the terminal of who looks at its run, but moves nothing there.
+// A program's output reaches the terminal of whoever watches its run, but cannot move the cursor.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "base/text/printable.hpp"
@@ -7,7 +7,7 @@
 namespace osora::e2e_cli {
 namespace {
 
-/// Code points that hide text, lines and tabs aside, as U+XXXX; stray bytes as U+0000.
+/// Code points that hide text, except lines and tabs, as U+XXXX; stray bytes as U+0000.
 std::string hidden_in(std::string_view text) {
     std::string found;
     while (!text.empty()) {

@@ -1,5 +1,5 @@
-// osora tune as a user types it; the mock worker's step time is the setting that is tried,
-// and just what it reports.
+// osora tune as a user types it; the tuned setting is the mock worker's step time, which it reports
+// exactly.
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 

@@ -1,4 +1,4 @@
-// Exit codes and words for what a user gets wrong, and how little osora loads to say so.
+// Exit codes and messages for user errors, and how little osora loads for them.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "protocol/json.hpp"
@@ -37,7 +37,7 @@ TEST_F(Usage, TyposNameTheNearest) {
     expect({"logs", "demo", "--rank", "x"}, 2, "run demo: there are no runs yet");
 }
 
-TEST_F(Usage, WhatIfIsACommandOfItsOwnAndAnOptionOfReport) {
+TEST_F(Usage, WhatIfIsACommandAndAnOptionOfReport) {
     std::string const folder = OSORA_SOURCE_DIR "/tests/data/stragglers/";
     std::string const ops = folder + "ops-ST.csv.gz", meta = folder + "meta-ST.yaml";
     auto const alone = osora({"whatif", ops, "--meta", meta, "--json"});
@@ -81,7 +81,7 @@ TEST_F(Usage, OnlyQueuedRunsCanWaitForAnother) {
            "FIRST.toml && osora submit NEXT.toml\n");
 }
 
-TEST_F(Usage, AMissingProgramIsSaidBeforeAnythingIsMade) {
+TEST_F(Usage, AMissingProgramIsReportedBeforeAnythingIsMade) {
     write_run_file(10);
     set_variable(environment_, "OSORA_WORKER", "/no/such/worker");
     expect({"submit", "run.toml"}, 2,
@@ -110,7 +110,7 @@ TEST_F(Usage, InitWritesARunFileThatValidates) {
     EXPECT_THAT(osora({"init"}).out, HasSubstr("\n[run]\n"));
 }
 
-// What the start of a short command takes its time for; bench/submit_latency measures the time.
+// What the start of a short command spends its time on; bench/submit_latency measures the time.
 TEST_F(Usage, HelpLoadsLittle) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     GTEST_SKIP() << "a sanitizer loads more";

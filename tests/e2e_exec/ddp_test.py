@@ -60,7 +60,7 @@ def main():
         expect(ended.returncode == 0, "submit failed", ended)
         expect(f"done     {STEPS} steps in " in ended.stdout, "steps were not found", ended)
         report = json.loads(osora(folder, "report", "1", "--format", "json").stdout)
-        # What the script itself printed is what osora must say.
+        # osora must report what the script itself printed.
         log = (folder / "state/runs/ddp-0001/logs/0/0.log").read_text()
         printed = [(int(s), float(l), float(t) / 1000)
                    for s, l, t in re.findall(r"step (\d+) loss (\S+) time (\S+) ms", log)]
@@ -77,7 +77,7 @@ def main():
         ended = osora(folder, "submit", "run.toml")
         expect(ended.returncode == 0, "the failed rank was not started again", ended)
         cause = "rank 1 on node 0 exited with 1: ValueError: rank 1 was asked to fail"
-        expect(cause in ended.stdout, "the cause is not told in the script's own words", ended)
+        expect(cause in ended.stdout, "the cause does not quote the script's own error", ended)
         expect("relaunch 1 of 1" in ended.stdout, "no relaunch", ended)
         logs = osora(folder, "logs", "2", "--attempt", "0")
         expect(logs.stdout.startswith("first to fail: rank 1 on node 0"),

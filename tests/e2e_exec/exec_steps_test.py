@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""osora exec-steps: what it finds in logs, with a pattern, and when there is nothing."""
+"""osora exec-steps: the steps that it finds in logs, with a pattern, and without any step."""
 import json
 import os
 import subprocess

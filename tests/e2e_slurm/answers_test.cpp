@@ -1,5 +1,5 @@
-// What osora makes of answers that Slurm gives on real clusters: a number among other words, a job
-// that was taken although sbatch failed, a queue that does not answer, a job that is held.
+// How osora handles answers that Slurm gives on real clusters: a number among other words, a job
+// that was accepted although sbatch failed, a queue that does not answer, a job that is held.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
 #include "base/files/files.hpp"
@@ -26,10 +26,10 @@ protected:
         script("scancel", "");
         script("squeue", "");
     }
-    /// Notes its arguments, then goes on as `text` says.
+    /// Records its arguments, then continues as `text` says.
     void script(std::string const& name, std::string const& text) {
         auto const path = folder_ / "bin" / name;
-        // The folder's name holds quotes.
+        // The folder's name contains quotes.
         write("bin/" + name, "#!/bin/sh\necho \"$*\" >> \"$(dirname \"$0\")/../" + name +
                                  ".asked\"\n" + text + "\n");
         std::filesystem::permissions(path, std::filesystem::perms::owner_all);
@@ -49,7 +49,7 @@ protected:
     }
 };
 
-TEST_F(Answers, TheNumberStandsBehindABanner) {
+TEST_F(Answers, TheNumberComesAfterABanner) {
     script("sbatch",
            "echo; echo ' Welcome'; echo '--> Checking queue (h100)...OK'\n"
            "echo 'Submitted batch job 519605'");
@@ -146,7 +146,7 @@ TEST_F(Answers, ARefusalLeavesNothing) {
     EXPECT_FALSE(is_kept());
 }
 
-TEST_F(Answers, SilenceWithWordsIsNoEnd) {
+TEST_F(Answers, SilenceWithAnErrorMessageIsNoEnd) {
     script("sbatch", "echo 80634");
     script("squeue", "echo 'slurm_load_jobs error: Socket timed out on send/recv operation' >&2");
     EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
@@ -158,10 +158,10 @@ TEST_F(Answers, SilenceWithWordsIsNoEnd) {
     EXPECT_THAT(osora({"status", "1", "--json"}).out, HasSubstr("\"state\":\"queued\""));
 }
 
-TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAllTheSame) {
+TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAnyway) {
     script("sbatch", "echo 80634");
     EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
-    // As if it had been written later: the test may take its time.
+    // As if written later: the test may take any time.
     auto const soon = std::filesystem::file_time_type::clock::now() + std::chrono::seconds(50);
     std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", soon);
     EXPECT_THAT(osora({"status"}).out, HasSubstr("Slurm does not report its state"));
@@ -171,7 +171,7 @@ TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAllTheSame) {
     EXPECT_THAT(asked("scancel"), HasSubstr("80634"));
 }
 
-TEST_F(Answers, AHeldJobIsSaidToBeHeld) {
+TEST_F(Answers, AHeldJobIsReportedAsHeld) {
     script("sbatch", "echo 80634");
     script("squeue", line("launch failed requeued held"));
     EXPECT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);

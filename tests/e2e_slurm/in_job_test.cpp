@@ -1,4 +1,4 @@
-// osora submit inside a job: what it makes of an allocation, with srun played by a script.
+// osora submit inside a job: how it uses an allocation, with a script in place of srun.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
 #include "base/files/files.hpp"
@@ -80,7 +80,7 @@ TEST_F(InJob, AnAllocationThatIsTooSmallIsRefusedWithBothNumbers) {
                 HasSubstr("job 77: the job has 2 usable nodes (n[0-3]); the run needs 3"));
 }
 
-TEST_F(InJob, AWishToStopIsFoundInTheRunDirectory) {
+TEST_F(InJob, AStopRequestIsFoundInTheRunDirectory) {
     write_slurm_file(100'000, "nodes = 2\n");
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();

@@ -1,5 +1,5 @@
-// osora submit through a queue that scripts play: the script is run as Slurm would run it, nearly
-// without an environment.
+// osora submit with scripts in place of a queue: the job script runs as Slurm would run it, with
+// almost no environment.
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
 #include "base/files/files.hpp"
@@ -72,7 +72,7 @@ TEST_F(Queue, ManyFollowersAskTheQueueOnceAnInterval) {
     auto const calls = [this] {
         return lines_of(tests::content_of(folder_ / "queue" / "calls")).size();
     };
-    // One in an interval of 2 s and more, by nine processes; each of them would make as many alone.
+    // One in an interval of 2 s and more, from nine processes; each alone would make as many.
     auto const most = [&] {
         std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - begin;
         return 3 + static_cast<std::size_t>(passed.count() / 2);
@@ -115,7 +115,7 @@ TEST_F(Queue, ARefusedJobLeavesNothing) {
     EXPECT_FALSE(std::filesystem::exists(run_dir("demo-0001")));
 }
 
-TEST_F(Queue, SlurmsWarningEndsInAJobThatFollows) {
+TEST_F(Queue, SlurmsWarningLeadsToANextJob) {
     write_slurm_file(200, "nodes = 2\n", held_at(20));  // until it is asked to stop
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
@@ -154,7 +154,7 @@ TEST_F(Queue, AKilledControllerComesBackToTheSameAgents) {
     auto const ended = running.wait();
     EXPECT_EQ(ended.code, 0) << ended.out << ended.err << log();
     EXPECT_THAT(events<protocol::ControllerStarted>(), SizeIs(2));
-    EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(1));  // the run did not notice
+    EXPECT_THAT(events<protocol::LaunchOrdered>(), SizeIs(1));  // this did not affect the run
     EXPECT_TRUE(all_gone("demo-0001"));
 }
 

@@ -1,4 +1,4 @@
-// A home of its own whose PATH finds the fakes of Slurm's commands, and a run file for them.
+// A temporary home whose PATH finds fakes of Slurm's commands, and a run file for them.
 #pragma once
 
 #include "tests/e2e_cli/cli_fixture.hpp"

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTextWidth = 16;
 
-/// As Hugging Face writes it: config.json, model.safetensors, spiece.model.
+/// In the form of Hugging Face: config.json, model.safetensors, spiece.model.
 void make_t5(fs::path const& folder) {
     fs::create_directories(folder);
     fs::copy_file(OSORA_SOURCE_DIR "/tests/data/text/tiny.model", folder / "spiece.model");

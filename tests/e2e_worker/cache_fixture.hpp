@@ -1,5 +1,5 @@
-// Clips with captions, a tiny T5 in a folder, and jobs that encode them and train on what came of
-// it. Runs real osora-worker processes.
+// Clips with captions, a tiny T5 in a folder, and jobs that encode them and train on the result.
+// Runs real osora-worker processes.
 #pragma once
 
 #include "protocol/cache_index.hpp"
@@ -12,13 +12,13 @@
 
 namespace osora::tests {
 
-constexpr int kClipWidth = 24;  // as mmdit-tiny takes pooled vectors
+constexpr int kClipWidth = 24;  // the width of mmdit-tiny's pooled vectors
 
 class CacheTest : public WorkerTest {
 protected:
     void SetUp() override;
 
-    /// A tiny CLIP text encoder as Hugging Face writes it.
+    /// A tiny CLIP text encoder in the form of Hugging Face.
     static void make_clip_folder(std::filesystem::path const& folder);
     /// clips.csv with columns path,text.
     void write_captions(std::vector<std::pair<std::string, std::string>> const& rows);
@@ -27,7 +27,7 @@ protected:
     /// Trains a small STDiT3 on latents and captions of `cache`.
     [[nodiscard]] plan::WorkerJob train_job(int ranks, int steps,
                                             std::string const& cache = "cache") const;
-    /// One rank encodes into `out`; the test fails when it does not end well.
+    /// One rank encodes into `out`; the test fails when it does not succeed.
     void encode(std::string const& out = "cache");
     [[nodiscard]] protocol::CacheIndex index_of(std::string const& out = "cache") const;
     /// Content of every file below the folder, by its path in it.

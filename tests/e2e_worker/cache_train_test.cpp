@@ -1,4 +1,4 @@
-// Training from a cache, and evaluation on clips that are held out, as processes.
+// Training from a cache, and evaluation on held-out clips, as processes.
 #include "tests/e2e_worker/cache_fixture.hpp"
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
@@ -38,7 +38,7 @@ protected:
         }
         return losses;
     }
-    /// The job on clips in place of latents, in one small bucket.
+    /// The same job on clips instead of latents, in one small bucket.
     static plan::WorkerJob on_pixels(plan::WorkerJob job) {
         job.config.data.latents = "";
         job.config.data.manifest = "clips.csv";
@@ -214,7 +214,7 @@ TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {
     ASSERT_EQ(two.size(), 3u);
     for (std::size_t i = 0; i < 3; ++i)
         EXPECT_LE(relative_difference(two[i].second, one[i].second), 2e-3);
-    // Weights that do not move have one value, and evaluating does not change training.
+    // Weights that do not change give one value, and evaluation does not change training.
     auto still = job;
     still.config.optim.lr = 1e-30;
     auto const same = evaluations(still, 1);

@@ -29,7 +29,7 @@ protected:
         }
         return made;
     }
-    /// Sends `signal` to `rank` in step 5 and waits for the ends of the others.
+    /// Sends `signal` to `rank` in step 5 and waits until the others have ended.
     std::vector<WorkerRun> hit(plan::WorkerJob const& job, int ranks, int rank, int signal) {
         if (signal == SIGSTOP) stopped_rank_ = rank;
         return run(job, ranks, [&, sent = false](boost::json::object const& message) mutable {
@@ -79,7 +79,7 @@ TEST_F(CollectiveFaults, AKilledRankEndsTheOthersAtOnce) {
     EXPECT_EQ(dumps(2), 1u);
 }
 
-/// Of two stages the last is stopped: the first waits for a gradient.
+/// The last of two stages is stopped: the first waits for a gradient.
 TEST_F(CollectiveFaults, AStoppedStageIsNamedByTheNext) {
     auto staged = endless(2);
     staged.plan.chosen.pp_size = 2;
@@ -89,7 +89,7 @@ TEST_F(CollectiveFaults, AStoppedStageIsNamedByTheNext) {
     EXPECT_THAT(message_of(runs[0]), HasSubstr("rank 1 gave no sign"));
 }
 
-/// Ranks that split the same clips into other micro-batches: all of them say so, and none waits.
+/// Ranks that split the same clips into other micro-batches: all of them report it, and none waits.
 TEST_F(CollectiveFaults, RanksThatDoNotAgreeSaySo) {
     job_of_rank_ = [this](int rank) {
         auto made = endless(2);

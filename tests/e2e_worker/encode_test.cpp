@@ -157,7 +157,7 @@ TEST_F(Encode, RanksThatReadOtherClipsAreNamed) {
     EXPECT_FALSE(fs::exists(folder_ / "cache"));
 }
 
-/// The list beside a shard says what the files have, whatever the list said that was encoded.
+/// The list of a shard contains the files' true values, whatever the encoded list said.
 TEST_F(Encode, TheListBesideAShardHasTheTrueNumbers) {
     make_clip("tall.mp4", "64x96", 12);
     std::ofstream(folder_ / "clips.csv")
@@ -201,7 +201,7 @@ TEST_F(Encode, GoesOnAfterAKill) {
     }
     ASSERT_GT(before.size(), 3u);
     std::ofstream(folder_ / "cache" / "latents" / "000009.safetensors.1.tmp") << "half a shard";
-    // The rest is done by two.
+    // Two ranks do the rest.
     auto const resumed = run(encode_job(2, "cache"), 2);
     for (auto const& rank : resumed) {
         ASSERT_EQ(rank.exit_code, 0) << last_output_lines(rank);
@@ -209,7 +209,7 @@ TEST_F(Encode, GoesOnAfterAKill) {
     }
     for (auto const& [path, time] : before) EXPECT_EQ(fs::last_write_time(path), time) << path;
     EXPECT_TRUE(files_of("cache") == files_of("whole"));  // too long to print
-    // A cut shard is made again; with nothing left to do a run ends at once.
+    // A truncated shard is made again; with nothing left to do a run ends at once.
     fs::resize_file(folder_ / "cache" / "latents" / "000002.safetensors", 100);
     EXPECT_EQ(run(encode_job(1), 1)[0].steps("step").size(), 1u);
     EXPECT_EQ(files_of("cache"), files_of("whole"));
@@ -234,7 +234,7 @@ TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
     }
     EXPECT_GE(skipped, 1);
     EXPECT_EQ(index_of().clips(), 12 - skipped);
-    // Training draws on what is there.
+    // Training uses the clips that are there.
     auto const trained = run(train_job(1, 2), 1)[0];
     EXPECT_EQ(trained.exit_code, 0) << last_output_lines(trained);
 }

@@ -58,8 +58,8 @@ std::vector<boost::json::object> retries_of(std::vector<WorkerRun> const& runs) 
     return found;
 }
 
-/// Mixed buckets, of which those of videos do not fit as planned: the run goes on in smaller passes
-/// and ends with the losses of a run that had them from the start.
+/// Mixed buckets of which the video ones do not fit as planned: the run continues in smaller passes
+/// and ends with the losses of a run that had these from the start.
 TEST_F(Memory, MixedBucketsCompleteUnderACap) {
     for (int const ranks : {1, 2}) {
         SCOPED_TRACE(ranks);

@@ -65,7 +65,7 @@ double tolerance(std::string const& name) {
     return in_group(name, "grad") ? worker::kFp32Gradient : worker::kFp32Output;
 }
 
-/// Every number that the file holds and the step gives.
+/// Every number in the file that the step also gives.
 int expect_given(SafetensorsContent const& golden, SafetensorsContent const& result,
                  bool train_step) {
     int compared = 0;
@@ -120,7 +120,7 @@ INSTANTIATE_TEST_SUITE_P(
         return std::string(info.param.file) + "_" + step.substr(0, step.find('-'));
     });
 
-TEST_F(Model, TellsAsJsonWhatItWrote) {
+TEST_F(Model, PrintsAsJsonWhatItWrote) {
     auto const path = kGolden / "F6_v2_train_step.safetensors";
     auto const ended =
         osora({"model", "forward", "--json", "--case", path.string(), "--out", out().string()});
@@ -157,7 +157,7 @@ TEST_F(Model, WrongInputEndsWithTwo) {
                    "in/loss_weight is missing");
 }
 
-/// Weights that lie about their sizes, and what is no file at all, are an answer like any other.
+/// Weights with false sizes, and other files, give an ordinary error.
 TEST_F(Model, HostileWeightsEndWithTwo) {
     auto const refused = [&](std::string const& name) {
         auto const ended =

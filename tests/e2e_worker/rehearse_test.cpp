@@ -18,7 +18,7 @@ using testing::SizeIs;
 
 class Rehearse : public WorkerTest {
 protected:
-    /// Without clips: buckets take turns.
+    /// Without clips: buckets alternate.
     [[nodiscard]] plan::WorkerJob rehearsal(int ranks, int steps) const {
         auto job = WorkerTest::job(ranks, steps);
         job.config.run.job = "rehearse";

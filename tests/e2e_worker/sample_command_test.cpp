@@ -1,4 +1,4 @@
-// `osora sample` as a user types it: runs by folder, name and number, and what it says.
+// `osora sample` as a user types it: runs by folder, name and number, and its output.
 #include "base/environment.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
 #include "tests/kit/program.hpp"

@@ -1,4 +1,4 @@
-// Training on one clip of 32 x 32 pixels and sampling from what it left, by the real programs.
+// Training on one clip of 32 x 32 pixels and sampling from its checkpoint, by the real programs.
 #pragma once
 
 #include "tests/e2e_worker/worker_fixture.hpp"
@@ -19,20 +19,20 @@ protected:
 
     /// clip.mp4 from these arguments of ffmpeg, and a manifest of it alone.
     void encode_clip(std::vector<std::string> source);
-    /// On the whole clip, as it is: nothing is cut or scaled, and each step sees it 4 times.
+    /// On the whole, unscaled clip; each step sees it 4 times.
     void train(std::string const& arch, int num_frames, int steps);
 
     /// osora-worker --sample WORDS.
     [[nodiscard]] Ended sample(std::vector<std::string> words) const;
-    /// What a sample that succeeds prints.
+    /// The output of a sample that succeeds.
     [[nodiscard]] boost::json::value sampled(std::vector<std::string> words) const;
-    /// (frames, height, width, 3) as ffmpeg shows the file.
+    /// (frames, height, width, 3) as ffmpeg decodes the file.
     [[nodiscard]] std::string frames_of(std::filesystem::path const& file) const;
-    /// Of a sample in `steps` Euler steps against the clip, both as ffmpeg shows them.
+    /// PSNR of a sample in `steps` Euler steps against the clip, both as ffmpeg decodes them.
     [[nodiscard]] double sample_psnr_db(int steps) const;
 
     [[nodiscard]] Ended program(std::string const& path, std::vector<std::string> words) const;
-    std::filesystem::path lora_base_;  // set: adapters to these weights are trained
+    std::filesystem::path lora_base_;  // set: train adapters to these weights
 };
 
 }  // namespace osora::tests

@@ -1,4 +1,4 @@
-// Samples from checkpoints of the real trainer, as files that ffmpeg shows.
+// Samples from checkpoints of the real trainer, as files that ffmpeg decodes.
 #include "tests/e2e_worker/sample_fixture.hpp"
 
 #include <gmock/gmock.h>
@@ -78,7 +78,7 @@ TEST_F(Sample, WhatIsWrongIsSaid) {
                 HasSubstr("/nowhere"));
     EXPECT_THAT(refused({checkpoint.string(), "--out", "/dev/null/x"}, 13), HasSubstr("/dev/null"));
     EXPECT_FALSE(fs::exists(run_dir() / "samples"));
-    // Cut weights, then cut state.
+    // Truncated weights, then truncated state.
     fs::resize_file(checkpoint / "ema.safetensors", 5000);
     EXPECT_THAT(refused({checkpoint.string()}, 13), HasSubstr("ema.safetensors"));
     EXPECT_EQ(sample({checkpoint.string(), "--no-ema", "--steps", "1"}).code, 0);
@@ -86,7 +86,7 @@ TEST_F(Sample, WhatIsWrongIsSaid) {
     EXPECT_THAT(refused({checkpoint.string()}, 13), HasSubstr("state.json"));
 }
 
-// The same file as from weights with the adapters merged in by the other command.
+// The same file as from weights that the other command merged the adapters into.
 TEST_F(Sample, AdaptersAreAddedToWhatTheyWereTrainedOn) {
     train("stdit3-tiny", 4, 2);
     fs::path const base = folder_ / "base.safetensors";
@@ -117,7 +117,7 @@ TEST_F(Sample, AdaptersAreAddedToWhatTheyWereTrainedOn) {
     std::ofstream(whole / "state.json") << state;
     EXPECT_EQ(tuned, clip({whole.string(), "--no-ema"}));
     EXPECT_NE(tuned, clip({checkpoint.string(), "--no-ema", "--weights", whole.string()}));
-    // Away from its run, it must be said what the adapters belong to.
+    // Outside its run, the user must name the weights of the adapters.
     fs::rename(checkpoint, folder_ / "away");
     auto const refused = sample({(folder_ / "away").string()});
     EXPECT_EQ(refused.code, 14);
@@ -125,7 +125,7 @@ TEST_F(Sample, AdaptersAreAddedToWhatTheyWereTrainedOn) {
     EXPECT_EQ(tuned, clip({(folder_ / "away").string(), "--weights", base.string()}));
 }
 
-/// A network that has seen one clip gives that clip: 20 dB is an error of a tenth of the range.
+/// A network that has seen one clip reproduces it: 20 dB is an error of a tenth of the range.
 TEST_F(Sample, ResemblesTheClipItWasTrainedOn) {
     train("stdit3-tiny", 4, 200);
     double const psnr_db = sample_psnr_db(10);

@@ -1,4 +1,4 @@
-// What a run file makes of the network and its training, through the real trainer.
+// How a run file shapes the network and its training, through the real trainer.
 #include "tests/e2e_worker/worker_fixture.hpp"
 
 #include <gmock/gmock.h>

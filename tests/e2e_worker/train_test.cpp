@@ -53,7 +53,7 @@ TEST_F(Train, ResumesBitExactlyAfterAKill) {
     EXPECT_EQ(resumed.steps("loss"), std::vector(expected.begin() + start, expected.end()));
     auto const norms = uninterrupted.steps("grad_norm");
     EXPECT_EQ(resumed.steps("grad_norm"), std::vector(norms.begin() + start, norms.end()));
-    // What adaptive clipping goes by, too.
+    // The norms that adaptive clipping uses, too.
     auto const text =
         read_file(folder_ / "run dir" / "checkpoints" / "step-00000014" / "state.json", 1 << 20);
     ASSERT_TRUE(text.has_value()) << text.error().message;
@@ -64,7 +64,7 @@ TEST_F(Train, ResumesBitExactlyAfterAKill) {
     EXPECT_NEAR(kept.at("mean").to_number<double>(), mean(norms), 1e-9 * mean(norms));
 }
 
-// A file, the folder that holds it, and an index of shards are the same weights.
+// A file, its folder, and an index of shards give the same weights.
 TEST_F(Train, StartsFromWeightsInEachForm) {
     auto plain = job(1, 2);
     auto const fresh = run(plain, 1)[0].steps("loss");
@@ -103,8 +103,7 @@ TEST_F(Train, StartsFromWeightsInEachForm) {
 }
 
 // Ranks that share the optimizer's state, gradients and weights, the tokens of samples, layers or
-// blocks of the network, train what one rank trains, and a run that was killed goes on with another
-// layout.
+// blocks of the network train what one rank trains, and a killed run continues with another layout.
 TEST_F(Train, RanksThatShareTrainTheSameModel) {
     auto whole = job(1, 9);
     auto const one = run(whole, 1)[0];
@@ -178,7 +177,7 @@ TEST_F(Train, RanksTrainTheSameModelAsOneRank) {
     }
 }
 
-TEST_F(Train, TheOriginalScheduleGivesRanksBucketsOfTheirOwn) {
+TEST_F(Train, TheOriginalScheduleGivesEachRankItsOwnBuckets) {
     auto const original = [&](int steps) {
         auto made = job(2, steps);
         made.config.debug.bucket_schedule = "original";
@@ -225,7 +224,7 @@ TEST_F(Train, ACorruptClipIsSkippedTheSameWayEachTime) {
     EXPECT_EQ(first.steps("loss"), second.steps("loss"));
 }
 
-// One of several clips is deleted between two starts: it is named, others stand in for it.
+// One of several clips is deleted between two starts: it is named, and others replace it.
 TEST_F(Train, AClipThatIsGoneDoesNotForbidToResume) {
     ASSERT_EQ(run(job(1, 6), 1)[0].exit_code, 0);
     fs::remove(folder_ / "clip 1.mp4");

@@ -124,7 +124,7 @@ TEST_F(TrainVae, WeightsOfAnotherModelAreNamed) {
         std::string(message),
         testing::AllOf(testing::HasSubstr("vae.weights"), testing::HasSubstr("vqvae.safetensors"),
                        testing::HasSubstr("the network's with spatial_vae. (180)")));
-    // Its own are what it starts from.
+    // It starts from its own weights.
     made.config.vae.weights = "vqvae.safetensors";
     EXPECT_EQ(run(made, 1)[0].exit_code, 0);
 }

@@ -1,5 +1,5 @@
-// What a run file asks of the trainer beside data: precision, frozen weights, adapters. The worker
-// as a process, its checkpoints read back.
+// What a run file requires of the trainer besides data: precision, frozen weights, adapters. The
+// worker as a process, its checkpoints read back.
 #include "tests/e2e_worker/worker_fixture.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
@@ -63,7 +63,7 @@ std::vector<double> from(std::vector<double> const& values, std::size_t first) {
             values.end()};
 }
 
-// fp32 masters, in bf16, are what training goes on from.
+// Training continues from the fp32 masters, in bf16.
 TEST_F(TrainerRun, ResumesBitExactlyInBf16) {
     auto const in_bf16 = [&](int steps) {
         auto made = small(steps);
@@ -153,7 +153,7 @@ TEST_F(TrainerRun, AdaptersTrainResumeAndMerge) {
     EXPECT_THAT(refused(other), HasSubstr("optim.lora_rank is 4, this run has 2"));
 }
 
-// Other buckets, batches and rates from step 3 on, and a checkpoint at the border and behind it.
+// Other buckets, batches and rates from step 3 on, and a checkpoint at the border and after it.
 TEST_F(TrainerRun, AStageTakesOverWithoutARestart) {
     auto const staged = [&](int steps) {
         auto made = small(steps);

@@ -65,7 +65,7 @@ std::pair<int, int> listen_anywhere() {
     return {fd, ntohs(address.sin_port)};
 }
 
-/// Reads what has come; false at the end of the stream.
+/// Reads the available bytes; false at the end of the stream.
 bool read_lines(Child& child) {
     std::array<char, 65536> buffer{};
     ssize_t const got = read(child.out_fd, buffer.data(), buffer.size());

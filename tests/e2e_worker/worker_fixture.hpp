@@ -1,5 +1,5 @@
 // Runs real osora-worker processes on clips made by the ffmpeg CLI, without an agent: metrics come
-// as JSON lines on stdout. Everything a test starts dies with it.
+// as JSON lines on stdout. Every process that a test starts is killed with it.
 #pragma once
 
 #include "plan/worker_job.hpp"
@@ -19,7 +19,7 @@ namespace osora::tests {
 struct WorkerRun {
     int exit_code = -1;  // -signal when killed
     std::vector<boost::json::object> messages;
-    std::chrono::steady_clock::time_point ended;  // its output did
+    std::chrono::steady_clock::time_point ended;  // of its output
 
     /// Messages of one type, in order.
     [[nodiscard]] std::vector<boost::json::object> of(std::string_view type) const;
@@ -49,7 +49,7 @@ protected:
     std::filesystem::path folder_;
     std::vector<int> pids_;  // of the ranks that run
     int stopped_rank_ = -1;  // is killed when all others have ended
-    /// A job of its own for each rank; none: all have that of run().
+    /// A separate job for each rank; none: all have that of run().
     std::function<plan::WorkerJob(int rank)> job_of_rank_;
 };
 

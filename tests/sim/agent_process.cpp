@@ -54,7 +54,7 @@ void AgentProcess::end(int exit_code, int signal) {
     if (std::exchange(ended_, true)) return;
     ++timer_;
     cluster_.network.agent_died(pid_);
-    cluster_.agent_ended(pid_, exit_code, signal);  // this object goes with the next event
+    cluster_.agent_ended(pid_, exit_code, signal);  // the next event destroys this object
 }
 
 void AgentProcess::freeze(Time until) {

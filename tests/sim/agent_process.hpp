@@ -1,4 +1,5 @@
-// An agent as a process: the shell's part around AgentCore, with its connection and its workers.
+// An agent as a process: the part of the shell around AgentCore, with its connection and its
+// workers.
 #pragma once
 
 #include "daemon/agent/agent_core.hpp"
@@ -15,7 +16,7 @@ class AgentProcess {
 public:
     AgentProcess(Cluster& cluster, int pid, int node, int agent_number);
 
-    /// SIGKILL, or its own exit: its workers go with it.
+    /// SIGKILL, or its own exit: its workers end with it.
     void end(int exit_code, int signal);
     void freeze(Time until);
     void handle(daemon::AgentInput input);
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] int incarnation() const { return incarnation_; }
     [[nodiscard]] bool frozen() const;
     [[nodiscard]] bool connected() const { return connection_ >= 0; }
-    /// No worker may live from then on: the lease and the time to kill are over.
+    /// No worker may live after this: the lease and the time to kill are over.
     [[nodiscard]] Time workers_end() const;
 
 private:

@@ -14,7 +14,7 @@ using namespace daemon;
 
 namespace {
 
-constexpr Time kRunLimit = 600s;  // of virtual time; a run is done before
+constexpr Time kRunLimit = 600s;  // of virtual time; a run ends before it
 
 }  // namespace
 
@@ -84,7 +84,7 @@ Ending Cluster::run() {
     return ending_;
 }
 
-/// A rank is at most once in each step of an attempt, whoever died in between.
+/// A rank is at most once in each step of an attempt, whatever died in between.
 void Cluster::count_steps(std::vector<JournalRecord> const& records) {
     std::map<std::pair<int, int>, int> ranks;  // by attempt and step
     for (JournalRecord const& each : records) {
@@ -102,7 +102,7 @@ void Cluster::count_steps(std::vector<JournalRecord> const& records) {
     }
 }
 
-/// What nodes tell of an attempt is in the journal once; of one that ended well all of it, unless a
+/// The reports of an attempt's nodes are in the journal once; after a success all of them, unless a
 /// controller died with records that were not synced.
 void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
     std::map<std::pair<int, int>, int> next;           // number, by attempt and node
@@ -218,7 +218,7 @@ void Cluster::kill_by_backend(StopAgent const& order, int incarnation) {
         if (each->node() != order.node || !(own || named)) continue;
         world.trace("backend kills agent", order.node, pid);
         each->end(0, SIGKILL);
-        if (own) return;  // its end is reported as that of any child
+        if (own) return;  // its end is reported like that of any child
         break;
     }
     world.after(20ms, [this, order, incarnation] {

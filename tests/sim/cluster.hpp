@@ -16,13 +16,13 @@
 
 namespace osora::sim {
 
-/// How a run ended, for the checks against what was done to it.
+/// How a run ended, to be checked against its faults.
 struct Ending {
     protocol::RunStatus status;       // folded from the journal
     std::vector<std::string> causes;  // of each relaunch, and of the end
-    bool finished = false;            // a controller said so
+    bool finished = false;            // reported by a controller
     int exit_code = 0;
-    int whole_steps = 0;  // that all ranks have told, in the journal
+    int whole_steps = 0;  // in the journal, reported by all ranks
     Time stop_asked{}, finished_at{};
 };
 
@@ -30,7 +30,7 @@ class Cluster {
 public:
     Cluster(std::uint64_t seed, int agents, bool print);
 
-    /// Until nothing of the run is left alive, or the time for it is over.
+    /// Runs until nothing of the run lives, or its time is over.
     Ending run();
 
     // For the parts.
@@ -70,14 +70,14 @@ private:
 
     std::map<int, std::unique_ptr<AgentProcess>> agents_;  // by pid
     std::vector<std::unique_ptr<AgentProcess>> dead_;      // until the event is over
-    std::vector<Time> backend_floor_;  // by node: orders are carried out one after the other
+    std::vector<Time> backend_floor_;  // by node: orders run one after the other
     int last_pid_ = 1000;
     Ending ending_;
-    protocol::RunStatus seen_;  // folded from the journal as it is written
+    protocol::RunStatus seen_;  // folded from the journal while it is written
     bool ended_ = false;
 };
 
-/// What is wrong with `ending`, given what was done to the run; empty when it is as it must be.
+/// What is wrong with `ending`, given the run's faults; empty when it is right.
 [[nodiscard]] std::vector<std::string> judge(Scenario const& scenario, Ending const& ending);
 
 }  // namespace osora::sim

@@ -1,5 +1,5 @@
-// The controller as a process: the shell's part around ControllerCore. Actions are carried out in
-// order, behind a record that is to be durable they wait.
+// The controller as a process: the part of the shell around ControllerCore. Actions run in order,
+// and wait for an earlier record that must be durable.
 #pragma once
 
 #include "daemon/controller/controller_core.hpp"
@@ -17,7 +17,7 @@ public:
     explicit ControllerProcess(Cluster& cluster) : cluster_(cluster) {}
 
     void start();
-    /// Nothing of it is left but the journal.
+    /// Nothing of it remains except the journal.
     void kill();
     void freeze(Time until);
     void handle(daemon::ControllerInput input);
@@ -36,7 +36,7 @@ private:
     void take(daemon::ControllerActions actions);
     void carry_out();
     void carry_out(daemon::ControllerAction const& action);
-    /// Writes every record that is queued; returns whether one of them must be durable.
+    /// Writes every queued record; returns whether one of them must be durable.
     bool write_records();
     void sync();
     void tell_journal_failed();
@@ -46,11 +46,11 @@ private:
     std::unique_ptr<daemon::ControllerCore> core_;
     std::deque<daemon::ControllerAction> actions_;
     std::deque<daemon::ControllerInput> backlog_;      // while it is frozen
-    protocol::RunStatus shadow_;                       // folded from what went to the journal
+    protocol::RunStatus shadow_;                       // folded from the records that were written
     int written_attempt_ = -1, durable_attempt_ = -1;  // newest LaunchOrdered
     std::size_t written_ = 0;                          // actions whose records are written
     bool syncing_ = false;
-    bool journal_failed_ = false;  // the core is not told yet
+    bool journal_failed_ = false;  // the core does not know it yet
     bool finished_ = false;
     int exit_code_ = 0;
     int incarnation_ = -1;

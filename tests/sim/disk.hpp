@@ -1,5 +1,5 @@
-// The disk under a journal: bytes that are written, bytes that would survive a crash, and what a
-// crash makes of the rest.
+// The disk under a journal: written bytes, bytes that would survive a crash, and what a crash does
+// to the rest.
 #pragma once
 
 #include "protocol/journal/journal.hpp"
@@ -17,14 +17,14 @@ public:
     /// Appends the header or a record to the file; not durable yet.
     void write(std::string_view bytes) { file_ += bytes; }
     void append(protocol::JournalRecord const& record);
-    /// All that is written now is durable.
+    /// Makes everything written durable.
     void synced() { durable_ = file_.size(); }
     [[nodiscard]] Time sync_time();
 
-    /// The host of the controller stops: of what is not durable, a random part is left, cut
-    /// anywhere or filled with zeros.
+    /// The host of the controller stops: a random part of the bytes that are not durable remains,
+    /// cut anywhere or filled with zeros.
     void crash();
-    /// What a new controller reads: the records, and the file cut behind the last good one.
+    /// What a new controller reads: the records, and the file truncated after the last good one.
     [[nodiscard]] std::vector<protocol::JournalRecord> recover();
     [[nodiscard]] std::vector<protocol::JournalRecord> read();
 

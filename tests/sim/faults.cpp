@@ -1,4 +1,4 @@
-// Doing to a run what its seed says, and noting what a user must read as the cause.
+// Injects the faults of the seed into a run, and records what a user must read as the cause.
 #include "tests/sim/cluster.hpp"
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ void Cluster::inject(Fault& fault) {
 }
 
 void Cluster::inject_worker(Fault& fault) {
-    // Only what a controller can still be told counts: an attempt that is ending hides it.
+    // Only what can still be reported to a controller counts: an attempt that is ending hides it.
     Worker const* victim = controller.workers_are_wanted() ? workers.pick() : nullptr;
     if (victim == nullptr) return;
     fault.fired = true;

@@ -12,11 +12,11 @@ using protocol::Verdict;
 
 namespace {
 
-/// What a fault that fired does when it is alone.
+/// The effect of a fault that fired alone.
 struct Expected {
-    bool relaunch = false;          // ends the attempt, and is tried again
+    bool relaunch = false;          // ends the attempt, which is retried
     bool may_relaunch = false;      // depends on how long it takes
-    Verdict verdict = Verdict::ok;  // when it is not tried again
+    Verdict verdict = Verdict::ok;  // without a retry
     int exit_code = 0;
 };
 
@@ -36,7 +36,7 @@ Expected expected_of_exit(int code, bool exec) {
     }
 }
 
-/// An agent that is out of touch so long, for sure or perhaps, costs a relaunch.
+/// An agent without contact for so long, for certain or possibly, costs a relaunch.
 Expected expected_of_silence(Time length) {
     if (length < 2500ms) return {};
     return {length > 6s, length <= 6s, Verdict::node_fault, 1};
@@ -62,8 +62,8 @@ Expected expected_of(Fault const& fault, Scenario const& scenario) {
             return expected_of_silence(fault.length);
         case FaultKind::kill_controller:
         case FaultKind::freeze_controller: {
-            // Who slept himself accuses nobody; the agents' lease may run out, unless it is a long
-            // one: then the next controller finds every rank at work.
+            // A controller that slept itself blames nobody; the agents' lease may run out, unless
+            // it is long: then the next controller finds every rank at work.
             if (fault.length < 3500ms || scenario.long_lease()) return {};
             Expected silence = expected_of_silence(fault.length);
             silence.may_relaunch = silence.may_relaunch || silence.relaunch;
@@ -111,8 +111,8 @@ private:
     }
     void wrong(std::string what) { wrong_.push_back(std::move(what)); }
 
-    /// Without a controller, or without a journal: nothing is said about the run, and a later
-    /// command finds it without an end.
+    /// Without a controller, or without a journal: nothing is recorded of the end, and a later
+    /// command finds the run without one.
     void judge_headless() {
         if (has(FaultKind::full_disk) && ending_.finished && ending_.exit_code != 1 &&
             ending_.status.state != RunState::done) {
@@ -152,10 +152,10 @@ private:
         }
         if (fault.kind == FaultKind::kill_controller ||
             fault.kind == FaultKind::freeze_controller) {
-            return;  // what ends the attempt is the agents' lease, on whichever node it is seen
-                     // first
+            return;  // the agents' lease ends the attempt, on whichever node it is seen first
         }
-        // A rank that lost its peers cannot be told from one that says so without a reason.
+        // A rank that lost its peers cannot be distinguished from one that reports so without a
+        // reason.
         bool const echo =
             fault.kind == FaultKind::fail_worker && (fault.code == 10 || scenario_.exec);
         if (echo && ending_.causes.front().find("exited with") != std::string::npos) return;
@@ -165,7 +165,7 @@ private:
         check_stop(fault);
     }
 
-    /// Its consequence would have come after the end of the run.
+    /// Its effect would have come after the end of the run.
     [[nodiscard]] bool too_late(Fault const& fault) const {
         bool const silence = fault.kind == FaultKind::freeze_agent ||
                              fault.kind == FaultKind::partition ||
@@ -192,7 +192,7 @@ private:
         bool const known = std::ranges::any_of(fired_, [&](Fault const& each) {
             return expected_of(each, scenario_).verdict == verdict;
         });
-        // Faults make echoes of each other: lost peers, nodes that fall silent, stopped leases.
+        // Faults cause secondary failures of each other: lost peers, silent nodes, ended leases.
         bool const echo = verdict == Verdict::ok || verdict == Verdict::comm ||
                           verdict == Verdict::node_fault || verdict == Verdict::no_progress;
         if (!known && !echo) {

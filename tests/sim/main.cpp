@@ -1,6 +1,6 @@
 // osora-sim: runs of a controller and its agents on virtual time, with faults, from seeds.
 //   osora-sim --seeds 1000          seeds 1 to 1000; exit 1 when one breaks an invariant
-//   osora-sim --seed 17 --trace     everything that happens with one
+//   osora-sim --seed 17 --trace     everything that happens with one seed
 #include "tests/sim/simulate.hpp"
 
 #include <fmt/format.h>

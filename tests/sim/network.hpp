@@ -1,5 +1,5 @@
 // Connections between agents and the controller: bytes arrive in order and late, or the connection
-// breaks; a partition holds everything back, news of a break included.
+// breaks; a partition holds everything back, even the news of a break.
 #pragma once
 
 #include "protocol/messages/agent_messages.hpp"
@@ -16,13 +16,13 @@ class Network {
 public:
     explicit Network(Cluster& cluster);
 
-    /// An agent's agent_number to connect; false when nobody listens or nothing gets through.
+    /// Connects an agent by its pid; false when nobody listens or nothing gets through.
     bool connect(int agent_pid);
     void to_controller(int connection, protocol::FromAgent const& message);
     void to_agent(int connection, protocol::ToAgent const& message);
-    /// Ends a connection behind what was sent on it.
+    /// Ends a connection after everything that was sent on it.
     void close_by_controller(int connection);
-    /// A process is gone: its connections end, sometimes before what it had sent.
+    /// A process has ended: its connections end, sometimes before the bytes that it had sent.
     void agent_died(int agent_pid);
     void controller_died();
     /// Breaks the connection of `node` at once.
@@ -37,7 +37,7 @@ private:
     struct Link {
         int node = 0, agent_pid = 0, incarnation = 0;
         bool open = true;
-        Time agent_floor{}, controller_floor{};  // later messages arrive later
+        Time agent_floor{}, controller_floor{};  // no later message arrives before these
     };
     [[nodiscard]] Time arrival(int node, Time& floor);
     void tell_agent(int connection, Time when);

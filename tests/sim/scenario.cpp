@@ -13,18 +13,18 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(FaultKind::count
     "no port",          "late agent",   "stop gracefully", "stop twice",      "stop now",
     "break lifeline"};
 
-// 10: once its own failure, usually an echo; the others end a run for good.
+// 10: the rank's own failure once, usually a secondary failure; the others end a run for good.
 constexpr std::array kCodes{1, 10, 11, 12, 13, 14, 15, 93};
 
 Fault make_fault(World& world, Scenario const& scenario) {
     Fault fault;
     fault.kind = static_cast<FaultKind>(world.pick(static_cast<std::uint64_t>(FaultKind::count)));
-    // Two seconds before the workers run up to somewhat behind their end.
+    // From two seconds before the workers run to somewhat after their end.
     auto const length = scenario.step_time * scenario.steps + std::chrono::seconds(4);
     fault.when = world.between(Time{}, length);
     fault.length = world.chance(50) ? world.between(100ms, 4s) : world.between(4s, 25s);
     fault.node = static_cast<int>(world.pick(static_cast<std::uint64_t>(scenario.nodes)));
-    // Nobody sees that a program of the user's own does nothing, or that its end came too early.
+    // Nobody notices that a user program does nothing, or that its end came too early.
     bool const silent =
         fault.kind == FaultKind::hang_worker || fault.kind == FaultKind::vanish_worker;
     if (scenario.exec && silent) fault.kind = FaultKind::kill_worker;
@@ -53,7 +53,7 @@ Scenario make_scenario(World& world, int agents) {
     scenario.linger = world.chance(70) ? Time{} : world.between(1s, 30s);
     scenario.lease = world.chance(60) ? Time(5s) : Time(60s);
     scenario.exec = world.chance(10);
-    // One fault at a time shows exactly what it does; several show what they do to each other.
+    // A single fault shows exactly its effect; several faults show how they interact.
     int const faults = world.chance(10)   ? 0
                        : world.chance(65) ? 1
                                           : 2 + static_cast<int>(world.pick(3));

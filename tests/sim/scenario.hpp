@@ -13,11 +13,11 @@ enum class FaultKind {
     crash_worker,       // SIGSEGV
     fail_worker,        // exits with `code`
     vanish_worker,      // exits with 0 before it has finished
-    hang_worker,        // never says anything again
+    hang_worker,        // never sends anything again
     kill_agent,         // SIGKILL
     freeze_agent,       // SIGSTOP for `length`
-    kill_controller,    // SIGKILL of its host's process, journal torn; back after `length`
-    lose_controller,    // the same, and nobody starts another
+    kill_controller,    // SIGKILL, and a torn journal; restarted after `length`
+    lose_controller,    // the same, without a restart
     freeze_controller,  // does not run for `length`
     reset_connection,
     partition,        // nothing gets through for `length`
@@ -39,9 +39,9 @@ struct Fault {
     Time length{};
     int node = 0;
     int code = 0;
-    // What became of it.
+    // The outcome.
     bool fired = false;
-    std::string cause;  // as the journal must name it, if this ends the attempt
+    std::string cause;  // the cause that the journal must name, if this ends the attempt
 };
 
 struct Scenario {

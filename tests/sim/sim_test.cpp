@@ -1,4 +1,4 @@
-// The gate's share of the simulation: osora-sim shows more.
+// The part of the simulation in the gate: osora-sim runs more seeds.
 #include "tests/kit/size.hpp"
 #include "tests/sim/simulate.hpp"
 
@@ -28,7 +28,7 @@ TEST(Simulation, TheSameSeedIsTheSameRun) {
     EXPECT_NE(simulate(1, 16, false).trace_hash, simulate(2, 16, false).trace_hash);
 }
 
-/// By hours, forward and back: what the fault matrix of real machines cannot do to one of them.
+/// By hours, forward and back: the fault matrix of real machines cannot do that to one of them.
 TEST(Simulation, AClockThatJumpsIsNotNoticed) {
     int jumps = 0;
     for (std::uint64_t seed = 1; seed <= 300; ++seed) {

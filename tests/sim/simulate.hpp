@@ -1,4 +1,4 @@
-// A run from a seed, as the program and the tests want it.
+// A run from a seed, for the program and the tests.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct SimResult {
 
 [[nodiscard]] SimResult simulate(std::uint64_t seed, int agents, bool print);
 
-/// The command that shows what happens with `seed`.
+/// The command that replays `seed`.
 [[nodiscard]] std::string replay_command(std::uint64_t seed, int agents);
 
 }  // namespace osora::sim

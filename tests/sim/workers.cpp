@@ -199,7 +199,7 @@ void Workers::hang(int pid) {
     worker(pid)->hung = true;
 }
 
-/// The survivors find out on their next exchange, sooner, later or never.
+/// The survivors notice on their next exchange, later, or never.
 void Workers::break_group(int attempt) {
     Group& group = groups_[attempt];
     if (group.broken) return;

@@ -17,10 +17,10 @@ class Cluster;
 struct Worker {
     int agent_pid = 0, node = 0, rank = 0, attempt = 0, pid = 0;
     bool ready = false;  // has loaded, and waits for its group
-    bool hung = false;   // says and does nothing any more
+    bool hung = false;   // sends and does nothing any more
     bool told_to_stop = false;
     bool ignores_term = false;
-    bool ending = false;  // has said that it has finished
+    bool ending = false;  // has reported that it has finished
 };
 
 class Workers {
@@ -33,7 +33,7 @@ public:
     void signal(int agent_pid, int signal);
     void agent_died(int agent_pid);
 
-    // Faults. A worker that trains and is not ending; nullptr when there is none.
+    // Faults. Each returns a training worker that is not ending; nullptr when there is none.
     [[nodiscard]] Worker* pick();
     void end(int pid, int exit_code, int signal);
     void hang(int pid);

@@ -1,8 +1,8 @@
-# Every file that a bed's daemons read. Sourced by bed. What stands here for a reason:
+# Every file that a bed's daemons read. Sourced by bed. Settings with a reason:
 # - Slurm looks at argv[0]: started as slurmd-wlm it drops GPUs. Hence DIR/sbin with links.
 # - cred_expire=5 (the least): a requeued job waits that long, 121 s by default.
 # - config_overrides lets this machine pose as several larger ones.
-# - Nodes in fault are noticed in 10 s; KillWait 2 s ends tasks that ignore SIGTERM.
+# - Faulty nodes are detected in 10 s; KillWait 2 s ends tasks that ignore SIGTERM.
 
 readonly BED_NETWORK=10.77 BED_SECOND_NETWORK=10.78
 

@@ -1,5 +1,5 @@
 # The first processes: of the fabric (switches, munged) and of each node, and what they start.
-# DIR/nodes/NAME/pid is a node's first process as the machine numbers it. Sourced by bed.
+# DIR/nodes/NAME/pid is the machine's pid of a node's first process. Sourced by bed.
 
 stay() { # as a first process: reaps what its children leave, until it is killed
     local keeper
@@ -102,7 +102,7 @@ node() { # NAME: the first process of a node
     mount -t tmpfs tmpfs /run
     mount -t tmpfs -o size=2g,mode=1777 tmpfs /dev/shm
     mkdir /run/sshd
-    cat /proc/sys/kernel/random/uuid >"$state/boot_id" # its own, and another after each boot
+    cat /proc/sys/kernel/random/uuid >"$state/boot_id" # different on each node and after each boot
     mount --bind "$state/boot_id" /proc/sys/kernel/random/boot_id
     mv "$state/pid.new" "$state/pid"
     echo "$HOSTNAME" >"$DIR/booted"
@@ -182,7 +182,7 @@ daemon() { # NAME[@NODE] stop|kill|start|freeze|thaw
     esac
 }
 
-disk() { # full|free: neither room nor names are left
+disk() { # full|free: full has neither space nor inodes
     case $1 in
         full)
             in_fabric bash -c 'exec 2>/dev/null

@@ -1,7 +1,7 @@
 # Processes known by number and start time, so that a number used again is never taken for ours.
 # Sourced by bed.
 
-start_of() { # PID: its start time; nothing when it is gone
+start_of() { # PID: its start time; nothing when it has ended
     local fields
     read -ra fields 2>/dev/null <"/proc/$1/stat" && [[ ${fields[2]} != Z ]] && echo "${fields[21]}"
 }
@@ -24,7 +24,7 @@ alive() { # FILE
     { read -r pid start <"$1"; } 2>/dev/null && [[ $start && $(start_of "$pid") == "$start" ]]
 }
 
-await_end() { # FILE: waits until that process is gone, 10 s at most
+await_end() { # FILE: waits until that process has ended, 10 s at most
     local tries
     for ((tries = 0; tries < 1000; tries++)); do
         alive "$1" || return 0

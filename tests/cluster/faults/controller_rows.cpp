@@ -1,5 +1,5 @@
-// The controller is killed. Who starts the next one is the backend's affair (docs/rfc/001): on
-// Slurm the batch step does, the daemon does, else somebody says `osora resume`.
+// The controller is killed. The backend decides who starts the next one (docs/rfc/001): on Slurm
+// the batch step does, the daemon does, else the user with `osora resume`.
 #include "tests/cluster/faults/matrix.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ void kill_and_resume_local(Bed&, FaultyRun& run) {
     resume(run);
 }
 
-/// Those of other hosts train on.
+/// Agents on other hosts continue to train.
 void kill_and_resume(Bed&, FaultyRun& run) {
     auto const alive = run.folder().processes().size();
     run.kill_controller();
@@ -34,7 +34,7 @@ void kill_only(Bed&, FaultyRun& run) {
     run.kill_controller();
 }
 
-/// Agents know the controller by its certificate, and tell nobody else anything.
+/// Agents know the controller by its certificate, and send nothing to anybody else.
 void kill_and_pose(Bed&, FaultyRun& run) {
     auto const agents = std::to_string(run.events<AgentJoined>().size());
     run.kill_controller();
@@ -51,7 +51,7 @@ void two_lives(FaultyRun const& run) {
     EXPECT_EQ(run.events<ControllerStarted>().size(), 2u) << run.logs();
 }
 
-/// The second controller took the agents of the first.
+/// The second controller adopted the agents of the first.
 void adopted(FaultyRun const& run) {
     two_lives(run);
     no_node_lost(run);
@@ -65,7 +65,7 @@ std::vector<FaultRow> controller_rows() {
     return {
         {.name = "controller_killed",
          .backends = {"local"},
-         .spec = {.lease_s = 5},  // agents without ranks leave when it is over
+         .spec = {.lease_s = 5},  // agents without ranks exit when it is over
          .inject = kill_and_resume_local,
          .launches = 2,
          .check = two_lives},

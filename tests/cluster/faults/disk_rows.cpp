@@ -1,4 +1,4 @@
-// Disks without room: what is only told gets lost, decisions and the run do not.
+// Full disks: measurements get lost, decisions and the run do not.
 #include "tests/cluster/faults/matrix.hpp"
 
 #include <csignal>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace protocol;
 
-/// All that the run writes goes there: journal, logs, checkpoints, the history.
+/// All of the run's files go there: journal, logs, checkpoints, the history.
 void fill_disk(Bed& bed, FaultyRun&) {
     bed.control({"disk", "full"});
 }
@@ -28,7 +28,7 @@ void lost_metrics_and_checkpoints(FaultyRun const& run) {
     EXPECT_THAT(told, testing::HasSubstr("No space left on device"));
 }
 
-/// Only the logs, of the workers that are started from now on; one rank's death starts them.
+/// Only the logs of workers that start from now on; the death of one rank starts them.
 void fill_logs(Bed& bed, FaultyRun& run) {
     auto const logs = bed.small_disk() / ("logs-" + run.backend());
     auto const moved =
@@ -54,7 +54,7 @@ FaultSpec talkative() {
 FaultSpec on_small_disk() {
     FaultSpec spec = talkative();
     spec.small_disk = true;
-    spec.steps = 1200;  // their measurements are more than what is left of the journal's last page
+    spec.steps = 1200;  // their measurements exceed the rest of the journal's last page
     return spec;
 }
 

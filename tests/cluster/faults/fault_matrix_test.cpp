@@ -66,7 +66,7 @@ TEST_P(FaultMatrix, EndsInTimeWithItsCause) {
     EXPECT_EQ(run.events<protocol::LaunchOrdered>().size(), static_cast<std::size_t>(row.launches));
     if (row.check) row.check(run);
 
-    // What a dead machine or cable kept from ending does end once it is back.
+    // What a dead machine or cable kept alive ends once it is back.
     EXPECT_TRUE(bed().heal());
     EXPECT_TRUE(eventually([&] {
         return run.folder().processes().empty() && !run.has_controller();

@@ -38,7 +38,7 @@ Ended FaultyRun::on(std::string const& machine, std::vector<std::string> const& 
 Ended FaultyRun::osora(std::vector<std::string> arguments, double limit_s) const {
     arguments.insert(arguments.begin(),
                      {"env", "OSORA_STATE_DIR=" + state_.string(), OSORA_BIN_DIR "/osora"});
-    // A local run is on the machine it was submitted from: one that can fail.
+    // A local run is on the machine that submitted it: use one that can fail.
     std::string const machine = backend_ == "local" ? "n0" : "ctl";
     return bed_.run(user_ + "@" + machine, arguments, limit_s);
 }
@@ -158,7 +158,7 @@ bool FaultyRun::has_controller() const {
     auto const started = events<ControllerStarted>();
     if (started.empty()) return false;
     auto const& last = started.back();
-    // The run's folder is in its command line: the number may be another process's by now.
+    // Its command line contains the run's folder: the number may belong to another process by now.
     auto const command = fmt::format("tr '\\0' ' ' </proc/{}/cmdline", last.pid);
     return bed_.shell(last.host, command).out.find(run_dir().string()) != std::string::npos;
 }

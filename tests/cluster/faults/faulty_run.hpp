@@ -1,5 +1,5 @@
-// A run of mock workers on a bed, started by `osora submit` as a user does it, with any backend;
-// and what is needed to break it and to see how it ended: its journal, its processes on all nodes.
+// A run of mock workers on a bed, started by `osora submit` as a user would, with any backend; and
+// functions that break it and show how it ended: its journal, its processes on all nodes.
 #pragma once
 
 #include "tests/cluster/bed.hpp"
@@ -32,11 +32,11 @@ public:
           user_(bed.user()),
           state_(home() / ".local/state/osora") {}
     FaultyRun(FaultyRun const&) = delete;
-    /// Nothing of the run outlives the test.
+    /// No process of the run survives the test.
     ~FaultyRun();
 
-    /// Submits it, detached; what osora said when it refused, else "". Its ranks wait before step
-    /// kHeldStep until release().
+    /// Submits it, detached; returns osora's output when it refused, else "". Its ranks wait before
+    /// step kHeldStep until release().
     [[nodiscard]] std::string submit(std::string const& name, FaultSpec const& spec);
     static constexpr int kHeldStep = 20;
     void release() const { folder().release(); }
@@ -59,14 +59,14 @@ public:
 
     /// Whether the newest controller of the run lives.
     [[nodiscard]] bool has_controller() const;
-    /// The verdict and the cause that the history tells.
+    /// The verdict and the cause in the history.
     [[nodiscard]] std::pair<std::string, std::string> history() const;
     /// osora on the machine that the run was submitted from.
     [[nodiscard]] Ended osora(std::vector<std::string> arguments,
                               double limit_s = tests::kPatience_s) const;
     [[nodiscard]] std::string const& backend() const { return backend_; }
     [[nodiscard]] std::filesystem::path run_dir() const;
-    /// What the run left and leaves, on all machines of the bed.
+    /// The processes of the run on all machines of the bed.
     [[nodiscard]] tests::RunFolder folder() const {
         return tests::RunFolder(bed_.from_here(run_dir()));
     }
@@ -77,13 +77,14 @@ public:
 private:
     [[nodiscard]] std::string run_file(std::string const& name, FaultSpec const& spec) const;
     [[nodiscard]] std::filesystem::path home() const;
-    /// What releases the ranks is elsewhere: the run folder may be on a disk that becomes full.
+    /// The file that releases the ranks is elsewhere: the run folder may be on a disk that becomes
+    /// full.
     void link_release() const;
 
     Bed& bed_;
     std::string backend_, user_;
     std::filesystem::path state_;
-    std::string name_;  // "rank_killed-0001": of the run folder
+    std::string name_;  // "rank_killed-0001": name of the run folder
 };
 
 }  // namespace osora::cluster

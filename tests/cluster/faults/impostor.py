@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Somebody at a dead controller's port, with a certificate of his own. usage: impostor.py RUN_DIR N
-Listens where RUN_DIR/controller.json says, finishes TLS handshakes with N callers, and tells how
-many bytes they said: a token must not be among them."""
+"""A server at a dead controller's port, with its own certificate. usage: impostor.py RUN_DIR N
+Listens where RUN_DIR/controller.json says, completes TLS handshakes with N clients, and prints how
+many bytes they sent: a token must not be among them."""
 import json
 import os
 import socket
@@ -50,7 +50,7 @@ def main():
             try:
                 said += bytes_said(context, plain)
             except ConnectionResetError:
-                pass  # hung up on, with nothing said
+                pass  # the client hung up without sending anything
             callers.add(address[0])
     print(f"{len(callers)} callers said {said} bytes")
 

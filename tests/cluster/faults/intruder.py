@@ -2,7 +2,7 @@
 """A stranger at a controller's port for agents. usage: intruder.py RUN_DIR
 Reads RUN_DIR/controller.json (it may: the tests' user is the run's), then tries what must not help
 it: bytes that are no frames, a frame too long, metrics before a hello, a wrong token, and the right
-token for a node that has its agent. Says for each what came back; exit 1 when one was welcomed."""
+token for a node that has its agent. Prints the answer to each; exit 1 when one was welcomed."""
 import json
 import os
 import socket
@@ -11,7 +11,7 @@ import struct
 import sys
 from pathlib import Path
 
-# The controller drops who says nothing well before; as tests/kit/patience.hpp.
+# The controller drops silent clients well before this; the same as in tests/kit/patience.hpp.
 LIMIT_S = 60 * max(1.0, float(os.environ.get("OSORA_TEST_PATIENCE", "1")))
 
 
@@ -47,7 +47,7 @@ def receive(connection, count):
 
 
 def answer_to(connection, data):
-    """What the controller says first: a message's type, or "dropped"."""
+    """The first answer of the controller: a message's type, or "dropped"."""
     try:
         connection.sendall(data)
         (length,) = struct.unpack(">I", receive(connection, 4))

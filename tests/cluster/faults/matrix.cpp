@@ -18,7 +18,7 @@ auto signal_rank(int signal) {
     return [signal](Bed&, FaultyRun& run) { run.signal_rank(kRank, signal); };
 }
 
-/// The first failure of the run, the cause, is this rank's.
+/// This rank is the first failure of the run, and its cause.
 auto rank_failed(int exit_code, int signal) {
     return [=](FaultyRun const& run) {
         auto const failures = run.events<RankFailed>();
@@ -36,7 +36,7 @@ void node_lost(FaultyRun const& run) {
     EXPECT_EQ(lost.front().node, 1) << lost.front().why;
 }
 
-/// A node falls silent: that is noticed soon, and long before kPatience_s is over.
+/// A node goes silent: that is detected soon, and long before kPatience_s is over.
 FaultSpec silent() {
     FaultSpec spec;
     spec.lost_after_s = 10;
@@ -61,7 +61,7 @@ FaultSpec with_env(std::string const& name, std::string const& value) {
     return spec;
 }
 
-/// The machine that the second node of the run is on loses something, by a command of the bed.
+/// A command of the bed takes something from the machine of the run's second node.
 auto control_machine(std::string const& command, std::string const& word) {
     return [=](Bed& bed, FaultyRun& run) { bed.control({command, run.machine_of(1), word}); };
 }
@@ -74,8 +74,7 @@ void cut_for_two_seconds(Bed& bed, FaultyRun& run) {
     bed.control({"link", machine, "up"});
 }
 
-/// From a machine that has nothing to do with the run, where the controller can be reached from
-/// one.
+/// From a machine outside the run, when the controller can be reached from one.
 void intrude(Bed&, FaultyRun& run) {
     std::string const machine = run.backend() == "local" ? "n0" : "n3";
     auto const ended =
@@ -91,8 +90,8 @@ auto harm_daemon(std::string const& name, std::string const& how) {
     return [=](Bed& bed, FaultyRun&) { bed.control({"daemon", name, how}); };
 }
 
-/// Once it has saved the job: one that it forgets leaves its number to the next job, which a node
-/// that still knows the first one refuses.
+/// After it has saved the job: a forgotten job's number goes to the next job, which a node that
+/// still knows the first one refuses.
 void kill_slurmctld(Bed& bed, FaultyRun& run) {
     auto const job = run.run_dir().filename().string();
     EXPECT_TRUE(eventually([&] {
@@ -106,7 +105,7 @@ void kill_slurmd(Bed& bed, FaultyRun& run) {
     bed.control({"daemon", "slurmd@" + run.machine_of(1), "kill"});
 }
 
-/// The agent of a node is lost, replaced, and then goes on as if nothing had been.
+/// The agent of a node is lost, replaced, and then continues as if nothing had happened.
 auto freeze_agent(int node) {
     return [node](Bed&, FaultyRun& run) {
         auto const agent = run.events<AgentJoined>();
@@ -114,7 +113,7 @@ auto freeze_agent(int node) {
         EXPECT_TRUE(eventually([&] { return run.events<AgentJoined>().size() > agent.size(); }))
             << "no other agent came\n"
             << run.logs();
-        // The first one may have been killed by now: then there is nothing to wake up.
+        // The first one may have been killed by now: then there is nothing to continue.
         for (auto const& each : agent) {
             if (each.node != node) continue;
             (void)run.on(each.host, {"kill", "-CONT", std::to_string(each.pid)});
@@ -122,7 +121,7 @@ auto freeze_agent(int node) {
     };
 }
 
-/// Another user, who knows where everything is, can neither read nor end the run.
+/// Another user who knows every path can neither read nor end the run.
 void try_as_another_user(Bed& bed, FaultyRun& run) {
     std::string const machine = run.machine_of(0);
     std::string const folder = run.run_dir();
@@ -142,7 +141,7 @@ std::vector<FaultRow> rank_rows() {
     stopped.step_timeout_s = 5;
     auto const hung = [](FaultyRun const& run) {
         auto const hangs = run.events<HangDetected>();
-        // The rank that is behind, not its peers, who wait for it. Silence is told by heartbeats.
+        // The rank that lags, not its peers, who wait for it. Heartbeats show the silence.
         EXPECT_TRUE(std::any_of(hangs.begin(), hangs.end(), [](HangDetected const& each) {
             return each.attempt == 0 && each.rank == kRank && each.silent_s >= 4;
         })) << run.logs();

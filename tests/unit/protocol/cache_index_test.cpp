@@ -1,5 +1,4 @@
-// The index of a cache folder: what is read, and what files that somebody else wrote are answered
-// with.
+// The index of a cache folder: what is read, and the errors for foreign files.
 #include "protocol/cache_index.hpp"
 
 #include "protocol/json.hpp"
@@ -52,7 +51,7 @@ TEST(CacheIndex, ReadsWhatWasWritten) {
     EXPECT_EQ(read->clips(), 3);
 }
 
-TEST(CacheIndex, RefusesWhatCannotBe) {
+TEST(CacheIndex, RefusesImpossibleValues) {
     EXPECT_THAT(refusal([](auto& i) { i.version = 2; }), HasSubstr("version 2"));
     EXPECT_THAT(refusal([](auto& i) { i.version = 0; }), HasSubstr("no version"));
     EXPECT_THAT(refusal([](auto& i) { i.latents.channels = -1; }), HasSubstr("out of range"));

@@ -65,7 +65,7 @@ TEST(EnvironmentFile, RefusesWhatIsNone) {
     }
 }
 
-TEST(EnvironmentFile, TheJobsPlaceWinsOverTheSubmitters) {
+TEST(EnvironmentFile, TheJobsVariablesOverrideTheSubmitters) {
     Environment const submitter{"PATH=/mine",   "SLURM_JOB_ID=1",         "SLURM_CONF=/c",
                                 "SBATCH_QOS=x", "CUDA_VISIBLE_DEVICES=7", "A=1"};
     auto const kept = without_slurm_job(submitter);

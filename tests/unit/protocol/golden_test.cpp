@@ -1,5 +1,5 @@
-// The bytes on the wire and on disk, against files that were made by tests/data/protocol/
-// make_golden.py without osora. A file that does not read any more breaks runs in progress.
+// The bytes on the wire and on disk, against files that tests/data/protocol/make_golden.py made
+// without osora. A file that can no longer be read breaks runs in progress.
 #include "base/files/compression.hpp"
 #include "base/files/files.hpp"
 #include "protocol/journal/framing.hpp"
@@ -22,7 +22,7 @@ std::string golden(std::string const& name) {
     return *read_file(std::string(OSORA_SOURCE_DIR) + "/tests/data/protocol/" + name);
 }
 
-/// Reads every frame, checks that each kind of message is there, and that writing it again gives
+/// Reads every frame, checks that each kind of message is there, and that encoding it again gives
 /// the same bytes: so no member is lost or renamed in either direction.
 template <class Variant>
 std::vector<Variant> read_back(std::string const& name) {

@@ -54,7 +54,7 @@ TEST(Json, ErrorsNameThePath) {
               "list[0].count: number out of range: 3000000000");
     EXPECT_EQ(message(R"({"colour":"blue"})"), "colour: unknown name 'blue'");
     EXPECT_EQ(message("{"), "JSON: incomplete JSON near offset 1");
-    EXPECT_EQ(message("{} x"), "JSON: more text behind the value at offset 3");
+    EXPECT_EQ(message("{} x"), "JSON: more text after the value at offset 3");
 }
 
 TEST(Json, BytesSurviveWhateverTheyAre) {
@@ -69,8 +69,7 @@ TEST(Json, BytesSurviveWhateverTheyAre) {
     EXPECT_EQ(encode(Bytes{"\xC3\xA4"}), "\"\xC3\xA4\"");
     EXPECT_EQ(encode(Bytes{"\xFF"}), R"({"base64":"/w=="})");
     EXPECT_TRUE(decode<Bytes>(R"({"base64":"*"})").has_error());
-    // Without padding: the last bytes stand behind the last group of four (seen by the asan
-    // preset).
+    // Without padding: the last bytes come after the last group of four (seen by the asan preset).
     for (auto const& [text, size] : {std::pair("AAAAAA", 4), std::pair("AAAAAAA", 5)}) {
         auto const bytes = decode<Bytes>(fmt::format(R"({{"base64":"{}"}})", text));
         ASSERT_TRUE(bytes.has_value()) << bytes.error().message;

@@ -103,7 +103,7 @@ TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {
     EXPECT_EQ(run.state, RunState::running);
     EXPECT_EQ(run.store_port, 2);
     run = after(run, {failed(0, 0, 10)});
-    EXPECT_EQ(run.state, RunState::running) << "an older attempt is an echo";
+    EXPECT_EQ(run.state, RunState::running) << "an older attempt is ignored";
 }
 
 TEST(RunStatus, RelaunchesAreBoundedOverTheWholeRun) {
@@ -122,8 +122,8 @@ TEST(RunStatus, FaultsOfTheProgramAreNotTriedAgain) {
     EXPECT_EQ(after(running(), {failed(0, 0, 93)}).exit_code, 93);
 }
 
-// Node 0 loses its peer first, then the news of why arrives.
-TEST(RunStatus, ABetterCauseReplacesAnEcho) {
+// Node 0 loses its peer first, then the reason arrives.
+TEST(RunStatus, ABetterCauseReplacesASecondaryFailure) {
     RunStatus run = after(running(), {failed(0, 0, 10)});
     EXPECT_EQ(run.cause, "rank 0 on node 0 exited with 10 (communication)");
     run = after(run, {failed(0, 1, 0, SIGKILL)});
@@ -165,7 +165,7 @@ TEST(RunStatus, AgentsThatNeverComeEndTheRun) {
     EXPECT_TRUE(all_stopped(run));
 }
 
-TEST(RunStatus, StoppingIsOrderlyUntilSomethingBreaks) {
+TEST(RunStatus, StoppingIsGracefulUntilSomethingBreaks) {
     RunStatus run = after(running(), {StopRequested{false, "Ctrl-C"}});
     EXPECT_EQ(run.verdict, Verdict::cancelled);
     EXPECT_EQ(run.exit_code, 130);
@@ -223,7 +223,7 @@ TEST(RunStatus, ALeaseThatEndedExplainsRanksThatLostTheirPeers) {
     EXPECT_NE(asked.cause.find("exited with 10"), std::string::npos) << asked.cause;
 }
 
-TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
+TEST(RunStatus, AControllerReopensARunThatDidNotSucceed) {
     RunStatus const ended =
         after(running(), {StopRequested{false, "Ctrl-C"}, NodeStopped{0, 0, 0},
                           NodeStopped{0, 1, 0}, RunEnded{Verdict::cancelled, 130, "Ctrl-C"}});
@@ -240,7 +240,7 @@ TEST(RunStatus, AControllerOpensARunAgainThatDidNotEndWell) {
     EXPECT_EQ(after(well, {ControllerStarted{}}).state, RunState::done);
 }
 
-// Whatever comes in whatever order: no crash, no index out of range, restarts bounded, done stays.
+// Any events in any order: no crash, no index out of range, restarts bounded, done stays done.
 TEST(RunStatus, SurvivesAnySequenceOfEvents) {
     std::mt19937 random(1);
     auto pick = [&](int low, int high) {

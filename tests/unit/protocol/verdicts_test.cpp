@@ -45,7 +45,7 @@ TEST(Verdicts, SignalsAreTriedAgainAndOutOfMemoryIsNot) {
     EXPECT_EQ(describe(hungry, false), "rank 3 on node 1 was killed by the kernel: out of memory");
 }
 
-TEST(Verdicts, CodesOfTheUsersOwnProgramHaveNoMeaning) {
+TEST(Verdicts, CodesOfAUserProgramHaveNoMeaning) {
     for (int code : {1, 2, 10, 12, 13, 14, 255}) {
         EXPECT_TRUE(classify_failure(exited(code), true).retry) << code;
     }
@@ -53,7 +53,7 @@ TEST(Verdicts, CodesOfTheUsersOwnProgramHaveNoMeaning) {
     EXPECT_EQ(exit_code_of(classify_failure(exited(93), true)), 93);
 }
 
-TEST(Verdicts, LastWordsOfAProgramTellTheCauseFromItsEcho) {
+TEST(Verdicts, LastLinesOfAProgramTellTheCauseFromASecondaryFailure) {
     auto const said = [](char const* words) {
         RankFailed failed = exited(1);
         failed.message = words;

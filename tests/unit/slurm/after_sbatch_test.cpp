@@ -1,4 +1,4 @@
-// Jobs whose number sbatch has not said, and jobs that are held.
+// Jobs whose number sbatch has not printed, and jobs that are held.
 #include "slurm/after_sbatch.hpp"
 
 #include "slurm/queue_text.hpp"
@@ -23,7 +23,7 @@ QueuedJob job(std::int64_t id, std::string name, std::int64_t submitted,
     return made;
 }
 
-TEST(AfterSbatch, WordsThatAreNoRefusal) {
+TEST(AfterSbatch, MessagesThatAreNoRefusal) {
     for (char const* words :
          {"sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
           "sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect "
@@ -88,7 +88,7 @@ TEST(AfterSbatch, AHeldJobSaysWhatReleasesIt) {
     EXPECT_FALSE(is_held(job(1, "x", 0, JobState::running, "launch failed requeued held")));
 }
 
-TEST(QueueText, SilenceWithWordsOnTheOtherStreamIsNoAnswer) {
+TEST(QueueText, SilenceWithTextOnStderrIsNoAnswer) {
     std::string const words = "slurm_load_jobs error: Socket timed out on send/recv operation\n";
     EXPECT_TRUE(is_no_answer("", words));
     EXPECT_TRUE(is_no_answer("CLUSTER: amarel\n", words));
@@ -100,7 +100,7 @@ TEST(QueueText, SilenceWithWordsOnTheOtherStreamIsNoAnswer) {
     EXPECT_TRUE(parse_queue("CLUSTER: amarel\n").has_error());
 }
 
-TEST(QueueText, AskedOfTheClusterThatIsRecorded) {
+TEST(QueueText, QueriesTheRecordedCluster) {
     EXPECT_THAT(squeue_arguments("me", "north"), testing::Contains("--clusters=north"));
     EXPECT_THAT(squeue_arguments("me"), testing::Not(testing::Contains(HasSubstr("--clusters"))));
 }

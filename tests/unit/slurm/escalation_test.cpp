@@ -34,9 +34,9 @@ TEST(Escalation, CheapestFirst) {
     EXPECT_EQ(action(state), Escalation::stop);
 }
 
-TEST(Escalation, TimeAndPreemptionGoOnInAnotherJob) {
+TEST(Escalation, TimeAndPreemptionContinueInAnotherJob) {
     auto state = running();
-    state.verdict = Verdict::cancelled;  // osora stopped it in order, because it was warned
+    state.verdict = Verdict::cancelled;  // osora stopped it gracefully because Slurm warned it
     state.warning = JobWarning::time_limit;
     EXPECT_EQ(action(state), Escalation::follow_job);
     state.warning = JobWarning::preemption;

@@ -91,7 +91,7 @@ TEST(JobFacts, ShowJob) {
     EXPECT_FALSE(job_of_fields(parse_job_fields("slurm_load_jobs error: Invalid job id\n")));
 }
 
-TEST(JobFacts, APreemptedJobIsToldFromACancelledOne) {
+TEST(JobFacts, APreemptedJobDiffersFromACancelledOne) {
     auto fields = parse_job_fields(fixture("job_22.05.txt"));
     EXPECT_FALSE(was_preempted(fields));
     for (auto const* none : {"None", "N/A", "Unknown", ""}) {

@@ -1,4 +1,4 @@
-// The whole text is compared: it is what a user reads in --dry-run and what sbatch is given.
+// Compares the whole text: it is what a user reads in --dry-run and what sbatch gets.
 #include "slurm/job_script.hpp"
 
 #include <gmock/gmock.h>

@@ -24,7 +24,7 @@ TEST(NodeMemory, TwoFaultsInADayExcludeUntilTheyFade) {
     EXPECT_NEAR(score_at(memory.nodes[0], 26 * kHour), 0.972, 0.001);  // (1 + 2^(-2/24)) / 2
     EXPECT_THAT(bad_hosts(memory, 26 * kHour), IsEmpty());
     EXPECT_EQ(memory.nodes[0].cause, "fell silent");
-    // A week later nothing is remembered but the new fault.
+    // A week later only the new fault is remembered.
     memory = with_fault(memory, "n7", 1, "x", 24 * 7 * kHour);
     EXPECT_THAT(memory.nodes, SizeIs(1));
 }

@@ -1,4 +1,4 @@
-// Shell words are held against a real shell, times against the C library.
+// Compares shell words with a real shell, times with the C library.
 #include "slurm/notation.hpp"
 
 #include "base/process/process.hpp"
@@ -13,7 +13,7 @@
 namespace osora::slurm {
 namespace {
 
-/// What a shell makes of `script`.
+/// The output of a shell for `script`.
 std::string output_of(std::string const& script) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::pipe(ends.data()), 0);

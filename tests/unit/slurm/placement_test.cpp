@@ -41,7 +41,7 @@ TEST(Placement, ExcludedHostsAreNotUsed) {
     EXPECT_TRUE(placement.is_in_order());
 }
 
-TEST(Placement, ALaterLifeKnowsTheHosts) {
+TEST(Placement, ALaterIncarnationKnowsTheHosts) {
     auto options = four_and_a_spare();
     options.last = {"n0.cluster.site", "", "n4", "gone"};
     Placement placement(options);

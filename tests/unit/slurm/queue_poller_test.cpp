@@ -68,21 +68,21 @@ TEST(QueuePoller, NoCallWhileNothingCanChange) {
     EXPECT_THAT(poller.answered(now, {job(1, JobState::running), job(2, JobState::completed)}),
                 UnorderedElementsAre("a", "b"));
     EXPECT_TRUE(poller.view("b")->gone);
-    EXPECT_FALSE(poller.next_poll());  // a speaks, b is over
+    EXPECT_FALSE(poller.next_poll());  // a has news, b has ended
     poller.set_speaking("a", false);
     EXPECT_EQ(poller.next_poll(), MonotonicTime{0});
     poller.forget("a");
     EXPECT_FALSE(poller.next_poll());
 }
 
-TEST(QueuePoller, AbsentIsNotFinishedUntilADeadline) {
+TEST(QueuePoller, AMissingJobHasNotEndedUntilADeadline) {
     QueuePoller poller;
     poller.watch("a", key(1));
     MonotonicTime now = 0s;
     poll_until(poller, now, 50s, {});
     EXPECT_FALSE(poller.view("a")->gone);
     poller.asked(now);
-    poller.failed(now);  // nobody answered: the time starts anew
+    poller.failed(now);  // no answer: the time starts again
     poll_until(poller, now, 100s, {});
     EXPECT_FALSE(poller.view("a")->gone);
     poll_until(poller, now, 130s, {});
@@ -103,7 +103,7 @@ TEST(QueuePoller, ReusedIdsAreStrangersAndRequeuedJobsAreNot) {
     EXPECT_EQ(find_job({job(1, JobState::running, 2000)}, nameless), nullptr);
 }
 
-TEST(QueuePoller, FailuresBackOffAndBlindIsSaid) {
+TEST(QueuePoller, FailuresBackOffAndBlindnessIsReported) {
     QueuePoller poller;
     poller.watch("a", key(1));
     MonotonicTime now = 0s;

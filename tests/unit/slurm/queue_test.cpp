@@ -36,7 +36,7 @@ TEST(Queue, TextOfEveryVersion) {
     EXPECT_EQ((*jobs)[3].job_id, 900);
     EXPECT_EQ((*jobs)[4].state, JobState::node_fail);
     EXPECT_EQ((*jobs)[5].name, "a|b|c");
-    EXPECT_EQ((*jobs)[6].state, JobState::unknown);  // a word of the future is no end
+    EXPECT_EQ((*jobs)[6].state, JobState::unknown);  // an unknown state is not an end
     EXPECT_THAT(parse_queue("").value(), IsEmpty());
     auto const error = parse_queue("slurm_load_jobs error: Unable to contact slurm controller\n");
     ASSERT_TRUE(error.has_error());

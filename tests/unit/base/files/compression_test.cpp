@@ -27,13 +27,13 @@ TEST(Compression, ATextComesBackAndIsShorter) {
     }
 }
 
-/// A frame as RFC 8878 draws it: one segment, 8 bytes of content size, one raw block.
+/// A frame laid out as in RFC 8878: one segment, 8 bytes of content size, one raw block.
 TEST(Compression, AFrameThatWasMadeByHandIsRead) {
     std::string const by_hand("\x28\xB5\x2F\xFD\xE0\x03\0\0\0\0\0\0\0\x19\0\0abc", 19);
     auto const text = decompress(by_hand, kLimit);
     ASSERT_TRUE(text.has_value()) << text.error().message;
     EXPECT_EQ(*text, "abc");
-    // The same, and a length that is not true.
+    // The same, with a false length.
     std::string lies = by_hand;
     lies[5] = 4;
     EXPECT_EQ(decompress(lies, kLimit).error().code, Errc::corrupt);

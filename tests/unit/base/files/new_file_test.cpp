@@ -47,7 +47,7 @@ TEST_F(NewFileTest, NamesAreNeverTheSame) {
     EXPECT_EQ(files(), 0) << "what got no name is gone";
 }
 
-// Names that an earlier version would have taken: by the number of this process.
+// The names that an earlier version would have used: with the number of this process.
 TEST_F(NewFileTest, PlantedNamesAndLinksDecideNothing) {
     std::ofstream(folder_ / "precious") << "mine";
     auto const pid = std::to_string(::getpid());

@@ -1,4 +1,5 @@
-// Folders are opened to others with chmod, and given away where the test may do that (as root).
+// Folders are opened to other users with chmod, and their owner is changed where the test may (as
+// root).
 #include "base/files/own_folder.hpp"
 
 #include <gmock/gmock.h>
@@ -79,7 +80,7 @@ TEST_F(OwnFolderTest, AFolderThatOthersWriteIsNotOurs) {
     EXPECT_TRUE(check_own_folder(folder_ / "file").has_error());
 }
 
-TEST_F(OwnFolderTest, AFolderAboveThatOthersWriteIsToldUnlessBelieved) {
+TEST_F(OwnFolderTest, AParentThatOthersWriteIsReportedUnlessTrusted) {
     auto const above = made("group", 0777);
     auto const path = above / "state";
     auto const refused = make_own_folder(path);

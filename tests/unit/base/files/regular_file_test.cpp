@@ -1,5 +1,5 @@
-// What is no file is refused at once. A case that waits for a writer would not come back; the limit
-// of the whole program then ends it.
+// Anything but a regular file is refused at once. A case that waits for a writer would not return;
+// the limit of the whole program then ends it.
 #include "base/files/regular_file.hpp"
 #include "base/files/files.hpp"
 

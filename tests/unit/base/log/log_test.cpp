@@ -1,4 +1,4 @@
-// Lines as logfmt and JSON readers expect them, the level, and the bound on the rate.
+// Lines as logfmt and JSON readers expect them, the level, and the rate limit.
 #include "base/log/log_sinks.hpp"
 
 #include "base/files/files.hpp"

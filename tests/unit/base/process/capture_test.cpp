@@ -35,12 +35,12 @@ TEST(Capture, MoreThanAPipeHolds) {
     EXPECT_TRUE(captured->ok());
 }
 
-TEST(Capture, ADeadlineAndWhoeverStaysBehind) {
+TEST(Capture, ADeadlineAndProcessesThatOutliveIt) {
     auto const late = run_captured(shell("sleep 100"), 50ms);
     ASSERT_TRUE(late.has_error());
     EXPECT_EQ(late.error().code, Errc::timed_out);
     EXPECT_EQ(late.error().message, "sh: no answer within 0.05 s");
-    // A grandchild that keeps the pipes open is not waited for.
+    // capture() does not wait for a grandchild that keeps the pipes open.
     auto const left = run_captured(shell("sleep 2 & echo done"), 20s);
     ASSERT_TRUE(left.has_value());
     EXPECT_EQ(left->out, "done\n");

@@ -19,7 +19,7 @@ TEST(ParentSignal, OnlyTheParentTerminates) {
         sigemptyset(&none);
         sigemptyset(&term);
         sigaddset(&term, SIGTERM);
-        ::sigprocmask(SIG_BLOCK, &term, nullptr);  // it comes inside sigsuspend() only
+        ::sigprocmask(SIG_BLOCK, &term, nullptr);  // it is delivered inside sigsuspend() only
         only_parent_terminates();
         while (true) {
             [[maybe_unused]] auto const told = ::write(ready[1], "x", 1);
@@ -34,7 +34,7 @@ TEST(ParentSignal, OnlyTheParentTerminates) {
     ASSERT_EQ(::waitpid(stranger, &status, 0), stranger);
     ASSERT_EQ(status, 0);
     ::close(ready[1]);
-    ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "it ended";  // again: it has had the signal
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1) << "it ended";  // again: the signal has arrived
     EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it ended";
     ::kill(child, SIGTERM);
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,4 +1,4 @@
-// Real children: what they get must be byte for byte what was asked, and none may stay.
+// Real children: they must get exactly the given bytes, and none may survive.
 #include "base/process/process.hpp"
 #include "base/environment.hpp"
 #include "base/files/files.hpp"
@@ -140,7 +140,7 @@ TEST_F(Processes, AFolderThatIsNotThereIsAnErrorWithItsPath) {
     EXPECT_THAT(child.error().message, HasSubstr("gone: enter folder"));
 }
 
-TEST_F(Processes, ExitAndSignalAreTold) {
+TEST_F(Processes, ExitAndSignalAreReported) {
     auto const exits = spawn(shell("exit 93"));
     auto const dies = spawn(shell("kill -SEGV $$"));
     ASSERT_TRUE(exits.has_value() && dies.has_value());
@@ -221,7 +221,7 @@ TEST_F(Processes, MarkedOnesAreFoundWhoeverTheirParentIs) {
     auto const child = spawn(options);
     ASSERT_TRUE(child.has_value());
     auto const count = [](Environment const& marks) { return processes_marked(marks).size(); };
-    // The shells in between carry the mark too until both sleeps stand alone.
+    // The shells in between carry the variable too until both sleeps run alone.
     for (int i = 0, calm = 0; i < 10'000 && calm < 20; ++i, ::poll(nullptr, 0, 1)) {
         calm = count({"OSORA_MARK=m1"}) == 2 ? calm + 1 : 0;
     }

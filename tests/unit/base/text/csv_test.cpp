@@ -47,7 +47,7 @@ TEST(Csv, AnOpenQuoteCostsItsLineOnly) {
     EXPECT_EQ(all[3].line, 4);
 }
 
-// The next quote is that of another row: what is between them is no field.
+// The next quote belongs to another row: the text between them is no field.
 TEST(Csv, ABrokenQuoteDoesNotTakeTheNextRow) {
     for (std::string const next : {"\"A dog\"", "\"A dog, running\"", "\"\"\"Stop\"\" he said\""}) {
         auto const all = rows("a,b,c\n1,\"open,3\n2," + next + ",4\n5,fine,6\n");
@@ -63,7 +63,7 @@ TEST(Csv, ABrokenQuoteDoesNotTakeTheNextRow) {
     EXPECT_EQ(rows("\"a\" ,\"b\"\t\n")[0].fields, (Fields{"a", "b"}));
 }
 
-TEST(Csv, ARowMayBeRejectedByWhoKnowsBetter) {
+TEST(Csv, ARowMayBeRejectedByTheCaller) {
     CsvReader reader("1,\"open\n2,\",\n3,4\n");
     auto row = reader.next();
     ASSERT_TRUE(row);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-TEST(Seconds, AreHeldToWhatIsAllowed) {
+TEST(Seconds, AreClampedToTheAllowedRange) {
     for (double const good : {0.5, 1.0, 3600.0}) EXPECT_EQ(seconds_within(good, 0.1, 3600), good);
     for (double const low : {std::nan(""), -kInf, -1e300, -1.0, 0.0}) {
         EXPECT_EQ(seconds_within(low, 0.1, 3600), 0.1) << low;
@@ -20,7 +20,7 @@ TEST(Seconds, AreHeldToWhatIsAllowed) {
     }
 }
 
-TEST(Seconds, BecomeADurationThatAClockCanBear) {
+TEST(Seconds, BecomeADurationThatAClockCanHold) {
     using Nanoseconds = std::chrono::nanoseconds;
     EXPECT_EQ(duration_of<Nanoseconds>(0.25), std::chrono::milliseconds(250));
     for (double const none : {std::nan(""), -kInf, -1.0}) {

@@ -11,7 +11,7 @@ namespace osora::daemon {
 using namespace protocol;
 using std::chrono_literals::operator""ms;
 
-/// An agent with a connection that answers, and what it asks its shell for.
+/// An agent with a connection that answers, and its actions.
 class Agent {
 public:
     explicit Agent(AgentOptions options = {}) : core(with_token(options), {}) {}

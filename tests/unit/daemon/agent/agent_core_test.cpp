@@ -48,7 +48,7 @@ TEST(AgentCore, ReportsStartsAtOnceAndTheEndOfTheNode) {
     EXPECT_TRUE(agent.sent<RankFailed>().empty());
 }
 
-TEST(AgentCore, FailuresGoAtOnceWithTheWorkersLastWords) {
+TEST(AgentCore, FailuresGoAtOnceWithTheWorkersMessage) {
     Agent agent;
     agent.connect();
     agent.launch(0);
@@ -63,7 +63,7 @@ TEST(AgentCore, FailuresGoAtOnceWithTheWorkersLastWords) {
     EXPECT_TRUE(agent.sent<NodeFinished>().empty());
 }
 
-TEST(AgentCore, AnEndWithoutFinishingIsAFailureAndACrashBehindItIsNot) {
+TEST(AgentCore, AnEndWithoutFinishingIsAFailureAndACrashAfterFinishingIsNot) {
     Agent agent;
     agent.connect();
     agent.launch(0);
@@ -151,7 +151,7 @@ TEST(AgentCore, AHungConnectionEndsTheLeaseToo) {
     EXPECT_EQ(agent.asked<SendToWorkers>().size(), 1u);
 }
 
-TEST(AgentCore, OneThatLingersTellsTheNextControllerWhatBecameOfItsWorkers) {
+TEST(AgentCore, OneThatLingersReportsItsWorkersToTheNextController) {
     AgentOptions options;
     options.linger = 60s;
     Agent agent(options);
@@ -199,7 +199,7 @@ TEST(AgentCore, CountsProcessesThatCannotBeKilled) {
     EXPECT_EQ(agent.sent<NodeStopped>().at(0).processes_left, 1);
 }
 
-TEST(AgentCore, FailuresOfItsOwnCountWhileStopping) {
+TEST(AgentCore, ItsOwnFailuresCountWhileStopping) {
     Agent agent;
     agent.connect();
     agent.launch(0);
@@ -223,7 +223,7 @@ TEST(AgentCore, ALaunchThatWasStoppedBeforeItCameHasNoEffect) {
     EXPECT_EQ(agent.asked<SpawnWorkers>().size(), 1u) << "asked twice, started once";
 }
 
-TEST(AgentCore, ANewAttemptWaitsUntilTheLastOneIsGone) {
+TEST(AgentCore, ANewAttemptWaitsUntilTheLastOneHasEnded) {
     Agent agent;
     agent.connect();
     agent.launch(0);
@@ -271,7 +271,7 @@ TEST(AgentCore, RefusedOrDismissedItEndsItsWorkersFirst) {
     }
 }
 
-TEST(AgentCore, PulsesSayWhoIsSilentAndWhere) {
+TEST(AgentCore, HeartbeatsSayWhoIsSilentAndWhere) {
     Agent agent;
     agent.connect();
     agent.launch(0);
@@ -334,7 +334,7 @@ TEST(AgentCore, NoticesAreBoundedWithoutAController) {
     agent.actions.clear();
     agent.wait(1s, true);
     EXPECT_EQ(agent.sent<RunNotice>().at(0).detail,
-              "4000 reports were dropped while no controller listened");
+              "4000 reports were dropped while no controller was connected");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The agent core: when it samples, what it makes of a sample; its ranks' cores and matrices.
+// The agent core: when it samples, how it handles a sample; its ranks' cores and matrices.
 #include "daemon/agent/agent_core.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ StepMetrics step_with_a_vote(int number) {
     return metrics;
 }
 
-TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
+TEST_F(HealthAgent, ReportsCollectivesSoonThenRarelyAndAtTheEnd) {
     welcome(true);
     hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
@@ -109,7 +109,7 @@ TEST_F(HealthAgent, TellsCollectivesSoonThenSeldomAndAtTheEnd) {
     EXPECT_EQ(steps, 1300);
 }
 
-TEST_F(HealthAgent, TellsCollectivesOnlyToAControllerThatTakesThem) {
+TEST_F(HealthAgent, ReportsCollectivesOnlyToAControllerThatTakesThem) {
     welcome(false);
     hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
@@ -152,7 +152,7 @@ TEST_F(HealthAgent, ReportsAndWarns) {
     EXPECT_EQ(sent<RunNotice>()[0].kind, "node_health");
 }
 
-TEST_F(HealthAgent, TellsTheCoresOfItsRanks) {
+TEST_F(HealthAgent, ReportsTheCoresOfItsRanks) {
     welcome(false);
     LaunchWorkers order;
     order.world_size = order.local_world_size = 2;
@@ -173,7 +173,7 @@ TEST_F(HealthAgent, SaysWhyItsRanksHaveNone) {
     EXPECT_EQ(sent<RunNotice>()[0].severity, "info");
 }
 
-TEST_F(HealthAgent, TellsWhatEachRankTookToAControllerThatTakesIt) {
+TEST_F(HealthAgent, ReportsTheTimesOfEachRankToAControllerThatTakesThem) {
     for (bool const taken : {false, true}) {
         welcome(taken);
         LaunchWorkers order;

@@ -20,7 +20,7 @@ protected:
     void keep(AgentActions actions) {
         for (auto const& each : actions) left_ = left_ || std::holds_alternative<ExitAgent>(each);
     }
-    /// Until `end`, or until it leaves.
+    /// Until `end`, or until it exits.
     void wait_until(MonotonicTime end) {
         while (!left_ && core_.next_deadline() <= end) {
             now_ = core_.next_deadline();

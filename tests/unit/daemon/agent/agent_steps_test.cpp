@@ -1,4 +1,4 @@
-// What an agent makes of programs that tell too much, and of numbers that are none.
+// How an agent handles programs that report too much, and invalid numbers.
 #include "tests/unit/daemon/agent/agent_by_hand.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace osora::daemon {
 namespace {
 
-TEST(AgentCore, WhatAProgramToldTooFastIsSaidOnceWithItsCount) {
+TEST(AgentCore, ReportsThatCameTooFastAreCountedInOneNotice) {
     AgentOptions options;
     options.exec = true;
     Agent agent(options);
@@ -30,7 +30,7 @@ TEST(AgentCore, WhatAProgramToldTooFastIsSaidOnceWithItsCount) {
               "came faster than steps are read and kept; the logs themselves are whole");
 }
 
-TEST(AgentCore, ARunThatGoesOnTellsItSeldom) {
+TEST(AgentCore, ARunThatContinuesReportsItRarely) {
     AgentOptions options;
     options.exec = true;
     Agent agent(options);
@@ -44,7 +44,7 @@ TEST(AgentCore, ARunThatGoesOnTellsItSeldom) {
     EXPECT_LE(agent.sent<RunNotice>().size(), 8u) << "in ten hours";
 }
 
-TEST(AgentCore, AProgramThatPrintsForTenMinutesWithoutAStepIsTold) {
+TEST(AgentCore, AProgramThatPrintsForTenMinutesWithoutAStepIsReported) {
     AgentOptions options;
     options.exec = true;
     options.lease = 7200s;
@@ -69,7 +69,7 @@ TEST(AgentCore, AProgramThatPrintsForTenMinutesWithoutAStepIsTold) {
               std::string::npos);
 }
 
-TEST(AgentCore, AProgramThatHasToldAStepIsNotSaidToHaveNone) {
+TEST(AgentCore, AProgramThatHasReportedAStepIsNotReported) {
     AgentOptions options;
     options.exec = true;
     options.lease = 7200s;
@@ -111,7 +111,7 @@ TEST(AgentCore, StepsWithGapsDoNotPileUp) {
     EXPECT_EQ(notices[0].kind, "steps_left_out");
 }
 
-TEST(AgentCore, LimitsFromTheWireAreHeldToWhatAClockCanBear) {
+TEST(AgentCore, LimitsFromTheWireAreClampedToWhatAClockCanHold) {
     for (double const limit_s : {std::nan(""), -1.0, 0.0, 1e300, HUGE_VAL, 7.0}) {
         Agent agent;
         agent.connect();

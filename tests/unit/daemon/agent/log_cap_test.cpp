@@ -1,4 +1,4 @@
-// A log that is held to a size while somebody else writes it.
+// A log that is limited in size while another program writes it.
 #include "daemon/agent/log_cap.hpp"
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
@@ -23,7 +23,7 @@ TEST(PartToFree, IsTheMiddleOnceThereIsTooMuch) {
     EXPECT_EQ(first.end, 17 * kMiB) << "and the newest three quarters";
     EXPECT_TRUE(part_to_free(75 * kMiB, first, 64 * kMiB).is_empty());
     FilePart const next = part_to_free(81 * kMiB, first, 64 * kMiB);
-    EXPECT_EQ(next, (FilePart{17 * kMiB, 33 * kMiB})) << "goes on behind what has gone";
+    EXPECT_EQ(next, (FilePart{17 * kMiB, 33 * kMiB})) << "continues after the freed part";
 }
 
 TEST(PartToFree, SmallCapsLeaveSomethingAtBothEnds) {

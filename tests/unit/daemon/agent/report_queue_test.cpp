@@ -1,4 +1,4 @@
-// Reports behind a spill against a plain list: the same order, nothing twice, and only metrics and
+// Reports through a spill against a plain list: the same order, nothing twice, and only metrics and
 // notices may be missing.
 #include "daemon/agent/report_queue.hpp"
 #include "daemon/agent/agent_core.hpp"
@@ -100,7 +100,7 @@ TEST(ReportQueue, ABrokenSpillLosesWhatWasInItAndSaysHowMuch) {
     EXPECT_TRUE(queue.push(report(1500, true))) << "it goes on without";
 }
 
-/// An agent with one rank that trains while no controller listens, and then tells all of it.
+/// An agent with one rank that trains while no controller is connected, and then reports all of it.
 TEST(ReportQueue, AnAgentWithoutAControllerForHoursLosesNoStep) {
     constexpr int kSteps = 400'000;  // of 0.1 s
     FakeSpill spill(100'000);
@@ -140,7 +140,7 @@ TEST(ReportQueue, AnAgentWithoutAControllerForHoursLosesNoStep) {
             finished = finished || std::holds_alternative<NodeFinished>(sent->message);
             if (chunk == nullptr) continue;
             ASSERT_EQ(chunk->step0, next_step);
-            ASSERT_FALSE(finished) << "metrics behind the end of the node are not recorded";
+            ASSERT_FALSE(finished) << "metrics after the end of the node are not recorded";
             next_step += static_cast<int>(chunk->bucket.size());
         }
         actions = hear(AckReports{next_report});

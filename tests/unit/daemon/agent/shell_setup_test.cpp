@@ -1,4 +1,4 @@
-// What a worker is started with, the store port, and what an agent reads of its node.
+// The setup of a worker, the store port, and what an agent reads about its node.
 #include "base/files/files.hpp"
 #include "daemon/agent/agent_start.hpp"
 #include "daemon/agent/file_spill.hpp"
@@ -155,7 +155,7 @@ TEST(StorePort, AnAddressThatIsNotOursIsNamed) {
     EXPECT_EQ(bind_store_port("localhost").error().code, Errc::invalid_input);
 }
 
-/// In a network of its own with two free ports: 0 when the third asks in vain, and says so.
+/// In a network namespace with two free ports: returns 0 when a third bind fails, with the reason.
 int ask_for_three_ports() {
     if (::unshare(CLONE_NEWNET) != 0) return 77;
     std::ofstream("/proc/sys/net/ipv4/ip_local_port_range") << "50000 50001";

@@ -1,5 +1,5 @@
-// What a process is found doing: a child that sleeps, one that is stopped, one that writes its own
-// stack, and a program that answers where c10d's flight recorder would.
+// The state of a process: a child that sleeps, one that is stopped, one that writes its own stack,
+// and a program that answers where c10d's flight recorder would.
 #include "daemon/agent/stacks.hpp"
 
 #include "base/files/files.hpp"
@@ -65,7 +65,7 @@ protected:
     std::vector<Child> children_;
 };
 
-TEST_F(Stacks, AStoppedProcessIsToldFromOneThatWaits) {
+TEST_F(Stacks, AStoppedProcessDiffersFromOneThatWaits) {
     auto const sleeping = start(0, "exec sleep 1000");
     auto const stopped = start(1, "kill -STOP $$");
     int status = 0;
@@ -80,7 +80,7 @@ TEST_F(Stacks, AStoppedProcessIsToldFromOneThatWaits) {
     EXPECT_THAT(text(1), HasSubstr(": is stopped by a signal"));
 }
 
-TEST_F(Stacks, AProcessThatIsGoneHasAnEntryToo) {
+TEST_F(Stacks, AProcessThatHasEndedHasAnEntryToo) {
     auto const gone = start(0, "exit 0");
     ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(gone.process.pid), nullptr, WEXITED | WNOWAIT), 0);
     auto const states = take({gone});
@@ -88,13 +88,13 @@ TEST_F(Stacks, AProcessThatIsGoneHasAnEntryToo) {
     EXPECT_EQ(states[0].state, "has ended");
 }
 
-TEST_F(Stacks, TheFlightRecorderIsAskedAndWaitedFor) {
-    // As c10d: a pipe is listened to, and the dump is written beside it.
+TEST_F(Stacks, TheFlightRecorderIsRequestedAndAwaited) {
+    // Like c10d: it listens on a pipe, and writes the dump next to it.
     auto const rank = start(3,
                             "mkfifo flight-request-3.pipe && echo > ready && "
                             "read line < flight-request-3.pipe && echo dump > flight-3; "
                             "exec sleep 1000");
-    // The pipe takes a writer once its reader has opened it: a first try may come too early.
+    // The pipe accepts a writer once its reader has opened it: a first try may come too early.
     auto const asked_and_dumped = [&] {
         (void)take({rank});
         return std::filesystem::exists(folder_ / "flight-3");

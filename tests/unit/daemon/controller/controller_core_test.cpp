@@ -73,7 +73,7 @@ TEST(ControllerCore, ConnectionsWithoutAHelloAreClosed) {
     EXPECT_EQ(controller.asked<CloseConnection>().at(0).why, "too many connections");
 }
 
-TEST(ControllerCore, ReportsAreAcknowledgedBehindTheirRecords) {
+TEST(ControllerCore, ReportsAreAcknowledgedAfterTheirRecords) {
     Controller controller;
     controller.run();
     controller.say(1, Controller::killed(0, 1));
@@ -84,7 +84,7 @@ TEST(ControllerCore, ReportsAreAcknowledgedBehindTheirRecords) {
     EXPECT_EQ(controller.sent<StopAttempt>().size(), 2u);
 }
 
-TEST(ControllerCore, ReportsThatComeAgainAreTakenOnce) {
+TEST(ControllerCore, RepeatedReportsAreTakenOnce) {
     Controller controller;
     controller.run();
     RunNotice notice;
@@ -102,7 +102,7 @@ TEST(ControllerCore, ReportsThatComeAgainAreTakenOnce) {
     EXPECT_EQ(controller.sent<AckReports>().at(0).second.next, 3u);
 }
 
-TEST(ControllerCore, LiesOfAnAgentChangeNothing) {
+TEST(ControllerCore, FalseReportsOfAnAgentChangeNothing) {
     Controller controller;
     controller.run();
     std::size_t const count = controller.records.size();
@@ -110,7 +110,7 @@ TEST(ControllerCore, LiesOfAnAgentChangeNothing) {
     chunk.bucket.assign(3, "b");
     chunk.samples.assign(3, 1);
     chunk.columns["loss"].mean.assign(2, 1.0);
-    controller.say(1, chunk);                     // columns of another length
+    controller.say(1, chunk);                     // columns of different lengths
     controller.say(1, Controller::killed(0, 0));  // a rank of another node
     controller.say(1, Controller::killed(5, 1));  // an attempt that never was
     controller.say(1, Controller::started(0, -7));
@@ -144,7 +144,7 @@ TEST(ControllerCore, AnAgentThatFallsSilentIsReplaced) {
     EXPECT_EQ(controller.sent<ReserveStore>().at(0).second.attempt, 1);
 }
 
-TEST(ControllerCore, OneThatSleptItselfAccusesNobody) {
+TEST(ControllerCore, AControllerThatSleptBlamesNobody) {
     Controller controller;
     controller.run();
     controller.wait(1s);
@@ -157,7 +157,7 @@ TEST(ControllerCore, OneThatSleptItselfAccusesNobody) {
     EXPECT_EQ(controller.state(), RunState::relaunching);
 }
 
-TEST(ControllerCore, AnOrderlyStopHasALimit) {
+TEST(ControllerCore, AGracefulStopHasALimit) {
     for (bool const lifeline : {false, true}) {
         Controller controller;
         controller.run();
@@ -174,7 +174,7 @@ TEST(ControllerCore, AnOrderlyStopHasALimit) {
     }
 }
 
-TEST(ControllerCore, AskedTwiceItStopsNow) {
+TEST(ControllerCore, ASecondStopRequestStopsNow) {
     Controller controller;
     controller.run();
     controller.feed(StopAsked{false, "Ctrl-C"});
@@ -210,7 +210,7 @@ TEST(ControllerCore, AnAgentThatCannotBeStartedEndsTheRun) {
     EXPECT_EQ(controller.state(), RunState::done);
 }
 
-TEST(ControllerCore, AnAgentThatFindsNobodyIsTriedAgainUntilItsTimeIsOver) {
+TEST(ControllerCore, AnAgentThatCannotConnectIsRestartedUntilItsTimeIsOver) {
     Controller controller;
     controller.join(1);
     int attempts = 1;
@@ -239,7 +239,7 @@ TEST(ControllerCore, WithoutAJournalNothingIsDecidedAndNothingIsLeft) {
     EXPECT_EQ(controller.asked<Finish>().at(0).message, "journal: no space left on device");
 }
 
-TEST(ControllerCore, ANewLifeAdoptsWhoLivesAndReplacesWhoDoesNot) {
+TEST(ControllerCore, ANewIncarnationAdoptsLivingAgentsAndReplacesDeadOnes) {
     Controller first;
     first.run();
     Controller second(first.records);
@@ -256,7 +256,7 @@ TEST(ControllerCore, ANewLifeAdoptsWhoLivesAndReplacesWhoDoesNot) {
     EXPECT_EQ(stop.pid, 101);
 }
 
-// A crash after each record: the next life comes to the same state and goes on from there.
+// A crash after each record: the next incarnation reaches the same state and continues from there.
 TEST(ControllerCore, ReplayGivesTheSameStateAfterEveryRecord) {
     Controller controller;
     controller.run();
@@ -286,7 +286,7 @@ TEST(ControllerCore, ReplayGivesTheSameStateAfterEveryRecord) {
     EXPECT_EQ(folded, controller.core.status());
 }
 
-TEST(ControllerCore, APortThatCannotBeHadIsNamed) {
+TEST(ControllerCore, APortThatCannotBeBoundIsNamed) {
     Controller controller;
     controller.join(0);
     controller.join(1);
@@ -308,7 +308,7 @@ TEST(ControllerCore, StrangersThatSayNothingDoNotKeepAnAgentOut) {
     EXPECT_EQ(controller.sent<Welcome>().size(), 1u);
 }
 
-TEST(ControllerCore, AnAddressThatFillsThePlacesLosesThem) {
+TEST(ControllerCore, AnAddressThatFillsAllPlacesLosesThem) {
     Controller controller;
     controller.feed(AgentConnected{7, "10.0.0.7"});
     for (int i = 0; i < 300; ++i) {
@@ -338,7 +338,7 @@ TEST(ControllerCore, NoticesOfOneKindAreRationedAndCounted) {
     EXPECT_EQ(kept("clip_skipped"), 20);
     notice.kind = "nan";
     controller.say(1, notice);
-    EXPECT_EQ(kept("nan"), 1) << "another kind has an allowance of its own";
+    EXPECT_EQ(kept("nan"), 1) << "another kind has a separate allowance";
     notice.kind = "clip_skipped";
     notice.rank = 0;
     controller.say(0, notice);
@@ -379,7 +379,7 @@ TEST(ControllerCore, ManyKindsOfNoticesShareAnAllowance) {
     EXPECT_LE(last.detail.size(), 4096u);
 }
 
-TEST(ControllerCore, SecondsThatAnAgentSaysAreNumbers) {
+TEST(ControllerCore, SecondsFromAnAgentAreLimited) {
     Controller controller;
     controller.run();
     for (double const odd : {std::nan(""), -HUGE_VAL, HUGE_VAL, 1e300}) {

@@ -1,5 +1,5 @@
-// A hang, as the controller handles it: it asks before it kills, waits for a bounded time, and does
-// nothing to a run that goes on.
+// How the controller handles a hang: it inquires before it kills, waits for a bounded time, and
+// does nothing to a run that continues.
 #include "daemon/controller/controller_core.hpp"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ protected:
     }
     void feed(ControllerInput const& input) { take(core_.handle({now_, 5}, input)); }
     void say(int connection, FromAgent message) { feed(AgentSaid{connection, std::move(message)}); }
-    /// Both agents beat; rank 1 computes in step 8, rank 0 waits for it.
+    /// Both agents send heartbeats; rank 1 computes in step 8, rank 0 waits for it.
     void beat(double silent_s) {
         now_ += 1s;
         say(0, Heartbeat{0, {{0, Phase::step, 7, silent_s, 0, 8}}});
@@ -76,7 +76,7 @@ protected:
     ControllerActions actions_;
 };
 
-TEST_F(ControllerHang, AsksEveryNodeBeforeItActs) {
+TEST_F(ControllerHang, InquiresAtEveryNodeBeforeItActs) {
     beat(59);
     EXPECT_EQ(sent<TakeStacks>(), 0);
     beat(61);
@@ -109,14 +109,14 @@ TEST_F(ControllerHang, DoesNotWaitForAnAnswerForEver) {
     EXPECT_EQ(hangs().size(), 1u);
 }
 
-TEST_F(ControllerHang, ARunThatGoesOnIsLeftAlone) {
+TEST_F(ControllerHang, ARunThatContinuesIsLeftAlone) {
     beat(61);
     beat(0.5);
     for (int node : {0, 1}) say(node, StacksTaken{0, {}});
     EXPECT_TRUE(hangs().empty());
     EXPECT_EQ(core_.status().state, RunState::running);
     beat(61);
-    EXPECT_EQ(sent<TakeStacks>(), 4) << "looked at anew";
+    EXPECT_EQ(sent<TakeStacks>(), 4) << "inquired again";
 }
 
 TEST_F(ControllerHang, AStoppedRankIsBlamedThoughItWaits) {
@@ -130,7 +130,7 @@ TEST_F(ControllerHang, AStoppedRankIsBlamedThoughItWaits) {
     EXPECT_EQ(hangs()[0].detail, "is stopped by a signal");
 }
 
-TEST_F(ControllerHang, WhenAllHaveArrivedNobodyIsBehind) {
+TEST_F(ControllerHang, WhenAllHaveArrivedNobodyIsBlamed) {
     now_ += 1s;
     say(0, Heartbeat{0, {{0, Phase::step, 7, 61, 0, 8}}});
     say(1, Heartbeat{0, {{1, Phase::step, 7, 64, 0, 8}}});

@@ -1,4 +1,5 @@
-// What nodes tell of steps, ranks and health: each record once in the journal, and within measure.
+// What nodes report of steps, ranks and health: each record once in the journal, and within the
+// limits.
 #include "protocol/steps/collective_reducer.hpp"
 #include "tests/unit/daemon/controller/controller_by_hand.hpp"
 
@@ -43,7 +44,7 @@ TEST(ControllerMeasurements, MatricesOfAStepAreKeptOnce) {
     EXPECT_FALSE(is_kept(controller, matrix(0, 64)));
     EXPECT_FALSE(is_kept(controller, matrix(63, 64)));
     EXPECT_TRUE(is_kept(controller, matrix(64, 10)));
-    // A controller that starts again knows them from the journal.
+    // A restarted controller knows them from the journal.
     Controller next(controller.records);
     next.feed(AgentConnected{7});
     next.say(7, Controller::hello(1, 0));
@@ -51,7 +52,7 @@ TEST(ControllerMeasurements, MatricesOfAStepAreKeptOnce) {
     EXPECT_TRUE(is_kept(next, matrix(74, 1), 7));
 }
 
-TEST(ControllerMeasurements, MatricesThatCannotBeAreNotKept) {
+TEST(ControllerMeasurements, ImpossibleMatricesAreNotKept) {
     Controller controller;
     controller.run();
     RankMatrix others = matrix(0, 64);
@@ -76,7 +77,7 @@ CollectiveSums collectives(int number) {
     return made;
 }
 
-TEST(ControllerMeasurements, CollectivesAreKeptOnceAlsoByAControllerThatStartsAgain) {
+TEST(ControllerMeasurements, CollectivesAreKeptOnceAlsoByARestartedController) {
     Controller controller;
     controller.run();
     EXPECT_TRUE(is_kept(controller, collectives(0)));
@@ -89,7 +90,7 @@ TEST(ControllerMeasurements, CollectivesAreKeptOnceAlsoByAControllerThatStartsAg
     EXPECT_TRUE(is_kept(next, collectives(3), 7));
 }
 
-TEST(ControllerMeasurements, CollectivesThatCannotBeAreNotKept) {
+TEST(ControllerMeasurements, ImpossibleCollectivesAreNotKept) {
     Controller controller;
     controller.run();
     auto stale = collectives(0), negative = collectives(-1), crowded = collectives(0),
@@ -102,7 +103,7 @@ TEST(ControllerMeasurements, CollectivesThatCannotBeAreNotKept) {
     }
 }
 
-TEST(ControllerMeasurements, HealthIsKeptOnceAlsoWhenItIsToldAgain) {
+TEST(ControllerMeasurements, HealthIsKeptOnceAlsoWhenItIsReportedAgain) {
     Controller controller;
     controller.run();
     EXPECT_TRUE(is_kept(controller, health(0)));
@@ -115,7 +116,7 @@ TEST(ControllerMeasurements, HealthIsKeptOnceAlsoWhenItIsToldAgain) {
     EXPECT_TRUE(is_kept(next, health(2), 7));
 }
 
-TEST(ControllerMeasurements, ANodeThatTellsTooMuchIsCutShort) {
+TEST(ControllerMeasurements, ANodeThatReportsTooMuchIsLimited) {
     Controller controller;
     controller.run();
     std::int64_t number = 0;
@@ -160,7 +161,7 @@ TEST(ControllerMeasurements, SlowerStepsLeaveOneAlarmAlsoOverACrash) {
     for (; step < 200; ++step) controller.say(0, one_step(step, 1.5));
     EXPECT_EQ(alarms_in(controller.records), 1);
     EXPECT_EQ(alarms_in(Controller(controller.records).records), 1);
-    // Killed between the step and its alarm: the next life tells it.
+    // Killed between the step and its alarm: the next incarnation raises it.
     auto cut = controller.records;
     while (alarms_in(cut) > 0) cut.pop_back();
     EXPECT_EQ(alarms_in(Controller(cut).records), 1);
@@ -194,11 +195,11 @@ TEST(ControllerMeasurements, StepsAreAcknowledgedOnceTheyAreWritten) {
     EXPECT_EQ(ranks_in(controller.records), (std::map<int, int>{{0, 1}, {1, 1}}));
     auto const first = controller.sent<AckReports>();
     ASSERT_EQ(first.size(), 1u);
-    controller.say(1, steps_of(0, 4));  // 0 and 1 are told by both now
+    controller.say(1, steps_of(0, 4));  // both nodes have now reported 0 and 1
     EXPECT_EQ(ranks_in(controller.records), (std::map<int, int>{{0, 2}, {1, 2}}));
     EXPECT_TRUE(controller.sent<AckReports>().empty());
     controller.say(1, matrix(0, 64));
-    EXPECT_TRUE(controller.sent<AckReports>().empty()) << "it is behind steps that wait";
+    EXPECT_TRUE(controller.sent<AckReports>().empty()) << "it comes after steps that wait";
     controller.wait(2s);
     EXPECT_EQ(ranks_in(controller.records), (std::map<int, int>{{0, 2}, {1, 2}, {2, 1}, {3, 1}}));
     auto const acks = controller.sent<AckReports>();
@@ -209,7 +210,7 @@ TEST(ControllerMeasurements, StepsAreAcknowledgedOnceTheyAreWritten) {
     for (auto const& [step, ranks] : ranks_in(controller.records)) EXPECT_EQ(ranks, 2) << step;
 }
 
-TEST(ControllerMeasurements, ADecisionStandsBehindWhatWasToldBefore) {
+TEST(ControllerMeasurements, ADecisionComesAfterEarlierReports) {
     Controller controller;
     controller.run();
     controller.say(0, steps_of(0, 1));
@@ -231,7 +232,7 @@ TEST(ControllerMeasurements, ADecisionStandsBehindWhatWasToldBefore) {
 }
 
 /// A report that was acknowledged before its record is durable would be lost with the controller.
-TEST(ControllerMeasurements, AReportIsAcknowledgedBehindItsOwnRecord) {
+TEST(ControllerMeasurements, AReportIsAcknowledgedAfterItsOwnRecord) {
     Controller controller;
     controller.run();
     controller.say(0, steps_of(0, 1));
@@ -255,8 +256,9 @@ TEST(ControllerMeasurements, AReportIsAcknowledgedBehindItsOwnRecord) {
     EXPECT_EQ(highest, 3u) << "rank started, steps, rank failed";
 }
 
-/// A controller dies between the records of steps: each life writes what the last one had not.
-TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverALifeEnds) {
+/// A controller dies between the records of steps: each incarnation writes what the last one did
+/// not.
+TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverAnIncarnationEnds) {
     Controller whole;
     whole.run();
     std::vector<std::pair<int, MetricChunk>> told;
@@ -269,7 +271,7 @@ TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverALifeEnds) {
     whole.wait(2s);
     auto const expected = ranks_in(whole.records);
     EXPECT_EQ(expected.size(), 31u);
-    // Chunks are in several records: a part of one may be all that a life has written.
+    // Chunks are spread over several records: an incarnation may have written only part of one.
     bool const in_parts = std::ranges::any_of(whole.records, [](auto const& each) {
         auto const* steps = std::get_if<MergedSteps>(&each.event);
         return steps != nullptr && steps->step0 == 4 && steps->ranks[0] == 2;
@@ -289,7 +291,7 @@ TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverALifeEnds) {
         }
         for (auto const& [node, chunk] : told) next.say(7 + node, chunk);  // all of it, again
         next.wait(2s, {});
-        EXPECT_EQ(ranks_in(next.records), expected) << "cut behind record " << kept;
+        EXPECT_EQ(ranks_in(next.records), expected) << "cut after record " << kept;
     }
 }
 
@@ -318,8 +320,8 @@ TEST(ControllerMeasurements, WhereAgentsEndWithTheControllerStepsAreWrittenAtOnc
     }
 }
 
-/// The notices of a run whose program has ended well; `told`: agents have said meanwhile that they
-/// found no steps.
+/// The notices of a run whose program has succeeded; `told`: agents have reported meanwhile that
+/// they found no steps.
 std::vector<RunNotice> notices_at_end(std::string const& job, json::value config, bool stepped,
                                       bool told = false) {
     auto options = Controller::options({});
@@ -366,7 +368,7 @@ std::vector<RunNotice> notices_at_end(std::string const& job, json::value config
     return notices;
 }
 
-TEST(ControllerCore, AProgramWithoutStepsIsSaidToHaveNone) {
+TEST(ControllerCore, AProgramWithoutStepsIsReported) {
     auto const notices = notices_at_end("exec", {}, false);
     ASSERT_EQ(notices.size(), 1u);
     EXPECT_EQ(notices[0].kind, "no_steps_found");

@@ -38,7 +38,7 @@ TEST(Hang, NobodyIsBlamedBeforeALimitIsReached) {
 
 // Ranks 0, 2 and 3 wait for rank 1 in the collective of step 8, and one of them crosses the limit
 // first.
-TEST(Hang, BlamesTheOneThatIsBehind) {
+TEST(Hang, BlamesTheRankThatLags) {
     auto const hang =
         find_hang({heartbeat(0, Phase::step, 8, 60.1), heartbeat(1, Phase::step, 7, 59.5),
                    heartbeat(2, Phase::step, 8, 59.9), heartbeat(3, Phase::step, 8, 60.0)},
@@ -71,7 +71,7 @@ TEST(Hang, WaitingForOneThatIsBusyIsNoHang) {
     EXPECT_EQ(find_hang(ranks, {})->rank.rank, 0);
 }
 
-TEST(Hang, WhenAllWaitNobodyIsExcused) {
+TEST(Hang, WhenAllWaitOneIsStillBlamed) {
     auto const hang = find_hang({in_step_8(0, true, 61), in_step_8(1, true, 62)}, {});
     ASSERT_TRUE(hang.has_value());
     EXPECT_TRUE(is_waiting(hang->rank));
@@ -90,7 +90,7 @@ TEST(Hang, WithoutAStepTheLongestSilentAndNotOneThatTalks) {
     EXPECT_EQ(hang->rank.rank, 1);
 }
 
-TEST(Liveness, CountsFromTheLastWordAndForgivesItsOwnPause) {
+TEST(Liveness, CountsFromTheLastMessageAndForgivesItsOwnPause) {
     Liveness liveness(2, 0s);
     liveness.heard(1, 3s);
     EXPECT_EQ(liveness.deadline(0), 4s);

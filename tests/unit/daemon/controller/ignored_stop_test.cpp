@@ -1,4 +1,4 @@
-// Ranks that ignore an graceful stop: the agent sees it, the controller does not wait for them.
+// Ranks that ignore a graceful stop: the agent sees it, the controller does not wait for them.
 #include "daemon/agent/agent_core.hpp"
 #include "daemon/controller/controller_core.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace protocol;
 
-/// An agent whose ranks 0 and 1 are asked to stop when they have done step 10.
+/// An agent whose ranks 0 and 1 get a stop request when they have done step 10.
 class AskedAgent {
 public:
     AskedAgent() : core_(options(), {}) {
@@ -39,7 +39,7 @@ public:
         metrics.step = number;
         say(rank, metrics);
     }
-    /// Who ignores the request, as the last heartbeat of that time tells it.
+    /// The ranks that ignore the request, from the last heartbeat of that time.
     std::vector<int> ignoring_after(MonotonicTime time) {
         for (MonotonicTime const end = now_ + time; core_.next_deadline() <= end;) {
             now_ = core_.next_deadline();
@@ -74,7 +74,7 @@ private:
 
 using Ranks = std::vector<int>;
 
-TEST(IgnoredStop, WhoGoesOnIsTold) {
+TEST(IgnoredStop, RanksThatContinueAreReported) {
     AskedAgent agent;
     for (int const rank : {0, 1}) agent.step(rank, 14);
     EXPECT_EQ(agent.ignoring_after(4s), Ranks{}) << "many steps, in a short time";
@@ -84,7 +84,7 @@ TEST(IgnoredStop, WhoGoesOnIsTold) {
     EXPECT_EQ(agent.ignoring_after(1s), Ranks{}) << "they have no choice now";
 }
 
-TEST(IgnoredStop, SlowStepsAreNone) {
+TEST(IgnoredStop, SlowStepsAreNoIgnoredStop) {
     AskedAgent agent;
     EXPECT_EQ(agent.ignoring_after(30s), Ranks{});
     agent.step(0, 12);

@@ -88,7 +88,7 @@ TEST_F(PreLaunchProbeTest, measures_once_and_remembers_for_these_nodes) {
     EXPECT_EQ(runs_, 1);
     EXPECT_EQ(again.age_s, 7200);
     EXPECT_THAT(probe_sentence(again), HasSubstr("3 nodes, measured 2 h 00 min ago: "));
-    before_.environment = {"SLURM_JOB_NODELIST=n[1-4]"};  // three of these, other ones
+    before_.environment = {"SLURM_JOB_NODELIST=n[1-4]"};  // three hosts of these, but others
     (void)probe_before_launch(before_);
     EXPECT_EQ(runs_, 1) << "the first three of four are the same three";
     before_.environment = {"SLURM_JOB_NODELIST=n[2-4]"};
@@ -96,7 +96,7 @@ TEST_F(PreLaunchProbeTest, measures_once_and_remembers_for_these_nodes) {
     EXPECT_EQ(runs_, 2);
 }
 
-TEST_F(PreLaunchProbeTest, what_is_old_or_not_wanted_is_measured_again) {
+TEST_F(PreLaunchProbeTest, an_old_or_rejected_measurement_is_repeated) {
     (void)probe_before_launch(before_);
     before_.wall_us += 25 * kHour_us;
     (void)probe_before_launch(before_);
@@ -104,7 +104,7 @@ TEST_F(PreLaunchProbeTest, what_is_old_or_not_wanted_is_measured_again) {
     before_.config.probe.before_start = "always";
     (void)probe_before_launch(before_);
     EXPECT_EQ(runs_, 3);
-    before_.wall_us = kNow - kHour_us;  // a clock that was set back
+    before_.wall_us = kNow - kHour_us;  // the clock was set back
     before_.config.probe.before_start = "auto";
     (void)probe_before_launch(before_);
     EXPECT_EQ(runs_, 4);
@@ -151,7 +151,7 @@ TEST_F(PreLaunchProbeTest, who_stops_the_probe_stops_the_run) {
     EXPECT_FALSE(probed.result.has_value());
 }
 
-TEST_F(PreLaunchProbeTest, a_probe_that_fails_keeps_nobody_from_starting) {
+TEST_F(PreLaunchProbeTest, a_failed_probe_does_not_stop_the_run) {
     exit_code_ = 1;
     auto const probed = probe_before_launch(before_);
     EXPECT_FALSE(probed.result.has_value());
@@ -160,7 +160,7 @@ TEST_F(PreLaunchProbeTest, a_probe_that_fails_keeps_nobody_from_starting) {
                 HasSubstr("links were not measured: the probe ended with 1"));
 }
 
-/// Three nodes that meet on eth0, and do four times as much over eth1.
+/// Three nodes that meet on eth0 and are four times as fast over eth1.
 topology::ProbeResult two_networks() {
     topology::ProbeResult result;
     result.nodes = {"n1", "n2", "n3"};

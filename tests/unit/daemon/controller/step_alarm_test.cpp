@@ -1,4 +1,4 @@
-// Alarms inside a run: told when steps or the loss leave their path, and not for noise.
+// Alarms inside a run: raised when steps slow down or the loss diverges, but not for noise.
 #include "daemon/controller/step_alarm.hpp"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ TEST(StepAlarm, NoiseIsNoAlarm) {
     }
 }
 
-TEST(StepAlarm, SlowerStepsAreToldOnceAndTheirEndToo) {
+TEST(StepAlarm, SlowerStepsAndTheirEndAreReportedOnce) {
     StepAlarm alarm;
     auto const told = run(alarm, 0, 0, 400, [](int step) {
         return Step{.step_s = step >= 150 && step < 300 ? 1.3 : 1.0};
@@ -94,7 +94,7 @@ TEST(StepAlarm, BucketsOfOtherLengthAreNoSag) {
     EXPECT_THAT(told, IsEmpty());
 }
 
-TEST(StepAlarm, ALargerBatchIsHeldAgainstItsSamples) {
+TEST(StepAlarm, ALargerBatchIsComparedPerSample) {
     StepAlarm alarm;
     EXPECT_THAT(run(alarm, 0, 0, 100, [](int) { return Step{.step_s = 1, .samples = 8}; }),
                 IsEmpty());
@@ -107,7 +107,7 @@ TEST(StepAlarm, ALargerBatchIsHeldAgainstItsSamples) {
     EXPECT_EQ(told[0].attempt, 2);
 }
 
-TEST(StepAlarm, ALossThatJumpsIsTold) {
+TEST(StepAlarm, ALossThatJumpsIsReported) {
     StepAlarm alarm;
     std::mt19937 random(1);
     std::normal_distribution<double> noise(0, 0.2);
@@ -121,7 +121,7 @@ TEST(StepAlarm, ALossThatJumpsIsTold) {
     EXPECT_LE(told[0].step, 350);
 }
 
-TEST(StepAlarm, ALossThatIsNoNumberIsToldAtTheThird) {
+TEST(StepAlarm, ALossThatIsNotANumberIsReportedAtTheThird) {
     StepAlarm alarm;
     auto const told = run(alarm, 0, 0, 200,
                           [](int step) { return Step{.loss = step >= 120 ? std::nan("") : 0.5}; });
@@ -129,7 +129,7 @@ TEST(StepAlarm, ALossThatIsNoNumberIsToldAtTheThird) {
     EXPECT_EQ(told[0].step, 122);
 }
 
-TEST(StepAlarm, StepsThatAreToldAgainAndOtherNodesDoNotCount) {
+TEST(StepAlarm, RepeatedStepsAndOtherNodesDoNotCount) {
     StepAlarm alarm;
     auto const slow = [](int) { return Step{.step_s = 9}; };
     EXPECT_THAT(run(alarm, 0, 0, 100, [](int) { return Step{}; }), IsEmpty());
@@ -141,7 +141,7 @@ TEST(StepAlarm, StepsThatAreToldAgainAndOtherNodesDoNotCount) {
     }
 }
 
-/// Node 0 tells every step, other nodes only some of them in the same record.
+/// Node 0 reports every step, other nodes only some of them in the same record.
 TEST(StepAlarm, HowManyNodesAreInARecordDoesNotMatter) {
     StepAlarm alarm;
     std::vector<RunNotice> told;

@@ -1,5 +1,5 @@
-// The journal on real files and on files whose k-th operation fails: what a reader finds afterwards
-// is always a whole journal, and nothing that was promised durable is missing.
+// The journal on real files and on files whose k-th operation fails: a reader always finds a whole
+// journal afterwards, with everything that was durable.
 #include "base/files/files.hpp"
 #include "daemon/controller/run_lock.hpp"
 #include "daemon/journal/journal_file.hpp"
@@ -22,7 +22,7 @@ using protocol::RunEnded;
 using protocol::RunNotice;
 using testing::HasSubstr;
 
-/// A disk with a size, in memory; it can be told to fail.
+/// A disk with a size, in memory; it can be made to fail.
 struct FakeDisk {
     std::string content;
     std::uint64_t capacity_bytes = 10 << 20;
@@ -31,7 +31,7 @@ struct FakeDisk {
     int operations = 0;
     int fail_at = -1;  // the number of the operation that fails
     int error = ENOSPC;
-    bool cuts_power = false;  // and nothing works behind it
+    bool cuts_power = false;  // and nothing works after it
     bool failing = false;     // from then on truncate fails too
     bool dead = false;        // the power went at fail_at
     std::size_t durable = 0;
@@ -166,7 +166,7 @@ TEST_F(OnDisk, OldMetricsAreNotKeptInMemory) {
     EXPECT_EQ(opened.journal->next_sequence(), 6001u);
 }
 
-TEST_F(OnDisk, AJournalOfAnOlderVersionGoesOnAsItIs) {
+TEST_F(OnDisk, AJournalOfAnOlderVersionContinuesUnchanged) {
     protocol::NodeHealth health;
     health.why = std::string(1000, 'x');
     std::ofstream(path(), std::ios::binary) << protocol::kPlainJournalHeader;
@@ -234,7 +234,8 @@ TEST_F(OnDisk, AFullDeviceIsOutOfSpace) {
     EXPECT_TRUE(file.has_error());  // no regular file
 }
 
-/// Appends and syncs until something fails or 40 records stand; returns how many were durable.
+/// Appends and syncs until something fails or 40 records are written; returns how many were
+/// durable.
 int write_some(JournalFile& journal) {
     int durable = 0, appended = 0;
     for (int i = 0; i < 40; ++i) {
@@ -263,8 +264,8 @@ TEST(Journal, WhateverOperationFailsTheFileStaysWhole) {
     }
 }
 
-// Of what was not synced a part is left, cut anywhere, or zeros where its length was kept.
-TEST(Journal, WhereverThePowerGoesWhatWasSyncedStays) {
+// Of what was not synced a part remains, cut anywhere, or zeros where its length was kept.
+TEST(Journal, WheneverThePowerFailsSyncedRecordsStay) {
     for (int k = 0; k < 70; ++k) {
         for (int left = 0; left <= 8; ++left) {
             FakeDisk disk;
@@ -305,7 +306,7 @@ TEST(Journal, AfterAFailedSyncNothingIsWritten) {
     EXPECT_EQ(disk.content.size(), size);
 }
 
-TEST(Journal, AFileThatCannotBeCutBackIsLeftAlone) {
+TEST(Journal, AFileThatCannotBeTruncatedIsLeftAlone) {
     FakeDisk disk;
     auto opened = JournalFile::open(std::make_unique<FakeFile>(disk));
     ASSERT_TRUE(opened.has_value());

@@ -1,4 +1,4 @@
-// Commands get in however many connections are held by others that say nothing.
+// Commands get in however many silent connections are open.
 #include "daemon/net/command_socket.hpp"
 #include "base/env.hpp"
 #include "base/files/descriptor.hpp"
@@ -86,7 +86,7 @@ TEST_F(Commands, TheOneThatWasSilentLongestMakesRoom) {
     }
 }
 
-TEST_F(Commands, WhoSaysNothingForLongIsClosed) {
+TEST_F(Commands, ALongSilentConnectionIsClosed) {
     listen(std::chrono::milliseconds(20));
     Descriptor const silent = connect();
     auto const until =

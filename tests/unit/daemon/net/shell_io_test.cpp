@@ -75,7 +75,7 @@ TEST_F(Connections, DrainReadsWhatIsThereBeforeTheLoopDoes) {
     EXPECT_THAT(closed_, IsEmpty());
 }
 
-TEST_F(Connections, TheEndIsToldOnceWithItsReason) {
+TEST_F(Connections, TheEndIsReportedOnceWithItsReason) {
     theirs_.reset();
     context_.poll();
     ASSERT_EQ(closed_.size(), 1u);
@@ -115,7 +115,8 @@ TEST_F(Connections, APeerThatDoesNotReadIsDropped) {
     EXPECT_THAT(closed_[0].message, HasSubstr("does not read"));
 }
 
-/// A file whose sync() waits until it is let go, so that a test can look at what happens meanwhile.
+/// A file whose sync() waits until the test releases it, so that the test can check the state
+/// meanwhile.
 class GatedFile final : public AppendFile {
 public:
     std::uint64_t size() const override { return content_.size(); }
@@ -180,7 +181,7 @@ protected:
     void act(std::string what) {
         queue_->then([this, what = std::move(what)] { log_.push_back(what); });
     }
-    /// Lets one sync end and its completion run.
+    /// Releases one sync, so that its completion runs.
     void end_sync() {
         file_->allow_sync();
         context_.restart();
@@ -223,7 +224,7 @@ TEST_F(Queue, InformationIsSyncedOnceASecondAndHoldsNothingUp) {
     EXPECT_EQ(file_->syncs, 1);
 }
 
-TEST_F(Queue, AFailedDecisionIsToldOnceAndHoldsNothingUp) {
+TEST_F(Queue, AFailedDecisionIsReportedOnceAndHoldsNothingUp) {
     append(true);
     file_->full = true;
     append(true);
@@ -242,9 +243,9 @@ TEST_F(Queue, AFailedSyncFailsTheJournal) {
     EXPECT_THAT(log_, ElementsAre("journal: sync: broken"));
 }
 
-TEST_F(Queue, InformationThatDoesNotFitIsDroppedAndToldOnce) {
+TEST_F(Queue, InformationThatDoesNotFitIsDroppedAndReportedOnce) {
     file_->full = true;
-    // What JournalFile reserved at the start is not used up, yet metrics may not touch it.
+    // JournalFile's reserve is not used up, yet metrics may not touch it.
     for (int i = 0; i < 1000; ++i) append(false);
     EXPECT_FALSE(queue_->has_failed());
     EXPECT_THAT(log_, ElementsAre("lossy"));

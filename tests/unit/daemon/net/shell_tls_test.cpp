@@ -1,5 +1,5 @@
-// TLS between two ends of a socketpair on a real io_context; the openssl program is the outside
-// opinion on fingerprints.
+// TLS between two ends of a socketpair on a real io_context; the openssl program checks
+// fingerprints independently.
 #include "base/files/files.hpp"
 #include "base/process/process.hpp"
 #include "daemon/net/controller_file.hpp"
@@ -36,7 +36,7 @@ protected:
           tasks_(context_.get_executor(), [](std::string_view task, std::string_view what) {
               ADD_FAILURE() << task << ": " << what;
           }) {
-        std::signal(SIGPIPE, SIG_IGN);  // as every program does that speaks TLS here
+        std::signal(SIGPIPE, SIG_IGN);  // like every program of osora that uses TLS
         std::array<int, 2> ends{};
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
         for (std::size_t i : {0u, 1u}) {
@@ -115,7 +115,7 @@ TEST_F(Tls, APeerThatSpeaksSomethingElseIsRefused) {
     EXPECT_THAT(served_.error().message, HasSubstr("TLS: "));
 }
 
-TEST_F(Tls, APeerThatGoesAwayOrSaysNothingEndsTheHandshake) {
+TEST_F(Tls, APeerThatClosesOrIsSilentEndsTheHandshake) {
     auto ours = server();
     shake(*ours, served_, milliseconds(20));
     run_until_no_task();
@@ -129,7 +129,7 @@ TEST_F(Tls, APeerThatGoesAwayOrSaysNothingEndsTheHandshake) {
     EXPECT_THAT(joined_.error().message, HasSubstr("TLS: "));
 }
 
-/// What another program makes of it.
+/// The answer of an independent program.
 std::string openssl_fingerprint(std::filesystem::path const& folder) {
     auto const output = folder / "fingerprint";
     std::ofstream(output).flush();
@@ -178,7 +178,7 @@ TEST_F(Secrets, TheIdentityIsMadeOnceAndItsFingerprintIsWhatOthersSee) {
     }
 }
 
-TEST_F(Secrets, AnIdentityThatOthersCouldReadOrThatIsDamagedIsMadeAnew) {
+TEST_F(Secrets, AnIdentityThatOthersCouldReadOrThatIsDamagedIsReplaced) {
     auto const first = take_identity(paths_)->fingerprint();
     ::chmod(paths_.controller_key().c_str(), 0644);
     auto const second = take_identity(paths_)->fingerprint();

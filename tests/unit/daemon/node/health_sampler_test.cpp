@@ -105,7 +105,7 @@ TEST_F(Sampler, ReadsTheGpus) {
     EXPECT_EQ(users(), 0) << "NVML is shut down";
 }
 
-TEST_F(Sampler, AGpuThatFellOffTheBusIsLeftOutButItsXidIsTold) {
+TEST_F(Sampler, AGpuThatFellOffTheBusIsLeftOutButItsXidIsReported) {
     auto const nvml = topology::open_nvml(kFake);
     ASSERT_NE(nvml, nullptr);
     gpu(0).lost = 1;
@@ -129,7 +129,7 @@ TEST_F(Sampler, EndsBeforeItsAnswerCame) {
                               [](NodeHealth const&) { ADD_FAILURE() << "called after its end"; });
         sampler.sample();
     }
-    context.poll();  // its thread has ended: what it had to say is here
+    context.poll();  // its thread has ended: its last sample is here
 }
 
 TEST(NodeLoad, ReadsWhatTheKernelWrites) {

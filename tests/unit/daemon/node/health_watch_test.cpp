@@ -48,12 +48,12 @@ protected:
     HealthWatch watch{HealthWatchOptions{}};
 };
 
-TEST_F(Watch, AQuietNodeTellsSixTimesAnHour) {
+TEST_F(Watch, AQuietNodeReportsSixTimesAnHour) {
     EXPECT_EQ(told_in(10min, sample()), 1);
     EXPECT_EQ(told_in(60min, sample()), 6);
 }
 
-TEST(HealthWatch, NodesTellAtDifferentTimes) {
+TEST(HealthWatch, NodesReportAtDifferentTimes) {
     HealthWatch other({.node = 7});
     int before = 0;
     while (!other.take(++before * MonotonicTime(10s), sample())) ASSERT_LT(before, 60);
@@ -87,7 +87,7 @@ TEST_F(Watch, NewMemoryErrorsAreAnAlarmOldOnesAreNot) {
     EXPECT_FALSE(take(health));
 }
 
-TEST_F(Watch, AGpuThatIsGoneIsToldOnce) {
+TEST_F(Watch, AMissingGpuIsReportedOnce) {
     take(sample());
     auto health = sample();
     health.gpus.pop_back();
@@ -97,7 +97,7 @@ TEST_F(Watch, AGpuThatIsGoneIsToldOnce) {
     EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
 }
 
-TEST_F(Watch, HeatAndSlowClocksAreTold) {
+TEST_F(Watch, HeatAndSlowClocksAreReported) {
     begin();
     auto health = sample();
     health.gpus[0].temperature_c = 69;
@@ -113,7 +113,7 @@ TEST_F(Watch, HeatAndSlowClocksAreTold) {
     EXPECT_EQ(why(health), "GPU 1 at full speed again");
 }
 
-TEST_F(Watch, MemoryAndDiskAreToldWhenTheyHalve) {
+TEST_F(Watch, MemoryAndDiskAreReportedWhenTheyHalve) {
     begin();
     auto health = sample();
     health.memory_available_bytes = std::int64_t{51} << 30;
@@ -125,7 +125,7 @@ TEST_F(Watch, MemoryAndDiskAreToldWhenTheyHalve) {
     EXPECT_EQ(why(health), "");
 }
 
-TEST_F(Watch, AFlickeringGpuTellsOnceAMinute) {
+TEST_F(Watch, AFlickeringGpuIsReportedOnceAMinute) {
     begin();
     int told = 0;
     for (int i = 0; i < 360; ++i) {

@@ -1,4 +1,4 @@
-// Each finding is made to happen in a folder of the test's own.
+// Each finding is provoked in a temporary folder.
 #include "daemon/node/preflight.hpp"
 
 #include "base/env.hpp"

@@ -60,7 +60,7 @@ protected:
     std::thread leader_;
 };
 
-TEST_F(Leading, WhoSaysNothingIsClosed) {
+TEST_F(Leading, ASilentConnectionIsClosed) {
     Descriptor const silent = connect();
     EXPECT_TRUE(is_closed(silent));
 }

@@ -1,4 +1,4 @@
-// The leader, fed by hand: who comes, who goes, what is asked of whom, what the answer says.
+// The leader, driven by hand: which probers come and go, what they must do, what the result says.
 #include "daemon/prober/leader.hpp"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ using testing::SizeIs;
 
 constexpr std::int64_t kGood = 50'000'000;
 
-/// Probers that do what they are told, at a rate of their own.
+/// Probers that carry out every order, each at its own rate.
 class Probe {
 public:
     explicit Probe(int nodes, topology::ProbeRequest request = {})
@@ -40,7 +40,7 @@ public:
             ASSERT_TRUE(join(rank).has_value());
         }
     }
-    /// Answers everything that is asked until nothing is.
+    /// Answers every order until there is none.
     void answer() {
         while (!asked_.empty()) {
             auto const asked = std::exchange(asked_, {});
@@ -117,14 +117,14 @@ TEST(ProbeLeader, measures_all_and_names_the_slow_node) {
     EXPECT_EQ(probe.result_->scores[5].interface, "eth0");
     EXPECT_NEAR(probe.result_->median_gbit_s, 1.0, 1e-9);
     EXPECT_EQ(probe.parts_, probe.result_->pairs.size());
-    // Both ends of a transfer get one token, the one that connects an address and a port.
+    // Both ends of a transfer get one token, the connecting one also an address and a port.
     for (auto const& [token, ranks] : probe.tokens_) EXPECT_THAT(ranks, SizeIs(2)) << token;
     EXPECT_TRUE(std::ranges::any_of(probe.result_->pairs, [](auto const& each) {
         return each.network == "10.1.0.0/24" && each.interface == "eth1";
     }));
 }
 
-TEST(ProbeLeader, turns_strangers_away) {
+TEST(ProbeLeader, refuses_strangers) {
     Probe probe(2);
     EXPECT_THAT(probe.join(0, "guess").error().message, HasSubstr("another token"));
     EXPECT_TRUE(probe.join(7).has_error());
@@ -132,7 +132,7 @@ TEST(ProbeLeader, turns_strangers_away) {
     EXPECT_TRUE(probe.join(0).has_error());
 }
 
-TEST(ProbeLeader, goes_on_without_those_that_did_not_come) {
+TEST(ProbeLeader, continues_without_missing_probers) {
     Probe probe(4);
     for (int const rank : {0, 1, 3}) ASSERT_TRUE(probe.join(rank).has_value());
     EXPECT_TRUE(probe.asked_.empty());
@@ -147,7 +147,7 @@ TEST(ProbeLeader, goes_on_without_those_that_did_not_come) {
     EXPECT_GT(probe.result_->pairs.size(), 0u);
 }
 
-TEST(ProbeLeader, a_node_that_vanishes_during_a_round_accuses_nobody) {
+TEST(ProbeLeader, a_node_that_vanishes_during_a_round_blames_nobody) {
     Probe probe(6);
     probe.join_all();
     auto const asked = std::exchange(probe.asked_, {});
@@ -203,7 +203,7 @@ TEST(ProbeLeader, storage_is_read_by_one_alone_then_by_all) {
     EXPECT_EQ(probe.result_->findings[0].where, "n3");
 }
 
-TEST(ProbeLeader, asked_to_finish_answers_with_what_is_measured) {
+TEST(ProbeLeader, told_to_finish_returns_what_is_measured) {
     Probe probe(4);
     probe.join_all();
     auto const asked = std::exchange(probe.asked_, {});

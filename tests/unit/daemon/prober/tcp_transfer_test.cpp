@@ -1,4 +1,4 @@
-// Over loopback: what is carried, and every way in which the other side is not there.
+// Over loopback: what is transferred, and every way in which the other side can be absent.
 #include "topology/live/tcp_transfer.hpp"
 #include "tests/kit/patience.hpp"
 #include "topology/live/socket_address.hpp"
@@ -41,7 +41,7 @@ BothEnds transfer(TransferOptions const& how) {
 }
 
 TEST(TcpTransfer, both_sides_receive_inside_the_window) {
-    // A thread that does not run for a whole window receives nothing in it: then in a longer one.
+    // A thread that does not run for a whole window receives nothing in it: then use a longer one.
     double window_s = 0.1;
     auto both = transfer(options(window_s));
     while (!both.have_received() && 2 * window_s < tests::kPatience_s) {
@@ -70,7 +70,7 @@ TEST(TcpTransfer, streams_of_a_stranger_are_dropped) {
     EXPECT_EQ(accepted.error().message, "accept: 0 of 2 streams came");
 }
 
-TEST(TcpTransfer, nobody_there_is_an_error_with_the_address) {
+TEST(TcpTransfer, a_missing_peer_is_an_error_with_the_address) {
     auto const refused = connect_streams("127.0.0.1", 1, "", "t", kQuick);
     ASSERT_TRUE(refused.has_error());
     EXPECT_EQ(refused.error().message, "127.0.0.1:1: connect: Connection refused");
@@ -79,7 +79,7 @@ TEST(TcpTransfer, nobody_there_is_an_error_with_the_address) {
     EXPECT_EQ(bound.error().message.substr(0, 32), "127.0.0.1:1: bind to 192.0.2.7: ");
 }
 
-TEST(TcpTransfer, a_side_that_goes_away_is_no_hang) {
+TEST(TcpTransfer, a_side_that_disconnects_is_no_hang) {
     auto listener = StreamListener::open();
     ASSERT_TRUE(listener.has_value());
     auto other = std::async(std::launch::async,
@@ -100,7 +100,7 @@ TEST(SocketAddress, parses_numbers_and_nothing_else) {
     }
 }
 
-TEST(TcpTransfer, strangers_that_show_nothing_hold_nobody_up) {
+TEST(TcpTransfer, silent_strangers_hold_nobody_up) {
     auto listener = StreamListener::open();
     ASSERT_TRUE(listener.has_value());
     auto const to = parse_address("127.0.0.1", listener->port());

@@ -10,7 +10,7 @@ using std::chrono_literals::operator""s;
 
 constexpr ControllerEnd kKilled{true, 0, 9, true};
 
-TEST(Supervision, AnEndInOrderIsTheEnd) {
+TEST(Supervision, ACleanExitIsTheEnd) {
     Supervision run;
     for (int const code : {0, 1, 93, 130}) {
         EXPECT_EQ(run.on_end(0s, {true, code, 0, false}).what, AfterEnd::forget);
@@ -25,7 +25,8 @@ TEST(Supervision, CrashesAreFollowedByRestartsEverLater) {
     EXPECT_EQ(run.on_end(1s, kKilled).delay, 500ms);
     EXPECT_EQ(run.on_end(2s, {true, 5, 0, true}).delay, 1000ms);
     EXPECT_EQ(run.on_end(3s, {false, 0, 0, true}).delay, 2000ms);
-    EXPECT_EQ(run.on_end(4s, {true, 0, 6, false}).delay, 4000ms) << "before it left word";
+    EXPECT_EQ(run.on_end(4s, {true, 0, 6, false}).delay, 4000ms)
+        << "before it wrote controller.json";
     auto const last = run.on_end(5s, kKilled);
     EXPECT_EQ(last.what, AfterEnd::give_up);
     EXPECT_EQ(last.why, "the controller was killed by signal 9, 6 times within a minute");

@@ -1,4 +1,4 @@
-// Lines as they are printed by programs that people have, steps on the descriptor, and the clock.
+// Lines as common programs print them, steps on the descriptor, and the clock.
 #include "daemon/steps/exec_steps.hpp"
 #include "base/text/line_splitter.hpp"
 #include "daemon/agent/last_line.hpp"
@@ -103,7 +103,7 @@ TEST(FindStep, TheTimeOfDayIsNoStepTime) {
     EXPECT_FALSE(found->contains("time_s"));
 }
 
-TEST(FindStep, BytesOfAnyKindAreBorne) {
+TEST(FindStep, AnyBytesAreAccepted) {
     std::string line(20'000, '\xff');
     EXPECT_FALSE(find_step(line).has_value());
     for (std::size_t i = 0; i < line.size(); ++i) line[i] = "step 1"[i % 6];
@@ -126,7 +126,7 @@ TEST(StepRecord, SaysWhatItWants) {
 
 TEST(StepRecord, WhatIsWrongIsSaid) {
     EXPECT_EQ(parse_step_record("time_s=1").error().message, "no step=N");
-    EXPECT_EQ(parse_step_record("step=x").error().message, "'step=x': no number");
+    EXPECT_EQ(parse_step_record("step=x").error().message, "'step=x': not a number");
     EXPECT_EQ(parse_step_record("step").error().message, "'step': expected name=number");
     for (char const* line : {"step=-1", "step=1e12", "step=1 time_s=-1", "step=nan"}) {
         EXPECT_FALSE(said_step(parse_step_record(line).value()).has_value()) << line;
@@ -146,7 +146,7 @@ TEST(ExecSteps, TheClockTimesWhatTheProgramDoesNot) {
     EXPECT_DOUBLE_EQ(tenth->metrics.step_time_s, 0.2);
 }
 
-TEST(ExecSteps, AProgramThatCountsAnewGoesOn) {
+TEST(ExecSteps, AProgramThatCountsAgainContinues) {
     ExecSteps steps;
     auto at = [&](int step) {
         return steps.take({{"step", step}, {"time_s", 1}}, StepSource::output, 0ms)->metrics.step;
@@ -159,7 +159,7 @@ TEST(ExecSteps, AProgramThatCountsAnewGoesOn) {
     EXPECT_EQ(at(0), 5);
 }
 
-TEST(ExecSteps, AProgramThatCountsAnewForEverStopsAtTheLastStepThereIs) {
+TEST(ExecSteps, AProgramThatCountsAgainForEverStopsAtTheLastStep) {
     ExecSteps steps;
     int last = -1, told = 0;
     for (int step : {999'999'998, 0, 999'999'998, 5, 999'999'998, 0, 1, 999'999'998, 2}) {

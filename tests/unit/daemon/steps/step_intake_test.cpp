@@ -1,4 +1,4 @@
-// Programs that write more than can be read: what a look costs, who gets his turn, what is left
+// Programs that write more than can be read: the cost of a look, whose turn it is, what is left
 // out.
 #include "daemon/steps/step_intake.hpp"
 
@@ -18,7 +18,7 @@ using testing::SizeIs;
 
 constexpr std::int64_t kEndless = std::int64_t{1} << 50;
 
-/// Says the same again and again.
+/// Repeats the same line.
 class Repeating final : public ByteSource {
 public:
     Repeating(std::string text, std::int64_t bytes, bool may_skip)
@@ -61,7 +61,7 @@ private:
 
 class Intake : public testing::Test {
 protected:
-    /// Each time that the clock is asked `tick` passes.
+    /// The clock advances by `tick` whenever it is read.
     ReadBudget budget(std::size_t bytes = ReadBudget::kBytes) {
         return ReadBudget([this] { return now += tick; }, bytes);
     }
@@ -126,7 +126,7 @@ TEST_F(Intake, RanksAreReadInTurns) {
     for (auto const& source : sources) EXPECT_EQ(kEndless - source->left(), (256 << 10) / 8);
     ReadBudget small = budget(4 << 10);
     EXPECT_TRUE(look(each, 3, small));
-    EXPECT_LT(sources[3]->left(), sources[2]->left()) << "begins with the one it is told";
+    EXPECT_LT(sources[3]->left(), sources[2]->left()) << "begins with the given one";
 }
 
 TEST_F(Intake, StepsOfAQuietProgramAreAllTaken) {
@@ -137,7 +137,7 @@ TEST_F(Intake, StepsOfAQuietProgramAreAllTaken) {
     EXPECT_EQ(intake.left_out().steps, 0);
 }
 
-TEST_F(Intake, OfAChattyOneOneEachTenMillisecondsAndTheLast) {
+TEST_F(Intake, StepsOfAChattyProgramAreTakenEveryTenMillisecondsAndTheLast) {
     tick = 1us;
     auto intake = rank(nullptr, std::make_shared<Text>(lines(0, 20'000)));
     while (look_at(intake, budget())) {}
@@ -163,7 +163,7 @@ TEST_F(Intake, RecordsAreThinnedTheSameWay) {
     EXPECT_LT(steps.size(), 300u);
 }
 
-TEST_F(Intake, ALogThatIsFarBehindGoesOnNearItsEnd) {
+TEST_F(Intake, ALogThatLagsFarContinuesNearItsEnd) {
     std::string const old(8 << 20, 'x');
     auto intake = rank(nullptr, std::make_shared<Text>(old + " step 1 loss 1\n" + lines(5, 4)));
     while (look_at(intake, budget())) {}
@@ -225,7 +225,7 @@ TEST_F(Intake, AStepThatTheFinderKeptIsTakenAtTheEnd) {
     EXPECT_THAT(losses, ElementsAre(0.1, 0.1, 0.1)) << "of the last picture of each";
 }
 
-TEST_F(Intake, WhatIsNoTextIsBorne) {
+TEST_F(Intake, BytesThatAreNotTextAreAccepted) {
     std::string garbage;
     for (int i = 0; i < 100'000; ++i) garbage += static_cast<char>(i * 7919 >> 3);
     std::string const line(3 << 20, 'y');  // without an end
@@ -236,7 +236,7 @@ TEST_F(Intake, WhatIsNoTextIsBorne) {
     EXPECT_THAT(steps, ElementsAre(1, 2));
 }
 
-TEST_F(Intake, OutputIsLeftAloneOnceRecordsCame) {
+TEST_F(Intake, OutputIsNotReadOnceRecordsCame) {
     auto intake =
         rank(std::make_shared<Text>("step=3 time_s=1\n"), std::make_shared<Text>(lines(50, 3)));
     while (look_at(intake, budget())) {}
@@ -244,7 +244,7 @@ TEST_F(Intake, OutputIsLeftAloneOnceRecordsCame) {
     EXPECT_EQ(looked_at, 0);
 }
 
-TEST(FindStep, ALineThatIsMeantToBeDearCostsLittle) {
+TEST(FindStep, ALineThatIsMeantToBeExpensiveCostsLittle) {
     for (std::string const& line :
          {"step loss time " + std::string(1000, '1'), "iter " + std::string(1000, ',') + " loss",
           "step 1 loss" + std::string(1000, ' ') + "x time", [] {
@@ -274,7 +274,7 @@ TEST(LineSplitter, ACutLineIsNone) {
     EXPECT_THAT(lines, ElementsAre("whole"));
 }
 
-TEST(LineSplitter, StopsWhereItIsTold) {
+TEST(LineSplitter, StopsWhenTheCallbackReturnsFalse) {
     LineSplitter splitter;
     std::string_view const text = "a\nb\nc\n";
     std::size_t const taken =

@@ -32,16 +32,16 @@ MetricChunk chunk(int node, int step0, int steps, double value) {
     return made;
 }
 
-TEST(StepMerger, AStepWaitsForTheNodesThatTellSteps) {
+TEST(StepMerger, AStepWaitsForTheNodesThatReportSteps) {
     StepMerger merger(2);
     merger.begin(1);
     merger.add(chunk(0, 0, 2, 1.0), 0, 1s);
-    EXPECT_THAT(merger.take(false), SizeIs(1)) << "nobody else has told any";
+    EXPECT_THAT(merger.take(false), SizeIs(1)) << "no other node has reported any";
     EXPECT_EQ(merger.oldest(), kNever);
     merger.add(chunk(1, 0, 4, 3.0), 0, 2s);
     auto const rest = merger.take(false);
     ASSERT_THAT(rest, SizeIs(1));
-    EXPECT_THAT(rest[0].ranks, ElementsAre(2, 2)) << "node 0 has told them before";
+    EXPECT_THAT(rest[0].ranks, ElementsAre(2, 2)) << "node 0 has reported them before";
     EXPECT_THAT(rest[0].next_steps, ElementsAre(2));
     EXPECT_EQ(rest[0].first_node, 1);
     EXPECT_EQ(merger.oldest(), 2s);
@@ -58,15 +58,15 @@ TEST(StepMerger, AStepWaitsForTheNodesThatTellSteps) {
     EXPECT_THAT(merger.take(true), SizeIs(1)) << "step 3 of node 1";
 }
 
-/// Nodes tell at different times of a second, and somebody had to be written early.
-TEST(StepMerger, WhatWentEarlyHoldsNothingUpLater) {
+/// Nodes report at different times of a second, and one had to be written early.
+TEST(StepMerger, EarlyRecordsHoldNothingUpLater) {
     constexpr int kNodes = 16;
     StepMerger merger(2);
     merger.begin(1);
     std::size_t records = 0;
     for (int second = 0; second < 60; ++second) {
         for (int node = 0; node < kNodes; ++node) {
-            // A step ends while half of them have told already.
+            // A step ends when half of them have already reported.
             int const step0 = std::max(0, second + (node < kNodes / 2 ? 0 : 1) - 1);
             bool const is_first = second == 0 && node < kNodes / 2;
             if (!is_first) merger.add(chunk(node, step0, 1, 1.0), step0, 0s);
@@ -77,7 +77,7 @@ TEST(StepMerger, WhatWentEarlyHoldsNothingUpLater) {
     EXPECT_LE(merger.rows(), 1u);
 }
 
-TEST(StepMerger, FiguresThatNotAllTellKeepTheirCount) {
+TEST(StepMerger, FiguresThatNotAllReportKeepTheirCount) {
     StepMerger merger(2);
     merger.begin(1);
     auto silent = chunk(1, 0, 2, 0);
@@ -109,7 +109,7 @@ TEST(StepMerger, NamesOfFiguresDoNotPileUp) {
     }
 }
 
-/// What the records say of each step, put together again.
+/// The content of the records for each step, put together again.
 struct Sums {
     std::map<int, FigureSummary> loss;  // by step
     std::map<int, int> ranks, samples;
@@ -134,7 +134,7 @@ void take(Sums& sums, std::vector<MergedSteps> const& records) {
     }
 }
 
-TEST(StepMerger, EveryRankOfEveryStepIsToldOnce) {
+TEST(StepMerger, EveryRankOfEveryStepIsReportedOnce) {
     for (unsigned seed = 0; seed < 50; ++seed) {
         std::mt19937 random(seed);
         auto const pick = [&](int below) { return static_cast<int>(random() % below); };
@@ -147,7 +147,7 @@ TEST(StepMerger, EveryRankOfEveryStepIsToldOnce) {
         while (std::ranges::min(next) < kSteps) {
             int const node = pick(kNodes);
             int& step = next[static_cast<std::size_t>(node)];
-            // Some begin again before what was taken: that part must not count twice.
+            // Some start again before what was taken: that part must not count twice.
             int const again = std::min(step, pick(4));
             int const steps = std::min(1 + again + pick(150), kSteps - step + again);
             double const value = pick(1000);
@@ -193,7 +193,7 @@ RunView submitted(int nodes) {
     return view;
 }
 
-/// `osora watch` shows the same of merged steps as of the chunks that they were made of.
+/// `osora watch` shows the same for merged steps as for the chunks that they were made of.
 TEST(StepMerger, AViewOfTheRunIsTheSame) {
     RunView of_chunks = submitted(3), of_records = of_chunks;
     StepMerger merger(2);

@@ -1,4 +1,4 @@
-// Sets of dumps as ranks leave them, and ones that no rank would leave.
+// Sets of dumps as ranks write them, and ones that no rank would write.
 #include "protocol/flight/flight_analysis.hpp"
 
 #include "base/files/files.hpp"
@@ -67,7 +67,7 @@ std::string told(std::vector<FlightDump> const& dumps) {
     return finding ? describe(*finding) : "";
 }
 
-TEST(FlightAnalysis, ARankBehindIsNamedWithWhatItDidLast) {
+TEST(FlightAnalysis, ARankThatLagsIsNamedWithItsLastCollective) {
     std::vector<FlightDump> dumps;
     for (int rank = 0; rank < 8; ++rank) {
         Rank made(rank, 8);
@@ -129,7 +129,7 @@ TEST(FlightAnalysis, SendAndReceiveAreOneCollectiveOfTwo) {
             .did("stages 0>1 gloo", {0, 1}, of("recv", finished))
             .did("stages 0>1 gloo", {0, 1}, of("recv", failed))};
     EXPECT_THAT(told(late), HasSubstr("rank 0 did not reach gradients recv #2 of stages 0>1 gloo"));
-    // A send that nobody has taken yet keeps no one.
+    // A send that has not been received yet delays nobody.
     std::vector<FlightDump> const sent{Rank(0, 2).did("s 0>1", {0, 1}, of("send", started))};
     EXPECT_EQ(told(sent), "");
 }
@@ -153,7 +153,7 @@ TEST(FlightAnalysis, WhenAllAreThereItIsTheNetwork) {
     EXPECT_EQ(told({}), "");
 }
 
-TEST(FlightAnalysis, HostileDumpsGiveWordsOrNothing) {
+TEST(FlightAnalysis, HostileDumpsGiveTextOrNothing) {
     FlightDump bad = Rank(0, 2).all("all_reduce", failed);
     for (int const channel : {-1, 7, 1 << 30}) {
         bad.records[0].channel = channel;
@@ -168,7 +168,7 @@ TEST(FlightAnalysis, HostileDumpsGiveWordsOrNothing) {
     (void)told({bad});
 }
 
-TEST(FlightAnalysis, FilesThatDoNotReadAreLeftOut) {
+TEST(FlightAnalysis, UnreadableFilesAreLeftOut) {
     std::string pattern = (std::filesystem::temp_directory_path() / "flight-XXXXXX").string();
     std::filesystem::path const folder = ::mkdtemp(pattern.data());
     for (int rank = 0; rank < 5; ++rank) {

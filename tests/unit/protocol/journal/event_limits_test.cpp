@@ -1,4 +1,4 @@
-// Numbers that no run reaches: they are named, and what is folded stays computable.
+// Numbers that no run reaches: they are named, and the folded values stay computable.
 #include "protocol/journal/event_limits.hpp"
 #include "protocol/run_view.hpp"
 
@@ -58,7 +58,7 @@ TEST(EventLimits, AViewOfNonsenseHoldsNoNonsenseAndSaysSo) {
                 ElementsAre(Field(&RunNotice::detail, HasSubstr("nodes is 2000000000"))));
 }
 
-/// Every number at its ends, in any order; the undefined behaviour sanitizer looks on.
+/// Every number at its limits, in any order; the undefined behaviour sanitizer checks it.
 TEST(EventLimits, NoNumberOverflows) {
     for (int const number : {kHuge, kTiny, kHuge - 1, 1'000'000'000, -1}) {
         RunView view;

@@ -42,7 +42,7 @@ std::string journal_of(int records) {
     return bytes;
 }
 
-/// "" when it reads; else the message.
+/// "" when it can be read; else the message.
 std::string error_of(std::string_view bytes) {
     JournalReader reader;
     auto const read = reader.feed(bytes);
@@ -127,11 +127,11 @@ TEST(Journal, MeasurementsAreCompressedAndReadBack) {
     auto const read = JournalReader().feed(std::string(kJournalHeader) + record);
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(std::get<NodeHealth>(read->at(0).event).why, why);
-    EXPECT_GT(notice(0, why).size(), 5000u) << "decisions can be read with the eye";
+    EXPECT_GT(notice(0, why).size(), 5000u) << "decisions stay readable as text";
 }
 
 /// A frame of a few hundred bytes that would become a megabyte is neither written nor read.
-TEST(Journal, RecordsThatExpandWithoutMeasureAreRefused) {
+TEST(Journal, RecordsThatExpandWithoutBoundAreRefused) {
     std::string const plain = measurement(0, std::string(1 << 20, 'x'));
     EXPECT_GT(plain.size(), 1u << 20);
     EXPECT_EQ(error_of(std::string(kJournalHeader) + plain), "");
@@ -153,7 +153,7 @@ TEST(Journal, GapsAndRepeatsAreCorruption) {
 
 TEST(Journal, RecordsOfLaterVersionsAreLeftOut) {
     std::string body = R"({"seq":1,"wall_us":5,"type":"from_the_future","x":1})";
-    // The checksum as another implementation gives it (Python, tests/data/protocol/make_golden.py).
+    // The checksum from another implementation (Python, tests/data/protocol/make_golden.py).
     std::string const record = std::string("\0\0\0\x34\x82\xdd\x4c\xf0", 8) + body;
     JournalReader reader;
     auto const records =

@@ -1,4 +1,4 @@
-// Sums of collectives against sums made here, taken at any time.
+// Sums of collectives against sums computed here, taken at any time.
 #include "protocol/steps/collective_reducer.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ StepMetrics step(int number, std::vector<CollectiveCost> collectives,
     return metrics;
 }
 
-TEST(CollectiveReducer, SumsByClassAndBucketAndNumbersWhatItTells) {
+TEST(CollectiveReducer, SumsByClassAndBucketAndNumbersItsReports) {
     CollectiveReducer reducer(2, 1, 4, 2);
     EXPECT_FALSE(reducer.take().has_value());
     for (int rank : {4, 5}) {
@@ -58,7 +58,7 @@ TEST(CollectiveReducer, SumsByClassAndBucketAndNumbersWhatItTells) {
     EXPECT_EQ(reducer.take()->number, 1);
 }
 
-TEST(CollectiveReducer, FirstStepsOfEachRankStandApart) {
+TEST(CollectiveReducer, FirstStepsOfEachRankAreSummedSeparately) {
     CollectiveReducer reducer(0, 0, 0, 2);
     for (int i = 0; i < 8; ++i) reducer.add(0, step(100 + i, {cost("stop vote")}));
     for (int i = 0; i < 6; ++i) reducer.add(1, step(100 + i, {cost("stop vote")}));

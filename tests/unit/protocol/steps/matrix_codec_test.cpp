@@ -43,7 +43,7 @@ TEST(MatrixCodec, ValuesComeBackWithinATenthOfAPercent) {
     }
 }
 
-TEST(MatrixCodec, WhatIsOutOfRangeIsHeldAtItsEnd) {
+TEST(MatrixCodec, ValuesOutOfRangeAreClamped) {
     auto const found = there_and_back({0, -1, 1e-12F, kInfinity, kNan, 1.5e-9F}, 3);
     ASSERT_EQ(found.size(), 6u);
     EXPECT_EQ(found[0], 0);
@@ -84,7 +84,7 @@ TEST(MatrixCodec, ForeignBytesAreRefused) {
     EXPECT_THAT(decode_matrix("\2" + good.substr(1), 2, 2).error().message, HasSubstr("version"));
     EXPECT_THAT(decode_matrix(good.substr(0, good.size() - 1), 2, 2).error().message,
                 HasSubstr("row 1 is damaged"));
-    EXPECT_THAT(decode_matrix(good + "x", 2, 2).error().message, HasSubstr("behind its end"));
+    EXPECT_THAT(decode_matrix(good + "x", 2, 2).error().message, HasSubstr("after its end"));
     EXPECT_THAT(decode_matrix(good, 1 << 20, 2).error().message, HasSubstr("1048576 x 2"));
     EXPECT_TRUE(decode_matrix(good, 2, 2).has_value());
 }

@@ -43,7 +43,7 @@ TEST(FigureSummary, PartsGiveTheWholeWhateverTheirOrder) {
     }
 }
 
-TEST(FigureSummary, NotANumberIsTheGreatestAndNobodyChangesNothing) {
+TEST(FigureSummary, NotANumberIsTheGreatestAndNoRanksChangeNothing) {
     double const nan = std::nan("");
     FigureSummary some{2, 1.0, 0.5, 1.5, 3};
     some.merge({0, 9, 9, 9, 9});
@@ -74,7 +74,7 @@ MetricChunk chunk() {
     return made;
 }
 
-TEST(MergedSteps, WhatANodeToldLast) {
+TEST(MergedSteps, TheLastReportOfANode) {
     auto const told = node_report_of(chunk(), 4);
     EXPECT_EQ(told.node, 3);
     EXPECT_EQ(told.next_step, 12);

@@ -47,7 +47,7 @@ TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     EXPECT_TRUE(reducer.take(true).has_value()) << "the part of step 11 at the end";
 }
 
-TEST(MetricReducer, RanksWithDifferentBucketsAreToldInAnyOrder) {
+TEST(MetricReducer, RanksWithDifferentBucketsReportInAnyOrder) {
     for (bool const reversed : {false, true}) {
         MetricReducer reducer(0, 0, 0, 3);
         for (int i = 0; i < 3; ++i) {
@@ -133,7 +133,7 @@ TEST(MetricReducer, WaitsOnlyForRanksThatReport) {
     EXPECT_EQ(reducer.take(true)->step0, 21);
 }
 
-// Against sums made here, ranks in any order, taken at any time.
+// Against sums computed here, ranks in any order, taken at any time.
 TEST(MetricReducer, AgreesWithASecondWayOfCounting) {
     std::mt19937 random(7);
     int const ranks = 5, steps = 60;
@@ -183,12 +183,12 @@ TEST(MetricReducer, KeepsTheNewestPiecesOfStepsWithGaps) {
     EXPECT_EQ(reducer.take_dropped(), 0u);
 }
 
-TEST(MetricReducer, ARankThatIsFarBehindIsNotWaitedForOnceItsStepsAreDropped) {
+TEST(MetricReducer, ARankThatLagsFarIsNotAwaitedOnceItsStepsAreDropped) {
     MetricReducer reducer(0, 0, 0, 2, MetricReducer::Wait::speakers);
     reducer.add(1, metric_step(0, 1));
     for (int i = 0; i < 100; ++i) reducer.add(0, metric_step(10 * i, 1));
     EXPECT_EQ(reducer.take()->step0, 0);
-    EXPECT_FALSE(reducer.take().has_value()) << "rank 1 has not told step 10";
+    EXPECT_FALSE(reducer.take().has_value()) << "rank 1 has not reported step 10";
     reducer.keep_newest(3);
     EXPECT_EQ(reducer.take()->step0, 970);
     reducer.add(1, metric_step(985, 1));

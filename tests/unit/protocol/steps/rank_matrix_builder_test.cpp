@@ -82,7 +82,7 @@ TEST(RankMatrixBuilder, StrangersRepeatsAndLateStepsAreIgnored) {
     builder.add(4, arrival_step(3, 9));
     EXPECT_NEAR(values(*builder.take(true), "arrival_s")[0], 1, 0.002);
     builder.add(4, arrival_step(4, 1));
-    EXPECT_FALSE(builder.take(true).has_value()) << "its block is gone";
+    EXPECT_FALSE(builder.take(true).has_value()) << "its block was taken";
 }
 
 TEST(RankMatrixBuilder, WhatNobodyTakesIsBounded) {

@@ -1,4 +1,4 @@
-// Against times that were made with a rank that is slow by a known amount, and ones without.
+// Against generated times, with a rank that is slow by a known amount, and without one.
 #include "protocol/steps/straggler.hpp"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(Straggler, NodesAreMergedIntoOneRow) {
     EXPECT_EQ(none.latest_rank, 3);
 }
 
-TEST(Straggler, DamagedStepsTellNothing) {
+TEST(Straggler, DamagedStepsNameNobody) {
     MergedSteps steps;
     steps.ranks = {2};
     steps.columns["arrival_s"] = {{1.0}, {0.5}, {2.0}, {}};

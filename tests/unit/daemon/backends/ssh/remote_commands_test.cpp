@@ -40,7 +40,7 @@ TEST(SshRemoteCommands, OnlyWeMayWriteWhereTheProgramIsCopiedTo) {
     auto const home = fs::path(testing::TempDir()) / ("home" + std::to_string(::getpid()));
     auto const folder = home / ".cache/osora/bin";
     fs::create_directories(folder);
-    fs::permissions(folder, fs::perms::all);  // of an earlier version, or with umask 0
+    fs::permissions(folder, fs::perms::all);  // from an earlier version, or with umask 0
     SpawnOptions options;
     options.program = "/bin/sh";
     options.arguments = {"-c", "umask 0; " + copy_text("abc", 0) + " </dev/null"};
@@ -59,7 +59,7 @@ TEST(SshRemoteCommands, TheHashIsThatOfTheContent) {
     EXPECT_EQ(hash_of("abc"), "ba7816bf8f01cfea");
 }
 
-TEST(EnvironmentToSend, WhatSpeaksOfThisMachineStays) {
+TEST(EnvironmentToSend, VariablesOfThisMachineAreNotSent) {
     Environment const all{"PATH=/bin",
                           "HOME=/home/x",
                           "SSH_CONNECTION=1",
