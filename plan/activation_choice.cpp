@@ -25,7 +25,7 @@ Result<RecomputeChoice> recompute_choice(std::string_view text) {
 
 std::vector<ActivationChoice> activation_choices(MemorySection const& memory) {
     std::vector<ActivationChoice> all{{"none", "none"}};
-    // A store of int8 takes less time than running blocks again.
+    // The int8 store takes less time than recomputing blocks.
     if (memory.allow_lossy) all.push_back({"none", "int8"});
     all.push_back({"selective", "none"});
     all.push_back({"full", "none"});

@@ -1,5 +1,5 @@
-// What is done with the activations of a network between forward and backward: [memory] recompute
-// and activation_store of a run file. Pure; planner, validator and worker read it.
+// How the activations of a network are kept between forward and backward: [memory] recompute and
+// activation_store of a run file. Pure; used by planner, validator and worker.
 #pragma once
 
 #include "base/result.hpp"
@@ -17,7 +17,7 @@ struct MemorySection;
 /// Blocks that run without a graph in forward, and again with one in backward.
 struct RecomputeChoice {
     std::int64_t first_blocks = 0;  // whole blocks, counted from the first
-    bool attention = false;         // of the others: their attention
+    bool attention = false;         // in the other blocks: recompute their attention
 
     [[nodiscard]] bool whole(std::int64_t block) const { return block < first_blocks; }
     [[nodiscard]] static RecomputeChoice full() {
@@ -28,16 +28,16 @@ struct RecomputeChoice {
 /// "none", "selective" (attention only), "full", or a number of blocks from 1 on.
 [[nodiscard]] Result<RecomputeChoice> recompute_choice(std::string_view text);
 
-/// As a plan says it (LayoutPlan).
+/// The form used in a plan (LayoutPlan).
 struct ActivationChoice {
     std::string recompute = "none";
     std::string store = "none";
 };
-/// What may be done, in the order of what it costs: what is set, or, where that is "auto", nothing
-/// before the rest. Lossy stores only with allow_lossy.
+/// The allowed combinations, cheapest first: the values that are set; for "auto", nothing before
+/// the rest. Lossy stores only with allow_lossy.
 [[nodiscard]] std::vector<ActivationChoice> activation_choices(MemorySection const& memory);
 
-/// Whether a store changes numbers that are computed in `precision`.
+/// Whether a store changes values that are computed in `precision`.
 [[nodiscard]] bool is_lossy(std::string_view store, std::string_view precision);
 
 }  // namespace osora::plan

@@ -1,4 +1,4 @@
-// Sampled once, because a search asks for thousands of times.
+// Sampled once, because a search needs thousands of times.
 #include "plan/all_reduce_curve.hpp"
 
 #include "base/check.hpp"
@@ -18,13 +18,13 @@ using topology::ProbeResult;
 
 constexpr double kFirstBytes = 256, kLastBytes = 16.0 * (1 << 30), kStep = 2;
 constexpr double kGradientBytes = 25 << 20;
-/// Streams of a probe fill a link better than the one connection of a ring, and a ring's steps wait
-/// for the slowest of them: how far such estimates were off on shaped links (docs/rfc/006).
+/// Streams of a probe fill a link better than the single connection of a ring, and a ring's steps
+/// wait for the slowest of them: error of such estimates on shaped links (docs/rfc/006).
 constexpr double kRingError = 0.3;
-/// As far as rates of data sheets may be off (step_time_error()).
+/// Assumed error of data sheet rates (step_time_error()).
 constexpr double kNominalError = 0.6;
 
-/// The links that a ring takes, as the probe measured them: its slowest node counts.
+/// The links of a ring as the probe measured them: its slowest node counts.
 struct Links {
     double bytes_per_s = 0, latency_s = 0;  // 0: not known
 };
@@ -43,7 +43,7 @@ Links links_of(ProbeResult const& probe) {
             .latency_s = median(std::move(round_trips)) / 2 * 1e-6};
 }
 
-/// Of the groups of that shape; 0: there are none.
+/// Samples of groups with that shape; 0: there are none.
 double largest_bytes(std::vector<CollectiveSample> const& samples, GroupShape const& shape) {
     std::int64_t largest = 0;
     for (auto const& each : samples) {
@@ -78,12 +78,12 @@ std::optional<AllReduceCurve> AllReduceCurve::from_probe(ProbeResult const& prob
                                                 .shape = shape,
                                                 .size_bytes = static_cast<std::int64_t>(bytes)},
                                                {.samples = *groups});
-        // Of a ring: 2 (n - 1) steps, in each of which a rank sends and gets S / n bytes.
+        // Time of a ring: 2 (n - 1) steps, in each of which a rank sends and receives S / n bytes.
         double const steps = topology::ring_steps(Collective::all_reduce, shape.ranks);
         double time_s = 0;
         if (answer.has_value()) {
             time_s = answer->time_us * 1e-6;
-            // Beyond what was measured nothing is faster than the wire.
+            // Beyond the measured sizes, never faster than the wire.
             if (wire && bytes > largest && !curve.points_.empty()) {
                 auto const& last = curve.points_.back();
                 time_s = std::max(time_s, last.seconds + steps * (bytes - last.bytes) /

@@ -1,6 +1,5 @@
-// What an all_reduce over the ranks of a run costs on a network that was measured: the sweep of
-// such groups where a probe has timed collectives, else a ring over the links that it measured.
-// Pure.
+// The time of an all_reduce over the ranks of a run on a measured network: from the sweep of such
+// groups if a probe has timed collectives, else a ring over the links that it measured. Pure.
 #pragma once
 
 #include "topology/collectives/collective.hpp"
@@ -15,20 +14,20 @@ namespace osora::plan {
 
 class AllReduceCurve {
 public:
-    /// For the ranks of a run on several nodes. Of NCCL only collectives say something: it need not
-    /// go over the links that TCP takes. nullopt: the probe says nothing of such a group.
+    /// For the ranks of a run on several nodes. For NCCL only measured collectives count: it may
+    /// use other links than TCP. nullopt: the probe says nothing about such a group.
     [[nodiscard]] static std::optional<AllReduceCurve> from_probe(
         topology::ProbeResult const& probe, topology::GroupShape const& shape, bool gpu);
 
-    /// Of links that nobody has measured. `seconds_of`: above 0 for any number of bytes a rank.
+    /// For links without a measurement. `seconds_of`: above 0 for any number of bytes per rank.
     [[nodiscard]] static AllReduceCurve nominal(std::function<double(double)> const& seconds_of,
                                                 std::string method);
 
-    /// Seconds for `bytes` a rank, above 0.
+    /// Seconds for `bytes` per rank, above 0.
     [[nodiscard]] double seconds(double bytes) const;
-    /// What it was made from, for people: "fit", "between fits", ..., "ring over measured links".
+    /// The source, for people: "fit", "between fits", ..., "ring over measured links".
     [[nodiscard]] std::string const& method() const { return method_; }
-    /// How far off `seconds` may be for gradients, as a share of it.
+    /// Relative error of `seconds` for gradients.
     [[nodiscard]] double error() const { return error_; }
 
 private:

@@ -1,5 +1,6 @@
-// Measured constants of a machine: what `osora-worker --calibrate` prints, STATE/calibration.json
-// keeps and the step-time model reads. A machine without a file has nominal ones; its plans say so.
+// Measured constants of a machine: printed by `osora-worker --calibrate`, stored in
+// STATE/calibration.json, read by the step-time model. A machine without a file has nominal ones,
+// and its plans say so.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,11 +15,11 @@ namespace osora::plan {
 
 /// fp32 matrix product (1024, size) x (size, 4 size) on the device.
 struct MatmulRate {
-    int threads = 1;  // of a CPU rank; 1 on a GPU
+    int threads = 1;  // threads of a CPU rank; 1 on a GPU
     int size = 0;     // inner dimension
     double gflops = 0;
 };
-/// One forward and backward pass of a real model: the formulas are scaled to meet these.
+/// One forward and backward pass of a real model: the formulas are scaled to match these.
 struct ModelStep {
     std::string arch;        // "stdit3-tiny"
     std::string resolution;  // as in a run file
@@ -27,7 +28,7 @@ struct ModelStep {
     int threads = 1;
     double forward_backward_s = 0;
 };
-/// all_reduce time t(S) = a_s + b_s_per_byte S of `ranks` ranks on one node, S bytes a rank.
+/// all_reduce time t(S) = a_s + b_s_per_byte S of `ranks` ranks on one node, S bytes per rank.
 struct AllReduceFit {
     int ranks = 2;
     double a_s = 0;
@@ -40,7 +41,7 @@ struct Calibration {
     std::string machine;    // host name
     std::string processor;  // "AMD EPYC 7B13"
     std::string date;       // UTC, "2025-01-31T12:00:00Z"
-    int cores = 0;          // while it was measured
+    int cores = 0;          // threads used for the measurement
     std::vector<MatmulRate> matmul;
     double launch_floor_us = 0;        // of at::add on 16 numbers, no gradient
     double memory_bandwidth_gbps = 0;  // 1e9 bytes a second, copy of a large buffer, one rank
@@ -57,7 +58,7 @@ BOOST_DESCRIBE_STRUCT(Calibration, (),
                        launch_floor_us, memory_bandwidth_gbps, all_reduce, decode_ms_per_megapixel,
                        model_steps))
 
-/// Published or typical constants: a server core with AVX2, or a data-centre GPU.
+/// Published or typical constants: for a server core with AVX2, or a data-centre GPU.
 [[nodiscard]] Calibration nominal_cpu();
 [[nodiscard]] Calibration nominal_gpu();
 

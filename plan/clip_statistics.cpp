@@ -15,7 +15,7 @@ double decoded_frames(ClipShape const& clip, int num_frames) {
     return std::min(in_front, kKeyframeDistance) / 2 + std::min(num_frames, clip.num_frames);
 }
 
-/// 0: it does not say.
+/// 0: unknown.
 int count_at(CsvRow const& row, std::optional<std::size_t> place, bool decimal_comma) {
     if (!place || *place >= row.fields.size()) return 0;
     auto const count = listed_count("", row.fields[*place], decimal_comma);
@@ -90,7 +90,7 @@ std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_m
         if (row_number % stride != 0) continue;
         if (auto const shape = shape_of(*row, reader->places(), commas)) shapes.push_back(*shape);
         if (shapes.size() <= rows_max) continue;
-        // Every other one goes, and from here on half as many come.
+        // Drops every other one; from here on half as many are taken.
         for (std::size_t i = 0; 2 * i < shapes.size(); ++i) shapes[i] = shapes[2 * i];
         shapes.resize((shapes.size() + 1) / 2);
         stride *= 2;

@@ -1,5 +1,5 @@
-// What a plan needs to know of the clips of a manifest: which buckets they fill, how large their
-// pictures are, how much of them is decoded for a sample. Pure.
+// Facts about the clips of a manifest that a plan needs: the buckets that they fill, their picture
+// sizes, and how much of them is decoded per sample. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -17,10 +17,10 @@ namespace osora::plan {
 
 /// Of one [[bucket]].
 struct BucketClips {
-    double clips = 0;  // expected in this bucket, a pass over the data; 0: no clip fits
+    double clips = 0;  // expected in this bucket, per pass over the data; 0: no clip fits
     int height = 0;    // pixels, the most common shape
     int width = 0;
-    double decoded_pixels = 0;  // source pixels that are decoded for a sample, mean; 0: unknown
+    double decoded_pixels = 0;  // mean number of source pixels decoded per sample; 0: unknown
 };
 struct ClipStatistics {
     std::vector<BucketClips> buckets;  // in the order of the run file
@@ -30,15 +30,15 @@ struct ClipStatistics {
 /// The buckets of a run file as clips are assigned to them.
 [[nodiscard]] Result<BucketTable> bucket_table(RunConfig const& config, ModelShape const& shape);
 
-/// Of clips with known sizes. A window starts anywhere in its clip, and decoding starts at the
-/// keyframe before it: half of what lies in front of the window, at most half of the 250 frames
-/// that encoders put between keyframes (the default of x264 and x265).
+/// For clips with known sizes. A window starts anywhere in its clip, and decoding starts at the
+/// keyframe before it: half of what precedes the window, at most half of the 250 frames that
+/// encoders put between keyframes (the default of x264 and x265).
 [[nodiscard]] Result<ClipStatistics> clip_statistics(RunConfig const& config,
                                                      ModelShape const& shape,
                                                      std::span<ClipShape const> clips);
 
 /// The rows of a manifest (CSV or JSON lines) that give num_frames, height and width, `rows_max` at
-/// most, evenly spread over the file. Other rows are left out: the worker looks into their files.
+/// most, evenly spread over the file. Other rows are skipped: the worker reads these files.
 [[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
                                                  ColumnNames const& columns = {});
 

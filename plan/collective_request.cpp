@@ -90,7 +90,7 @@ CollectiveRequest job_shaped_request(int nodes, int ranks_per_node) {
             if (ranks.size() > 1 || set.groups.empty()) {
                 set.groups.push_back(std::move(ranks));
             } else {
-                set.groups.back().push_back(ranks.front());  // nobody is alone
+                set.groups.back().push_back(ranks.front());  // no rank is alone
             }
         }
         if (set.groups.size() > 1) request.group_sets.push_back(std::move(set));

@@ -1,5 +1,5 @@
-// What a worker's job "probe" is to measure: collectives over the world and over groups of its
-// ranks. Travels in job.json; the answer is RUN_DIR/probe.json. Pure.
+// The measurements of a worker's job "probe": collectives over the world and over groups of its
+// ranks. Passed in job.json; the result is RUN_DIR/probe.json. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,7 +14,7 @@ namespace osora::plan {
 
 /// Groups that are measured at the same time; a rank is in at most one of them.
 struct ProbeGroupSet {
-    std::string name;  // "pairs round 2"; of letters, digits, "-", "_", "." and blanks
+    std::string name;  // "pairs round 2"; letters, digits, "-", "_", "." and blanks
     std::vector<std::vector<int>> groups;  // ranks; at least two each
     friend bool operator==(ProbeGroupSet const&, ProbeGroupSet const&) = default;
 };
@@ -22,15 +22,15 @@ struct ProbeGroupSet {
 struct CollectiveRequest {
     /// Of all_reduce, all_gather, reduce_scatter, broadcast, send_recv.
     std::vector<std::string> collectives;
-    /// As nccl-tests counts: all_gather's is the result, reduce_scatter's the input. Rounded up to
-    /// whole numbers a rank.
+    /// Counted as in nccl-tests: for all_gather the result, for reduce_scatter the input. Rounded
+    /// up to whole values per rank.
     std::vector<std::int64_t> sizes_bytes{1 << 20, 1 << 25};
     std::vector<ProbeGroupSet> group_sets;
     bool world = true;       // all ranks as one group, first
-    int iterations_min = 5;  // timed, behind one of warm-up
+    int iterations_min = 5;  // timed iterations, after one for warm-up
     int iterations_max = 50;
-    double spread = 0.05;      // enough when MAD / median is below
-    double time_limit_s = 30;  // of all; what does not fit is left out, and named
+    double spread = 0.05;      // stop when MAD / median is below this
+    double time_limit_s = 30;  // for all; what does not fit is skipped and named
     friend bool operator==(CollectiveRequest const&, CollectiveRequest const&) = default;
 };
 
@@ -41,18 +41,18 @@ BOOST_DESCRIBE_STRUCT(CollectiveRequest, (),
 
 constexpr std::int64_t kProbeBytesMax = std::int64_t{8} << 30;
 
-/// invalid_input names the first thing that cannot be measured with `world_size` ranks.
+/// invalid_input names the first part that cannot be measured with `world_size` ranks.
 [[nodiscard]] Result<void> check_collective_request(CollectiveRequest const& request,
                                                     int world_size);
 
-/// What is measured before runs of `nodes` x `ranks_per_node` ranks are planned: the collectives of
+/// The measurements before planning runs of `nodes` x `ranks_per_node` ranks: the collectives of
 /// data parallelism over all ranks, over the ranks of each node, and over groups of 2, 4, 8, ...
-/// neighbouring nodes, all groups of a size at once. Each rank is in a group of every set, as NCCL
-/// wants.
+/// neighbouring nodes, all groups of a size at once. Each rank is in one group of every set, as
+/// NCCL requires.
 [[nodiscard]] CollectiveRequest job_shaped_request(int nodes, int ranks_per_node);
 
-/// Median of times, and whether they are enough: iterations_min of them with a small spread, or
-/// iterations_max. `times_s` is not empty.
+/// Median of times, and whether they suffice: iterations_min of them with a small spread, or
+/// iterations_max. `times_s` must not be empty.
 struct TimesSummary {
     double median_s = 0;
     bool enough = false;

@@ -1,5 +1,5 @@
-// What the planner decided for a run, with its reasons: `osora plan --json` prints exactly this
-// (schema osora.plan/1), the worker obeys it, the report compares it with what was measured.
+// The planner's decisions for a run, with their reasons: printed by `osora plan --json` (schema
+// osora.plan/1), applied by the worker, compared with measurements by the report.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -13,7 +13,7 @@ namespace osora::plan {
 struct BucketPlan {
     std::string resolution;
     int num_frames = 1;
-    int height = 0, width = 0;  // pixels a sample is trained at (the most common aspect ratio)
+    int height = 0, width = 0;  // pixels of a training sample (the most common aspect ratio)
     int micro_batch_size = 1;   // samples of one rank in one forward
     int grad_accum_steps = 1;
     int global_batch_size = 1;    // micro_batch_size * grad_accum_steps * dp_size
@@ -25,7 +25,7 @@ struct BucketPlan {
 };
 struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
-    int virtual_stages = 1;  // runs of blocks that each pipeline stage has
+    int virtual_stages = 1;  // number of block groups on each pipeline stage
     [[nodiscard]] int ranks() const { return tp_size * pp_size * sp_size * dp_size; }
     int zero_stage = 0;
     std::string recompute = "none";
@@ -36,14 +36,15 @@ struct LayoutPlan {
     int num_workers = 1;            // loader threads per rank
     int prefetch_factor = 2;        // batches
     int threads_per_rank = 1;
-    int vae_micro_batch_size = 0;     // frames that the 2-D VAE takes at a time; 0: not planned
-    int vae_micro_frame_size = 0;     // frames that the temporal VAE takes at a time; 0: alike
+    int vae_micro_batch_size = 0;     // frames that the 2-D VAE processes at a time; 0: not planned
+    int vae_micro_frame_size = 0;     // frames that the temporal VAE processes at a time; 0: not
+                                      // planned
     std::vector<BucketPlan> buckets;  // in the order of the run file
 };
-/// Mean over the buckets as the schedule mixes them, except the peaks.
+/// Means over the buckets as the schedule mixes them, except the peaks.
 struct Prediction {
     double step_time_s = 0;
-    double step_time_error = 0;  // relative half width that the calibration allows, 0.25 = 25 %
+    double step_time_error = 0;  // relative half width according to the calibration, 0.25 = 25 %
     double compute_s = 0, exposed_comm_s = 0, bubble_s = 0, loader_s = 0;
     double peak_memory_gib = 0;  // of one rank, worst bucket
     std::string peak_bucket;     // "64 x 8"
@@ -63,9 +64,9 @@ struct NcclSetting {
     std::string origin;  // "run file: run.toml:41", "environment", "probe", "facts", "default"
     std::string reason;
     std::string cls = {};                 // "J", "P", "S", "B" (docs/rfc/009); "" = not known
-    std::vector<std::string> nodes = {};  // that get it, by host name; empty = all
+    std::vector<std::string> nodes = {};  // nodes that get it, by host name; empty = all
 };
-/// From at_step on: a [[stage]] of the run file.
+/// A [[stage]] of the run file, from at_step on.
 struct StagePlan {
     int at_step = 0;
     LayoutPlan chosen;

@@ -1,4 +1,4 @@
-// Which [[stage]] of a run a step belongs to. Pure; the worker asks it when it starts and when a
+// The [[stage]] of a run that a step belongs to. Pure; the worker uses it at its start and when a
 // stage ends.
 #pragma once
 
@@ -17,12 +17,12 @@ struct StepSpan {
 struct StageOfStep {
     std::size_t index = 0;  // 0: before the first [[stage]]
     StepSpan steps;
-    StepSpan rate;  // over which the learning rate warms up and falls
+    StepSpan rate;  // steps over which the learning rate warms up and decays
 };
 
 [[nodiscard]] StageOfStep stage_at(WorkerJob const& job, int step);
 
-/// The job with configuration and plan of that stage, and no stages of its own.
+/// The job with configuration and plan of that stage, without stages.
 [[nodiscard]] WorkerJob job_of_stage(WorkerJob const& job, std::size_t index);
 
 }  // namespace osora::plan

@@ -14,10 +14,10 @@ namespace {
 constexpr int kWorkersMax = 8;
 constexpr int kPrefetch = 2;
 constexpr double kGoodEnough = 1.01;
-/// Decoding in the trainer's thread hides no file reads: only for next to no decoding.
+/// Decoding in the trainer's thread does not overlap file reads: only for almost no decoding.
 constexpr double kInlineShare = 0.01;
 
-/// What a rank's loader may take: the user's budget, and on the host what the ranks leave.
+/// Memory for a rank's loader: the user's budget, and on the host what the ranks leave.
 std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
     auto const given = static_cast<std::int64_t>(context.config.data.host_memory_gib * kGiB);
     std::int64_t budget = given / context.ranks_per_node;
@@ -67,11 +67,12 @@ std::vector<int> worker_counts(PlanContext const& context, Candidate const& cand
     if (decode_s <= kInlineShare * candidate.step_time_s) return {0};
     std::vector<int> counts;
     for (int n = 1; n <= std::min(kWorkersMax, context.cores); ++n) counts.push_back(n);
-    counts.push_back(0);  // the least memory: only where no thread fits
+    counts.push_back(0);  // the least memory: only if no thread fits
     return counts;
 }
 
-/// The loader with the most prefetch that fits, up to the wanted one; the error is the smallest's.
+/// The loader with the most prefetch that fits, up to the wanted one; an error is that of the
+/// smallest.
 Result<LoaderMemory> fit(PlanContext const& context, LoaderSizes sizes, std::int64_t budget,
                          int& prefetch_factor) {
     auto const& given = context.config.data.prefetch_factor;
@@ -89,7 +90,7 @@ Result<LoaderMemory> fit(PlanContext const& context, LoaderSizes sizes, std::int
 
 std::string reason_of(PlanContext const& context, LoaderChoice const& choice, double decode_s) {
     if (!context.config.data.num_workers.is_auto()) {
-        return fmt::format("loader: {} thread{} a rank: yours", choice.num_workers,
+        return fmt::format("loader: {} thread{} a rank: set by you", choice.num_workers,
                            choice.num_workers == 1 ? "" : "s");
     }
     if (context.latents) return "loader: a thread maps cached latents, next to no work";

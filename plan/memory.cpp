@@ -1,4 +1,4 @@
-// Memory terms from parameter counts and sample costs.
+// Terms of memory from parameter counts and sample costs.
 #include "plan/memory.hpp"
 
 #include "base/text/units.hpp"
@@ -12,13 +12,13 @@ namespace osora::plan {
 
 namespace {
 
-/// The optimizer takes gradients to fp32 in groups of about this many numbers
+/// The optimizer converts gradients to fp32 in groups of about this many values
 /// (worker/train/optimizer.cpp).
 constexpr std::int64_t kUpdateGroup = std::int64_t{64} << 20;
 
-/// Numbers of a rank: in what every rank has, in its stage's blocks but their shared linear layers,
-/// and in its slices of those. They are shared out over all ranks, over those of the stage, and
-/// over a tp_size-th of these.
+/// Number of parameters of a rank: outside the blocks, in its stage's blocks without their shared
+/// linear layers, and in its slices of those. They are divided among all ranks, among those of the
+/// stage, and among a tp_size-th of these.
 struct Numbers {
     std::int64_t common = 0, blocks = 0, slices = 0;
     [[nodiscard]] std::int64_t all() const { return common + blocks + slices; }
@@ -28,12 +28,12 @@ std::int64_t divided_up(std::int64_t value, std::int64_t parts) {
     return (value + parts - 1) / parts;
 }
 
-/// How the ranks of a query share.
+/// How the ranks of a query share the model.
 struct Shards {
     MemoryQuery const& query;
 
-    /// `all`: numbers of the network, `in_blocks` of them in blocks, `shared` of these in linear
-    /// layers that tensor parallel ranks share. The first stages have a block more.
+    /// `all`: parameters of the network, `in_blocks` of them in blocks, `shared` of these in linear
+    /// layers that tensor parallel ranks share. The first stages have one block more.
     [[nodiscard]] Numbers of_rank(std::int64_t all, std::int64_t in_blocks,
                                   std::int64_t shared) const {
         Numbers own{all - in_blocks, in_blocks - shared, divided_up(shared, query.tp_size)};
@@ -43,7 +43,7 @@ struct Shards {
         std::int64_t const here = divided_up(blocks, query.pp_size);
         return {own.common, own.blocks * here / blocks, own.slices * here / blocks};
     }
-    /// Of what ranks share from this stage on, `bytes` a number.
+    /// Bytes of what ranks share from this stage on, with `bytes` per parameter.
     [[nodiscard]] std::int64_t part(int stage, std::int64_t bytes, Numbers const& whole) const {
         if (query.zero_stage < stage) return bytes * whole.all();
         int const all = query.ranks(), together = all / query.pp_size;
@@ -51,8 +51,8 @@ struct Shards {
                divided_up(bytes * whole.slices, together / query.tp_size);
     }
 
-    /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); four reductions
-    /// under way with what they receive, and the bucket that is being filled (2, 3); the parameters
+    /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); four reductions in
+    /// flight with their results, and the bucket that is being filled (2, 3); the parameters
     /// outside the blocks and of three blocks (3). `bytes` of a weight and its gradient.
     [[nodiscard]] std::int64_t communication_bytes(std::int64_t bytes,
                                                    Numbers const& trained) const {
@@ -60,7 +60,7 @@ struct Shards {
         std::int64_t const travelling = query.reduce_dtype.empty()     ? bytes
                                         : query.reduce_dtype == "fp32" ? 4
                                                                        : 2;
-        // What travels in another type is there once more in that of the gradients.
+        // If gradients travel in another type, adds a copy in that type.
         if (query.zero_stage == 0)
             return (travelling + (travelling == bytes ? 0 : bytes)) * trained.all();
         if (query.zero_stage == 1) return travelling * trained.all() + part(1, 4, trained);
@@ -110,8 +110,8 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     memory.is_sharded =
         query.tp_size > 1 || query.pp_size > 1 || (query.zero_stage > 0 && query.ranks() > 1);
     memory.saved_parameter_bytes = shards.part(1, bytes, model);
-    // The first stage holds those of pp_size micro-batches of its blocks, which is those of one
-    // micro-batch of all blocks; of virtual stages more (arXiv 2205.05198).
+    // The first stage holds activations of pp_size micro-batches of its blocks, as much as one
+    // micro-batch of all blocks; more with virtual stages (arXiv 2205.05198).
     double const held = query.virtual_stages == 1
                             ? 1
                             : 1 + (query.pp_size - 1.0) / (query.pp_size * query.virtual_stages);

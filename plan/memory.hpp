@@ -17,8 +17,8 @@
 namespace osora::plan {
 
 struct MemoryConstants {
-    /// A worker without its model: LibTorch linked without CUDA (119 MB for one operator, 140 MB
-    /// after a backward pass), or with it, on the host.
+    /// Memory of a worker without its model: LibTorch linked without CUDA (119 MB after one
+    /// operator, 140 MB after a backward pass), or with it, on the host.
     std::int64_t cpu_process_bytes = 150'000'000;
     std::int64_t gpu_process_bytes = 485'000'000;
     /// CUDA context, cuBLAS workspaces and NCCL's buffers, on the GPU.
@@ -35,10 +35,10 @@ struct MemoryQuery {
     BucketKey bucket;
     int micro_batch_size = 1;
     int dp_size = 1;
-    int sp_size = 1;  // ranks that share the tokens of a sample, and the shards of ZeRO with others
-    int tp_size = 1;  // ranks that share linear layers and tokens; with others the shards of ZeRO
+    int sp_size = 1;  // ranks that share the tokens of a sample, and ZeRO's shards with others
+    int tp_size = 1;  // ranks that share linear layers and tokens, and ZeRO's shards with others
     int pp_size = 1;  // ranks that share blocks
-    int virtual_stages = 1;  // runs of blocks of each of these
+    int virtual_stages = 1;  // block groups of each of these
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     bool gpu = false;
     std::string precision = "fp32";  // bf16, fp16
@@ -47,7 +47,7 @@ struct MemoryQuery {
     int lora_rank = 0;  // > 0: only adapters are trained
     int zero_stage = 0;
     int grad_bucket_mib = 25;
-    std::vector<std::string> freeze = {};  // optim.freeze: prefixes that are not trained
+    std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
 };
 struct RankMemory {
@@ -60,11 +60,11 @@ struct RankMemory {
     std::int64_t communication_bytes = 0;  // flat buckets of gradients, and gathered parameters
     std::int64_t activation_bytes = 0;
     std::int64_t input_bytes = 0;
-    std::int64_t update_bytes = 0;  // of the optimizer, when activations are gone
+    std::int64_t update_bytes = 0;  // of the optimizer, when activations are freed
     bool is_sharded = false;
-    std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, where it is
+    std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, if any
 
-    /// What stays from step to step.
+    /// Memory that persists from step to step.
     [[nodiscard]] std::int64_t static_bytes() const {
         return process_bytes + parameter_bytes + gradient_bytes + master_bytes + optimizer_bytes +
                ema_bytes + communication_bytes;
@@ -73,7 +73,7 @@ struct RankMemory {
         return static_bytes() + std::max(activation_bytes + input_bytes, update_bytes);
     }
     /// Host memory for the copy of a checkpoint that is being written, on rank 0, or of this rank's
-    /// part on each (is_sharded).
+    /// part on each rank (is_sharded).
     [[nodiscard]] std::int64_t checkpoint_bytes() const {
         return (is_sharded ? saved_parameter_bytes : parameter_bytes) + master_bytes +
                optimizer_bytes + ema_bytes;
@@ -91,7 +91,7 @@ struct NodeMemory {
         return ranks * (rank_bytes + loader_bytes) + checkpoint_bytes;
     }
 };
-/// Host memory of a node whose ranks peak at `peak` with these loaders.
+/// Host memory of a node with ranks whose peak is `peak`, and these loaders.
 [[nodiscard]] NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int ranks,
                                      bool gpu, MemoryConstants const& constants = {});
 

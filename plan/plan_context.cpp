@@ -13,7 +13,7 @@ namespace osora::plan {
 namespace {
 
 /// Without an index of the clips: pictures of 640 x 360, and half a group of pictures decoded
-/// before the first one that is wanted.
+/// before the first wanted one.
 constexpr std::int64_t kUnknownClipPixels = 640 * 360;
 constexpr double kUnknownLeadIn = 12;
 
@@ -21,15 +21,15 @@ bool has_statistics(PlanRequest const& request, std::size_t bucket) {
     return request.clips && bucket < request.clips->buckets.size();
 }
 
-/// Seconds of one thread for a sample.
+/// Seconds that one thread takes for a sample.
 double decode_s(PlanRequest const& request, double pixels) {
     double const measured = request.calibration.decode_ms_per_megapixel;
     double const rate = measured > 0 ? measured : nominal_cpu().decode_ms_per_megapixel;
     return pixels / 1e6 * 1e-3 * rate;
 }
 
-/// Shares of clips that fit every bucket, by keep_prob alone; equal ones where keep_prob = 1 of a
-/// large bucket would leave the smaller ones none, because real clips fit them at times.
+/// Shares of clips if every clip fits every bucket, by keep_prob alone; equal shares if keep_prob =
+/// 1 of a large bucket would leave the smaller ones none, because some real clips will not fit it.
 std::vector<double> shares_by_keep_prob(RunConfig const& config, ModelShape const& shape) {
     std::vector<double> shares(config.bucket.size(), 1.0);
     auto const table = bucket_table(config, shape);
@@ -91,13 +91,14 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.tp_size = std::max(1, request.config.parallel.tp_size.value_or(1));
     if (!request.cluster.nodes.empty()) {
         topology::Node const& node = request.cluster.nodes.front();
-        // Of all nodes, as `ranks`; a rank's share is what counts. The others are like this one.
+        // Of all nodes, as `ranks`; only a rank's share matters. The other nodes are assumed to be
+        // like this one.
         context.cores = std::max(1, node.cores) * request.config.resources.nodes;
         context.gpu = !node.gpus.empty();
         context.host_bytes = static_cast<std::int64_t>(constants.usable_share *
                                                        static_cast<double>(node.memory_bytes));
     }
-    // A default that nobody wrote adapts: most CPUs have no units for bf16.
+    // A default that the user did not write adapts: most CPUs have no bf16 units.
     bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
     context.zero_stage = request.zero_stage_min;
     context.settled_batch = request.global_batch_size;

@@ -1,4 +1,4 @@
-// A request with everything that a plan needs looked up once: model, bucket shapes, costs, limits.
+// A request with everything that a plan needs, looked up once: model, bucket shapes, costs, limits.
 // Private to the planner and the validator.
 #pragma once
 
@@ -22,7 +22,7 @@ struct PlanContext {
     Calibration calibration;
     std::vector<BucketKey> keys;       // of each [[bucket]]
     std::vector<SampleCost> costs;     // of a sample of each
-    std::vector<double> clips;         // of each, a pass over the data; any unit
+    std::vector<double> clips;         // clips per pass over the data, for each; any unit
     std::vector<double> decode_s;      // of a sample of each, one decoding thread
     std::int64_t clip_pixels_max = 0;  // of the largest source picture
     int ranks = 1;                     // on all nodes
@@ -30,23 +30,23 @@ struct PlanContext {
     int sp_size = 1;                            // of them, that share the tokens of each sample
     int tp_size = 1;                            // of them, that share linear layers
     int pp_size = 1;                            // of them, that share blocks
-    int virtual_stages = 1;                     // runs of blocks of each of these
+    int virtual_stages = 1;                     // block groups of each of these
     int cores = 1;                              // of all nodes
-    std::optional<std::int64_t> settled_batch;  // of the first bucket, about
+    std::optional<std::int64_t> settled_batch;  // approximate, for the first bucket
     bool gpu = false;
-    ActivationChoice activations;           // the cheapest that fits
+    ActivationChoice activations;           // the cheapest one that fits
     bool latents = false;                   // cached: nothing is decoded
     std::string precision = "fp32";         // that is trained in
     std::string reduce_dtype = "fp32";      // of gradients between ranks
-    int zero_stage = 0;                     // that is looked at
-    std::optional<AllReduceCurve> network;  // of these ranks, where a probe says it
+    int zero_stage = 0;                     // grad bucket sizes to consider
+    std::optional<AllReduceCurve> network;  // of these ranks, if a probe measured it
     std::string network_source;             // for people; empty: one node, or not measured
-    std::string nominal_gpu;                // whose data sheet gives the rates; empty: none
+    std::string nominal_gpu;                // GPU whose data sheet gives the rates; empty: none
     bool network_known = true;              // one node counts as known
     std::int64_t host_bytes = 0;            // of the node that a plan may fill; 0: unknown
     std::int64_t gpu_bytes = 0;             // of one GPU that a plan may fill; 0: no GPU
 
-    /// Runs of samples that are trained on side by side.
+    /// Number of samples that are trained side by side.
     [[nodiscard]] int dp_size() const { return ranks / ranks_together(); }
     /// Ranks that train on the same samples.
     [[nodiscard]] int ranks_together() const { return tp_size * sp_size * pp_size; }

@@ -1,4 +1,4 @@
-// One function for each kind of reason.
+// One function per kind of reason.
 #include "plan/plan_reasons.hpp"
 
 #include "base/text/text.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 std::string zero_reason(PlanContext const& context) {
     bool const given = !context.config.parallel.zero_stage.is_auto();
-    if (given) return fmt::format("ZeRO-{}: yours", context.zero_stage);
+    if (given) return fmt::format("ZeRO-{}: set by you", context.zero_stage);
     if (context.zero_stage == 0) return "ZeRO-0: the optimizer's state fits each rank";
     return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);
 }
@@ -30,11 +30,11 @@ std::string cores_reason(ChosenParts const& parts) {
         return fmt::format("{}: ranks share cores, computing takes {:.1f} times as long", ranks,
                            slower);
     }
-    if (context.config.resources.cpus_per_worker > 0) return ranks + ": yours";
+    if (context.config.resources.cpus_per_worker > 0) return ranks + ": set by you";
     return ranks;
 }
 
-/// Empty where activations are simply kept.
+/// Empty if activations are simply kept.
 std::string activation_reason(PlanContext const& context) {
     ActivationChoice const& chosen = context.activations;
     if (chosen.recompute == "none" && chosen.store == "none") return "";
@@ -42,7 +42,7 @@ std::string activation_reason(PlanContext const& context) {
     bool const yours = (chosen.recompute == "none" || !memory.recompute.is_auto()) &&
                        (chosen.store == "none" || !memory.activation_store.is_auto());
     return fmt::format("recompute {}, activation store {}: {}", chosen.recompute, chosen.store,
-                       yours ? "yours" : "without, not one sample fits a rank");
+                       yours ? "set by you" : "without, not one sample fits a rank");
 }
 
 std::string precision_reason(PlanContext const& context) {
@@ -53,12 +53,13 @@ std::string precision_reason(PlanContext const& context) {
                            wanted);
     }
     if (wanted == "fp32") return "";
-    return fmt::format("precision {}: yours; many CPUs are far slower in it than in fp32", wanted);
+    return fmt::format("precision {}: set by you; many CPUs are far slower in it than in fp32",
+                       wanted);
 }
 
 std::string reduce_reason(PlanContext const& context) {
     if (context.ranks == 1 || context.reduce_dtype == context.precision) return "";
-    return fmt::format("gradients travel as {}: yours; {} ranks add {}", context.reduce_dtype,
+    return fmt::format("gradients travel as {}: set by you; {} ranks add {}", context.reduce_dtype,
                        context.ranks, context.zero_stage > 0 ? "in fp32" : "in that type");
 }
 
@@ -84,7 +85,7 @@ void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& r
     for (std::size_t i = 0; i < parts.best.buckets.size(); ++i) {
         bool const given = !context.config.bucket[i].micro_batch_size.is_auto();
         if (given) {
-            reasons.push_back(fmt::format("{}: micro-batch {}: yours", context.bucket_name(i),
+            reasons.push_back(fmt::format("{}: micro-batch {}: set by you", context.bucket_name(i),
                                           parts.best.buckets[i].micro_batch_size));
         } else if (parts.best.buckets[i].grad_accum_steps > 1) {
             chosen = true;
@@ -133,7 +134,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
         bool const given = !context.config.parallel.grad_bucket_mib.is_auto();
         reasons.push_back(fmt::format("gradients travel in buckets of {} MiB: {}",
                                       parts.best.grad_bucket_mib,
-                                      given ? "yours" : "least exposed communication"));
+                                      given ? "set by you" : "least exposed communication"));
     }
     if (auto reason = precision_reason(context); !reason.empty()) {
         reasons.push_back(std::move(reason));
@@ -158,7 +159,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                 ? "the network is not measured, all_reduce counts as on one node: run osora probe "
                   "--collectives"
                 : "the network is not known, all_reduce counts as on one node, so communication is "
-                  "predicted too short: --nic-gbit tells the speed of a GPU's card");
+                  "predicted too short: --nic-gbit gives the speed of a GPU's card");
     }
     reasons.push_back(calibration_reason(context));
     return reasons;

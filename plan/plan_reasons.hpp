@@ -1,5 +1,5 @@
-// The plan's "why" in short plain sentences (of the cut: cut_search.hpp), and the micro-batches
-// that lost. Pure; private to the planner.
+// The plan's "why" in short sentences (for the cut: cut_search.hpp), and the micro-batches that
+// were rejected. Pure; private to the planner.
 #pragma once
 
 #include "plan/decision.hpp"
@@ -18,7 +18,7 @@ struct ChosenParts {
     Candidate const& best;
     LoaderChoice const& loader;
 };
-/// Most important first; those of `rejected` that kept a micro-batch small are among them.
+/// Most important first; includes those of `rejected` that kept a micro-batch small.
 [[nodiscard]] std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                                     std::vector<Rejection> const& rejected);
 

@@ -1,5 +1,5 @@
 // From a request to a decision: check, look up, choose batches, search layouts, size the loader,
-// write down what was expected and why.
+// record the predictions and reasons.
 #include "plan/planner.hpp"
 
 #include "base/text/units.hpp"
@@ -24,7 +24,7 @@
 namespace osora::plan {
 namespace {
 
-/// A rank that spins or sleeps for a given time ends it when it should.
+/// A rank that spins or sleeps for a given time stops on time.
 constexpr double kOwnWorkError = 0.02;
 
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
@@ -63,7 +63,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     return layout;
 }
 
-/// Own work as it is given, the collectives of these ranks beside it, and nobody waits for data.
+/// Compute times as given, plus the collectives of these ranks; nobody waits for data.
 std::vector<StepTime> times_of_work(PlanContext const& context, Candidate const& candidate,
                                     std::vector<BucketCompute> const& compute_times) {
     std::vector<StepTime> times;
@@ -114,7 +114,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
     return expected;
 }
 
-/// The other thread counts, best first. One whose loader does not fit is left out.
+/// The other thread counts, best first, without those whose loader does not fit.
 std::vector<Alternative> alternatives_of(PlanContext const& context, GlobalBatches const& batches,
                                          std::vector<Candidate> const& candidates) {
     std::vector<Alternative> others;
@@ -129,7 +129,7 @@ std::vector<Alternative> alternatives_of(PlanContext const& context, GlobalBatch
     return others;
 }
 
-/// A program that osora does not know: ranks and threads only.
+/// A program unknown to osora: only ranks and threads.
 PlanDecision plan_of_exec(PlanRequest const& request) {
     PlanDecision decision;
     auto const& resources = request.config.resources;
@@ -138,12 +138,12 @@ PlanDecision plan_of_exec(PlanRequest const& request) {
     decision.chosen.threads_per_rank = resources.cpus_per_worker > 0
                                            ? resources.cpus_per_worker
                                            : std::max(1, cores / resources.gpus_per_node);
-    decision.reasons = {"a program of yours: osora starts its ranks and predicts nothing"};
+    decision.reasons = {"user program: osora starts its ranks and predicts nothing"};
     return decision;
 }
 
-/// Layouts with the ZeRO stage of the run file, else with the lowest that fits; `context` holds it
-/// then. What does not fit at all is told for that one.
+/// Layouts with the ZeRO stage of the run file, else with the lowest that fits, which is stored in
+/// `context`. If nothing fits, the error is for that stage.
 Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches const& batches) {
     auto const& wanted = context.config.parallel.zero_stage;
     context.zero_stage = wanted.value_or(context.zero_stage);
@@ -160,8 +160,8 @@ Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches
     return found;
 }
 
-/// With the first way to hold activations that fits, at any stage: sharing costs less time than
-/// running blocks again. `context` holds both then.
+/// With the first way to keep activations that fits at any stage, because sharing costs less time
+/// than recomputing blocks. Both are stored in `context`.
 Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
                                                 GlobalBatches const& batches) {
     int const least_stage = context.zero_stage;
@@ -176,7 +176,7 @@ Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
     return found;
 }
 
-/// With the sizes of the cut that the request gives.
+/// With the cut sizes of the request.
 Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
     OSORA_TRY(PlanContext context, plan_context(request));
     GlobalBatches const batches = choose_global_batches(context);

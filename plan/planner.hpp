@@ -1,5 +1,6 @@
-// Chooses how a run is laid out: sizes, batches, threads and loader, with the expected time and
-// memory and the reason of every choice. Pure and deterministic: the same request, the same plan.
+// Chooses the layout of a run: sizes, batches, threads and loader, with the predicted time and
+// memory and the reason of every choice. Pure and deterministic: the same request gives the same
+// plan.
 #pragma once
 
 #include "base/result.hpp"
@@ -23,7 +24,7 @@
 
 namespace osora::plan {
 
-/// What a probe measured of the nodes of a run, or of nodes like them.
+/// A probe's measurements of a run's nodes, or of similar nodes.
 struct MeasuredNetwork {
     topology::ProbeResult result;
     std::string source;  // for people: "n[0-15], 2 h 00 min ago"
@@ -31,28 +32,30 @@ struct MeasuredNetwork {
 
 struct PlanRequest {
     RunConfig config;
-    Origins origins;            // where values come from, for [nccl] and unwritten defaults
-    topology::Cluster cluster;  // GPUs only where the worker can use them
+    Origins origins;            // origins of values, for [nccl] and unwritten defaults
+    topology::Cluster cluster;  // GPUs only if the worker can use them
     Calibration calibration;
     std::optional<ClipStatistics> clips;             // without: square shapes, shares by
                                                      // keep_prob
-    std::map<std::string, std::string> environment;  // only what collectives read is looked at
+    std::map<std::string, std::string> environment;  // only what collectives read
     NcclFacts nccl;                                  // for settings of NCCL and Gloo
     std::optional<MeasuredNetwork> network;          // for the times of collectives
     std::optional<VaeShape> latents;                 // compression of cached latents
-    /// Own work of a step by bucket, instead of what the formulas say (a rehearsal's); empty: none.
+    /// Compute times of a step by bucket, used instead of the formulas (for a rehearsal); empty:
+    /// none.
     std::vector<BucketCompute> compute_times;
-    int zero_stage_min = 0;  // where the run file leaves it to the plan
-    /// Of the first bucket, about, where the run file leaves it to the plan.
+    int zero_stage_min = 0;  // if the run file leaves it to the plan
+    /// Approximate batch of the first bucket, if the run file leaves it to the plan.
     std::optional<std::int64_t> global_batch_size = {};
-    /// Whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.
+    /// The GPU whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.
     std::string nominal_gpu = {};
-    std::optional<AllReduceCurve> nominal_network = {};  // between its nodes, where no probe tells
-    std::optional<Layout> cut = {};  // tp, sp, pp, where the run file leaves them to the plan
+    std::optional<AllReduceCurve> nominal_network = {};  // between its nodes, if no probe measured
+                                                         // it
+    std::optional<Layout> cut = {};  // tp, sp, pp, if the run file leaves them to the plan
 };
 
-/// A value of the run file always wins. One that is impossible is invalid_input or not_divisible
-/// (the message of the first violation of validate.hpp); out_of_memory when nothing fits, with the
+/// A value of the run file always wins. If it is impossible: invalid_input or not_divisible (the
+/// message of the first violation of validate.hpp); out_of_memory when nothing fits, with the
 /// bucket that comes nearest and what would make it fit.
 [[nodiscard]] Result<PlanDecision> make_plan(PlanRequest const& request);
 

@@ -1,4 +1,4 @@
-// A total is split_by_plan as the plan splits its own: backward costs two forwards.
+// split_by_plan divides a total in the plan's proportions: backward costs two forwards.
 #include "plan/rehearsal.hpp"
 
 namespace osora::plan {

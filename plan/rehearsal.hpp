@@ -1,6 +1,6 @@
-// What a rehearsal takes for a rank's own work in a step: given in the run file, else measured in
-// an earlier training run, else predicted. Pure; `osora rehearse` and `osora submit` decide it, the
-// workers obey it (WorkerJob).
+// The compute times of a rehearsal's steps: given in the run file, else measured in an earlier
+// training run, else predicted. Pure; `osora rehearse` and `osora submit` choose them, the workers
+// apply them (WorkerJob).
 #pragma once
 
 #include "plan/config/run_config.hpp"
@@ -14,7 +14,7 @@
 
 namespace osora::plan {
 
-/// Seconds of one rank's own work in one step of a bucket, all micro-batches together.
+/// Compute seconds of one rank in one step of a bucket, all micro-batches together.
 struct BucketCompute {
     double forward_s = 0, backward_s = 0, optimizer_s = 0;
     std::string source;  // "run file", "run 41", "plan"
@@ -24,7 +24,7 @@ struct BucketCompute {
 };
 BOOST_DESCRIBE_STRUCT(BucketCompute, (), (forward_s, backward_s, optimizer_s, source))
 
-/// For each bucket of the run file. `measured`: what history knows, empty or one for each bucket.
+/// For each bucket of the run file. `measured`: from the history, empty or one per bucket.
 [[nodiscard]] std::vector<BucketCompute> rehearsal_compute(
     RunConfig const& config, PlanDecision const& plan,
     std::vector<std::optional<BucketCompute>> const& measured);

@@ -1,4 +1,4 @@
-// Plans again with one thing changed.
+// Plans again with one change.
 #include "plan/remedies.hpp"
 
 #include "base/text/units.hpp"
@@ -19,7 +19,7 @@ using Planner = std::function<Result<PlanDecision>(PlanRequest const&)>;
 
 struct Remedy {
     char const* text;
-    /// False: it is so already.
+    /// Applies the change; false: it is already so.
     bool (*apply)(RunConfig&);
 };
 
@@ -66,10 +66,10 @@ bool fits(PlanRequest const& request, Planner const& plan_of) {
            plan_of(request).has_value();
 }
 
-/// Memory that limits a rank, and how people call it.
+/// A memory limit of a rank, and its name for people.
 struct Limit {
     double gib = 0;
-    std::string text;  // with a place for GiB
+    std::string text;  // with a placeholder for GiB
     std::function<void(PlanRequest&, double)> set;
 };
 
@@ -100,7 +100,7 @@ std::optional<Limit> limit_of(PlanRequest const& request) {
                  }};
 }
 
-/// The least memory that fits, to 2 %, up to 64 times what is there.
+/// The smallest memory that fits, within 2 %, up to 64 times the available.
 std::optional<std::string> more_memory(PlanRequest const& request, Planner const& plan_of) {
     auto const limit = limit_of(request);
     if (!limit || limit->gib <= 0) return {};

@@ -16,13 +16,13 @@ namespace osora::plan {
 namespace {
 
 constexpr double kBackwardShare = 2.0 / 3.0;  // of a pass
-/// What threads beyond the measured ones add: t threads are worth t^kThreadPower.
+/// Effect of more threads than were measured: t threads are worth t^kThreadPower.
 constexpr double kThreadPower = 0.85;
 /// Work beside matrix products (norms, GELU, softmax, copies), as passes over the values that are
 /// kept for backward. On a CPU such operators are bound by arithmetic: fitted to stdit3-tiny.
 constexpr double kPassesCpu = 20, kPassesGpu = 6;
-/// What an operator of a model costs where a bare at::add costs one: autograd, its allocations,
-/// its views. Fitted to passes of stdit3-tiny over four tokens: 7.5 ms beside 0.75 us.
+/// Cost of a model's operator relative to a bare at::add: autograd, its allocations, its views.
+/// Fitted to passes of stdit3-tiny over four tokens: 7.5 ms with 0.75 us.
 constexpr double kOperatorWeightCpu = 14, kOperatorWeightGpu = 2;
 /// Share of a collective that backward can hide: Gloo's threads need cores, NCCL's kernels SMs.
 constexpr double kOverlapSpare = 0.9, kOverlapNoSpare = 0.5;
@@ -32,7 +32,7 @@ struct SizeRate {
     double gflops;
 };
 
-/// log-log between the rows of one thread count; flat outside them.
+/// Interpolates log-log between the rows of one thread count; constant outside them.
 double rate_at(std::vector<SizeRate> rows, int size) {
     std::ranges::sort(rows, {}, &SizeRate::size);
     if (size <= rows.front().size) return rows.front().gflops;
@@ -45,8 +45,8 @@ double rate_at(std::vector<SizeRate> rows, int size) {
     return rows.back().gflops;
 }
 
-/// One all_reduce, and how much of that time it needs a processor for: all of it between the ranks
-/// of a node; over a network what the same bytes would take on one.
+/// One all_reduce, and how much of that time needs a processor: all of it between the ranks of a
+/// node; over a network, the time of the same bytes within one.
 struct ReduceTime {
     double seconds = 0, processor_share = 1;
 };
@@ -57,12 +57,12 @@ ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, d
     return {seconds, std::min(1.0, local / seconds)};
 }
 
-/// As the calibration counts them: a GPU computes as fast whatever threads its rank has.
+/// In the calibration's terms: a GPU computes equally fast whatever threads its rank has.
 int computing_threads(StepQuery const& query) {
     return query.gpu ? 1 : query.threads;
 }
 
-/// The formula of pass_time_s before it is scaled.
+/// The formula of pass_time_s before scaling.
 double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     SampleCost const sample = sample_cost(query.shape, query.bucket);
     double const samples =
@@ -73,7 +73,7 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
         matmul_gflops(calibration, computing_threads(query), query.shape.hidden) * 1e9;
     double const passes =
         query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
-    // Backward is two of the three passes over what a forward pass saves.
+    // Backward is two of the three passes over the saved values of a forward pass.
     double const traffic =
         passes * (1 + again / 3) * static_cast<double>(sample.saved_bytes) * samples;
     double const operators = (query.gpu ? kOperatorWeightGpu : kOperatorWeightCpu) *
@@ -100,12 +100,12 @@ int value_bytes(StepQuery const& query) {
     return query.precision == "fp32" ? 4 : 2;
 }
 
-/// Of what is exchanged in the place of a gradient and of a weight, on average.
+/// Bytes exchanged for a gradient and for a weight, on average.
 double exchanged_bytes(StepQuery const& query) {
     auto const of = [](std::string const& type) { return type == "fp32" ? 4.0 : 2.0; };
     double const gradient =
         query.reduce_dtype.empty() ? value_bytes(query) : of(query.reduce_dtype);
-    // An all_reduce sends what it has summed in the type of the gradients.
+    // An all_reduce sends its sums in the type of the gradients.
     return query.zero_stage == 0 ? gradient : (gradient + value_bytes(query)) / 2;
 }
 
@@ -120,8 +120,9 @@ double trained_numbers(StepQuery const& query) {
     return all - in_blocks + (in_blocks - shared + shared / query.tp_size) / query.pp_size;
 }
 
-/// What a pass waits for other ranks' tokens: attention trades q, k, v and its result, backward
-/// trades them back, and the output is gathered once. An all_to_all moves half of an all_reduce.
+/// Time that a pass waits for other ranks' tokens: attention exchanges q, k, v and its result,
+/// backward exchanges them back, and the output is gathered once. An all_to_all moves half of an
+/// all_reduce.
 double token_exchange_s(StepQuery const& query, Calibration const& calibration) {
     if (query.sp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -139,9 +140,8 @@ double token_exchange_s(StepQuery const& query, Calibration const& calibration) 
                                   exchange_s(output * value_bytes(query)));
 }
 
-/// What a pass waits for in shared linear layers: tokens are gathered before them, and what the
-/// ranks add is summed behind them; backward does the same the other way round. Either moves half
-/// of an all_reduce.
+/// Time that a pass waits in shared linear layers: tokens are gathered before them, and the ranks'
+/// results are summed after them; backward does the reverse. Each moves half of an all_reduce.
 double layer_exchange_s(StepQuery const& query, Calibration const& calibration) {
     if (query.tp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -150,7 +150,7 @@ double layer_exchange_s(StepQuery const& query, Calibration const& calibration) 
                           (joint ? shape.text_tokens : 0);
     double const bytes =
         query.micro_batch_size * tokens / query.sp_size * shape.hidden * value_bytes(query);
-    // Self-attention, cross-attention, MLP; a double block of MMDiT has two streams of its own.
+    // Self-attention, cross-attention, MLP; a double block of MMDiT has two separate streams.
     double const pairs = joint ? 2 * shape.depth + shape.single_depth
                                : (shape.family == ModelFamily::stdit2 ? 4 : 3) * shape.blocks();
     double const again =
@@ -198,7 +198,7 @@ double loader_wait_s(StepQuery const& query, StepTime const& time) {
         double const cores = std::max(1, query.cores / query.ranks());
         return std::max({0.0, behind, decode / cores - rest});
     }
-    // Decoding and computing share the node's cores: their core-seconds bound the step.
+    // Decoding and computing share the node's cores: their core-seconds limit the step.
     double const busy = query.threads / core_sharing(query) * (time.compute_s + time.optimizer_s);
     double const all_cores = query.ranks() * (busy + decode) / query.cores;
     return std::max({0.0, behind, all_cores - rest});
@@ -294,9 +294,9 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
     double const pass_s = slower * pass_time_s(query, calibration) / query.pp_size;
     StepTime time;
     time.compute_s = query.grad_accum_steps * pass_s;
-    // The first micro-batch comes through all stages before the last stage begins, and back.
+    // The first micro-batch passes through all stages before the last stage begins, and back.
     double const transfer_s = stage_transfer_s(query, calibration);
-    // Virtual stages of it are shorter, and micro-batches go through them in groups of pp_size.
+    // Its virtual stages are shorter, and micro-batches pass through them in groups of pp_size.
     int const micro_batches = query.grad_accum_steps;
     int const missing = query.virtual_stages == 1
                             ? 0

@@ -1,6 +1,6 @@
-// How long a step takes on calibrated hardware: matrix products at a measured rate, memory traffic,
-// a floor per operator, exposed all_reduce, optimizer, loader. Pure. The same formulas are scaled
-// by the calibration's real model steps, when it has some.
+// The time of a step on calibrated hardware: matrix products at a measured rate, memory traffic, a
+// floor per operator, exposed all_reduce, optimizer, loader. Pure. The formulas are scaled by the
+// calibration's real model steps, if it has some.
 #pragma once
 
 #include "plan/activation_choice.hpp"
@@ -23,22 +23,22 @@ struct StepQuery {
     int sp_size = 1;         // ranks that share the tokens of a sample
     int tp_size = 1;         // ranks that share linear layers
     int pp_size = 1;         // ranks that share blocks
-    int virtual_stages = 1;  // runs of blocks of each of these
+    int virtual_stages = 1;  // block groups of each of these
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     std::string precision = "fp32";
     std::string reduce_dtype = {};  // of gradients between ranks; empty: as precision
     int lora_rank = 0;              // > 0: only adapters are trained
     int zero_stage = 0;
-    std::vector<std::string> freeze = {};  // optim.freeze: prefixes that are not trained
+    std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
-    /// Of these ranks on their nodes; none: they are on one node, or nobody measured it.
+    /// Between these ranks on their nodes; none: they are on one node, or it was not measured.
     AllReduceCurve const* network = nullptr;
     int threads = 1;  // of a CPU rank
     int cores = 1;    // of the node
     bool gpu = false;
     int grad_bucket_mib = 25;
     bool overlap = true;
-    bool per_parameter = false;  // debug.collectives: one blocking all_reduce a parameter
+    bool per_parameter = false;  // debug.collectives: one blocking all_reduce per parameter
     int num_workers = 1;
     double decode_s_per_sample = 0;  // of one decoding thread
 };
@@ -54,17 +54,17 @@ struct StepTime {
 };
 [[nodiscard]] StepTime step_time(StepQuery const& query, Calibration const& calibration);
 
-/// Part of the collectives of a step that passes with a backward of `backward_s` do not hide: the
-/// all_reduce of all gradients behind the last one's; with ZeRO half of that (reduce_scatter)
-/// behind it and half (all_gather) behind the next forward pass, for each pass in stages 2 and 3,
-/// where stage 3 gathers twice.
+/// The part of a step's collectives that passes with a backward of `backward_s` do not hide: the
+/// all_reduce of all gradients after the last pass; with ZeRO half of that (reduce_scatter) after
+/// it and half (all_gather) before the next forward pass, for each pass in stages 2 and 3, where
+/// stage 3 gathers twice.
 [[nodiscard]] double exposed_comm_s(StepQuery const& query, Calibration const& calibration,
                                     double backward_s);
 
-/// Forward and backward of one micro-batch on cores of its own.
+/// Forward and backward of one micro-batch on separate cores.
 [[nodiscard]] double pass_time_s(StepQuery const& query, Calibration const& calibration);
-/// Measured over predicted of the calibration's model steps (their median, those with this thread
-/// count before all others); 1 without any.
+/// Measured over predicted for the calibration's model steps (their median; those with this thread
+/// count are preferred); 1 without any.
 [[nodiscard]] double pass_time_scale(Calibration const& calibration, int threads);
 
 /// fp32 rate at an inner dimension, between the measured sizes and thread counts.
@@ -75,7 +75,7 @@ struct StepTime {
 [[nodiscard]] double core_sharing(StepQuery const& query);
 
 /// Relative half width of the predicted step time. `network_known`: the ranks are on one node, or a
-/// probe measured what is between them.
+/// probe measured the links between them.
 [[nodiscard]] double step_time_error(Calibration const& calibration, bool shares_cores,
                                      bool network_known = true);
 

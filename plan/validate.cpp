@@ -1,4 +1,4 @@
-// The rules of a resolved run file against model, machine and worker, section by section.
+// Checks a resolved run file against model, machine and worker, section by section.
 #include "plan/validate.hpp"
 
 #include "plan/activation_choice.hpp"
@@ -171,7 +171,7 @@ private:
             add("parallel.grad_bucket_mib", "must be at least 1");
         }
     }
-    /// `with`: ranks that another cut takes together already.
+    /// `with`: number of ranks that another cut already joins.
     void check_cut(std::string const& key, int size, int with,
                    std::vector<LayoutViolation> const& broken) {
         if (size == 1) return;
@@ -198,8 +198,9 @@ private:
         }
     }
 
-    /// Whether a batch of fewer samples than ranks divides where some of them share samples, which
-    /// the run file leaves open. What leaves no data parallel ranks must be asked for.
+    /// Whether a batch with fewer samples than ranks can be divided if some ranks share samples,
+    /// which the run file leaves open. A cut without data parallel ranks must be requested
+    /// explicitly.
     [[nodiscard]] bool some_cut_divides(std::int64_t global, std::int64_t micro) const {
         auto const& parallel = config_.parallel;
         if (config_.run.job != "train" || !shape_ || global >= micro * ranks()) return false;

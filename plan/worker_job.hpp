@@ -1,5 +1,5 @@
-// What a worker is told to do: job.json in the run directory, the same for every rank and every
-// restart. Who a rank is comes from its environment (RANK, LOCAL_RANK, WORLD_SIZE,
+// The instructions for a worker: job.json in the run directory, the same for every rank and every
+// restart. A rank gets its identity from its environment (RANK, LOCAL_RANK, WORLD_SIZE,
 // LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT, OSORA_ATTEMPT, OSORA_AGENT_FD, OSORA_STORE_FD).
 #pragma once
 
@@ -15,10 +15,10 @@
 
 namespace osora::plan {
 
-/// A [[stage]]: the run file from at_step on. Its plan stands at the same place in plan.stages.
+/// A [[stage]]: the run file from at_step on. Its plan is at the same index in plan.stages.
 struct JobStage {
     int at_step = 0;
-    bool new_rate = false;  // the learning rate starts anew at at_step
+    bool new_rate = false;  // the learning rate restarts at at_step
     RunConfig config;
 };
 BOOST_DESCRIBE_STRUCT(JobStage, (), (at_step, new_rate, config))
@@ -27,8 +27,8 @@ struct WorkerJob {
     int version = 1;
     std::string run_uuid;
     std::string run_name;  // "stdit3-stage1-0042"
-    std::string run_dir;   // absolute; checkpoints stand in RUN_DIR/checkpoints
-    std::string base_dir;  // folder of the run file: relative paths of the run file start here
+    std::string run_dir;   // absolute; checkpoints are in RUN_DIR/checkpoints
+    std::string base_dir;  // folder of the run file: base of its relative paths
     RunConfig config;
     PlanDecision plan;
     std::vector<JobStage> stages;

@@ -1,5 +1,5 @@
-// What the worker of this version does, next to what a run file can ask for. Grows with the worker;
-// validator and planner read it and nothing else.
+// The features of this version's worker, a part of what a run file can ask for. Grows with the
+// worker; read by validator and planner.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct WorkerSupport {
     std::vector<std::string> collectives{"bucketed", "per_parameter"};
     std::vector<std::string> bucket_schedules{"balanced", "original"};
     int zero_stage_max = 3;
-    /// Those that may be above 1.
+    /// Sizes that may be above 1.
     std::vector<std::string> cuts{"parallel.tp_size", "parallel.pp_size", "parallel.sp_size"};
 };
 

@@ -33,7 +33,7 @@ std::map<std::string, Ordered> ordered_for(plan::WorkerJob const& job, std::stri
     }
     for (auto const& [name, value] : job.config.worker.env) {
         if (!topology::is_communication_variable(name)) continue;
-        ordered[name] = {value, "run file: [worker] env", "yours"};
+        ordered[name] = {value, "run file: [worker] env", "set by you"};
     }
     return ordered;
 }

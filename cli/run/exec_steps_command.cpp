@@ -61,7 +61,7 @@ private:
     void take(plan::StepFigures figures) {
         double const step = figures.at("step");
         bool const again = found_.count > 0 && step == found_.last.at("step");
-        if (again) return;  // as the agent does, which passes each line twice
+        if (again) return;  // a repeated step is skipped, as the agent does
         found_.counted_anew += found_.count > 0 && step < found_.last.at("step");
         ++found_.count;
         if (found_.steps.size() < kStepsInJson) found_.steps.push_back(figures);

@@ -68,7 +68,7 @@ Result<plan::TuneCandidate> named_candidate(std::string_view text) {
     if (equals == std::string_view::npos) return bad("no value");
     plan::TuneCandidate candidate;
     candidate.key = text.substr(0, equals);
-    candidate.reason = "yours";
+    candidate.reason = "named by you";
     if (candidate.key.find('.') == std::string::npos) return bad("no SECTION.KEY");
     std::string_view rest = text.substr(equals + 1);
     while (true) {

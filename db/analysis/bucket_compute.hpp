@@ -1,5 +1,5 @@
-// A rank's own work in a training step, by bucket: what a rehearsal of the run puts in the place of
-// its model. Pure.
+// The compute times of a rank in a training step, by bucket: a rehearsal of the run uses them
+// instead of its model. Pure.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -11,7 +11,7 @@ namespace osora::db::analysis {
 
 struct BucketWork {
     std::string bucket;  // "64x64x8"
-    int steps = 0;       // that count (select_steps)
+    int steps = 0;       // number of steps that count (select_steps)
     double forward_s = kUnknown, backward_s = kUnknown, optimizer_s = kUnknown;
 };
 

@@ -1,5 +1,5 @@
-// Whether the ranks of a run had cores of their own. Pure. Ranks that share cores slow each other
-// down, and a scaling figure from them is no statement about a network.
+// Whether the ranks of a run had separate cores. Pure. Ranks that share cores slow each other down,
+// so a scaling figure from them says nothing about a network.
 #pragma once
 
 #include "db/analysis/history.hpp"
@@ -11,11 +11,12 @@ namespace osora::db::analysis {
 struct CoreUse {
     bool known = false;   // cores and ranks of every machine
     bool shared = false;  // more threads than cores somewhere
-    /// "2 ranks x (1 thread + 1 loader) on 2 cores of n0"; of the machine with least room.
+    /// "2 ranks x (1 thread + 1 loader) on 2 cores of n0"; for the machine with the fewest cores
+    /// per thread.
     std::string text;
 };
 
-/// Ranks on a GPU count only with their loaders. Nodes of one boot id are one machine.
+/// A rank on a GPU counts only its loaders. Nodes with the same boot id are one machine.
 [[nodiscard]] CoreUse core_use(RunSummary const& run);
 
 }  // namespace osora::db::analysis

@@ -16,7 +16,7 @@ constexpr double kNearNoises = 2;
 constexpr double kNoiseMin = 0.005;  // of the level
 constexpr std::size_t kFasterRuns = 5;
 
-/// A figure of the buckets, weighted with `mix`; `otherwise` when one of them was not measured.
+/// A figure of the buckets, weighted by `mix`; `otherwise` if one of them was not measured.
 double mixed(Measured const& run, Mix const& mix, double BucketMeasure::*figure, double otherwise) {
     double weighted = 0, steps = 0;
     for (auto const& bucket : run.buckets) {
@@ -58,8 +58,8 @@ RunGroup group_of(std::vector<SeriesRun const*> const& members) {
     return group;
 }
 
-/// The newest run of [start, stop) that was about as fast as `level`, so that a run that was slow
-/// once is not taken for its level; without one the newest.
+/// The newest run of [start, stop) that was about as fast as `level`, so that a single slow run
+/// does not represent the level; if there is none, the newest.
 std::size_t typical(Detection const& detection, changepoint::Segment const& part, double level) {
     auto const& values = detection.group.step_s;
     double const near = kNearNoises * std::max(kNoiseMin, detection.robust.noise) * level;

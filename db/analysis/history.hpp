@@ -1,4 +1,4 @@
-// What the analysis is fed with: runs as db/store/queries.hpp reads them.
+// Input of the analysis: runs as db/store/queries.hpp reads them.
 #pragma once
 
 #include "db/analysis/measure.hpp"
@@ -22,22 +22,22 @@ struct RunSummary {
     std::string device;  // of rank 0: "cpu", "cuda:0 ..."; "" = not known
 };
 
-/// A run with everything that its report needs.
+/// A run with everything that a report needs.
 struct RunHistory {
     RunSummary summary;
     std::vector<EventRecord> events;  // in the order of the journal
     StepTable steps;
     std::vector<RankBlock> arrivals;  // arrival_s of each rank
-    /// Of a run whose steps or matrices were thinned: as they were before. `steps` has what is
-    /// left.
+    /// For a run whose steps or matrices were thinned: figures from before that. `steps` has the
+    /// remaining steps.
     std::optional<StepFigures> kept;
     Facts config, software, env, hardware;
     std::vector<CollectiveTotal> collectives;  // of training steps
     ProbeRecord probe;                         // empty when nothing was probed
-    int runs_in_series = 1;                    // of the same work, this one included
+    int runs_in_series = 1;                    // same work, including this run
 };
 
-/// A run of a series with the work that it does.
+/// A run of a series, with its work.
 struct SeriesRun {
     RunSummary summary;
     Facts work;

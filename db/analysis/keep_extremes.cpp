@@ -1,5 +1,4 @@
-// What is kept are rows as they were measured, never means of them: each point that is drawn can be
-// looked up.
+// Keeps rows as they were measured, never means of them: each drawn point can be looked up.
 #include "db/analysis/keep_extremes.hpp"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Which of many rows to draw: long series become short ones that still show every spike. Pure.
+// Chooses which of many rows to draw: long series become short ones that still show every spike.
+// Pure.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +8,9 @@
 
 namespace osora::db::analysis {
 
-/// Of `rows` (indices into the columns, ascending) those that a drawing of at most about `limit`
-/// points needs: the first, the last, and of each group of equally many neighbours the rows with
-/// the lowest and the highest value of each column. All rows when they are few. NaN is passed over.
+/// Selects from `rows` (ascending indices into the columns) those for a drawing with about `limit`
+/// points: the first, the last, and of each group of equally many neighbours the rows with the
+/// lowest and the highest value of each column. All rows when they are few. Skips NaN.
 [[nodiscard]] std::vector<std::size_t> keep_extremes(
     std::span<std::vector<double> const* const> columns, std::span<std::size_t const> rows,
     std::size_t limit);

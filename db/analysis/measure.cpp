@@ -1,5 +1,5 @@
-// A step counts when the run went on from it: after a relaunch the steps behind the checkpoint
-// belong to an attempt that was given up.
+// A step counts if the run continued from it: after a relaunch, steps after the checkpoint belong
+// to an abandoned attempt.
 #include "db/analysis/measure.hpp"
 
 #include "base/robust.hpp"
@@ -72,7 +72,7 @@ void measure_loss(StepTable const& steps, std::vector<std::size_t> const& kept, 
     auto const window = std::min<std::size_t>(kLossSteps, values.size() / 2);
     if (window == 0) return;
     auto const mean_of = [&](auto first) {
-        double sum = 0;  // a NaN step makes the mean NaN: that is the news
+        double sum = 0;  // a NaN step makes the mean NaN, as it should
         for (std::size_t i = 0; i < window; ++i, ++first) sum += *first;
         return sum / static_cast<double>(window);
     };

@@ -1,6 +1,6 @@
-// What a run's steps say, robustly: which steps count, and their typical time, rate and shares.
-// Pure. Steps of one run share the state of its machines, so they describe this run; comparing
-// runs takes several runs.
+// Robust figures of a run's steps: which steps count, and their typical time, rate and shares.
+// Pure. Steps of one run share the state of its machines, so they describe this run; comparing runs
+// takes several runs.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -11,20 +11,20 @@
 
 namespace osora::db::analysis {
 
-/// Steps of an attempt that are left out because caches, pools and channels warm up in them: its
-/// first 20, or the first fifth of a short one.
+/// Steps of an attempt that are left out because caches, pools and channels warm up: its first 20,
+/// or the first fifth of a short one.
 constexpr int kWarmupSteps = 20;
 /// The loss is compared between the mean of this many first and last steps (or halves).
 constexpr int kLossSteps = 20;
 
 /// Indices into a StepTable.
 struct StepSelection {
-    std::vector<std::size_t> kept;  // steps of the run as it went on
+    std::vector<std::size_t> kept;  // steps that the run continued from
     std::vector<std::size_t>
-        used;  // kept, behind the warm-up of their attempt, every rank reported
+        used;  // kept, after the warm-up of their attempt, reported by every rank
     std::vector<std::size_t> cold;  // kept, but in the warm-up
     int warmup = 0;
-    int undone = 0;      // done once, lost with a failed attempt and not reached again
+    int undone = 0;      // done once, lost with a failed attempt and never reached again
     int incomplete = 0;  // some rank's part is missing
 };
 [[nodiscard]] StepSelection select_steps(StepTable const& steps);
@@ -38,18 +38,18 @@ struct BucketMeasure {
 /// Figures over the used steps; shares are of the step time; NaN where nothing was measured.
 struct Measured {
     int steps = 0;      // kept
-    int next_step = 0;  // behind the last kept step
+    int next_step = 0;  // after the last kept step
     int warmup_steps = 0, steps_used = 0, steps_incomplete = 0;
     int steps_repeated = 0, steps_undone = 0;
     double step_s_median = kUnknown, step_s_mad = kUnknown;
-    double step_s_mix = kUnknown;     // mean of the buckets' medians, weighted with their steps
+    double step_s_mix = kUnknown;     // mean of the buckets' medians, weighted by their steps
     double samples_per_s = kUnknown;  // at the buckets' median step times
     double data_share = kUnknown;
     double comm_share = kUnknown;  // exposed communication of the rank that waits least
-    double wait_share = kUnknown;  // what the others spend more: they wait for a slower rank
+    double wait_share = kUnknown;  // additional waiting of the others, for a slower rank
     int loss_window = 0;
     double loss_first = kUnknown, loss_last = kUnknown;
-    std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // highest of a rank; 0: not known
+    std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // highest of a rank; 0: unknown
     std::vector<BucketMeasure> buckets;                    // as StepTable::buckets
 };
 [[nodiscard]] Measured measure(StepTable const& steps);

@@ -13,9 +13,9 @@ namespace {
 
 using namespace changepoint;
 
-constexpr int kRunsBeside = 50;  // of a change, on either side: more say no more
+constexpr int kRunsBeside = 50;  // of a change, on either side: more runs add nothing
 
-/// A share s stands as 1 + s, so that the least effect is counted in shares of the step.
+/// Stores a share s as 1 + s, so that the minimum effect is in shares of the step.
 double offset_of(MetricKind kind) {
     return kind == MetricKind::share_of_step ? 1 : 0;
 }
@@ -81,7 +81,7 @@ void adjust(std::vector<MetricTrends*> const& all, double false_discovery) {
     std::vector<double> p;
     for (auto const* trends : all) {
         for (auto const& trend : trends->worse) p.push_back(trend.p);
-        // What has not changed has a p of 1.
+        // Metrics without a change have a p of 1.
         p.insert(p.end(), static_cast<std::size_t>(trends->tested) - trends->worse.size(), 1.0);
     }
     auto const adjusted = adjusted_p(p);

@@ -26,13 +26,13 @@ struct MetricSeries {
 };
 [[nodiscard]] std::vector<MetricSeries> metric_series(std::vector<Measured const*> const& runs);
 
-/// The newest level of a metric, when it is worse than the one before it.
+/// The newest level of a metric, if it is worse than the previous one.
 struct MetricTrend {
     std::string name;
     MetricKind kind{};
-    int index = 0;  // of the run that it began with
+    int index = 0;  // the run with which it began
     double before = 0, after = 0;
-    double p = 1;           // of orders of the two levels' runs
+    double p = 1;           // share of orders of the two levels' runs
     double adjusted_p = 1;  // over all metrics of all groups: set by adjust()
 };
 
@@ -40,11 +40,11 @@ struct MetricTrends {
     int tested = 0;
     std::vector<MetricTrend> worse;
 };
-/// Shares count from 3 points of the step on (min_effect), memory from min_effect of its level on.
+/// Shares count from 3 points of the step (min_effect), memory from min_effect of its level.
 [[nodiscard]] MetricTrends metric_trends(std::vector<MetricSeries> const& metrics,
                                          changepoint::SegmentationOptions const& options = {});
 
-/// Sets adjusted_p over all of them, and drops what is above `false_discovery`.
+/// Sets adjusted_p over all of them, and removes those above `false_discovery`.
 void adjust(std::vector<MetricTrends*> const& all, double false_discovery = 0.05);
 
 }  // namespace osora::db::analysis

@@ -20,8 +20,8 @@ using namespace changepoint;
 
 constexpr std::int64_t kDayUs = 86'400'000'000;
 constexpr int kDrawsMin = 20'000, kDrawsMax = 4'000'000;
-constexpr int kDrawsATest = 200;      // ten of them reach what one node of all must reach
-constexpr double kCloseLook = 0.002;  // a p below is asked of as many draws as it takes
+constexpr int kDrawsATest = 200;      // ten times this reach what one node of all must reach
+constexpr double kCloseLook = 0.002;  // below this p more draws are made
 constexpr double kCorrelationMax = 0.9;
 
 /// One node in one measure, oldest probe first.
@@ -34,7 +34,7 @@ struct Series {
     std::vector<double> rests;  // logarithms, from the level of each
     [[nodiscard]] int count() const { return static_cast<int>(values.size()); }
 };
-/// All nodes in one measure share their noise.
+/// All nodes share their noise within one measure.
 using Family = std::vector<Series>;
 
 bool usable(NodeScore const& score) {
@@ -42,8 +42,8 @@ bool usable(NodeScore const& score) {
            std::isfinite(score.of_median) && score.of_median >= 0;
 }
 
-/// Sorted by time, a row for each node of a probe (of several the slowest), with of_median known;
-/// probes of fewer nodes than it takes are left out and counted.
+/// Sorted by time, one row per node of a probe (the slowest of several), with of_median set; probes
+/// with too few nodes are left out and counted.
 std::vector<NodeScore> comparable(std::vector<NodeScore> scores, NodeDriftOptions const& options,
                                   NodeDriftReport& report) {
     std::erase_if(scores, [](auto const& score) { return !usable(score); });
@@ -78,7 +78,7 @@ std::vector<NodeScore> comparable(std::vector<NodeScore> scores, NodeDriftOption
     return kept;
 }
 
-/// Series with enough values by path, of nodes that are still there.
+/// Series with enough values, by path, of nodes that still exist.
 std::map<std::string, Family> families(std::vector<NodeScore> const& scores,
                                        NodeDriftOptions const& options, NodeDriftReport& report) {
     std::map<std::pair<std::string, std::string>, std::vector<NodeScore const*>> own;
@@ -127,7 +127,7 @@ std::vector<double> slice(std::vector<double> const& values, Segment const& part
     return {values.begin() + part.start, values.begin() + part.stop};
 }
 
-/// Levels and noise of each; a node is taken for at least as noisy as most are.
+/// Levels and noise of each node; a node counts as at least as noisy as most.
 void fit(Family& family, SegmentationOptions const& options) {
     std::vector<double> noises;
     for (auto& series : family) {
@@ -148,8 +148,8 @@ void fit(Family& family, SegmentationOptions const& options) {
     }
 }
 
-/// What is left of all series, in the noise of most (in their own, values of few series would lie
-/// further apart than they do); what fitting the levels took is given back.
+/// Residuals of all series, scaled by the noise of most (scaled by their own, values of few series
+/// would spread too far); corrected for having fitted the levels.
 std::vector<double> pool_of(Family const& family) {
     std::vector<double> pool;
     for (auto const& series : family) {
@@ -161,7 +161,8 @@ std::vector<double> pool_of(Family const& family) {
     return pool;
 }
 
-/// Of neighbours in time, over all nodes; clipped, and the bias taken off that fitting brings.
+/// Autocorrelation of neighbours in time, over all nodes; clipped, and corrected for the bias of
+/// fitting.
 double correlation_of(Family const& family) {
     constexpr double kClip = 3;
     double squares = 0, products = 0, per_value = 0;
@@ -181,7 +182,7 @@ double correlation_of(Family const& family) {
     return std::clamp(plain + bias, 0.0, kCorrelationMax);
 }
 
-/// The newest level and the newest one before it that was higher by the least effect.
+/// The newest level, and the newest earlier one that was higher by at least the minimum effect.
 struct Drop {
     Segment before, after;
     int since = 0;  // index
@@ -201,7 +202,7 @@ std::optional<Drop> drop_of(Series const& series, SegmentationOptions const& opt
     return std::nullopt;
 }
 
-/// The smaller one of the node's own noise and of all nodes' noise: few values make a poor
+/// The smaller one of the node's own noise and of all nodes' noise: few values give a poor
 /// estimate, and with too large a noise slow probes that differ look like one level.
 double gain_of(Series const& series, Drop const& drop) {
     double least = std::numeric_limits<double>::infinity();
@@ -241,7 +242,7 @@ NodeDrift drift_of(Series const& series, Drop const& drop) {
             .probes_since = series.count() - drop.since};
 }
 
-/// Nodes of one measure that are lower than they were, each with its p.
+/// Nodes of one measure that are lower than before, each with its p.
 std::vector<NodeDrift> drops_in(Family const& family, NodeDriftOptions const& options, int tests) {
     SplitOptions const few{.min_segment = options.robust.min_segment,
                            .draws = kDrawsMin,
@@ -278,10 +279,11 @@ NodeDriftReport node_drift(std::vector<NodeScore> scores, NodeDriftOptions const
         auto own = drops_in(family, options, report.series);
         std::ranges::move(own, std::back_inserter(drops));
     }
-    std::vector<double> p(static_cast<std::size_t>(report.series), 1.0);  // no drop: nothing seen
+    std::vector<double> p(static_cast<std::size_t>(report.series), 1.0);  // no drop: nothing
+                                                                          // observed
     for (std::size_t i = 0; i < drops.size(); ++i) p[i] = drops[i].p;
     auto const adjusted = adjusted_p(p);
-    std::ranges::sort(drops, {}, &NodeDrift::p);  // as their adjusted values are
+    std::ranges::sort(drops, {}, &NodeDrift::p);  // as large as their adjusted values
     auto ordered = adjusted;
     std::ranges::sort(ordered);
     for (std::size_t i = 0; i < drops.size(); ++i) {

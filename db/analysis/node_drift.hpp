@@ -17,7 +17,7 @@
 
 namespace osora::db::analysis {
 
-/// What one node reached in one probe.
+/// Result of one node in one probe.
 struct NodeScore {
     std::int64_t run_id = 0;  // of the probe
     int run = 0;              // its number
@@ -25,21 +25,21 @@ struct NodeScore {
     std::string host, leaf;
     std::string path;      // of storage; "" = the network
     double rate = 0;       // bytes a second
-    double of_median = 0;  // of the nodes of its probe; 0: to be computed from the rates
+    double of_median = 0;  // relative to the nodes of its probe; 0: to be computed from the rates
 };
 
 struct NodeDriftOptions {
     changepoint::SegmentationOptions robust{.min_effect = 0.05};
-    int nodes_min = 4;     // in a probe: with fewer nobody can say who is slow
+    int nodes_min = 4;     // nodes in a probe: with fewer, a slow node cannot be identified
     int probes_max = 100;  // newest of a node
     double false_discovery = 0.05;
-    int days_max = 30;  // since a node was probed last, before the newest probe
+    int days_max = 30;  // since a node's last probe, before the newest probe
 };
 
-/// A node whose newest level lies below an earlier one.
+/// A node whose newest level is below an earlier one.
 struct NodeDrift {
     std::string host, leaf, path;
-    int since_run = 0;  // the first probe of what is lower than `before`
+    int since_run = 0;  // the first probe of the level that is lower than `before`
     std::optional<std::int64_t> since_us;
     double before = 0, after = 0;            // medians, of the median of each probe
     double rate_before = 0, rate_after = 0;  // medians, bytes a second
@@ -50,15 +50,16 @@ struct NodeDrift {
 };
 
 struct NodeDriftReport {
-    int probes = 0;                              // that count
-    int probes_small = 0;                        // of fewer than nodes_min nodes
+    int probes = 0;                              // probes that count
+    int probes_small = 0;                        // with fewer than nodes_min nodes
     int nodes = 0;                               // with enough probes
     int nodes_few = 0;                           // with fewer
     int nodes_gone = 0;                          // not probed for days_max
     int series = 0;                              // tested: nodes times measures
-    std::map<std::string, int> leaf_nodes = {};  // of those with enough probes; "" is no leaf
+    std::map<std::string, int> leaf_nodes = {};  // nodes with enough probes, by leaf; "" is no leaf
     std::vector<NodeDrift> drifted = {};         // largest first
-    std::vector<NodeDrift> chance = {};  // lower, but chance has that among so many; largest first
+    std::vector<NodeDrift> chance = {};  // lower, but expected by chance among so many; largest
+                                         // first
 
     /// Whether there was anything to test.
     [[nodiscard]] bool decided() const { return series > 0; }

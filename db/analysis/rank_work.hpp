@@ -1,5 +1,5 @@
-// How long each rank works in a step before it waits for the others, out of the matrices that its
-// node told. Pure.
+// How long each rank works in a step before it waits for the others, from the matrices that its
+// node recorded. Pure.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -11,8 +11,8 @@
 
 namespace osora::db::analysis {
 
-/// Steps of the ranks [first_rank, first_rank + ranks), as protocol/steps/matrix_codec.hpp writes
-/// them.
+/// Steps of the ranks [first_rank, first_rank + ranks), in the format of
+/// protocol/steps/matrix_codec.hpp.
 struct RankBlock {
     int first_rank = 0, ranks = 0, steps = 0;
     std::string data;
@@ -22,13 +22,13 @@ struct RankBlock {
 struct RankWork {
     int rank = 0, steps = 0;
     double median_s = kUnknown;  // over its steps
-    /// Over the median rank's, as a part of that; of two ranks: over the faster one's.
+    /// Excess over the median rank's work, as a share of it; with two ranks: over the faster one's.
     double excess = 0;
 };
 BOOST_DESCRIBE_STRUCT(RankWork, (), (rank, steps, median_s, excess))
 
-/// Of each rank, slowest first. Blocks that cannot be read are left out; buckets whose steps differ
-/// in length do not matter, since ranks of a step do the same work.
+/// Work of each rank, slowest first. Leaves out blocks that cannot be read; buckets may differ in
+/// length, since ranks of a step do the same work.
 [[nodiscard]] std::vector<RankWork> rank_work(std::vector<RankBlock> const& blocks);
 
 }  // namespace osora::db::analysis

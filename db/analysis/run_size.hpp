@@ -1,5 +1,5 @@
-// What makes the step times of runs of one work comparable: the same ranks, nodes, threads and
-// batches. Pure.
+// Properties that make the step times of runs with the same work comparable: the same ranks, nodes,
+// threads and batches. Pure.
 #pragma once
 
 #include "db/analysis/history.hpp"

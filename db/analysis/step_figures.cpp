@@ -1,4 +1,4 @@
-// One pass over what load_run brings; select_steps says which steps count.
+// One pass over the data of load_run; select_steps chooses the steps that count.
 #include "db/analysis/step_figures.hpp"
 
 #include "base/robust.hpp"

@@ -1,5 +1,5 @@
-// What a run's report takes from its single steps. It is kept when they are thinned, so that the
-// report stays what it was. Pure.
+// What a run's report needs from single steps. It is stored before they are thinned, so that the
+// report does not change. Pure.
 #pragma once
 
 #include "db/analysis/measure.hpp"
@@ -19,7 +19,7 @@ struct StepFigures {
     double least_comm_s = kUnknown;      // exposed_comm_s of the rank that waits least
     std::optional<protocol::Straggler> straggler;
     std::vector<RankWork> rank_work;  // slowest first
-    Measured measured;                // not in JSON: history has a table for it
+    Measured measured;                // not in JSON: the history has a table for it
 
     [[nodiscard]] double mean_of(char const* metric) const;
 };

@@ -1,4 +1,4 @@
-// The rank that holds the others up in a run, from its recorded times of arrival. Pure.
+// The rank that delays the others in a run, from its recorded arrival times. Pure.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -9,7 +9,7 @@
 
 namespace osora::db::analysis {
 
-/// Over the steps `used` (indices); nullopt: no rank does, or nothing is known.
+/// Over the steps `used` (indices); nullopt: no rank does, or nothing is recorded.
 [[nodiscard]] std::optional<protocol::Straggler> straggler_of(StepTable const& steps,
                                                               std::vector<std::size_t> const& used);
 

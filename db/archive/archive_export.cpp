@@ -1,4 +1,4 @@
-// The archive is built beside its place and renamed when it is whole and on disk.
+// The archive is built beside its final path and renamed when it is complete and on disk.
 #include "base/files/descriptor.hpp"
 #include "base/files/files.hpp"
 #include "base/files/regular_file.hpp"
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls `use` with the pieces of a file, at most `bytes` of it; how many there were.
+/// Calls `use` with pieces of a file, at most `bytes` in total; returns how many there were.
 Result<std::int64_t> for_each_piece(fs::path const& path, std::int64_t bytes,
                                     std::function<Result<void>(std::string_view)> const& use) {
     OSORA_TRY(Descriptor const file, open_regular(path, O_NOFOLLOW));
@@ -46,7 +46,7 @@ Result<std::int64_t> for_each_piece(fs::path const& path, std::int64_t bytes,
     return done;
 }
 
-/// Bytes of the whole records of a journal that holds `uuid`.
+/// Bytes of the complete records of a journal that belongs to `uuid`.
 Result<std::int64_t> whole_records(fs::path const& journal, std::string const& uuid) {
     protocol::JournalReader reader;
     std::string found;
@@ -64,7 +64,7 @@ Result<std::int64_t> whole_records(fs::path const& journal, std::string const& u
     return static_cast<std::int64_t>(reader.good_bytes());
 }
 
-/// Rows of one file: what is added, in pieces of one size.
+/// Writes the rows of one file: collects what is added into pieces of one size.
 class PieceWriter {
 public:
     PieceWriter(Connection& connection, std::string uuid, std::string_view file)
@@ -151,7 +151,7 @@ private:
         return bytes;
     }
 
-    /// The file without the run's secrets. Figures of a probe hold none, and may be large.
+    /// The file without the run's secrets. A probe's figures have none, and may be large.
     static Result<void> write_pieces(fs::path const& path, ArchiveFile const& file,
                                      std::int64_t most, ArchiveRedaction const& redaction,
                                      PieceWriter& writer) {

@@ -1,5 +1,5 @@
-// Whatever the file holds, nothing of it is used before it is checked: the schema must be ours to
-// the letter, names come from a list, sizes have limits, and every byte is under a checksum.
+// Nothing of the file is used before it is checked: the schema must match exactly, names come from
+// a list, sizes have limits, and every byte has a checksum.
 #include "base/files/descriptor.hpp"
 #include "base/files/files.hpp"
 #include "base/sha256.hpp"
@@ -64,7 +64,7 @@ struct Entry {
     std::vector<std::pair<ArchiveFile, std::int64_t>> files;  // in the order of kArchiveFiles
 };
 
-/// A folder that goes with the object.
+/// A folder that is removed with the object.
 struct Workplace {
     fs::path path;
     ~Workplace() {
@@ -208,7 +208,7 @@ private:
     SQLite::Database database_;
 };
 
-/// The journal must be whole and be that of this run.
+/// The journal must be complete and belong to this run.
 Result<void> check_journal(Entry const& entry, fs::path const& folder) {
     auto const journal = folder / protocol::kJournalFile;
     JournalPosition position;
@@ -245,7 +245,7 @@ Result<void> check_space(std::vector<Entry> const& wanted, fs::path const& folde
                                                  format_bytes(bytes), format_bytes(free))};
 }
 
-/// Unpacks all, then gives each its name.
+/// Unpacks all runs, then moves each to its name.
 Result<void> bring_in(Archive& archive, std::vector<Entry> const& wanted, fs::path const& runs) {
     if (wanted.empty()) return {};
     OSORA_TRY_VOID(check_space(wanted, runs));
@@ -258,7 +258,7 @@ Result<void> bring_in(Archive& archive, std::vector<Entry> const& wanted, fs::pa
     }
     for (auto const& entry : wanted) {
         auto const folder = runs / protocol::imported_folder_name(entry.run.name, entry.run.uuid);
-        // A folder that is in use is no empty one: rename refuses it.
+        // A folder in use is not empty: rename refuses it.
         if (::rename((workplace.path / entry.run.uuid).c_str(), folder.c_str()) != 0) {
             return file_error(errno, "name", folder);
         }

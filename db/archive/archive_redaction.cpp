@@ -21,7 +21,7 @@ constexpr std::int64_t kJobBytesMax = 16 << 20;
 
 using SecretVisitor = std::function<void(std::string_view name, std::string_view value)>;
 
-/// Objects of this name hold variables by their names.
+/// Objects with this name hold variables by name.
 bool holds_variables(std::string_view member) {
     return member == "env" || member == "facts";
 }
@@ -44,7 +44,7 @@ void visit_variables(protocol::json::value const& value, SecretVisitor const& vi
     }
 }
 
-/// The last part of a TOML key that ends `text`: "env.API_KEY " and "{ \"API_KEY\" " are API_KEY.
+/// The last part of a TOML key that ends `text`: "env.API_KEY " and "{ \"API_KEY\" " give API_KEY.
 std::string_view name_before(std::string_view text) {
     text = trimmed(text);
     bool const quoted = text.ends_with('"') || text.ends_with('\'');
@@ -54,7 +54,7 @@ std::string_view name_before(std::string_view text) {
     return begin == text.npos ? text : text.substr(begin + 1);
 }
 
-/// The TOML string that begins behind blanks at `at`, and the offset behind it; 0: there is none.
+/// The TOML string that begins after blanks at `at`, and the offset after it; 0: there is none.
 std::pair<std::string, std::size_t> quoted_behind(std::string_view text, std::size_t at) {
     while (at < text.size() && (text[at] == ' ' || text[at] == '\t')) ++at;
     if (at >= text.size() || (text[at] != '"' && text[at] != '\'')) return {"", 0};
@@ -70,7 +70,7 @@ std::pair<std::string, std::size_t> quoted_behind(std::string_view text, std::si
     end = std::min(end, text.size());
     std::string const raw(text.substr(at + width, end - at - width));
     std::size_t const behind = std::min(end + width, text.size());
-    // Escapes of basic strings are those of JSON, but for two rare ones.
+    // Escapes of basic strings are those of JSON, except for two rare ones.
     auto const plain = quote == '"' ? protocol::parse_json('"' + raw + '"')
                                     : Result<protocol::json::value>(invalid("literal"));
     bool const decoded = plain.has_value() && plain->is_string();
@@ -103,7 +103,7 @@ private:
     [[nodiscard]] std::string shown(std::string_view name,
                                     protocol::json::value const& value) const {
         std::string const text(value.get_string());
-        bool const is_variable = name.find('.') == std::string_view::npos;  // no fact of osora's
+        bool const is_variable = name.find('.') == std::string_view::npos;  // not a fact of osora's
         return is_variable ? redactor_.redact(shown_value(key_, name, text))
                            : redactor_.redact(text);
     }
@@ -123,7 +123,7 @@ void ArchiveRedaction::learn(std::string_view name, std::string_view value) {
     if (!is_secret(name, value) || is_secret_digest(value)) return;
     secrets_.emplace(value, secret_digest(key_, value));
     redactor_.add(value);
-    // As JSON and TOML write it in quotes.
+    // The value quoted as in JSON and TOML.
     auto const quoted = protocol::json::serialize(protocol::json::value(value));
     redactor_.add(std::string_view(quoted).substr(1, quoted.size() - 2));
 }
@@ -139,7 +139,7 @@ void ArchiveRedaction::learn_from_run_file(std::string_view text) {
             bool const here = in_worker || line.find("worker") < sign;
             auto const [value, end] = quoted_behind(text, at + sign + 1);
             if (here && end > 0) learn(name, value);
-            // A value in three quotes may be longer than its line.
+            // A value in triple quotes may span lines.
             if (end > at + used) used = end - at;
             if (end > at + sign) sign = std::min(end - at - 1, line.size());
         }
@@ -171,7 +171,7 @@ std::string ArchiveRedaction::json(std::string const& text) const {
 }
 
 std::string ArchiveRedaction::run_file(std::string text) const {
-    for (auto const& [value, digest] : secrets_) {  // short ones too, where they are a whole value
+    for (auto const& [value, digest] : secrets_) {  // short values too, if they are a whole string
         boost::replace_all(text, '"' + value + '"', '"' + digest + '"');
         boost::replace_all(text, '\'' + value + '\'', '\'' + digest + '\'');
     }

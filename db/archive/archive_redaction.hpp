@@ -1,5 +1,5 @@
-// Private to db/: the files of a run as an archive holds them, without the secrets that the run was
-// given. Journals and files of versions that wrote them down are mended on the way.
+// Private to db/: prepares the files of a run for an archive, without the secrets that the run was
+// given. Journals and files of versions that stored secrets are cleaned too.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,11 +14,11 @@ namespace osora::db {
 
 class ArchiveRedaction {
 public:
-    /// Learns the run's secrets from its job.json and environment, the key of their digests from
+    /// Reads the run's secrets from its job.json and environment, and the key of their digests from
     /// its state folder.
     explicit ArchiveRedaction(std::filesystem::path const& run_dir);
 
-    /// job.json, submission.json... and run.toml; the same bytes where nothing is secret.
+    /// For job.json, submission.json... and run.toml; unchanged bytes if nothing is secret.
     [[nodiscard]] std::string file(std::string_view name, std::string const& content) const;
 
     /// The body of one journal record, as JSON.
@@ -27,7 +27,7 @@ public:
 private:
     [[nodiscard]] std::string run_file(std::string text) const;
 
-    /// Values of the run file's worker.env, some of which --set may have replaced in job.json.
+    /// Values of the run file's worker.env; --set may have replaced some of them in job.json.
     void learn_from_run_file(std::string_view text);
     void learn(std::string_view name, std::string_view value);
 

@@ -21,21 +21,21 @@ struct ArchivedRun {
     std::int64_t bytes = 0;  // of its files
 };
 
-/// Writes `file`, which must not exist yet; all or nothing. A run that goes on is taken up to its
-/// last whole record. invalid_input: the file exists, a run is named twice; corrupt or not_found:
-/// the journal of a run.
+/// Writes `file`, which must not exist yet; all or nothing. A run in progress is included up to its
+/// last complete record. invalid_input: the file exists, or a run is named twice; corrupt or
+/// not_found: the journal of a run.
 [[nodiscard]] Result<std::vector<ArchivedRun>> export_runs(std::vector<RunRecord> const& runs,
                                                            std::filesystem::path const& file);
 
 struct Imported {
     std::vector<ArchivedRun> added;
-    std::vector<ArchivedRun> known;  // their journal is here already and was left as it is
+    std::vector<ArchivedRun> known;  // runs whose journal exists here already and was not changed
 };
 
-/// Makes STATE/runs/NAME.UUID8 for each run of `file` that is not here, and ingests them. All of
-/// them are unpacked and verified before the first one appears. invalid_input: not an archive, one
-/// of another version, or something in it that no osora writes; corrupt: cut off or damaged;
-/// out_of_space before anything is written.
+/// Makes STATE/runs/NAME.UUID8 for each run of `file` that does not exist here, and ingests them.
+/// All runs are unpacked and verified before the first one appears. invalid_input: not an archive,
+/// another version, or content that no osora writes; corrupt: cut off or damaged; out_of_space
+/// before anything is written.
 [[nodiscard]] Result<Imported> import_runs(Store& store, std::filesystem::path const& state_dir,
                                            std::filesystem::path const& file);
 

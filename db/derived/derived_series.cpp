@@ -1,5 +1,5 @@
-// A transaction for the change points and for what is gone, then one for each few comparisons,
-// which read all steps of two runs.
+// One transaction for the change points and removals, then one for every few comparisons, which
+// read all steps of two runs.
 #include "db/analysis/attribution/run_comparison.hpp"
 #include "db/analysis/detection.hpp"
 #include "db/derived/derived.hpp"
@@ -22,7 +22,7 @@ using analysis::RunHistory;
 
 constexpr std::size_t kComparisonsAtOnce = 8;  // in a transaction
 
-/// A run, and the one that it is held against.
+/// A run, and the one that it is compared with.
 struct RunPair {
     std::int64_t run_id = 0, good_run_id = 0;
 };
@@ -56,7 +56,7 @@ void save_change_points(Connection& connection, std::int64_t series_id,
     }
 }
 
-/// The pairs that are not compared yet; comparisons of other pairs of the series go.
+/// The pairs that are not compared yet; comparisons of other pairs of the series are deleted.
 std::vector<RunPair> keep_comparisons(Connection& connection, std::int64_t series_id,
                                       std::vector<RunPair> const& pairs) {
     std::map<std::int64_t, std::int64_t> known;  // run -> good run
@@ -80,7 +80,7 @@ std::vector<RunPair> keep_comparisons(Connection& connection, std::int64_t serie
     return missing;
 }
 
-/// What compare_runs() needs for its waterfall.
+/// The input of compare_runs() for its waterfall.
 std::optional<RunHistory> load_compared(Connection& connection, std::int64_t run_id) {
     auto run = run_of_id(connection, run_id);
     if (!run) return std::nullopt;

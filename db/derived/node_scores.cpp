@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kBytesPerGbit = 1e9 / 8;
 
-// The newest probes: of 1,024 nodes they are half a million rows.
+// Only the newest probes: with 1,024 nodes they are half a million rows.
 constexpr char const* kNewest =
     "WITH newest AS MATERIALIZED (SELECT run_id FROM run r WHERE EXISTS(SELECT 1 FROM probe_node p "
     "WHERE p.run_id=r.run_id) ORDER BY submitted_us DESC,run_id DESC LIMIT 500) ";
@@ -15,7 +15,7 @@ constexpr char const* kNetwork =
     "SELECT p.run_id,r.number,r.submitted_us,p.hostname,p.leaf,'',p.gbit_s,p.of_median "
     "FROM newest JOIN probe_node p USING(run_id) JOIN run r USING(run_id) WHERE p.samples>0 AND "
     "p.of_median>0";
-// Files may be read more than once; all nodes at once say more of the storage than of a node.
+// Files may be read more than once; reads by all nodes at once show the storage rather than a node.
 constexpr char const* kStorage =
     "SELECT p.run_id,r.number,r.submitted_us,s.hostname,s.leaf,p.path,"
     "avg(p.read_bytes_per_s),0.0 "

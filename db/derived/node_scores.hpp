@@ -1,4 +1,4 @@
-// What each probe of history.db says of each node, for analysis::node_drift(). Reading only;
+// The scores of each node in each probe of history.db, for analysis::node_drift(). Read-only;
 // errors are those of Store::open.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A journal may have grown since it was read: it is compared up to that place.
+// A journal may have grown since it was read: the check compares it up to that place.
 #include "db/ingest/check.hpp"
 
 #include "db/ingest/journal_file.hpp"

@@ -1,4 +1,4 @@
-// Every event struct names its attempt, node, rank and step the same way, so they are picked by
+// Every event struct uses the same names for its attempt, node, rank and step, so they are found by
 // name.
 #include "db/ingest/event_row.hpp"
 

@@ -6,8 +6,8 @@
 
 namespace osora::db {
 
-/// The body is the event's JSON with its "type", without the facts of a rank (a fingerprint has
-/// them).
+/// The body is the event's JSON with its "type", without the facts of a rank (they are in a
+/// fingerprint).
 [[nodiscard]] EventRecord event_row(protocol::JournalRecord const& record);
 
 }  // namespace osora::db

@@ -24,7 +24,7 @@ void save_health(Connection& connection, std::int64_t run_id, protocol::JournalR
             sequence, record.wall_us, health.node, health.why, if_known(health.load),
             if_known(health.memory_available_bytes), if_known(health.cgroup_memory_bytes),
             if_known(health.disk_free_bytes));
-    std::set<int> known;  // a record is not trusted to name each GPU once
+    std::set<int> known;  // a record may name a GPU twice
     for (protocol::GpuHealth const& gpu : health.gpus) {
         if (!known.insert(gpu.gpu).second) continue;
         execute(connection, "INSERT INTO gpu_health VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10)", run_id,

@@ -1,4 +1,4 @@
-// A journal is read in pieces; each piece's rows and the place behind it are one transaction.
+// Reads a journal in pieces; each piece's rows and the position after it are one transaction.
 #include "db/ingest/ingest.hpp"
 
 #include "base/files/file_lock.hpp"
@@ -69,7 +69,7 @@ public:
           options_(options),
           report_(report) {}
 
-    /// Fails on errors of the database only; those of the journal are reported.
+    /// Fails only on errors of the database; errors of the journal are reported.
     Result<void> run() {
         OSORA_TRY(bool const news, find_start());
         if (!news) return {};
@@ -84,7 +84,7 @@ public:
     }
 
 private:
-    /// Where to read on; false when the journal has not changed since it was looked at.
+    /// The position to continue at; false when the journal has not changed since it was checked.
     Result<bool> find_start() {
         return guarded(connection_, "read history", [&]() -> Result<bool> {
             auto const now = look_at(journal_);
@@ -104,15 +104,14 @@ private:
         });
     }
 
-    /// What was taken away of a run that goes on now is needed again to measure it.
+    /// If a thinned run continues, its removed rows are needed again to measure it.
     bool was_thinned() {
         auto const run = known_.run_id ? run_of_id(connection_, *known_.run_id) : std::nullopt;
         return run && is_thinned(connection_, run->uuid);
     }
 
-    /// The journal was replaced, or its damaged part was changed: read it from its start. The rows
-    /// of a run whose journal is no longer at this path stay, those of the same run are made again
-    /// (see adopt).
+    /// The journal was replaced, or its damaged part changed: read it from its start. Rows of a run
+    /// whose journal is no longer at this path stay; those of the same run are rebuilt (see adopt).
     Result<bool> forget(bool same_run) {
         return in_transaction(connection_, "write history", [&]() -> Result<bool> {
             if (same_run && known_.run_id) delete_run(connection_, *known_.run_id);
@@ -150,7 +149,7 @@ private:
         return {};
     }
 
-    /// Makes the run of a journal that is read from its start, or says why not.
+    /// Adds the run of a journal that is read from its start, or returns why not.
     std::string adopt(protocol::JournalRecord const& first) {
         auto const* submitted = std::get_if<protocol::RunSubmitted>(&first.event);
         if (submitted == nullptr || submitted->run_uuid.empty()) {
@@ -233,7 +232,7 @@ Result<IngestReport> ingest_locked(Store& store, std::vector<fs::path> const& jo
     return report;
 }
 
-/// Also what follows from several runs.
+/// Includes what is derived from several runs.
 Result<IngestReport> ingest_all_locked(Store& store, fs::path const& state_dir,
                                        IngestOptions const& options) {
     using Clock = std::chrono::steady_clock;
@@ -242,14 +241,14 @@ Result<IngestReport> ingest_all_locked(Store& store, fs::path const& state_dir,
     OSORA_TRY(auto report,
               ingest_locked(store, journals_under(protocol::StatePaths{absolute}.runs()), absolute,
                             options));
-    // Whoever waited for many new journals waits for what follows from them as well.
+    // A caller that waited for many new journals also waits for the derived rows.
     auto const now = Clock::now();
     auto const limit = std::max<Clock::duration>(options.derive_limit, now - begin);
     OSORA_TRY_VOID(derive_stale(store.connection(), now + limit));
     return report;
 }
 
-/// With the lock of a store that has a file.
+/// Holds the lock if the store has a file.
 template <class F>
 auto with_lock(Store& store, IngestOptions const& options, F action) -> std::invoke_result_t<F> {
     if (store.file().empty()) return action();
@@ -257,7 +256,7 @@ auto with_lock(Store& store, IngestOptions const& options, F action) -> std::inv
     return action();
 }
 
-/// STATE of a run in STATE/runs; "" for one elsewhere.
+/// STATE for a run in STATE/runs; "" for one elsewhere.
 fs::path state_of(fs::path const& run_dir) {
     auto const runs = fs::absolute(run_dir).parent_path();
     return runs.filename() == "runs" ? runs.parent_path() : fs::path();

@@ -35,7 +35,7 @@ std::vector<fs::path> files_in(fs::path const& state_dir) {
     return files;
 }
 
-/// The items that a trial of "0110" has from the bad run.
+/// The items that a trial of "0110" takes from the bad run.
 std::vector<std::string> flipped_items(std::string const& flipped,
                                        std::vector<std::string> const& items) {
     std::vector<std::string> names;
@@ -103,7 +103,7 @@ bool is_known(Connection& connection, std::string const& path, JournalPosition c
 Result<void> ingest_file(Connection& connection, fs::path const& path,
                          std::vector<std::string>& problems) {
     auto const now = look_at(path);
-    if (now.has_error()) return {};  // gone meanwhile
+    if (now.has_error()) return {};  // deleted meanwhile
     if (is_known(connection, path.string(), *now)) return {};
     auto const found = read(path);
     std::string const problem = found.has_error() ? found.error().message : "";

@@ -1,6 +1,6 @@
-// Private to db/: the files of osora bisect and osora tune (db/derived/investigation.hpp) into
-// their tables. A file that has changed replaces the rows of its search; what a file no longer says
-// goes.
+// Private to db/: reads the files of osora bisect and osora tune (db/derived/investigation.hpp)
+// into their tables. A changed file replaces the rows of its search; rows that it no longer has are
+// deleted.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,8 +12,8 @@
 
 namespace osora::db {
 
-/// Fails on errors of the database only; a file that cannot be read is left out and told once in
-/// `problems` ("PATH: why"). A folder that is not there holds no files.
+/// Fails only on errors of the database; a file that cannot be read is skipped and reported once in
+/// `problems` ("PATH: why"). A missing folder has no files.
 [[nodiscard]] Result<void> ingest_investigations(Connection& connection,
                                                  std::filesystem::path const& state_dir,
                                                  std::vector<std::string>& problems);

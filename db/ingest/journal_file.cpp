@@ -1,4 +1,5 @@
-// The file may grow while it is read; what is behind the last whole record is simply read again.
+// The file may grow while it is read; what comes after the last complete record is read again
+// later.
 #include "db/ingest/journal_file.hpp"
 
 #include "base/files/files.hpp"
@@ -39,7 +40,7 @@ Result<std::string> tail_sha256(fs::path const& journal, std::int64_t offset) {
     return sha256_hex(bytes);
 }
 
-/// What `bytes` at `from` hold; on damage the records in front of it.
+/// Parses `bytes`, which begin at offset `from`; on damage returns the records before it.
 JournalPiece cut(std::string_view bytes, JournalPosition const& from) {
     auto const start = static_cast<std::uint64_t>(from.offset);
     auto const sequence = static_cast<std::uint64_t>(from.next_sequence);
@@ -82,16 +83,16 @@ Result<JournalPiece> read_piece(fs::path const& journal, JournalPosition const& 
     OSORA_TRY(auto const now, look_at(journal));
     std::int64_t const there = std::max<std::int64_t>(0, now.size_bytes - from.offset);
     JournalPiece piece;
-    // A record may be longer than the limit: then the piece grows until it holds one.
+    // A record may be longer than the limit: then the piece grows until it holds the record.
     for (std::int64_t wanted = limit_bytes;; wanted *= 4) {
         OSORA_TRY(auto const bytes, read_range(journal, from.offset, std::min(wanted, there)));
         piece = cut(bytes, from);
         piece.at_end = wanted >= there;
-        // The head of the file alone is no news: its first record says whose it is.
+        // The file header alone is not news: the first record identifies the run.
         bool const moved = !piece.records.empty();
         if (moved || piece.at_end || !piece.next.problem.empty()) break;
     }
-    // With more to come the file must look changed to whoever goes on.
+    // If there is more to read, the file must look changed to the next reader.
     piece.next.size_bytes = piece.at_end ? now.size_bytes : 0;
     piece.next.mtime_ns = piece.at_end ? now.mtime_ns : 0;
     OSORA_TRY(piece.next.tail_sha256, tail_sha256(journal, piece.next.offset));

@@ -1,5 +1,5 @@
-// The members of topology::ProbeResult that history keeps, read on their own: db/ does not know
-// topology/, and an older or newer prober may know other members.
+// Reads only the members of topology::ProbeResult that the history stores: db/ does not know
+// topology/, and an older or newer prober may have other members.
 #include "db/ingest/probe_writer.hpp"
 
 #include <cmath>
@@ -54,7 +54,7 @@ BOOST_DESCRIBE_STRUCT(Score, (), (gbit_s, of_median, samples, bad, interface))
 BOOST_DESCRIBE_STRUCT(Finding, (), (kind, where, evidence, nodes, ratio))
 BOOST_DESCRIBE_STRUCT(Part, (), (nodes, leaves, pairs, collectives, storage, scores, findings))
 
-/// SQLite has no NaN: a figure that is none becomes 0.
+/// SQLite has no NaN: it becomes 0.
 double figure(double value) {
     return std::isfinite(value) ? value : 0;
 }
@@ -91,7 +91,7 @@ void save_all(Place const& at, std::vector<Row> const& rows) {
     }
 }
 
-/// Of the last part: the probe of an earlier controller's life is replaced.
+/// With the last part: replaces the probe of the controller's previous incarnation.
 void save_answer(Place const& at, Part const& part) {
     for (std::size_t node = 0; node < part.scores.size() && node < part.nodes.size(); ++node) {
         Score const& score = part.scores[node];

@@ -1,4 +1,4 @@
-// Private to db/: what a probe measured, into its tables. May throw SQLite::Exception.
+// Private to db/: writes a probe's measurements to their tables. May throw SQLite::Exception.
 #pragma once
 
 #include "db/store/connection_internal.hpp"
@@ -6,7 +6,7 @@
 
 namespace osora::db {
 
-/// A part that does not read as one is left out: its record was not made by a prober of ours.
+/// A part that cannot be parsed is skipped: it was not written by osora's prober.
 void save_probe_part(Connection& connection, std::int64_t run_id, std::uint64_t sequence,
                      protocol::ProbePart const& part);
 

@@ -1,4 +1,4 @@
-// The run's row and its facts live in memory during a batch; events and steps go straight to their
+// The run's row and its facts stay in memory during a batch; events and steps go directly to their
 // tables.
 #include "db/ingest/run_writer.hpp"
 
@@ -22,9 +22,9 @@ namespace {
 
 using namespace protocol;
 
-constexpr int kJournalVersion = 1;  // of events' JSON: both versions of journals hold the same
+constexpr int kJournalVersion = 1;  // event JSON version: both journal versions have the same
 
-/// The keys of the resolved run file that history has columns for.
+/// The keys of the resolved run file that have a column in the history.
 struct ConfigModel {
     std::string arch;
 };

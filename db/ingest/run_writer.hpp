@@ -1,6 +1,6 @@
-// Private to db/: applies the records of one run's journal, in order, to its rows. The rows after
-// any cut of the journal are a function of the records so far, whatever calls brought them in. May
-// throw SQLite::Exception.
+// Private to db/: applies the records of one run's journal, in order, to its rows. After any prefix
+// of the journal the rows depend only on its records, not on how they were batched. May throw
+// SQLite::Exception.
 #pragma once
 
 #include "db/ingest/step_writer.hpp"
@@ -25,10 +25,10 @@ public:
     RunWriter(Connection& connection, RunRecord run);
 
     void apply(protocol::JournalRecord const& record);
-    /// An event that stands in no journal: what was wrong with it.
+    /// An event that is not in the journal: a problem of the journal itself.
     void add_finding(std::string const& kind, std::string const& detail);
-    /// Writes what was gathered; what follows from all of it (`measured`, db/derived/derived.hpp)
-    /// only at the end of its journal.
+    /// Writes the collected rows; derived ones (`measured`, db/derived/derived.hpp) only at the end
+    /// of the journal.
     void finish(bool at_end);
 
 private:
@@ -42,7 +42,7 @@ private:
     void on(protocol::MetricChunk const& event, std::int64_t wall_us);
     void on(protocol::MergedSteps const& event, std::int64_t wall_us);
     template <class Event>
-    void on(Event const&, std::int64_t) {}  // kept as an event only
+    void on(Event const&, std::int64_t) {}  // stored only as an event
 
     void save_launches();
     void measure_steps();

@@ -1,5 +1,5 @@
-// Most steps are new; only those at or below last_step_ are looked up. What is loaded is merged on
-// as if it had stayed in memory, so where a batch ends does not show in the rows.
+// Most steps are new; only those at or below last_step_ are looked up. Loaded rows are merged as if
+// they had stayed in memory, so batch boundaries do not affect the rows.
 #include "db/ingest/step_writer.hpp"
 
 #include "protocol/steps/bucket_label.hpp"
@@ -53,7 +53,7 @@ StepWriter::StepWriter(Connection& connection, std::int64_t run_id)
 Result<void> StepWriter::add(protocol::MergedSteps const& steps) {
     OSORA_TRY_VOID(check_shape(steps));
     OSORA_TRY(auto const nodes, nodes_of(steps));
-    // What every node of the record had told before is told again.
+    // If every node of the record had reported this before, it is a repetition.
     int first = nodes.empty() ? 0 : std::numeric_limits<int>::max();
     for (auto const& told : nodes) {
         auto& read = positions_[told.node];

@@ -1,7 +1,7 @@
-// Private to db/: a run's steps into step and step_summary rows. A step of a later attempt replaces
-// the older one; parts of a step are merged, in memory, so that it is written once a batch; what a
-// node of a journal that was not merged tells again is dropped. Matrices of ranks are kept as they
-// are. May throw SQLite::Exception.
+// Private to db/: writes a run's steps to step and step_summary rows. A step of a later attempt
+// replaces the older one; parts of a step are merged, in memory, so that it is written once per
+// batch; repetitions by a node in a journal that was not merged are dropped. Rank matrices are
+// stored unchanged. May throw SQLite::Exception.
 #pragma once
 
 #include "db/store/connection_internal.hpp"
@@ -19,18 +19,18 @@ class StepWriter {
 public:
     StepWriter(Connection& connection, std::int64_t run_id);
 
-    /// invalid_input when the vectors do not fit together; nothing is written then.
+    /// invalid_input when the vectors do not match in length; nothing is written then.
     [[nodiscard]] Result<void> add(protocol::MergedSteps const& steps);
     /// `matrix`: the event of journal record `sequence`.
     void add(protocol::RankMatrix const& matrix, std::uint64_t sequence);
-    /// Writes the steps and how far each node has been read.
+    /// Writes the steps, and the position up to which each node has been read.
     void finish();
 
 private:
     struct Position {
         int attempt = -1, next_step = 0;
     };
-    /// One metric of a step, as step_summary has it; NaN stands for NULL.
+    /// One metric of a step, as in step_summary; NaN represents NULL.
     struct Cell {
         std::int64_t metric_id = 0;
         protocol::FigureSummary summary;
@@ -43,7 +43,7 @@ private:
     };
 
     void add_step(protocol::MergedSteps const& steps, std::size_t index);
-    /// The step as it stands, of this batch or before; nullptr: it is new.
+    /// The current step, from this batch or before; nullptr: it is new.
     [[nodiscard]] Step* find(int step);
     [[nodiscard]] std::optional<Step> load(int step);
     [[nodiscard]] std::int64_t metric_id(std::string const& name);

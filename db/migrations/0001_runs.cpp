@@ -1,5 +1,5 @@
-// Schema 1: runs, what describes them, their events, and their steps reduced over the ranks.
-// Times `_us` are microseconds since 1970 UTC as the writer's clock showed them; `_s` seconds.
+// Schema 1: runs, their descriptions, their events, and their steps reduced over the ranks. Times
+// `_us` are microseconds since 1970 UTC by the writer's clock; `_s` seconds.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,4 +1,4 @@
-// Schema 2: the cores that a rank is bound to, as Linux writes lists; '' = to none.
+// Schema 2: the cores that a rank is bound to, as a Linux CPU list; '' = none.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

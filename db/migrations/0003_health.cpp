@@ -1,4 +1,4 @@
-// Schema 3: how nodes were doing. NULL = not told; throttle_reasons are NVML's bits, xids a JSON
+// Schema 3: health of nodes. NULL = not recorded; throttle_reasons are NVML's bits, xids a JSON
 // list.
 #include "db/migrations/migrations.hpp"
 

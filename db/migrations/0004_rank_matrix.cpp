@@ -1,5 +1,5 @@
-// Schema 4: what each rank took, step by step. `data`: steps rows of ranks values of one metric, as
-// protocol/steps/matrix_codec writes them.
+// Schema 4: times of each rank, step by step. `data`: rows of steps with a value per rank of one
+// metric, in the format of protocol/steps/matrix_codec.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,5 +1,5 @@
-// Schema 5: what a run with job = "probe" measured, sample by sample, and what followed from it.
-// Nodes are numbers of the run (run_node); a negative number is none.
+// Schema 5: the measurements of a run with job = "probe", sample by sample, and its findings. Nodes
+// are numbers of the run (run_node); a negative number means none.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

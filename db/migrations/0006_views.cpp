@@ -1,5 +1,5 @@
-// Schema 6: views for users' own queries (db/store/views.cpp), what they look up by, and what is
-// kept of runs whose rows were thinned.
+// Schema 6: views for users' own queries (db/store/views.cpp), their indexes, and what is kept of
+// runs whose rows were thinned.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,6 +1,5 @@
-// Schema 7: what follows from the rows of a run and of its series, and the trials of osora bisect
-// and osora tune. `stale` and `stale_series` say what has to be made again
-// (db/derived/derived.hpp).
+// Schema 7: rows derived from a run and its series, and the trials of osora bisect and osora tune.
+// `stale` and `stale_series` name what must be derived again (db/derived/derived.hpp).
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

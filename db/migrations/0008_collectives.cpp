@@ -1,5 +1,5 @@
-// Schema 8: what the collectives of training steps cost, by class. Sums over ranks and steps of a
-// launch; v_collective has them beside those of probes.
+// Schema 8: cost of the collectives of training steps, by class. Sums over ranks and steps of a
+// launch; v_collective shows them with those of probes.
 #include "db/migrations/migrations.hpp"
 
 namespace osora::db {

@@ -1,5 +1,5 @@
-// The numbered steps from an empty file to today's schema. A released step never changes: a later
-// one alters what it made.
+// The numbered steps from an empty file to the current schema. A released step never changes; a
+// later one alters its result.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline std::array<char const* const*, 9> const kMigrations{
     &k0001Runs,  &k0002RankCpus, &k0003Health,      &k0004RankMatrix, &k0005Probe,
     &k0006Views, &k0007Derived,  &k0008Collectives, &k0009Attempts};
 
-/// "OSOR": tells history.db from the database of another program.
+/// "OSOR": distinguishes history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;
 
 }  // namespace osora::db

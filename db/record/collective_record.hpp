@@ -1,4 +1,4 @@
-// What collectives of one class cost a run, for reports.
+// Cost of a run's collectives of one class, for reports.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace osora::db {
 
-/// Sums over ranks, steps and buckets; behind the first steps of each launch where there are more.
+/// Sums over ranks, steps and buckets; without the first steps of each launch if there are more.
 struct CollectiveTotal {
     std::string name, collective, backend;  // name: of the class, "gradients all_reduce"
     int ranks = 0;                          // of the group

@@ -55,8 +55,8 @@ constexpr std::array<std::string_view, 7> kWorkKeys{
     "text.embeddings", "worker.command", "bucket["};
 
 bool is_work(std::string const& key, std::string const& value) {
-    if (key.ends_with(".micro_batch_size")) return false;  // the layout's, not the work's
-    // Of rehearsals; older versions did not write it.
+    if (key.ends_with(".micro_batch_size")) return false;  // part of the layout, not of the work
+    // For rehearsals; older versions did not write it.
     if (key.ends_with("].compute_s") && value == "auto") return false;
     return std::ranges::any_of(kWorkKeys, [&](auto prefix) { return key.starts_with(prefix); });
 }

@@ -12,22 +12,22 @@ namespace osora::db {
 /// {"a": {"b": 1}, "c": [true]} -> a.b = 1, c[0] = true. Empty containers keep their brackets.
 [[nodiscard]] Facts flatten(protocol::json::value const& value);
 
-/// Names in capitals are environment variables; names that do not say what they are get the kind
-/// that their source sends: software from a submission or a worker, hardware from an agent.
+/// Names in capitals are environment variables; names that do not imply a kind get that of their
+/// source: software from a submission or a worker, hardware from an agent.
 [[nodiscard]] FactKind kind_of_fact(std::string_view key, FactKind otherwise = FactKind::software);
 
-/// Adds one source's value. Sources that differ leave their distinct values, sorted and joined by
-/// " | " (the first 16 of them), so the order in which they speak does not matter.
+/// Adds one source's value. If sources differ, stores their distinct values, sorted and joined by "
+/// | " (the first 16 of them), so that the order of the sources does not matter.
 void merge_fact(Facts& facts, std::string const& key, std::string const& value);
 
-/// What two sets of the same kind hash to is equal only if their keys and values are.
+/// Two sets of the same kind have the same hash only if their keys and values are equal.
 [[nodiscard]] std::string fingerprint_sha256(FactKind kind, Facts const& facts);
 
 /// What makes runs of one name comparable: job, model, buckets and data of a resolved run file.
 [[nodiscard]] Facts work_of(protocol::json::value const& config);
 
-/// "model.arch stdit3-tiny / mmdit-tiny, bucket[1] none / 64 x 8": where two sets differ, at most
-/// `limit` keys and then how many more.
+/// "model.arch stdit3-tiny / mmdit-tiny, bucket[1] none / 64 x 8": the differences of two sets, at
+/// most `limit` keys and then the number of further ones.
 [[nodiscard]] std::string describe_difference(Facts const& left, Facts const& right,
                                               std::size_t limit = 3);
 

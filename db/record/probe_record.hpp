@@ -1,4 +1,5 @@
-// What a run with job = "probe" measured, as history keeps it. Nodes are numbers of the run.
+// The measurements of a run with job = "probe", as stored in the history. Nodes are numbers of the
+// run.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A run as history knows it: value types between the store, the analysis and the reports.
+// A run in the history: value types shared by the store, the analysis and the reports.
 #pragma once
 
 #include "protocol/journal/run_events.hpp"
@@ -22,7 +22,7 @@ inline constexpr std::array kFactKinds{FactKind::config, FactKind::software, Fac
 using Facts = std::map<std::string, std::string>;
 
 struct RunRecord {
-    std::int64_t run_id = 0;  // of this database only; users see number, name and uuid
+    std::int64_t run_id = 0;  // id within this database only; users see number, name and uuid
     std::string uuid;
     int number = 0;
     std::string name;    // "stdit3-stage1-0042"
@@ -33,17 +33,17 @@ struct RunRecord {
     protocol::Verdict verdict = protocol::Verdict::none;  // none: no end is recorded
     int exit_code = 0;
     std::string cause;
-    int nodes = 1, ranks = 1;  // of the last launch; before the first: as asked for
+    int nodes = 1, ranks = 1;  // of the last launch; before the first: as requested
     int steps_planned = 0, restarts_max = 0;
     bool attached = true;
-    int attempt = -1, launches = 0;  // of the last launch; launches so far
+    int attempt = -1, launches = 0;  // of the last launch; number of launches so far
     int controllers = 0;
     std::string controller_host, controller_boot_id;
     int controller_pid = 0;
     std::array<std::optional<std::int64_t>, 4> fingerprint;  // by FactKind
 };
 
-/// Whether osora history import made its folder: what it holds is another machine's word, and none
+/// Whether osora history import made its folder: its content comes from another machine, and none
 /// of its commands, paths and jobs is used here unless the user says so.
 [[nodiscard]] bool is_imported(RunRecord const& run);
 
@@ -53,11 +53,11 @@ struct PlannedBucket {
     int micro_batch_size = 1, grad_accum_steps = 1, global_batch_size = 1;
     double gflop_per_sample = kUnknown, step_time_s = kUnknown, peak_memory_gib = kUnknown;
 
-    /// As workers name it in StepMetrics::bucket: "64x96x8", height x width x frames.
+    /// The form that workers use in StepMetrics::bucket: "64x96x8", height x width x frames.
     [[nodiscard]] std::string label() const;
     friend bool operator==(PlannedBucket const&, PlannedBucket const&) = default;
 };
-/// What the plan said; figures that it left out are NaN.
+/// The plan's predictions; NaN if missing.
 struct PlanRecord {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1, zero_stage = 0;
     std::string recompute, activation_store;
@@ -76,19 +76,19 @@ struct RunNode {
 };
 
 struct EventRecord {
-    std::int64_t sequence = -1;  // -1: found by the reader of the journal
+    std::int64_t sequence = -1;  // -1: added by the reader of the journal
     std::int64_t wall_us = 0;
     std::string kind, severity;
     int attempt = -1, node = -1, rank = -1, step = -1;  // -1: does not apply
     std::string body;                                   // JSON
 };
 
-/// Per-step values over the ranks: NaN where a step has none.
+/// Per-step values over the ranks; NaN if a step has none.
 struct StepColumn {
     std::vector<double> mean, min, max;
     std::vector<int> argmax;  // rank with the maximum, -1: none
 };
-/// Steps in ascending order; all vectors have one entry a step.
+/// Steps in ascending order; all vectors have one entry per step.
 struct StepTable {
     std::vector<int> step, attempt, ranks, samples, repeated;
     std::vector<int> bucket;           // index into `buckets`

@@ -1,4 +1,4 @@
-// What is due is found first, so that it can be said before it is done.
+// Finds what is due first, so that it can be shown before it is removed.
 #include "db/retention/retention.hpp"
 
 #include "db/store/connection_internal.hpp"
@@ -35,7 +35,7 @@ std::map<std::int64_t, std::int64_t> matrix_bytes_of_runs(Connection& connection
     return bytes;
 }
 
-/// Only a journal that history has read to its end can go.
+/// Only a journal that the history has read to its end can be removed.
 std::int64_t journal_bytes_of(Connection& connection, RunRecord const& run) {
     auto const journal = (std::filesystem::path(run.run_dir) / "journal").string();
     std::error_code missing;
@@ -122,7 +122,7 @@ std::vector<StepRange> ranges_to_thin(int last, std::span<int const> event_steps
     windows.push_back({last, last + 1});
     std::ranges::sort(windows, {}, &StepRange::start);
     std::vector<StepRange> ranges;
-    int from = 0;  // behind the windows so far
+    int from = 0;  // after the windows so far
     for (auto const& window : windows) {
         int const stop = std::min(window.start, last + 1);
         if (stop > from) ranges.push_back({from, stop});

@@ -1,4 +1,4 @@
-// Locks are held for one run at a time: the controller of another run is never kept waiting long.
+// Holds locks for one run at a time, so that the controller of another run never waits long.
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
 #include "db/retention/retention.hpp"
@@ -51,19 +51,19 @@ Result<void> apply_to_run(Store& store, RunRetention const& due, RetentionRules 
                   }
                   return true;
               }));
-    // The history is on disk: what it says of the run is all that is left of it.
+    // The history is on disk; from now on it is all that remains of the run.
     if (done && due.journal_bytes > 0) return remove_journal(due.run_dir);
     return {};
 }
 
-/// Gives free pages back to the file system.
+/// Returns free pages to the file system.
 Result<void> shrink(Store& store) {
     auto& connection = store.connection();
     bool const incremental = integer_pragma(connection, "PRAGMA auto_vacuum") == 2;
     while (integer_pragma(connection, "PRAGMA freelist_count") > 0) {
         OSORA_TRY(auto const lock, lock_of(store));
         auto const before = integer_pragma(connection, "PRAGMA freelist_count");
-        // A file from before this was so is made anew once.
+        // A file without incremental vacuum is rebuilt once.
         connection.database().exec(incremental
                                        ? fmt::format("PRAGMA incremental_vacuum({})", kPagesAtOnce)
                                        : "PRAGMA auto_vacuum=INCREMENTAL; VACUUM");

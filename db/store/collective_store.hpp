@@ -1,5 +1,4 @@
-// Private to db/: what the collectives of a run cost, into its rows and out of them. May throw
-// SQLite::Exception.
+// Private to db/: writes and reads the cost of a run's collectives. May throw SQLite::Exception.
 #pragma once
 
 #include "db/record/collective_record.hpp"
@@ -11,7 +10,7 @@
 
 namespace osora::db {
 
-/// Adds a record of the journal, which has each once. What cannot be is left out.
+/// Adds a record of the journal, which has each once. Skips invalid values.
 void save_collectives(Connection& connection, std::int64_t run_id,
                       protocol::CollectiveSums const& sums);
 

@@ -1,4 +1,4 @@
-// What SQLite's errors mean to a user: locked, damaged, full; and the statement cache.
+// Translates SQLite's errors for users (locked, damaged, full); and the statement cache.
 #include "db/store/connection_internal.hpp"
 
 #include "base/files/files.hpp"
@@ -74,9 +74,9 @@ Error database_error(std::filesystem::path const& file, int code, int system_err
     }
     if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
         return {Errc::corrupt,
-                fmt::format("{}: damaged ({}); `osora history rebuild` makes it again from the "
-                            "runs' journals",
-                            shown_name(file), message)};
+                fmt::format(
+                    "{}: damaged ({}); `osora history rebuild` rebuilds it from the runs' journals",
+                    shown_name(file), message)};
     }
     if (system_error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN)) {
         return file_error(system_error, message, file);

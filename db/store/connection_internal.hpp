@@ -28,10 +28,10 @@ public:
 
     [[nodiscard]] std::filesystem::path const& file() const { return file_; }
     [[nodiscard]] SQLite::Database& database() { return database_; }
-    /// The statement of this text, reset and without bindings; it stays prepared.
+    /// The prepared statement for this text, reset and without bindings; it is cached.
     [[nodiscard]] SQLite::Statement& prepared(std::string_view sql);
-    /// What `exception`, met during `what`, means to a caller. SQLite does not note the cause of a
-    /// commit that failed, so the caller hands in errno as it was when the exception was caught.
+    /// The error for `exception`, thrown during `what`. SQLite does not store the cause of a failed
+    /// commit, so the caller passes errno as it was when the exception was caught.
     [[nodiscard]] Error error(std::string_view what, SQLite::Exception const& exception,
                               int system_error) const;
 
@@ -42,7 +42,7 @@ private:
     std::map<std::string, SQLite::Statement, std::less<>> statements_;
 };
 
-/// Error for SQLite's result code; `system_error` is the errno behind it or 0.
+/// Error for SQLite's result code; `system_error` is the errno that caused it, or 0.
 [[nodiscard]] Error database_error(std::filesystem::path const& file, int code, int system_error,
                                    std::string_view message);
 
@@ -57,7 +57,7 @@ auto guarded(Connection& connection, std::string_view what, F action) -> std::in
     }
 }
 
-/// `action` in a transaction that takes the write lock first; rolled back when it fails.
+/// Runs `action` in a transaction that takes the write lock first; rolled back on failure.
 template <class F>
 auto in_transaction(Connection& connection, std::string_view what, F action)
     -> std::invoke_result_t<F> {
@@ -80,7 +80,7 @@ void bind_one(SQLite::Statement& statement, int index, T const& value) {
     } else if constexpr (std::integral<T>) {
         statement.bind(index, static_cast<std::int64_t>(value));
     } else if constexpr (std::floating_point<T>) {
-        statement.bind(index, static_cast<double>(value));  // SQLite keeps NaN as NULL
+        statement.bind(index, static_cast<double>(value));  // SQLite stores NaN as NULL
     } else if constexpr (std::same_as<T, std::span<std::byte const>>) {
         statement.bind(index, value.data(), static_cast<int>(value.size()));
     } else if constexpr (requires { value.has_value(); }) {

@@ -1,4 +1,4 @@
-// user_version counts the steps that were run; two programs that open a new file at once run them
+// user_version counts the completed steps; if two programs open a new file at once, each step runs
 // once, because the version is read again under the exclusive lock.
 #include "db/store/migrate.hpp"
 
@@ -37,7 +37,8 @@ int schema_version() {
 }
 
 Result<void> check_owner(Connection& connection) {
-    // Tables first: another osora may be making them, and sets its id in the same transaction.
+    // Counts tables first: another osora may be creating them, and sets its id in the same
+    // transaction.
     int const tables = pragma_integer(connection, "SELECT count(*) FROM sqlite_master");
     int const id = pragma_integer(connection, "PRAGMA application_id");
     if (id == kApplicationId) return {};

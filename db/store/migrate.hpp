@@ -1,5 +1,5 @@
-// Private to db/: brings a database to today's schema, all or nothing. May throw SQLite::Exception
-// (see guarded() in connection.hpp).
+// Private to db/: migrates a database to the current schema, all or nothing. May throw
+// SQLite::Exception (see guarded() in connection.hpp).
 #pragma once
 
 #include "base/result.hpp"
@@ -11,11 +11,11 @@ class Connection;
 /// invalid_input when the file is another program's database.
 [[nodiscard]] Result<void> check_owner(Connection& connection);
 
-/// Runs the steps that are missing in one exclusive transaction; invalid_input when the schema is
-/// newer than this program.
+/// Runs the missing steps in one exclusive transaction; invalid_input when the schema is newer than
+/// this program.
 [[nodiscard]] Result<void> migrate(Connection& connection);
 
-/// The schema that this program writes.
+/// The schema version that this program writes.
 [[nodiscard]] int schema_version();
 
 }  // namespace osora::db

@@ -1,5 +1,5 @@
-// The part of a plan::PlanDecision that history keeps. The plan arrives as JSON, and fields that a
-// neighbouring version leaves out stay unknown.
+// The part of a plan::PlanDecision that the history stores. The plan arrives as JSON; fields that
+// another version leaves out stay unknown.
 #include "db/store/run_store.hpp"
 
 namespace osora::db {

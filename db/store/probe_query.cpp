@@ -1,4 +1,4 @@
-// Rows of the probe tables to value types; what they mean is for db/analysis.
+// Converts rows of the probe tables to value types; db/analysis interprets them.
 #include "db/store/probe_query.hpp"
 
 namespace osora::db {

@@ -1,4 +1,4 @@
-// Private to db/: what a probe measured, out of its tables. May throw SQLite::Exception.
+// Private to db/: reads a probe's measurements. May throw SQLite::Exception.
 #pragma once
 
 #include "db/record/probe_record.hpp"
@@ -6,7 +6,7 @@
 
 namespace osora::db {
 
-/// Empty for a run that probed nothing.
+/// Empty for a run without a probe.
 [[nodiscard]] ProbeRecord load_probe(Connection& connection, std::int64_t run_id);
 
 }  // namespace osora::db

@@ -1,4 +1,4 @@
-// Rows to value types; what they mean is for db/analysis.
+// Converts rows to value types; db/analysis interprets them.
 #include "db/store/queries.hpp"
 
 #include "base/secrets.hpp"
@@ -32,8 +32,8 @@ std::vector<RunRecord> select_runs(Connection& connection, std::string const& re
     return runs;
 }
 
-/// Journals of older versions hold the values of variables; those that look like secrets are told
-/// as newer ones write them.
+/// Journals of older versions hold the values of variables; those that look like secrets are
+/// replaced as newer versions write them.
 Facts without_secrets(Facts facts, RunRecord const& run) {
     constexpr std::string_view kVariables = "worker.env.";
     auto const key = protocol::known_secret_key(protocol::RunPaths{run.run_dir}.state().dir);
@@ -96,8 +96,7 @@ std::string did_you_mean(Connection& connection, std::string_view wanted, char c
     return "; osora history lists what there is";
 }
 
-/// Without the imported ones where a run of this state folder has the name too: an archive takes
-/// no name away from it.
+/// Drops imported runs if a run of this state folder has the same name: an import never shadows it.
 std::vector<RunRecord> own_first(std::vector<RunRecord> found) {
     if (!std::ranges::all_of(found, is_imported)) std::erase_if(found, is_imported);
     return found;

@@ -1,4 +1,4 @@
-// What reports ask of history.db. Reading only; errors are those of Store::open.
+// Queries of history.db for reports. Read-only; errors are those of Store::open.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,13 +15,13 @@ using analysis::RunHistory;
 using analysis::RunSummary;
 using analysis::SeriesRun;
 
-/// Runs whose name, series, model, user, commit or cause contains `text` (any case; empty: all),
-/// newest first, at most `limit`.
+/// Runs whose name, series, model, user, commit or cause contains `text` (case-insensitive; empty:
+/// all), newest first, at most `limit`.
 [[nodiscard]] Result<std::vector<RunSummary>> list_runs(Store& store, std::string_view text,
                                                         int limit);
 
-/// The run that `wanted` names: a number, a run's name, the newest run of a series, or the first
-/// characters (4 or more) of a uuid; an imported one only where no other has the number or name.
+/// The run that `wanted` names: a number, a run's name, a series (its newest run), or the first
+/// characters (4 or more) of a uuid; an imported one only if no other has the number or name.
 /// not_found names the nearest; invalid_input: ambiguous.
 [[nodiscard]] Result<RunRecord> find_run(Store& store, std::string_view wanted);
 
@@ -33,7 +33,7 @@ using analysis::SeriesRun;
 /// All runs with this config.run.name, oldest first; not_found names the nearest.
 [[nodiscard]] Result<std::vector<SeriesRun>> load_series(Store& store, std::string_view name);
 
-/// The same without imported runs: for what starts a run or takes one as good.
+/// The same without imported runs: for commands that start a run or choose one as good.
 [[nodiscard]] Result<std::vector<SeriesRun>> load_own_series(Store& store, std::string_view name);
 
 }  // namespace osora::db

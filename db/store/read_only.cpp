@@ -1,4 +1,4 @@
-// The default is to refuse: what a later SQLite learns is not allowed before it is listed here.
+// Refuses by default: a new feature of SQLite is not allowed until it is listed here.
 #include "db/store/read_only.hpp"
 
 #include <fmt/format.h>
@@ -12,9 +12,10 @@
 namespace osora::db {
 namespace {
 
-constexpr int kOperationsBetweenLooks = 20'000;  // of SQLite's virtual machine: about 1 ms
+constexpr int kOperationsBetweenLooks = 20'000;  // instructions of SQLite's virtual machine: about
+                                                 // 1 ms
 
-/// Pragmas that tell and change nothing.
+/// Pragmas that only return information.
 constexpr std::array<std::string_view, 14> kPragmas{
     "table_info",  "table_xinfo",     "table_list",       "index_list",       "index_info",
     "index_xinfo", "database_list",   "foreign_key_list", "function_list",    "collation_list",
@@ -64,8 +65,8 @@ ReadOnly::ReadOnly(sqlite3* handle, SqlWatch& watch)
     : handle_(handle),
       length_(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, kSqlValueBytesMax)),
       heap_(sqlite3_hard_heap_limit64(kSqlHeapBytesMax)) {
-    // A table of the kind pragma_X() or json_each() declares itself when it is first used, which
-    // looks like a CREATE TABLE.
+    // A table-valued function like pragma_X() or json_each() declares itself at its first use,
+    // which looks like a CREATE TABLE.
     for (auto const pragma : kPragmas) touch(fmt::format("pragma_{}", pragma));
     for (char const* function : {"json_each", "json_tree"}) touch(function);
     sqlite3_exec(handle, "PRAGMA query_only=ON", nullptr, nullptr, nullptr);

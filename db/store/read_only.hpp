@@ -1,5 +1,5 @@
-// Private to db/: walls around a statement of a user. While they stand the connection is set to
-// query_only, an authorizer lets through only what reads, and the progress handler asks for an end.
+// Private to db/: guards around a user's statement. While they exist the connection is set to
+// query_only, an authorizer allows only reads, and the progress handler checks for an end.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ struct sqlite3;
 
 namespace osora::db {
 
-/// What the walls saw. Outlives them.
+/// What the guards observed. Must outlive them.
 struct SqlWatch {
     std::chrono::steady_clock::time_point deadline;
     std::function<bool()> const& asked_to_stop;  // may be empty

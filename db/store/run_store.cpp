@@ -1,5 +1,5 @@
-// One statement for each thing that is read or written; the order of the columns stands once, in
-// kSelectRun, and read_run follows it.
+// One statement for each thing that is read or written; kSelectRun alone defines the order of the
+// columns, and read_run follows it.
 #include "db/store/run_store.hpp"
 
 #include "base/sha256.hpp"
@@ -12,7 +12,7 @@
 namespace osora::db {
 namespace {
 
-/// Walks over the columns of a row.
+/// Iterates over the columns of a row.
 class RowReader {
 public:
     explicit RowReader(SQLite::Statement& row) : row_(row) {}

@@ -1,5 +1,5 @@
-// Private to db/: rows of run, series, fingerprint and plan as value types. Everything here may
-// throw SQLite::Exception (see guarded() in connection.hpp).
+// Private to db/: reads and writes rows of run, series, fingerprint and plan as value types.
+// Everything here may throw SQLite::Exception (see guarded() in connection.hpp).
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -17,17 +17,17 @@ extern char const* const kSelectRun;  // "SELECT ... FROM run r JOIN series s US
 
 [[nodiscard]] std::optional<RunRecord> run_of_uuid(Connection& connection, std::string const& uuid);
 [[nodiscard]] std::optional<RunRecord> run_of_id(Connection& connection, std::int64_t run_id);
-/// Inserts a run (run_id 0) or writes over the one of that run_id; sets run_id.
+/// Inserts a run (run_id 0) or overwrites the one with that run_id; sets run_id.
 void save_run(Connection& connection, RunRecord& run);
-/// With everything that hangs on it.
+/// With all rows that depend on it.
 void delete_run(Connection& connection, std::int64_t run_id);
 
-/// The series of this name and work, made when it is new.
+/// The series with this name and work; creates it if it is new.
 [[nodiscard]] std::int64_t series_id_of(Connection& connection, std::string const& name,
                                         Facts const& work);
 
 [[nodiscard]] Facts load_facts(Connection& connection, std::optional<std::int64_t> fp_id);
-/// The fingerprint of these facts, made when it is new; none for no facts.
+/// The fingerprint of these facts; creates it if it is new; none for no facts.
 [[nodiscard]] std::optional<std::int64_t> fingerprint_id_of(Connection& connection, FactKind kind,
                                                             Facts const& facts);
 /// Removes fingerprints and series that no run refers to any more.

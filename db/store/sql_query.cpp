@@ -1,5 +1,5 @@
-// Behind the walls of read_only.hpp the statement itself must be a reader; names in SQLite's
-// complaints are looked up when they are down again.
+// Besides the guards of read_only.hpp, the statement itself must be read-only; names in SQLite's
+// error messages are looked up after the guards are removed.
 #include "db/store/sql_query.hpp"
 
 #include "base/text/nearest.hpp"
@@ -32,7 +32,7 @@ std::vector<std::string> first_column(sqlite3* handle, char const* sql) {
     return names;
 }
 
-/// "; did you mean X?" behind "no such table: Y" or "no such column: a.Y".
+/// "; did you mean X?" to append to "no such table: Y" or "no such column: a.Y".
 std::string nearest_hint(sqlite3* handle, std::string_view message, std::string_view sql) {
     auto const colon = message.find(": ");
     if (!message.starts_with("no such ") || colon == std::string_view::npos) return "";
@@ -98,7 +98,8 @@ public:
     Result<SqlResult> run() {
         auto result = read();
         if (result.has_value() || !failed_) return result;
-        // Said here, when the walls are down again: the hint asks the database for its names.
+        // Formatted here, after the guards are removed: the hint queries the database for its
+        // names.
         std::string const message = std::move(result).error().message;
         return Error{Errc::invalid_input, message + nearest_hint(handle_, message, sql_)};
     }
@@ -134,7 +135,7 @@ private:
         return result;
     }
 
-    /// One statement, and one that reads.
+    /// Requires a single statement that only reads.
     Result<void> check(sqlite3_stmt* statement, char const* tail) {
         if (statement == nullptr) return Error{Errc::invalid_input, "no statement; try SELECT"};
         sqlite3_stmt* next = nullptr;

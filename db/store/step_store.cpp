@@ -1,5 +1,5 @@
-// Steps and summaries are both read in the order of their keys, so a column is filled by walking
-// two ascending lists side by side.
+// Steps and summaries are both read in key order, so a column is filled by merging two ascending
+// lists.
 #include "db/store/step_store.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Private to db/: a run's steps and measured figures out of and into their tables. May throw
-// SQLite::Exception.
+// Private to db/: reads and writes a run's steps and measured figures. May throw SQLite::Exception.
 #pragma once
 
 #include "db/analysis/measure.hpp"
@@ -15,7 +14,7 @@
 
 namespace osora::db {
 
-/// What reports take from steps.
+/// The metrics that reports use.
 inline constexpr std::array<std::string_view, 11> kReportMetrics{
     "step_time_s", "data_wait_s", "forward_s", "backward_s", "exposed_comm_s",      "arrival_s",
     "optimizer_s", "other_s",     "loss",      "rss_bytes",  "peak_allocated_bytes"};
@@ -24,7 +23,7 @@ inline constexpr std::array<std::string_view, 11> kReportMetrics{
 [[nodiscard]] StepTable load_steps(Connection& connection, std::int64_t run_id,
                                    std::span<std::string_view const> metrics);
 
-/// The newest blocks of `metric`, as many as make kBlockBytes.
+/// The newest blocks of `metric`, up to kBlockBytes.
 constexpr std::int64_t kBlockBytes = 16 << 20;
 [[nodiscard]] std::vector<analysis::RankBlock> load_blocks(Connection& connection,
                                                            std::int64_t run_id,

@@ -1,5 +1,5 @@
-// Opens history.db: settings, schema. The order matters: whose file it is, before anything is
-// written to it.
+// Opens history.db: settings, schema. The order matters: the owner is checked before anything is
+// written.
 #include "db/store/store.hpp"
 
 #include "base/files/descriptor.hpp"
@@ -25,8 +25,8 @@ std::string text_pragma(Connection& connection, char const* sql) {
     return connection.database().execAndGet(sql).getString();
 }
 
-/// Closes an old file of this user to others; O_PATH, since closing any other descriptor of a
-/// database would drop this program's locks on it.
+/// Closes an old file of this user to others; uses O_PATH, because closing any other descriptor of
+/// a database would drop this program's locks on it.
 bool close_to_others(std::filesystem::path const& file) {
     Descriptor const there(::open(file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat facts {};
@@ -36,7 +36,7 @@ bool close_to_others(std::filesystem::path const& file) {
     return ::chmod(fmt::format("/proc/self/fd/{}", there.get()).c_str(), kPrivate) == 0;
 }
 
-/// The side files of a database that was open to others, and those kept beside it.
+/// The side files of a database that was open to others, and the old databases kept beside it.
 void close_beside(std::filesystem::path const& file) {
     std::error_code ignored;
     std::string const name = file.filename().string();
@@ -45,12 +45,12 @@ void close_beside(std::filesystem::path const& file) {
     }
 }
 
-/// A new database is made here, with the mode that SQLite then gives its side files. A link of
-/// somebody else is refused: the bytes would go where that user wants them.
+/// Creates a new database here, with the mode that SQLite then gives its side files. Refuses
+/// another user's link, which would redirect the data.
 Result<void> make_private(std::filesystem::path const& file) {
     struct stat facts {};
     if (::lstat(file.c_str(), &facts) != 0) {
-        // What goes wrong SQLite will say.
+        // SQLite reports errors itself.
         Descriptor const made(
             ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kPrivate));
         return {};
@@ -63,13 +63,13 @@ Result<void> make_private(std::filesystem::path const& file) {
     return {};
 }
 
-/// Only when it differs: a change needs the file to itself.
+/// Only if it differs: a change needs exclusive access to the file.
 void set_journal_mode(Connection& connection, std::string const& wanted) {
     if (text_pragma(connection, "PRAGMA journal_mode") == wanted) return;
     text_pragma(connection, ("PRAGMA journal_mode=" + wanted).c_str());
 }
 
-/// Only before the first table is it of use; later it would ask for the write lock. `osora history
+/// Has an effect only before the first table; later it would need the write lock. `osora history
 /// vacuum` converts older files.
 void choose_vacuum(Connection& connection) {
     auto& database = connection.database();
@@ -101,8 +101,8 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
             return migrate(connection);
         });
     };
-    // A change of the journal mode does not wait by SQLite's busy timeout: programs that make the
-    // file at the same time meet there, and each step may simply be done again.
+    // SQLite's busy timeout does not apply to a change of the journal mode: programs that create
+    // the file at the same time collide there, and each step can simply be repeated.
     auto const deadline = std::chrono::steady_clock::now() + options.busy_wait;
     auto prepared = once();
     while (prepared.has_error() && prepared.error().code == Errc::busy &&
@@ -113,9 +113,9 @@ Result<void> prepare(Connection& connection, StoreOptions const& options) {
     return prepared;
 }
 
-/// The last connection to close does this by itself, but a program that looks at the history for
-/// days would leave a large WAL. Nobody waits: where a reader still needs it, it stays until the
-/// next close.
+/// The last connection to close does this by itself, but a program that has the history open for
+/// days would leave a large WAL. This does not wait: if a reader still needs the WAL, it stays
+/// until the next close.
 void empty_wal(Connection& connection) {
     constexpr std::uintmax_t kBytesAtRest = 4 << 20;
     if (connection.file().empty()) return;

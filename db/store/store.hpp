@@ -1,6 +1,6 @@
-// history.db: SQLite behind one handle. It is an index of what the runs' journals say, so nothing
-// in it is ever the only copy. WAL on a local disk; a rollback journal where the file system
-// crosses machines (WAL needs shared memory). One thread per Store.
+// history.db: SQLite behind one handle. It is an index of the runs' journals, so nothing in it is
+// ever the only copy. WAL on a local disk; a rollback journal on network file systems (WAL needs
+// shared memory). One thread per Store.
 #pragma once
 
 #include "base/files/files.hpp"
@@ -18,15 +18,15 @@ class Connection;  // db/store/connection_internal.hpp, private to this folder
 
 struct StoreOptions {
     std::chrono::milliseconds busy_wait{5000};  // for a lock that another program holds
-    /// A seam for tests; asked once, for the folder of the file.
+    /// Replaced in tests; called once, for the folder of the file.
     std::function<Result<bool>(std::filesystem::path const&)> on_network = is_network_file_system;
 };
 
 class Store {
 public:
-    /// Opens the file, makes it when it is missing, and brings its schema up to date. busy: locked
-    /// for longer than busy_wait (the message names the holder); corrupt: damaged or no database
-    /// (the file is left as it is); invalid_input: another program's, or a newer schema;
+    /// Opens the file, creates it if it is missing, and migrates its schema. busy: locked for
+    /// longer than busy_wait (the message names the holder); corrupt: damaged or not a database
+    /// (the file is not changed); invalid_input: another program's database, or a newer schema;
     /// out_of_space; io.
     [[nodiscard]] static Result<std::unique_ptr<Store>> open(std::filesystem::path const& file,
                                                              StoreOptions const& options = {});

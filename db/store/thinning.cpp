@@ -1,4 +1,4 @@
-// Figures are taken once, from whole rows: a second thinning keeps those of the first.
+// Figures are computed once, from complete rows: a second thinning keeps those of the first.
 #include "db/store/thinning.hpp"
 
 #include "db/store/step_store.hpp"
@@ -35,7 +35,8 @@ std::string figures_of(Connection& connection, std::int64_t run_id) {
     return protocol::encode(analysis::step_figures(steps, arrivals));
 }
 
-/// SQL for a block of steps that has none of these; step numbers only, so it needs no bindings.
+/// SQL for blocks that have none of these steps; it contains only step numbers, so it needs no
+/// bindings.
 std::string outside(std::vector<StepRange> const& windows) {
     std::string sql = "NOT(0";
     for (auto const& window : windows) {

@@ -1,5 +1,5 @@
-// Every view names its run twice: `run`, the number that users type, and `uuid`, which is the same
-// in every copy of a history.
+// Every view identifies its run twice: `run`, the number that users type, and `uuid`, which is the
+// same in every copy of a history.
 #include "db/store/views.hpp"
 
 #include "db/store/connection_internal.hpp"
@@ -167,8 +167,8 @@ FROM change_point p JOIN series s USING(series_id) JOIN run r USING(run_id)
 JOIN run b ON b.run_id=p.run_before_id;
 )sql";
 
-// The run of an investigation is the one in question: the slow one, or the one whose sizes are
-// tried. A trial's run is found by its folder; an imported run may have the same name.
+// The run of an investigation is the subject: the slow one, or the one whose sizes are tried. A
+// trial's run is found by its folder, because an imported run may have the same name.
 constexpr char const* kInvestigationViews = R"sql(
 CREATE VIEW v_investigation AS SELECT
   r.number AS run, nullif(i.bad_uuid,'') AS uuid, i.id AS investigation, i.kind,
@@ -196,7 +196,7 @@ CREATE VIEW v_culprit AS SELECT
 FROM culprit c JOIN investigation i USING(investigation_id) LEFT JOIN run r ON r.uuid=i.bad_uuid;
 )sql";
 
-/// A metric's value of a step, as a column of v_step.
+/// The value of a step's metric, as a column of v_step.
 std::string step_column(char const* value, char const* metric, std::string const& name) {
     return std::string(",\n (SELECT ") + value +
            " FROM step_summary x WHERE x.run_id=t.run_id AND x.step=t.step AND x.metric_id="
@@ -204,7 +204,7 @@ std::string step_column(char const* value, char const* metric, std::string const
            metric + "')) AS " + name;
 }
 
-/// One row a step; a column costs nothing when a query does not name it.
+/// One row per step; an unused column costs nothing in a query.
 std::string step_view() {
     std::string sql =
         "CREATE VIEW v_step AS SELECT r.number AS run, r.uuid, t.step, t.attempt, t.ranks, "

@@ -13,7 +13,7 @@
 namespace osora::plan {
 namespace {
 
-constexpr int kJudgedFrames = 10, kJudgedPixels = 24;  // the least with a patch of the 3-D PatchGAN
+constexpr int kJudgedFrames = 10, kJudgedPixels = 24;  // minimum for a patch of the 3-D PatchGAN
 constexpr int kLpipsPixels = 16;                       // four pools
 
 class AutoencoderChecker {
@@ -50,7 +50,7 @@ private:
         if (!loss.lpips.empty()) least("pixels", kLpipsPixels, "vae_loss.lpips needs at least");
     }
 
-    /// Frames, or the shorter side in pixels, of every bucket.
+    /// The number of frames, or the shorter side in pixels, of every bucket.
     void least(std::string_view of, int most, std::string_view why) {
         auto const shape = sample_shape(config_);
         for (std::size_t i = 0; shape && i < config_.bucket.size(); ++i) {

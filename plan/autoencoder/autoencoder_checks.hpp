@@ -1,5 +1,5 @@
-// Rules of [vae], [vae_loss] and [vqvae] against the buckets, for jobs that train an autoencoder.
-// Pure; part of validate.
+// Rules that relate [vae], [vae_loss] and [vqvae] to the buckets, for jobs that train an
+// autoencoder. Pure; part of validate.
 #pragma once
 
 #include "plan/validate.hpp"

@@ -10,7 +10,8 @@
 namespace osora::plan {
 namespace {
 
-constexpr int kPublishedChunk = 17;  // frames of the temporal VAE: its latents depend on it
+constexpr int kPublishedChunk = 17;  // frames per chunk of the temporal VAE: its latents depend on
+                                     // it
 
 bool is_vqvae(PlanContext const& context) {
     return context.config.run.job == "train_vqvae";
@@ -39,7 +40,7 @@ Counts parameters_of(PlanContext const& context) {
     return {all, context.config.vae_loss.freeze_2d ? in_time : all};
 }
 
-/// From the largest down: the order in which they are tried.
+/// Largest first: the order in which they are tried.
 std::vector<Pieces> candidates(PlanContext const& context) {
     auto const& section = context.config.vae;
     int longest = 1;
@@ -110,11 +111,12 @@ std::string reason_of(PlanContext const& context, PieceChoice const& choice,
     auto const& section = context.config.vae;
     bool const yours = !section.micro_batch_size.is_auto() || !section.micro_frame_size.is_auto();
     return fmt::format("fits: {}{} GiB a rank with {}{} ({}); without it {} GiB",
-                       gib_text(choice.peak.total_bytes()), of, what, yours ? " (yours)" : "",
+                       gib_text(choice.peak.total_bytes()), of, what, yours ? " (set by you)" : "",
                        context.bucket_name(choice.peak_bucket), gib_text(whole.peak.total_bytes()));
 }
 
-/// Samples of each bucket in one forward that fit with `pieces`; nothing where one does not.
+/// Samples of each bucket in one forward that fit with `pieces`; nothing if one bucket does not
+/// fit.
 std::optional<std::vector<std::int64_t>> fitting_samples(PlanContext const& context,
                                                          std::vector<std::int64_t> const& local,
                                                          std::optional<std::int64_t> limit,
@@ -125,7 +127,7 @@ std::optional<std::vector<std::int64_t>> fitting_samples(PlanContext const& cont
         std::int64_t most = 0;
         for (std::int64_t count = 1; count <= local[i]; ++count) {
             if (local[i] % count != 0 || (!given.is_auto() && count != *given.value)) continue;
-            // Pieces bound what one sample takes; more samples at a time would gain nothing.
+            // Pieces limit the memory of one sample; more samples at a time would gain nothing.
             if (given.is_auto() && count > 1 && pieces != Pieces{0, pieces.micro_frame_size})
                 continue;
             auto const bytes = autoencoder_memory(context, i, count, pieces).total_bytes();

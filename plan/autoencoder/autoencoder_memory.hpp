@@ -1,5 +1,5 @@
-// What a rank of an autoencoder's training holds, by bucket and piece; and the choice of pieces.
-// Pure; private to autoencoder_plan.
+// Memory of a rank that trains an autoencoder, by bucket and piece; and the choice of pieces. Pure;
+// private to autoencoder_plan.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,7 +13,7 @@
 
 namespace osora::plan {
 
-/// Frames that are taken at a time; 0: all.
+/// Frames processed at a time; 0: all.
 struct Pieces {
     int micro_batch_size = 0;  // by the 2-D part; a VQ-VAE has none
     int micro_frame_size = 0;  // by the temporal part, or the whole VQ-VAE
@@ -25,14 +25,15 @@ struct Pieces {
 
 struct PieceChoice {
     Pieces pieces;
-    std::vector<std::int64_t> samples;  // of each bucket, in one forward
+    std::vector<std::int64_t> samples;  // per bucket, in one forward
     RankMemory peak;
     std::size_t peak_bucket = 0;
     std::string reason;
 };
 
-/// At once where that fits, with as many samples as fit, else the largest pieces that fit with one
-/// sample; numbers of the user as they are. `local`: samples of a rank in a step, of each bucket.
+/// Everything at once if that fits, with as many samples as fit; else the largest pieces that fit
+/// with one sample. Values set by the user are kept. `local`: samples of a rank in a step, per
+/// bucket.
 [[nodiscard]] Result<PieceChoice> choose_pieces(PlanContext const& context,
                                                 std::vector<std::int64_t> const& local,
                                                 std::optional<std::int64_t> limit_bytes);

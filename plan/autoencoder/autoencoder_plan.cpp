@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAutoencoderPrefetch = 2, kGradBucketMib = 25;
 
-/// Convolutions cost the same for each pixel, so pixels stand for FLOPs.
+/// Convolutions cost the same for each pixel, so pixels represent FLOPs.
 void cost_by_pixels(PlanContext& context) {
     for (std::size_t i = 0; i < context.keys.size(); ++i) {
         BucketKey const& key = context.keys[i];
@@ -27,7 +27,7 @@ GlobalBatches batches_of(PlanContext const& context) {
     auto const& batch = context.config.batch;
     if (!batch.global_batch_size.is_auto())
         return {equal_cost_globals(context, *batch.global_batch_size.value),
-                fmt::format("global batch {} of {}: yours", *batch.global_batch_size.value,
+                fmt::format("global batch {} of {}: set by you", *batch.global_batch_size.value,
                             context.bucket_name(0))};
     std::int64_t const unit =
         batch_unit(context.ranks, context.config.bucket[0].micro_batch_size.value_or(0));
@@ -71,7 +71,7 @@ void add_buckets(PlanContext const& context, std::vector<std::int64_t> const& gl
     }
 }
 
-/// 0 stands for all frames, which a worker is told as a number that no clip reaches.
+/// 0 means all frames; a worker gets a number that no clip reaches instead.
 int told(int frames, int all) {
     return frames > 0 ? frames : all;
 }
@@ -111,7 +111,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
         decision.reasons.push_back("pieces are computed again in backward: one more forward pass");
     if (vqvae && choice.pieces.micro_frame_size > 0)
         decision.reasons.push_back(
-            "attention and norms of a VQ-VAE end at its pieces: each trains as a clip of its own");
+            "attention and norms of a VQ-VAE end at its pieces: each trains as a separate clip");
     if (layout.precision != request.config.optim.precision)
         decision.reasons.push_back(
             fmt::format("precision {}: {} is not done by this version's "

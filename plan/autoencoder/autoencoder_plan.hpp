@@ -1,5 +1,6 @@
 // The plan of job = "train_vae" and "train_vqvae": batches, and how many frames an autoencoder
-// takes at a time so that it fits. Pure. Times of these jobs are not predicted: the plan says so.
+// processes at a time so that it fits. Pure. Times of these jobs are not predicted, and the plan
+// says so.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +8,7 @@
 
 namespace osora::plan {
 
-/// `request` has been validated. out_of_memory says what the smallest pieces would need.
+/// `request` must be validated. out_of_memory says what the smallest pieces would need.
 [[nodiscard]] Result<PlanDecision> plan_autoencoder(PlanRequest const& request);
 
 }  // namespace osora::plan

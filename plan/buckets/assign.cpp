@@ -1,4 +1,4 @@
-// The walk of a clip down the table of bucket entries, with draws or with probabilities.
+// Walks a clip down the table of bucket entries, with draws or with probabilities.
 #include "plan/buckets/assign.hpp"
 
 #include "base/check.hpp"
@@ -21,7 +21,7 @@ bool is_probability(double value) {
     return value > 0.0 && value <= 1.0;
 }
 
-/// Every fault of one entry, each followed by "; ".
+/// All errors of one entry, each followed by "; ".
 std::string faults(BucketEntry const& entry) {
     std::string text;
     std::string const name = fmt::format("{} x {} frames", entry.resolution, entry.num_frames);
@@ -46,7 +46,7 @@ bool comes_before(BucketTable::Row const& a, BucketTable::Row const& b) {
     return a.entry.num_frames > b.entry.num_frames;
 }
 
-/// The row's shapes; the original's, and their names, where the rule asks for them and it has any.
+/// The row's shapes; the original's, with their names, if the rule asks for them and they exist.
 void set_shapes(BucketTable::Row& row, AssignOptions const& options) {
     if (options.rule == AssignRule::original) {
         for (OriginalShape const& original : original_shapes(row.entry.resolution)) {
@@ -152,7 +152,7 @@ std::optional<std::size_t> BucketTable::draw_row(ClipShape const& clip, Draw con
 std::vector<double> BucketTable::row_shares(ClipShape const& clip) const {
     std::vector<double> shares(rows_.size(), 0.0);
     double reaching = 1.0;  // probability that the clip tries this row
-    double later = 0.0;     // that it waits for the next area (original rule)
+    double later = 0.0;     // probability that it waits for the next area (original rule)
     for (std::size_t i = 0; i < rows_.size(); ++i) {
         if (i > 0 && rows_[i].area != rows_[i - 1].area) {
             reaching += later;

@@ -1,4 +1,4 @@
-// Which clips train in which buckets. Pure. A clip tries the entries from the largest area and the
+// Assigns clips to training buckets. Pure. A clip tries the entries from the largest area and the
 // most frames down; keep_prob < 1 lets a share of the clips fall through to smaller entries.
 #pragma once
 
@@ -13,28 +13,28 @@
 
 namespace osora::plan {
 
-/// What of a clip decides its bucket.
+/// The properties of a clip that decide its bucket.
 struct ClipShape {
     int num_frames = 0;  // 1: an image
     int height = 0;      // pixels
     int width = 0;
 };
 
-/// `osora`: a clip needs the frames that the window covers, and one that an entry does not keep
-/// tries the next entry. `original`: as github.com/hpcaitech/Open-Sora v1.2
-/// opensora/datasets/bucket.py, which wants more than num_frames * frame_stride frames, sends what
-/// keep_prob rejects to the next smaller area, and has shapes of its own (original_shapes.hpp).
+/// `osora`: a clip needs as many frames as the window covers, and a clip that an entry does not
+/// keep tries the next entry. `original`: as github.com/hpcaitech/Open-Sora v1.2
+/// opensora/datasets/bucket.py, which requires more than num_frames * frame_stride frames, sends
+/// what keep_prob rejects to the next smaller area, and has separate shapes (original_shapes.hpp).
 enum class AssignRule { osora, original };
 
 struct AssignOptions {
     int frame_stride = 1;             // source frames per sampled frame
     int multiple = 1;                 // heights and widths are multiples of it (VAE x patch)
-    bool images_from_videos = false;  // entries of one frame take videos too
+    bool images_from_videos = false;  // entries of one frame accept videos too
     AssignRule rule = AssignRule::osora;
 };
 
-/// The k-th uniform number in [0, 1) that is drawn for (clip, entry); entry: index of the table.
-/// k = 0, 1, ... of one entry come in this order, before the next entry's.
+/// The k-th uniform number in [0, 1) for (clip, entry); entry: index of the table. Calls come with
+/// k = 0, 1, ... for one entry, then for the next.
 using Draw = std::function<double(std::size_t entry, int k)>;
 
 /// Open-Sora's draws for a clip: numpy.random.default_rng(seed + entry).
@@ -43,8 +43,8 @@ using Draw = std::function<double(std::size_t entry, int k)>;
 /// The entries of a run file, checked and in the order in which a clip tries them.
 class BucketTable {
 public:
-    /// Refuses an empty list, unknown resolutions, probabilities outside (0, 1], the same
-    /// resolution and num_frames twice; every fault in one message.
+    /// Rejects an empty list, unknown resolutions, probabilities outside (0, 1], the same
+    /// resolution and num_frames twice; the message has all errors.
     [[nodiscard]] static Result<BucketTable> make(std::vector<BucketEntry> entries,
                                                   AssignOptions options = {});
 
@@ -63,7 +63,7 @@ public:
 
     /// Whether the clip is large and long enough for a row (area >= 0.8 x the row's).
     [[nodiscard]] bool fits(ClipShape const& clip, std::size_t row) const;
-    /// One draw of the row that the clip trains in; nullopt: none.
+    /// Draws the row that the clip trains in; nullopt: none.
     [[nodiscard]] std::optional<std::size_t> draw_row(ClipShape const& clip,
                                                       Draw const& draw) const;
     /// Index of the row's shape that is nearest to the clip's.
@@ -76,19 +76,20 @@ private:
     AssignOptions options_;
 };
 
-/// A bucket with clips in it: one shape of one entry.
+/// A bucket that has clips: one shape of one entry.
 struct Bucket {
     std::size_t entry = 0;  // index in the run file
     BucketKey key;
     std::vector<std::uint32_t> clips;  // indices into the clips given to fill_buckets, ascending
-    std::vector<float> shares;         // of each clip's training that happens here, (0, 1]
-    double weight = 0.0;               // sum of shares: clips a pass over the data spends here
+    std::vector<float> shares;         // share of each clip's training in this bucket, (0, 1]
+    double weight = 0.0;               // sum of shares: clips per pass over the data
 };
 
 struct BucketSet {
-    std::vector<Bucket> buckets;  // order of the run file; in an entry the fullest shape first
-    std::vector<std::uint32_t> unused_clips;  // fit no entry
-    std::vector<std::size_t> empty_entries;   // of the run file: no clip fits
+    std::vector<Bucket> buckets;  // in the order of the run file; within an entry the fullest shape
+                                  // first
+    std::vector<std::uint32_t> unused_clips;  // clips that fit no entry
+    std::vector<std::size_t> empty_entries;   // entries of the run file that no clip fits
 };
 
 [[nodiscard]] BucketSet fill_buckets(BucketTable const& table, std::span<ClipShape const> clips);

@@ -13,7 +13,7 @@
 namespace osora::plan {
 namespace {
 
-// What other tools call them: for messages only.
+// Names in other tools: used only in messages.
 constexpr std::array<std::string_view, 12> kOtherPaths{
     "video", "video_path", "file_path", "filepath",  "file_name", "filename",
     "file",  "videos",     "clip",      "clip_path", "image",     "image_path"};

@@ -1,4 +1,4 @@
-// The stateless permutation behind each epoch's order.
+// The stateless permutation that orders each epoch.
 #include "plan/buckets/hash.hpp"
 
 #include "base/check.hpp"

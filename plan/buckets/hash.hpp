@@ -1,5 +1,5 @@
-// Counter-based randomness: every draw is a hash of what it is for, so that no order of calls, no
-// worker count and no restart can change it. Pure.
+// Counter-based randomness: every draw is a hash of its purpose, so that the order of calls, the
+// number of workers and restarts cannot change it. Pure.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ namespace osora::plan {
     return static_cast<std::uint64_t>((static_cast<__uint128_t>(hash) * limit) >> 64);
 }
 
-/// Where `index` lands in the permutation of [0, size) that `key` names; index < size. O(1) time
-/// and no state: a Feistel network over the next power of four, walked until it is inside.
+/// The position of `index` in the permutation of [0, size) that `key` selects; index < size. O(1)
+/// time and no state: a Feistel network over the next power of four, walked until it is inside.
 [[nodiscard]] std::uint64_t permuted(std::uint64_t index, std::uint64_t size, std::uint64_t key);
 
 }  // namespace osora::plan

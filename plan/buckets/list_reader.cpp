@@ -30,7 +30,7 @@ Result<json::object> object_of(std::string_view line) {
     return std::move(value.get_object());
 }
 
-/// As a CSV would have it.
+/// The value as it would be in a CSV.
 Result<std::string> field_of(std::string_view key, json::value const& value) {
     if (value.is_null()) return std::string();
     if (auto const* text = value.if_string()) return std::string(*text);
@@ -70,7 +70,7 @@ Result<void> ListReader::find_csv_columns(ColumnNames const& named) {
     return {};
 }
 
-/// Keys of all lines count: one that has no caption may lack the key.
+/// Keys of all lines count, because a clip without a caption may lack the key.
 Result<void> ListReader::find_keys(ColumnNames const& named) {
     std::string_view const all = rest_;
     std::vector<std::string> names;  // in the order in which they come

@@ -1,5 +1,5 @@
-// The rows of a list of clips, whatever its kind: a CSV with any usual separator, or JSON lines
-// (one object a line, keys in place of columns). Pure.
+// The rows of a list of clips in any format: a CSV with any usual separator, or JSON lines (one
+// object per line, keys instead of columns). Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,11 +15,11 @@ namespace osora::plan {
 
 class ListReader {
 public:
-    /// `text` must outlive the reader. Errors: invalid_input, no row that names columns, or those
-    /// of find_columns().
+    /// `text` must outlive the reader. Errors: invalid_input if no row names the columns, or as
+    /// find_columns().
     [[nodiscard]] static Result<ListReader> open(std::string_view text, ColumnNames const& named);
 
-    /// The next row that is not blank, or one whose fault says why it cannot be read.
+    /// The next row that is not blank; if it cannot be read, its fault says why.
     [[nodiscard]] std::optional<CsvRow> next();
 
     /// As CsvReader::reject().

@@ -1,4 +1,4 @@
-// Host memory of a rank's loader, known before it starts: batch slots and decoders. Pure.
+// Host memory of a rank's loader, computed before it starts: batch slots and decoders. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,7 +12,7 @@ struct LoaderSizes {
     std::int64_t slot_bytes = 0;       // the largest batch of this rank, see batch_bytes()
     std::int64_t clip_pixels_max = 0;  // height x width of the largest source clip
     int num_workers = 2;               // decoding threads; 0: decode in next()
-    int prefetch_factor = 2;           // batches ready or in work while one is trained on
+    int prefetch_factor = 2;           // batches ready or in progress while one is being trained on
 };
 
 struct LoaderMemory {
@@ -32,8 +32,8 @@ struct LoaderMemory {
 
 [[nodiscard]] LoaderMemory loader_memory(LoaderSizes const& sizes);
 
-/// out_of_memory when the sum is over `host_memory_bytes`; the message has the terms and what
-/// would fit: fewer prefetched batches, fewer workers, or the memory needed.
+/// out_of_memory when the sum exceeds `host_memory_bytes`; the message has the terms and what would
+/// fit: fewer prefetched batches, fewer workers, or the memory needed.
 [[nodiscard]] Result<LoaderMemory> check_loader_memory(LoaderSizes const& sizes,
                                                        std::int64_t host_memory_bytes);
 

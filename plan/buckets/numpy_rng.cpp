@@ -14,7 +14,7 @@ using Pool = std::array<std::uint32_t, 4>;
 constexpr __uint128_t kMultiplier =
     (static_cast<__uint128_t>(2549297995355413924ull) << 64) | 4865540595714422341ull;
 
-/// Scrambles values one after the other; each one with another constant.
+/// Scrambles values in sequence, each with another constant.
 class Hash {
 public:
     Hash(std::uint32_t start, std::uint32_t factor) : constant_(start), factor_(factor) {}

@@ -1,5 +1,5 @@
-// The numbers of numpy.random.default_rng(seed): SeedSequence and PCG64, as Open-Sora's bucket
-// choices are made from them. Pure.
+// The numbers of numpy.random.default_rng(seed): SeedSequence and PCG64, which Open-Sora uses for
+// its choice of buckets. Pure.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A schedule that goes through given clips once, in a given order: what a job that is not training
-// reads. Pure.
+// A schedule that goes through given clips once, in a given order: for jobs other than training.
+// Pure.
 #pragma once
 
 #include "plan/buckets/schedule.hpp"
@@ -17,12 +17,12 @@ struct OnePassStep {
 
 class OnePassSchedule final : public Schedule {
 public:
-    /// The window that a sample takes follows from (seed, bucket, clip): not from the step, nor
-    /// from the other clips.
+    /// The window of a sample depends on (seed, bucket, clip): not on the step, nor on the other
+    /// clips.
     [[nodiscard]] static Result<OnePassSchedule> make(BucketSet set, std::vector<OnePassStep> steps,
                                                       std::uint64_t seed);
 
-    /// For dp_rank 0 of 1: every rank has a schedule of its own.
+    /// For dp_rank 0 of 1: every rank has a separate schedule.
     [[nodiscard]] std::vector<SampleRef> rank_samples(std::uint64_t step, int dp_rank,
                                                       int dp_size) const override;
     [[nodiscard]] std::size_t bucket_of(std::uint64_t step, int dp_rank) const override;

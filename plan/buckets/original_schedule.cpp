@@ -85,7 +85,7 @@ std::vector<MicroBatch> original_epoch(BucketTable const& table, std::span<ClipS
     return epoch;
 }
 
-/// The epoch of the last call; guarded, for calls come from several threads.
+/// The epoch of the last call; guarded, because several threads call it.
 class OriginalSchedule::Epochs {
 public:
     Epochs(BucketTable table, std::vector<ClipShape> clips, std::vector<std::int64_t> batches,
@@ -108,7 +108,7 @@ public:
             first_step_ = 0;
             deal(0);
         }
-        // An epoch may be without a step; that many in a row are a table that keeps nothing.
+        // An epoch may have no step; after this many in a row the table keeps nothing.
         constexpr int kEmptyMax = 10'000;
         for (int empty = 0; step - first_step_ >= steps(); ++empty) {
             if (steps() > 0) empty = 0;
@@ -134,7 +134,7 @@ private:
 
     BucketTable const table_;
     std::vector<ClipShape> const clips_;
-    std::vector<std::int64_t> const batches_;  // of a rank, by entry of the run file
+    std::vector<std::int64_t> const batches_;  // batch of a rank, by entry of the run file
     Options const options_;
     std::mutex mutex_;
     std::uint64_t epoch_ = 0;

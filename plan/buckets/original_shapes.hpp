@@ -1,5 +1,5 @@
 // The heights and widths of Open-Sora v1.2's buckets (opensora/datasets/aspect.py), and which of
-// them it takes for a clip. Pure.
+// them it chooses for a clip. Pure.
 #pragma once
 
 #include "plan/buckets/shapes.hpp"
@@ -19,7 +19,7 @@ struct OriginalShape {
 /// "2048": the 40 shapes of SDXL (Podell et al. 2023, appendix I) scaled. Empty: no such table.
 [[nodiscard]] std::vector<OriginalShape> original_shapes(std::string_view resolution);
 
-/// Index of the ratio nearest to height / width; the first wins.
+/// Index of the ratio nearest to height / width; the first one wins ties.
 [[nodiscard]] std::size_t nearest_ratio(std::span<double const> ratios, int height, int width);
 
 }  // namespace osora::plan

@@ -13,10 +13,10 @@
 namespace osora::plan {
 namespace {
 
-// What a hash is for; two uses never share a value.
+// The purposes of hashes; two purposes never share a value.
 enum class Purpose : std::uint64_t { cycle = 1, epoch, keep, redraw, sample, replacement };
 
-constexpr std::uint64_t kRedrawsMax = 1000;  // a bucket's share_max is reached long before
+constexpr std::uint64_t kRedrawsMax = 1000;  // a bucket's share_max is reached long before this
 
 /// Shares of `total` visits in proportion to `weights`, at least one each, by largest remainder.
 std::vector<std::uint32_t> apportion(std::vector<double> const& weights, std::uint32_t total) {
@@ -27,7 +27,7 @@ std::vector<std::uint32_t> apportion(std::vector<double> const& weights, std::ui
     std::vector<std::pair<double, std::size_t>> remainders;
     auto left = total - static_cast<std::uint32_t>(weights.size());
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        // One visit is given already; the free ones go to those above it.
+        // Each already has one visit; the remaining ones go to buckets with a larger share.
         double const wanted = std::max(weights[i] / sum * total - 1.0, 0.0);
         auto const whole = static_cast<std::uint32_t>(std::min(wanted, free));
         std::uint32_t const given = std::min(whole, left);
@@ -44,7 +44,7 @@ std::vector<std::uint32_t> apportion(std::vector<double> const& weights, std::ui
     return visits;
 }
 
-/// Names a bucket by what it is, so that its stream does not depend on the other buckets.
+/// A key for a bucket from its properties, so that its stream does not depend on the other buckets.
 std::uint64_t salt_of(Bucket const& bucket) {
     auto const part = [](int value) { return static_cast<std::uint64_t>(value); };
     return hash64({bucket.entry, part(bucket.key.height), part(bucket.key.width),
@@ -128,8 +128,8 @@ SampleRef StepSchedule::sample(std::size_t bucket, std::uint64_t position) const
     std::uint64_t const epoch = position / size;
     std::uint64_t const order = draw(seed_, Purpose::epoch, salt, epoch);
     std::uint64_t member = permuted(position % size, size, order);
-    // Clips with a smaller share than others here give some of their places away in proportion.
-    // With equal shares, the usual case, an epoch is a plain permutation.
+    // Clips with a smaller share than others give up some of their places in proportion. With equal
+    // shares, the usual case, an epoch is a plain permutation.
     auto kept = [&](std::uint64_t attempt) {
         double const share = b.shares[member];
         double const u = unit_interval(draw(seed_, Purpose::keep, salt, position, attempt));
@@ -174,7 +174,7 @@ std::uint32_t Schedule::replacement(SampleRef const& sample, std::uint64_t attem
     OSORA_CHECK_LT(attempt + 1, clips.size());
     auto const at = std::ranges::lower_bound(clips, sample.clip);
     auto const own = static_cast<std::uint64_t>(at - clips.begin());
-    // A permutation of the other members: those behind the sample's own place move up by one.
+    // A permutation of the other members: indices after the sample's own place move up by one.
     std::uint64_t const key =
         hash64({sample.random, static_cast<std::uint64_t>(Purpose::replacement)});
     std::uint64_t const other = permuted(attempt, clips.size() - 1, key);

@@ -25,8 +25,8 @@ struct SampleRef {
     friend bool operator==(SampleRef const&, SampleRef const&) = default;
 };
 
-/// What a loader asks of a schedule: StepSchedule below, or OriginalSchedule. Its answers depend on
-/// what it was made from alone; calls may come from several threads.
+/// The interface between loader and schedule: StepSchedule below, or OriginalSchedule. Results
+/// depend only on the constructor's arguments; several threads may call it.
 class Schedule {
 public:
     virtual ~Schedule() = default;
@@ -34,9 +34,9 @@ public:
     /// The samples of one dp rank in a step, all of one bucket; dp_size must divide the batch.
     [[nodiscard]] virtual std::vector<SampleRef> rank_samples(std::uint64_t step, int dp_rank,
                                                               int dp_size) const = 0;
-    /// Their bucket.
+    /// The bucket of these samples.
     [[nodiscard]] virtual std::size_t bucket_of(std::uint64_t step, int dp_rank) const = 0;
-    /// The clip that stands in for the `attempt`-th (0-based) clip that could not be decoded; every
+    /// The clip that replaces the `attempt`-th (0-based) clip that could not be decoded; every
     /// other clip of the bucket comes up once in attempt = 0 .. clips - 2.
     [[nodiscard]] std::uint32_t replacement(SampleRef const& sample, std::uint64_t attempt) const;
 
@@ -46,7 +46,7 @@ public:
     [[nodiscard]] std::uint64_t seed() const { return seed_; }
 
 protected:
-    /// Refuses a set without buckets and batches < 1; entry_batches: see StepSchedule::make.
+    /// Rejects a set without buckets and batches < 1; entry_batches: see StepSchedule::make.
     [[nodiscard]] Result<void> take(BucketSet set, std::span<std::int64_t const> entry_batches,
                                     std::uint64_t seed);
     Schedule() = default;
@@ -62,12 +62,12 @@ protected:
 
 struct ScheduleOptions {
     std::uint64_t seed = 0;
-    std::uint32_t cycle_length = 128;  // steps; raised to 4 x buckets where that is more
+    std::uint32_t cycle_length = 128;  // steps; raised to 4 x buckets if that is more
 };
 
 class StepSchedule final : public Schedule {
 public:
-    /// `entry_batches[i]`: global batch size of entry i of the run file. Refuses a set without
+    /// `entry_batches[i]`: global batch size of entry i of the run file. Rejects a set without
     /// buckets and batches < 1.
     [[nodiscard]] static Result<StepSchedule> make(BucketSet set,
                                                    std::span<std::int64_t const> entry_batches,
@@ -77,7 +77,7 @@ public:
         std::size_t bucket = 0;
         std::uint64_t visit = 0;  // 0-based, of this bucket since step 0
     };
-    /// O(cycle_length), as are the two below; nothing is remembered between calls.
+    /// O(cycle_length), as are the two below; nothing is cached between calls.
     [[nodiscard]] Slot slot(std::uint64_t step) const;
     /// All samples of a step: global_batch_size of them, in stream order.
     [[nodiscard]] std::vector<SampleRef> samples(std::uint64_t step) const;

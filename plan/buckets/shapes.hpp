@@ -1,5 +1,5 @@
-// Sizes of buckets: named resolutions, and the heights and widths that one area is cut into, one
-// for each aspect ratio. Pure.
+// Sizes of buckets: named resolutions, and the heights and widths for one area, one per aspect
+// ratio. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -25,8 +25,8 @@ struct BucketKey {
 struct BucketEntry {
     std::string resolution;        // "360p", "512": see resolution_area()
     int num_frames = 1;            // 1: images
-    double keep_prob = 1.0;        // share of the clips that reach this entry and stay
-    double frame_keep_prob = 1.0;  // drawn first; who fails tries fewer frames of the same area
+    double keep_prob = 1.0;        // share of the clips reaching this entry that stay
+    double frame_keep_prob = 1.0;  // drawn first; clips that fail try fewer frames of the same area
 };
 
 /// Pixels of "144p" .. "1080p", "2k", "4k" (the table of github.com/hpcaitech/Open-Sora,
@@ -39,15 +39,16 @@ struct AspectShape {
     friend bool operator==(AspectShape const&, AspectShape const&) = default;
 };
 
-/// About `area` pixels in aspect ratios (height / width) 1/4 .. 4, both sides rounded to multiples
-/// of `multiple`; flattest first, no shape twice.
+/// Shapes of about `area` pixels in aspect ratios (height / width) 1/4 .. 4, both sides rounded to
+/// multiples of `multiple`; flattest first, no duplicates.
 [[nodiscard]] std::vector<AspectShape> aspect_shapes(std::int64_t area, int multiple);
 
-/// Index of the shape whose ratio is nearest to height / width (as a quotient); the first wins.
+/// Index of the shape whose ratio is nearest to height / width (as a quotient); the first one wins
+/// ties.
 [[nodiscard]] std::size_t nearest_shape(std::span<AspectShape const> shapes, int height, int width);
 
-/// The square shape of an entry, which stands for all of its shapes where a cost is needed before
-/// the clips are known.
+/// The square shape of an entry, used for all of its shapes if a cost is needed before the clips
+/// are known.
 [[nodiscard]] Result<BucketKey> nominal_key(BucketEntry const& entry, int multiple);
 
 }  // namespace osora::plan

@@ -1,4 +1,4 @@
-// Which machines a run may get, as far as that is known before it starts. Pure.
+// The machines that a run may get, as far as known before it starts. Pure.
 #pragma once
 
 #include "base/environment.hpp"
@@ -9,8 +9,8 @@
 
 namespace osora::plan {
 
-/// Those of [ssh], or of the Slurm job whose variables `environment` has, without
-/// faults.exclude_nodes, as many as nodes and spares. Empty: not known.
+/// The hosts of [ssh], or of the Slurm job in the variables of `environment`, without
+/// faults.exclude_nodes, as many as nodes and spares. Empty: unknown.
 [[nodiscard]] std::vector<std::string> candidate_hosts(RunConfig const& config,
                                                        Environment const& environment);
 

@@ -29,7 +29,7 @@ std::string neighbour_of(std::filesystem::path const& file) {
     return near ? fmt::format("; did you mean {}?", (file.parent_path() / *near).string()) : "";
 }
 
-/// What went wrong without the path, which stands in front of every problem.
+/// The error without the path, which precedes every problem.
 std::string reason(Error const& error, std::filesystem::path const& file) {
     std::string text = error.message;
     if (text.starts_with(file.string() + ": ")) text.erase(0, file.string().size() + 2);
@@ -51,7 +51,8 @@ void add_layer(Layer layer, std::filesystem::path const& file, std::string const
         {where, 0, missing ? "no such file" + neighbour_of(file) : reason(text.error(), file)});
 }
 
-/// What a stage says of a value that it has from before has been said.
+/// Drops a stage's problems about values inherited from before the stage, which were reported
+/// already.
 void add_new(ConfigProblem problem, std::vector<ConfigProblem>& problems) {
     std::string const text = to_text(problem);
     auto const said = [&](ConfigProblem const& each) { return to_text(each) == text; };

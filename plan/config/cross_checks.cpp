@@ -1,4 +1,4 @@
-// Each rule names the key that is to be changed; its place in the file comes from the origins.
+// Each rule names the key to change; its place in the file comes from the origins.
 #include "plan/config/cross_checks.hpp"
 
 #include "base/files/part_of_file.hpp"
@@ -40,7 +40,7 @@ void check_batch(ResolvedConfig& resolved) {
     auto const& batch = resolved.config.batch;
     if (!readable(resolved, {"batch.min", "batch.max", "batch.global_batch_size"})) return;
     if (batch.min > batch.max) {
-        // The key that was written is the one to change.
+        // The key that the user wrote is the one to change.
         bool const blame_max = written(resolved, "batch.max");
         complain(resolved, blame_max ? "batch.max" : "batch.min",
                  blame_max ? fmt::format("is below batch.min = {}", batch.min)
@@ -48,7 +48,7 @@ void check_batch(ResolvedConfig& resolved) {
         return;
     }
     if (batch.global_batch_size.is_auto()) return;
-    // The defaults bound what auto may choose; a number is held against limits that were written.
+    // The defaults only limit auto; a number is compared with limits that the user wrote.
     int const global = *batch.global_batch_size.value;
     if (written(resolved, "batch.min") && global < batch.min) {
         complain(resolved, "batch.global_batch_size",
@@ -154,7 +154,7 @@ void check_job(ResolvedConfig& resolved) {
     }
 }
 
-/// What encode, and training from what it made, need.
+/// Requirements of encode, and of training on its result.
 void check_cache(ResolvedConfig& resolved) {
     if (!readable(resolved,
                   {"run.job", "encode.out", "text.encoder", "text.clip_encoder", "data.latents"}))

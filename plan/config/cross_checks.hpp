@@ -1,4 +1,4 @@
-// Rules between keys, and what this version of osora can run. Pure, but for check_files().
+// Rules between keys, and what this version of osora can run. Pure, except check_files().
 #pragma once
 
 #include "plan/config/run_file.hpp"
@@ -7,16 +7,16 @@
 
 namespace osora::plan {
 
-/// Appends problems; rules that rest on a key that could not be read are left out.
+/// Appends problems; skips rules that depend on a key that could not be read.
 void check_keys(ResolvedConfig& resolved);
 
-/// Files that the run file names, relative to `base_dir`: they must be readable, and no folders.
+/// Files that the run file names, relative to `base_dir`: they must be readable, and not folders.
 void check_files(ResolvedConfig& resolved, std::filesystem::path const& base_dir);
 
-/// What is valid but cannot be run yet: refused by `osora submit` only.
+/// Valid settings that cannot be run yet: refused only by `osora submit`.
 [[nodiscard]] std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved);
 
-/// Keys that are set and have no effect yet, while training is as asked for.
+/// Keys that are set but have no effect yet; training is still as requested.
 [[nodiscard]] std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved);
 
 }  // namespace osora::plan

@@ -88,7 +88,7 @@ std::vector<Field> fields_of(RunConfig& config) {
             collect(section.name, config.*section.pointer, fields);
         }
     });
-    std::ranges::sort(fields, {}, &Field::row);  // rows stand in one array
+    std::ranges::sort(fields, {}, &Field::row);  // rows are in one array
     return fields;
 }
 

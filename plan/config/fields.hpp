@@ -1,5 +1,5 @@
-// Members of RunConfig found by section and key: one walk over Boost.Describe, so that reading,
-// printing and checking never name a member by hand.
+// Members of RunConfig by section and key: one walk over Boost.Describe, so that reading, printing
+// and checking need not name members.
 #pragma once
 
 #include "plan/config/run_config.hpp"
@@ -16,7 +16,7 @@ using ArgumentLists = std::vector<std::vector<std::string>>;
 using StringMap = std::map<std::string, std::string>;
 using NumberMap = std::map<std::string, double>;
 
-/// Points into the RunConfig that it was taken from, which must outlive it.
+/// Points into its RunConfig, which must outlive it.
 using FieldRef = std::variant<bool*, int*, std::int64_t*, double*, std::string*,
                               std::vector<std::string>*, ArgumentLists*, StringMap*, NumberMap*,
                               AutoOr<bool>*, AutoOr<int>*, AutoOr<double>*, AutoOr<std::string>*>;
@@ -26,7 +26,7 @@ struct Field {
     FieldRef value;
 };
 
-/// All keys but those of [[bucket]] and [nccl], in the order of the schema.
+/// All keys except those of [[bucket]] and [nccl], in the order of the schema.
 [[nodiscard]] std::vector<Field> fields_of(RunConfig& config);
 [[nodiscard]] std::vector<Field> fields_of(BucketSection& bucket);
 
@@ -36,7 +36,7 @@ struct Field {
 /// A bare key when TOML allows it, else quoted.
 [[nodiscard]] std::string toml_key(std::string_view key);
 
-/// Whether both point at equal values; the same kind is a precondition.
+/// Whether both point at equal values; they must be of the same kind.
 [[nodiscard]] bool same_value(FieldRef const& a, FieldRef const& b);
 
 }  // namespace osora::plan

@@ -17,12 +17,12 @@ inline constexpr std::array<std::string_view, 11> kFrameMasks{
     "quarter_head_tail", "image_random",   "image_head",   "image_tail",
     "image_head_tail",   "random",         "intepolate"};
 
-/// What is wrong with the shares, each in [0, 1]: names that are unknown, a sum above 1, or not 1
-/// where identity is named. Empty when nothing is.
+/// Problems of the shares, each in [0, 1]: unknown names, a sum above 1, or not 1 if identity is
+/// named. Empty if there are none.
 [[nodiscard]] std::vector<std::string> frame_mask_faults(
     std::map<std::string, double> const& shares);
 
-/// Whether a quarter of the frames is drawn, which 2 or 3 frames do not have.
+/// Whether a quarter of the frames is drawn, which needs more than 3 frames.
 [[nodiscard]] constexpr bool takes_a_quarter(std::string_view strategy) {
     return strategy.starts_with("quarter_");
 }

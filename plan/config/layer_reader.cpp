@@ -1,4 +1,4 @@
-// Walks the tables of a layer; what it cannot place becomes a problem with the nearest valid name.
+// Walks the tables of a layer; what is unknown becomes a problem with the nearest valid name.
 #include "plan/config/layer_reader.hpp"
 
 #include "base/text/nearest.hpp"
@@ -28,7 +28,7 @@ std::vector<std::string_view> section_names() {
     return names;
 }
 
-/// "optim.lr" for "lr"; empty when no section has the key, or several have.
+/// "optim.lr" for "lr"; empty when no section or several have the key.
 std::string section_with(std::string_view key) {
     auto const has_key = [&](SchemaRow const& row) { return row.key == key; };
     if (std::ranges::count_if(schema_rows(), has_key) != 1) return "";
@@ -151,7 +151,7 @@ void LayerReader::read_buckets(toml::node const& node) {
     }
 }
 
-/// The tables are read behind all layers (stages.cpp).
+/// stages.cpp reads these tables after all layers.
 void LayerReader::check_stages(toml::node const& node) {
     auto const* array = node.as_array();
     if (array != nullptr && std::ranges::all_of(*array, &toml::node::is_table)) return;

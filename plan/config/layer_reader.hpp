@@ -1,4 +1,4 @@
-// One parsed layer laid over a RunConfig. Private to plan/config: drags toml++.
+// Applies one parsed layer to a RunConfig. Private to plan/config: includes toml++.
 #pragma once
 
 #include "plan/config/fields.hpp"
@@ -14,12 +14,12 @@ namespace osora::plan {
 
 class LayerReader {
 public:
-    /// `origin` has no line; lines come from the nodes. `into` outlives the reader. `prefix`: "",
-    /// or "stage[0]." in front of all names that are shown.
+    /// `origin` has no line; lines come from the nodes. `into` must outlive the reader. `prefix`:
+    /// "", or "stage[0]." before all names in messages.
     LayerReader(ResolvedConfig& into, Origin origin, std::string prefix = {});
 
     void read(toml::table const& root);
-    /// Keys of one [[bucket]] that a lower layer has given.
+    /// Keys of one [[bucket]] that a lower layer has set.
     void read_bucket(std::size_t index, toml::table const& keys);
 
 private:

@@ -1,4 +1,4 @@
-// Where a setting came from: the layers of a configuration and the place in its file.
+// The origin of a setting: the layers of a configuration and the place in the file.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -19,7 +19,8 @@ struct Origin {
 };
 BOOST_DESCRIBE_STRUCT(Origin, (), (layer, file, line))
 
-/// "parallel.tp_size" -> where its value was written last; keys at their default are absent.
+/// "parallel.tp_size" -> where its value was written last; keys with their default value are
+/// absent.
 using Origins = std::map<std::string, Origin>;
 
 }  // namespace osora::plan

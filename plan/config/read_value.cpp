@@ -27,7 +27,7 @@ std::optional<N> parsed(std::string_view text) {
     return number;
 }
 
-constexpr double kUnsaidMax = 1e9;  // larger bounds only guard against overflow
+constexpr double kUnsaidMax = 1e9;  // larger bounds are only a guard against overflow
 
 std::string number_text(double value) {
     return fmt::format("{}", value);
@@ -46,7 +46,7 @@ std::string range_text(SchemaRow const& row) {
     return low ? over + number_text(row.min) : "at most " + number_text(row.max);
 }
 
-/// nearest is left out below an excluded bound: there is no smallest number above it.
+/// The nearest value is omitted below an excluded bound: there is no smallest number above it.
 Complaint outside(double value, SchemaRow const& row) {
     bool const low = row.above_min ? value <= row.min : value < row.min;
     if (!low && value <= row.max) return std::nullopt;

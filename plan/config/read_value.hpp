@@ -1,4 +1,5 @@
-// One TOML value into one member, checked by its schema row. Private to plan/config: drags toml++.
+// Reads one TOML value into one member and checks it by its schema row. Private to plan/config:
+// includes toml++.
 #pragma once
 
 #include "plan/config/fields.hpp"
@@ -10,8 +11,8 @@
 
 namespace osora::plan {
 
-/// What is wrong with `node`, or nullopt once it is stored: "expected an integer, found a string;
-/// write 2", "must be at most 3; nearest valid: 3".
+/// Returns what is wrong with `node`, or nullopt if it was stored: "expected an integer, found a
+/// string; write 2", "must be at most 3; nearest valid: 3".
 [[nodiscard]] std::optional<std::string> read_value(toml::node const& node, SchemaRow const& row,
                                                     FieldRef const& into);
 
@@ -21,7 +22,7 @@ namespace osora::plan {
 /// The value on one line as TOML, cut to about 40 bytes.
 [[nodiscard]] std::string shown(toml::node const& node);
 
-/// Whether a program can get it as an argument or variable: no zero byte.
+/// Whether a program can receive it as an argument or variable: no zero byte.
 [[nodiscard]] bool is_c_string(std::string_view text);
 
 }  // namespace osora::plan

@@ -1,5 +1,5 @@
 // A run file as a struct: one member per key (docs/contract.md section 3), with its default. Read
-// from TOML by run_file.hpp, carried to controller and workers as JSON, never changed after that.
+// from TOML by run_file.hpp, passed to controller and workers as JSON, never changed after that.
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -36,15 +36,15 @@ struct ResourcesSection {
     int nodes = 1, spares = 0;
     int gpus_per_node = 1;           // workers per node; on a machine without GPUs: CPU ranks
     int cpus_per_worker = 0;         // threads of a CPU rank; 0 = cores / workers
-    std::string bind_cpus = "auto";  // each worker to cores of its own
+    std::string bind_cpus = "auto";  // bind each worker to separate cores
     std::string time_limit;          // "HH:MM:SS", "D-HH:MM:SS" or ""
 };
 struct DataSection {
     std::string manifest;
-    std::map<std::string, std::string> columns;  // our name -> the list's (clip_columns.hpp)
-    double bad_samples_max = 0.10;               // share; over it the run ends
+    std::map<std::string, std::string> columns;  // osora's name -> the list's (clip_columns.hpp)
+    double bad_samples_max = 0.10;               // share; above it the run ends
     std::string latents;
-    bool sample_latents = true;  // of the cached posterior; false: its mean
+    bool sample_latents = true;  // samples of the cached posterior; false: its mean
     std::string eval_manifest;
     AutoOr<int> num_workers;      // decoding threads per rank; 0 = in the trainer's thread
     AutoOr<int> prefetch_factor;  // batches decoded ahead
@@ -61,7 +61,7 @@ struct ParallelSection {
     bool overlap = true;
 };
 struct BatchSection {
-    AutoOr<int> global_batch_size;  // samples a step of the first bucket; others at equal cost
+    AutoOr<int> global_batch_size;  // samples per step of the first bucket; others at equal cost
     int min = 1, max = 4096;
     double exposed_comm_target = 0.10;  // share of the step
 };

@@ -1,4 +1,4 @@
-// Parses the layers, lays them over the defaults, sorts the problems.
+// Parses the layers, applies them over the defaults, sorts the problems.
 #include "plan/config/run_file.hpp"
 
 #include "plan/config/cross_checks.hpp"
@@ -43,7 +43,7 @@ void read_text(ConfigText const& source, ResolvedConfig& into, StageTables& stag
     try {
         toml::table root = toml::parse(std::string_view(source.text), source.file);
         LayerReader(into, origin).read(root);
-        // Moved, not copied: copies of nodes forget their lines.
+        // Moved, not copied: copies of nodes lose their lines.
         if (auto* tables = root.get_as<toml::array>("stage")) stages = {std::move(*tables), origin};
     } catch (toml::parse_error const& error) {  // the parse boundary
         into.whole = false;
@@ -59,13 +59,13 @@ std::optional<toml::table> as_toml(std::string_view raw) {
     try {
         toml::table table = toml::parse("value = " + std::string(raw));
         if (table.size() == 1) return table;
-    } catch (toml::parse_error const&) {  // the parse boundary: it is a plain word then
+    } catch (toml::parse_error const&) {  // the parse boundary: the value is a plain word then
     }
     return std::nullopt;
 }
 
 /// The table of strings that "env.PATH" of [worker], or "columns.text" of [data], is an entry of;
-/// empty: it is none.
+/// empty: none.
 std::string_view string_table(std::string_view section, std::string_view key) {
     if (section == "worker" && key.starts_with("env.")) return "env";
     if (section == "data" && key.starts_with("columns.")) return "columns";
@@ -160,7 +160,9 @@ ResolvedConfig resolve_config(std::vector<ConfigText> const& layers,
         read_text(layer, resolved, stages);
     }
     for (std::string const& set : sets) apply_set(set, resolved);
-    if (resolved.whole) check_keys(resolved);  // else most keys are missing for one reason
+    if (resolved.whole)
+        check_keys(resolved);  // otherwise most keys are missing for the same
+                               // reason
     read_stages(stages, resolved);
     std::ranges::stable_sort(resolved.problems, {}, [](ConfigProblem const& each) {
         return std::tuple(each.where.layer, each.where.line);

@@ -1,5 +1,5 @@
 // A run file and the layers under it as a RunConfig: defaults < site file < user file < run file <
-// --set. Pure: texts in, every problem out at once. config_files.hpp reads the files.
+// --set. Pure: takes texts, returns all problems at once. config_files.hpp reads the files.
 #pragma once
 
 #include "plan/config/origin.hpp"
@@ -12,10 +12,10 @@
 
 namespace osora::plan {
 
-/// Something a user must change: "stage1.toml:21: parallel.tp_size = 0: must be at least 1".
+/// A problem that the user must fix: "stage1.toml:21: parallel.tp_size = 0: must be at least 1".
 struct ConfigProblem {
     Origin where;
-    int column = 0;       // 1-based, of a syntax error; else 0
+    int column = 0;       // 1-based, for a syntax error; else 0
     std::string message;  // without the place
 };
 [[nodiscard]] std::string to_text(ConfigProblem const& problem);
@@ -23,48 +23,48 @@ struct ConfigProblem {
 /// One file of settings.
 struct ConfigText {
     Layer layer = Layer::run;
-    std::string file;  // as it is shown to the user
+    std::string file;  // as shown to the user
     std::string text;
 };
 
-/// A [[stage]] laid over what stands before it: the run from at_step on.
+/// A [[stage]] applied over what precedes it: the run from at_step on.
 struct ResolvedStage {
     int at_step = 0;
     Origin where;
     RunConfig config;
-    Origins origins;        // of config
-    bool new_rate = false;  // it writes a key of the learning rate, which starts anew
+    Origins origins;        // origins of config
+    bool new_rate = false;  // it sets a key of the learning rate, which restarts
 };
 
 struct ResolvedConfig {
     RunConfig config;
     Origins origins;
-    std::string run_file;       // shown for problems that no line is to blame for
-    std::string run_file_text;  // that was parsed; "": there is no run file
+    std::string run_file;       // name for problems without a line
+    std::string run_file_text;  // text that was parsed; "": there is no run file
     std::vector<ResolvedStage> stages;
     std::vector<ConfigProblem> problems;
-    bool whole = true;             // every layer was found and is TOML
-    std::set<std::string> unread;  // keys whose value was wrong and has stayed at a lower layer's
+    bool whole = true;             // every layer was found and is valid TOML
+    std::set<std::string> unread;  // keys with an invalid value, which keep a lower layer's value
 };
 
 constexpr std::size_t kRunFileBytesMax = 1u << 20;
 
-/// Stage `index` as a configuration of its own, without problems.
+/// Stage `index` as a separate configuration, without problems.
 [[nodiscard]] ResolvedConfig stage_view(ResolvedConfig const& resolved, std::size_t index);
 
 /// `layers` from the lowest to the highest; `sets` are "section.key=value", applied last. Checks
-/// each value and the rules between keys; problems stand in the order of layers and lines.
+/// each value and the rules between keys; problems are in the order of layers and lines.
 [[nodiscard]] ResolvedConfig resolve_config(std::vector<ConfigText> const& layers,
                                             std::vector<std::string> const& sets);
 
-/// A problem of `key`, placed where its value was written: "train.steps = 5: MESSAGE".
+/// A problem of `key`, located where its value was written: "train.steps = 5: MESSAGE".
 [[nodiscard]] ConfigProblem problem_of(ResolvedConfig const& resolved, std::string const& key,
                                        std::string_view message);
 /// Adds that problem to `resolved`.
 void complain(ResolvedConfig& resolved, std::string const& key, std::string_view message);
 
-/// The value of "section.key", "bucket[0].key", "nccl.NAME" or "worker.env.NAME" as TOML; empty
-/// when there is no such key.
+/// The value of "section.key", "bucket[0].key", "nccl.NAME" or "worker.env.NAME" as TOML; empty if
+/// there is no such key.
 [[nodiscard]] std::string value_text(RunConfig const& config, std::string_view key);
 
 }  // namespace osora::plan

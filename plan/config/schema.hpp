@@ -1,6 +1,6 @@
-// The one table behind the run file: every key with its sentence, unit, range and example.
-// Validation, the comments of `osora init`, `osora config show` and the reference page read it.
-// Kinds and defaults are not repeated here: they come from the members of RunConfig.
+// The table of the run file's keys: each with its description, unit, range and example. Validation,
+// the comments of `osora init`, `osora config show` and the reference page read it. Kinds and
+// defaults come from the members of RunConfig.
 #pragma once
 
 #include <limits>
@@ -16,11 +16,11 @@ enum class Shape {
     path       // relative to the folder of the run file
 };
 
-/// What this version of osora makes of a key that is set to something else than its default.
+/// How this version of osora handles a key that differs from its default.
 enum class Support {
     full,
-    none_harmless,  // training is the same without it: said once
-    none            // refused at submit: training would not be what was asked for
+    none_harmless,  // no effect on training: noted once
+    none            // refused at submit: training would not be as requested
 };
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
@@ -34,11 +34,11 @@ struct SchemaRow {
     double max = kUnbounded;
     std::string_view choices = {};  // "a|b|c"; empty = any
     bool or_integer = false;        // `choices`, or an integer in [min, max] kept as its digits
-    bool above_min = false;         // `min` itself is not valid
-    bool in_template = false;       // `osora init` writes it as a live line
-    std::string_view example = {};  // TOML, where the default says little
+    bool above_min = false;         // `min` itself is invalid
+    bool in_template = false;       // `osora init` writes it uncommented
+    std::string_view example = {};  // TOML, if the default says little
     std::string_view auto_word = "auto";  // for AutoOr members
-    std::string_view member = {};         // of the struct, where it is not called as the key
+    std::string_view member = {};         // name in the struct, if it differs from the key
     Shape shape = Shape::plain;
     Support support = Support::full;
 };

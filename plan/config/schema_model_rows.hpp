@@ -70,7 +70,7 @@ inline constexpr std::array kModelRows{
     SchemaRow{.section = "vae_loss", .key = "real_rec",
               .doc = "Frames against reconstructed frames, and the KL divergence."},
     SchemaRow{.section = "vae_loss", .key = "z_rec",
-              .doc = "2-D latents against those that come back through time."},
+              .doc = "2-D latents compared with those after the temporal part."},
     SchemaRow{.section = "vae_loss", .key = "image_identity",
               .doc = "Of images: latents against 2-D latents."},
     SchemaRow{.section = "vae_loss", .key = "freeze_2d",

@@ -1,4 +1,4 @@
-// What osora writes into the job script itself may not be written a second time.
+// Options that osora writes into the job script must not be given again.
 #include "plan/config/slurm_checks.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Rules of [slurm] that one key's own range cannot say. Pure.
+// Rules of [slurm] beyond the range of a single key. Pure.
 #pragma once
 
 #include "plan/config/run_file.hpp"
@@ -8,7 +8,7 @@ namespace osora::plan {
 /// Appends problems.
 void check_slurm(ResolvedConfig& resolved);
 
-/// Keys that this backend acts on while others do not: "resources.spares"...
+/// Keys that have an effect with this backend and not with others: "resources.spares"...
 [[nodiscard]] bool is_done_by_slurm(std::string_view section, std::string_view key);
 
 }  // namespace osora::plan

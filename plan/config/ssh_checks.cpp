@@ -1,4 +1,4 @@
-// A host file's problems name its own lines; the rest is placed at the key to change.
+// Problems of a host file name its lines; the rest are located at the key to change.
 #include "plan/config/ssh_checks.hpp"
 
 #include "base/files/files.hpp"
@@ -98,7 +98,7 @@ void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& bas
     }
     auto const text =
         read_file(base_dir / ssh.hostfile, static_cast<std::int64_t>(kHostFileBytesMax));
-    if (text.has_error()) return;  // check_files() has said so
+    if (text.has_error()) return;  // check_files() has reported it
     std::size_t const before = resolved.problems.size();
     SshHosts const found = parse_host_file(*text);
     check_ssh_hosts(resolved, found, ssh.hostfile);

@@ -1,4 +1,4 @@
-// Rules of [ssh]: hosts that read, enough of them for the run, with room for its workers.
+// Rules of [ssh]: valid hosts, enough of them for the run, with room for its workers.
 #pragma once
 
 #include "plan/config/run_file.hpp"
@@ -9,16 +9,16 @@
 
 namespace osora::plan {
 
-/// Appends problems of `hosts`; those of ssh.hosts when `file` is empty, else of that host file as
-/// it is shown. Pure.
+/// Appends problems of `hosts`; those of ssh.hosts when `file` is empty, else of that host file
+/// under its displayed name. Pure.
 void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::string const& file);
 
-/// What check_ssh_hosts() says of the hosts that the run file gives, here or in a file. On success
+/// Runs check_ssh_hosts() on the hosts in the run file or its host file. On success
 /// `config.ssh.hosts` holds them all and `hostfile` is empty, so that a run keeps its hosts when
-/// the file changes; paths are absolute. For other backends nothing is looked at.
+/// the file changes; paths are absolute. Does nothing for other backends.
 void settle_ssh_hosts(ResolvedConfig& resolved, std::filesystem::path const& base_dir);
 
-/// Keys that mean something to this backend and not to the local one.
+/// Keys that have an effect with this backend and not with the local one.
 [[nodiscard]] bool is_done_by_ssh(std::string_view section, std::string_view key);
 
 }  // namespace osora::plan

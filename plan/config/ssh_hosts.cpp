@@ -1,5 +1,5 @@
-// Names that could be taken for an option, or for more than one word, are refused: they reach
-// messages that are meant to be pasted into a shell.
+// Rejects names that could be taken for an option, or for more than one word: they appear in
+// messages that users paste into a shell.
 #include "plan/config/ssh_hosts.hpp"
 
 #include "base/text/nearest.hpp"
@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kNameBytesMax = 255;
 constexpr int kPortMax = 65535, kSlotsMax = 1024;
 constexpr std::array<std::string_view, 3> kKeys{"slots", "port", "user"};
-// Below 1024 these are in use for sshd; other numbers are the slots of MPICH and Horovod.
+// Ports below this may be sshd's; other numbers are the slots of MPICH and Horovod.
 constexpr std::array kLowPorts{22, 222, 443};
 constexpr int kHighPort = 1024;
 
@@ -33,7 +33,7 @@ bool is_made_of(std::string_view text, std::string_view others) {
     });
 }
 
-/// What can be shown of a text that is no name.
+/// The printable part of a text that is not a name.
 std::string quoted(std::string_view text) {
     std::string shown;
     for (char const each : text.substr(0, 40)) shown += each >= ' ' && each <= '~' ? each : '?';
@@ -62,7 +62,7 @@ Result<int> parse_number(std::string_view key, std::string_view text, int max) {
         fmt::format("{}={}: must be 1 to {}; nearest valid: {}", key, text, max, below ? 1 : max));
 }
 
-/// A name, or an IPv6 address: what holds a colon and is none was written for another launcher.
+/// A name, or an IPv6 address: other text with a colon was written for another launcher.
 Result<void> check_host(std::string_view name, std::string_view word) {
     if (name.find(',') != name.npos) {
         return invalid(fmt::format("{}: one host a line, as \"n1 slots=8\"", quoted(word)));
@@ -103,13 +103,14 @@ Result<void> take_place(std::string_view word, SshHost& host, bool& has_port) {
     has_port = true;
     OSORA_TRY(host.port, parse_number("port", port.substr(1), kPortMax));
     if (host.port >= kHighPort || std::ranges::count(kLowPorts, host.port) > 0) return {};
-    return invalid(fmt::format(
-        "{0}: {1} is hardly a port of sshd; for {1} slots, as MPICH and Horovod write them, write "
-        "\"{2} slots={1}\", for that port \"{2} port={1}\"",
-        quoted(word), host.port, name));
+    return invalid(
+        fmt::format("{0}: {1} is unlikely to be a port of sshd; for {1} slots, as MPICH and "
+                    "Horovod write them, write "
+                    "\"{2} slots={1}\", for that port \"{2} port={1}\"",
+                    quoted(word), host.port, name));
 }
 
-/// Open MPI has several words for one thing.
+/// Open MPI has several names for one setting.
 std::string_view known_key(std::string_view key) {
     if (key == "cpu" || key == "cpus" || key == "count") return "slots";
     if (key == "username" || key == "user_name" || key == "user-name") return "user";
@@ -172,7 +173,7 @@ public:
 private:
     struct Seen {
         int line = 0, times = 0;
-        bool bare = false;  // nothing but the host: one line a slot, as PBS and MPI write it
+        bool bare = false;  // only the host: one line per slot, as PBS and MPI write it
         std::size_t problem = 0;
     };
     void say_slots(Seen const& seen, std::string const& host) {
@@ -194,7 +195,7 @@ private:
 
 namespace {
 
-/// "slots = 2", which Open MPI reads, as "slots=2".
+/// Reads "slots = 2", which Open MPI accepts, as "slots=2".
 std::string without_blanks_around_equals(std::string_view entry) {
     std::string joined;
     bool after_equals = false;

@@ -14,7 +14,7 @@ namespace osora::plan {
 namespace {
 
 constexpr std::array<std::string_view, 4> kStageSections{"bucket", "batch", "data", "optim"};
-/// Keys of [optim] that decide what weights and optimizer are made of.
+/// Keys of [optim] that determine the structure of weights and optimizer.
 constexpr std::array<std::string_view, 6> kFixed{"name",      "precision",  "freeze",
                                                  "lora_rank", "lora_alpha", "lora_targets"};
 constexpr std::array<std::string_view, 4> kRate{"lr", "lr_min", "lr_schedule", "warmup_steps"};
@@ -25,7 +25,7 @@ void complain_at(ResolvedConfig& resolved, Origin origin, toml::source_region co
     resolved.problems.push_back({std::move(origin), 0, std::move(message)});
 }
 
-/// 0 when it is missing or wrong.
+/// 0 if it is missing or invalid.
 int at_step_of(toml::table const& table, std::string const& path, Origin const& origin,
                ResolvedConfig& resolved) {
     int at_step = 0;
@@ -56,7 +56,7 @@ void check_changes(toml::table const& table, std::string const& path, Origin con
         if (find_section(section.str()) != nullptr &&
             std::ranges::find(kStageSections, section.str()) == kStageSections.end()) {
             complain_at(resolved, origin, section.source(),
-                        fmt::format("{}.{}: cannot change while a run goes on; sections that can: "
+                        fmt::format("{}.{}: cannot change during a run; sections that can: "
                                     "bucket, batch, data, optim",
                                     path, section.str()));
         }
@@ -64,9 +64,8 @@ void check_changes(toml::table const& table, std::string const& path, Origin con
         if (keys == nullptr) continue;
         for (auto const& [key, value] : *keys) {
             if (std::ranges::find(kFixed, key.str()) == kFixed.end()) continue;
-            complain_at(
-                resolved, origin, key.source(),
-                fmt::format("{}.optim.{}: cannot change while a run goes on", path, key.str()));
+            complain_at(resolved, origin, key.source(),
+                        fmt::format("{}.optim.{}: cannot change during a run", path, key.str()));
         }
     }
 }

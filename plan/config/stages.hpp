@@ -1,5 +1,5 @@
-// [[stage]] tables laid over the rest of a run file, one after the other, behind all layers and
-// --set. Private to plan/config: drags toml++.
+// [[stage]] tables applied to the rest of a run file, in order, after all layers and --set. Private
+// to plan/config: includes toml++.
 #pragma once
 
 #include "plan/config/run_file.hpp"
@@ -15,7 +15,7 @@ struct StageTables {
 };
 
 /// Adds resolved.stages and their problems: values, the order of at_step, keys that cannot change
-/// while a run goes on, and the rules between keys in each stage.
+/// during a run, and the rules between keys in each stage.
 void read_stages(StageTables const& stages, ResolvedConfig& resolved);
 
 }  // namespace osora::plan

@@ -1,5 +1,5 @@
-// Boost.Regex: named groups, and it throws instead of running for ever. This is the boundary where
-// its exceptions end.
+// Uses Boost.Regex: it has named groups, and throws instead of running forever. Its exceptions are
+// caught here.
 #include "plan/config/step_pattern.hpp"
 
 #include "base/text/nearest.hpp"
@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 10> kGroups{
     "step", "time_s",  "time_ms",     "loss",           "grad_norm",
     "lr",   "samples", "data_wait_s", "exposed_comm_s", "arrival_s"};
 
-/// Names between "(?<" and ">", which are no look-behinds.
+/// Names between "(?<" and ">" that are not look-behinds.
 std::vector<std::string> group_names(std::string_view expression) {
     std::vector<std::string> names;
     for (auto at = expression.find("(?<"); at != std::string_view::npos;

@@ -1,4 +1,4 @@
-// Layout of the text: section comment, header, then "key = value  # sentence (range)".
+// Layout of the text: section comment, header, then "key = value  # description (range)".
 #include "plan/config/template.hpp"
 
 #include "plan/config/fields.hpp"
@@ -20,7 +20,7 @@ std::string range_note(SchemaRow const& row, bool is_auto) {
     std::string note;
     if (!row.choices.empty()) note = boost::replace_all_copy(std::string(row.choices), "|", " | ");
     bool const low = std::isfinite(row.min);
-    bool const high = row.max <= kShownMax && !row.above_min;  // larger ones only guard
+    bool const high = row.max <= kShownMax && !row.above_min;  // larger ones are only a guard
     if (row.choices.empty() || row.or_integer) {
         std::string number;
         if (low && high) number = fmt::format("{} .. {}", row.min, row.max);

@@ -7,15 +7,15 @@
 
 namespace osora::plan {
 
-/// Which keys are live lines; the others are comments that show their default. A file of the
-/// changed ones alone resolves to the same settings and asks for nothing that was not asked for.
+/// Which keys are uncommented; the others are comments that show their default. A file with only
+/// the changed keys resolves to the same settings, and adds no further requests.
 enum class LiveKeys { changed, changed_and_first };
 
 /// changed: those that differ from their default; first: those that a beginner should see.
 [[nodiscard]] std::string run_file_text(RunConfig const& config, std::string_view title,
                                         LiveKeys live = LiveKeys::changed_and_first);
 
-/// What `osora init` starts from: small enough to train on one machine.
+/// The start of `osora init`: small enough to train on one machine.
 [[nodiscard]] RunConfig starting_config();
 
 }  // namespace osora::plan

@@ -1,4 +1,4 @@
-// The JSON of a row's answer.
+// The JSON answer to a row.
 #include "base/text/utf8.hpp"
 #include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/layout_rules.hpp"
@@ -36,7 +36,7 @@ std::string id_of(json::object const& row) {
     return id == nullptr ? "null" : scalar(*id);
 }
 
-/// The id of a line that is no JSON: what stands behind the first "id":, when that is a scalar.
+/// The id of a line that is not JSON: the value after the first "id":, if it is a scalar.
 std::string id_in(std::string_view line) {
     auto const key = line.find("\"id\"");
     if (key == std::string_view::npos) return "null";
@@ -57,7 +57,7 @@ std::string refusal(std::string_view id, std::string_view message) {
                        json::serialize(json::value(json::string(text))));
 }
 
-/// What measured runs did to the answer, where there are any.
+/// The effect of measured runs on the answer, if there are any.
 std::string correction(EvaluateRow const& row, MeasuredCorrection const& by) {
     if (row.measured.empty() && row.left_out.empty()) return "";
     return fmt::format(

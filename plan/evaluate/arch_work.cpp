@@ -1,5 +1,5 @@
-// A video model's blocks, from the sample costs that the planner counts
-// (plan/model/model_cost.hpp), and the encoders in front of it.
+// A video model's blocks, from the planner's sample costs (plan/model/model_cost.hpp), and the
+// encoders before it.
 #include "plan/evaluate/work_time.hpp"
 
 #include "plan/model/model_cost.hpp"
@@ -15,8 +15,8 @@ constexpr double kArchFusedBackward = 2.5;
 constexpr double kHeadStep = 64;
 /// T5-XXL's encoder: 24 layers of 4096, 64 heads, a gated MLP of 10240 (google/t5-v1_1-xxl).
 constexpr double kTextParameters = 4.76e9;
-/// Encoding a pixel: Stable Diffusion's image VAE, 1.08 TFLOP for 512 x 512; with the temporal VAE
-/// of Open-Sora 1.2 behind it; HunyuanVideo's, whose kernels are 3 x 3 x 3.
+/// FLOPs to encode a pixel: Stable Diffusion's image VAE, 1.08 TFLOP for 512 x 512; followed by the
+/// temporal VAE of Open-Sora 1.2; HunyuanVideo's, whose kernels are 3 x 3 x 3.
 constexpr double kImageVaeFlops = 4.1e6, kTemporalVaeFlops = 4.9e6, kVideoVaeFlops = 9.0e6;
 
 double attention_flops(ModelShape const& shape, SampleCost const& cost) {
@@ -30,7 +30,7 @@ double attention_flops(ModelShape const& shape, SampleCost const& cost) {
     return shape.depth * tokens * 4 * c * (self + cross);
 }
 
-/// Pairs of collectives that a forward pass makes in shared linear layers.
+/// Pairs of collectives per forward pass in shared linear layers.
 double tp_reduces(ModelShape const& shape) {
     if (shape.family == ModelFamily::mmdit) return 2 * shape.depth + shape.single_depth;
     return (shape.family == ModelFamily::stdit2 ? 4 : 3) * shape.blocks();
@@ -77,7 +77,7 @@ ModelWork arch_work(EvaluateRow const& row) {
         1 + c.matmul_edge * (1 / tokens + 1 / width) + c.matmul_depth / shape.hidden;
     block.matmul_s = (cost.forward_flops - attention) * share / rates.matmul_flops * slower;
     double const head_width = shape.head_dim();
-    // Kernels work on heads of 64 or 128 values: STDiT's 72 cost as much as 128.
+    // Kernels use heads of 64 or 128 values: STDiT's 72 cost as much as 128.
     double const padded = std::ceil(head_width / kHeadStep) * kHeadStep / head_width;
     block.attention_s =
         fused_attention_s(row, padded * attention * share, attention * share / 4 / head_width);
@@ -88,7 +88,7 @@ ModelWork arch_work(EvaluateRow const& row) {
     block.operators = static_cast<double>(operators_per_pass(shape)) / 3 / blocks;
     block.tp_reduces = layout.tp_size > 1 ? tp_reduces(shape) / blocks : 0;
     block.tp_bytes = layout.value_bytes() * tokens * shape.hidden;
-    // STDiT3 trades tokens for heads in its spatial blocks alone.
+    // STDiT3 exchanges tokens for heads only in its spatial blocks.
     double const trading = shape.family == ModelFamily::stdit3 ? 0.5 : 1;
     block.sp_trades = layout.sp_size > 1 ? 4 * trading : 0;
     block.sp_bytes = layout.value_bytes() * tokens * width;

@@ -1,5 +1,5 @@
-// Alpha-beta with hops, as NCCL's own model counts them (src/graph/tuning.cc): the latency of a
-// ring is that of its links one after the other, its bandwidth that of the slowest.
+// Alpha-beta with hops, as in NCCL's own model (src/graph/tuning.cc): the latency of a ring is the
+// sum over its links, its bandwidth that of the slowest link.
 #include "plan/evaluate/collective_cost.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Links::Links(EvaluateRow const& row)
 double Links::bytes_per_s(RankGroup const& group) const {
     double const link = link_ * constants_.link_efficiency;
     if (group.nodes() <= 1) return link;
-    // A ring through a node has as many NICs as it has ranks there.
+    // A ring through a node uses as many NICs as it has ranks there.
     double const rings = std::max(1.0, group.rings / hosts_);
     double const share = constants_.nic_efficiency / std::pow(rings, sharing_);
     return std::min(link, nic_ * group.in_node * share);

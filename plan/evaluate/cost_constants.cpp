@@ -1,4 +1,4 @@
-// The names under which rows override constants.
+// The names by which rows override constants.
 #include "plan/evaluate/cost_constants.hpp"
 
 #include <array>

@@ -14,33 +14,37 @@ struct CostConstants {
     double matmul_depth = 20.2;         // inner dimension
     double fsdp_share = 0.835;          // of sustained_share with ZeRO 2 and 3 on Hopper and later
     double attention_efficiency = 0.804;  // of fused attention, all s^2 scores counted
-    double fused_score_bytes = 0.186;     // of it too, for what is not products: a score and head
-    double score_bytes = 8.88;    // unfused attention: bytes moved forward a score beside products
-    double fused_attention = -1;  // 1, 0; -1: as fused_attention() says
-    // Work beside products, bytes moved forward a token and hidden value.
-    double element_bytes = 31.1;        // what tensor parallel ranks share
-    double element_bytes_whole = 16.8;  // what each has whole without sequence_parallel
+    double fused_score_bytes = 0.186;     // also in attention, for work beside products: per score
+                                          // and head
+    double score_bytes = 8.88;            // unfused attention: bytes moved forward per score beside
+                                          // products
+    double fused_attention = -1;          // 1, 0; -1: as fused_attention() says
+    // Work beside products: bytes moved forward per token and hidden value.
+    double element_bytes = 31.1;        // the part that tensor parallel ranks share
+    double element_bytes_whole = 16.8;  // the part that each rank has whole without
+                                        // sequence_parallel
     double dit_element_bytes = 558;    // of a block of STDiT or MMDiT: modulation, norms, rope, MLP
-    double logit_bytes = 33.5;         // a token and word of the vocabulary, forward and backward
-    double unfused_logit_bytes = 100;  // the same where attention is not fused: older frameworks
-    double memory_efficiency = 0.79;   // of the data sheet's bandwidth
+    double logit_bytes = 33.5;         // per token and word of the vocabulary, forward and backward
+    double unfused_logit_bytes = 100;  // the same if attention is not fused: older frameworks
+    double memory_efficiency = 0.79;   // share of the data sheet's bandwidth
     // The processor's side.
-    double launch_us = 20.3;         // to issue an operator, the framework's share included
+    double launch_us = 20.3;         // to issue an operator, including the framework
     double launch_sharpness = 12;    // p of (gpu^p + cpu^p)^(1/p)
-    double sync_us = 3.7;            // ranks wait for each other, a blocking collective and peer
-    double step_overhead_ms = 2.22;  // a step: loss, norm, schedule
+    double sync_us = 3.7;            // ranks wait for each other, per blocking collective and peer
+    double step_overhead_ms = 2.22;  // per step: loss, norm, schedule
     // Collectives: latency_us + hops x hop_us + bytes / (efficiency x line rate).
     double link_efficiency = 0.7, link_latency_us = 15.7, link_hop_us = 3;
     double nic_efficiency = 0.8;  // one ring alone on its NICs
     double nic_sharing = 0.5;     // r concurrent rings of a node: efficiency / r^sharing
     double nic_hop_us = 12;
-    /// Of the link rate: ring attention of Open-Sora 2.0, with what it waits for.
+    /// Share of the link rate: ring attention of Open-Sora 2.0, including its waits.
     double dit_sp_efficiency = 0.029;
-    double stage_latency_us = 23.3;  // a message between pipeline stages
-    double grad_bytes = 2;           // of a gradient that is reduced, below fp32
-    double overlap_share = 0.9;      // of the window that hides sharded gradients and parameters
+    double stage_latency_us = 23.3;  // per message between pipeline stages
+    double grad_bytes = 2;           // per gradient that is reduced, below fp32
+    double overlap_share = 0.9;      // share of the window that hides sharded gradients and
+                                     // parameters
     double overlap_slowdown = 0.12;  // of computing while a collective runs (Galvatron: 1.1256)
-    double optimizer_bytes = 19.9;   // moved a parameter of this rank
+    double optimizer_bytes = 19.9;   // moved per parameter of this rank
     // Encoders before a video model.
     double text_efficiency = 0.43;  // of the sustained peak: T5
     double vae_efficiency = 0.28;   // of the sustained peak: convolutions
@@ -54,7 +58,7 @@ struct CostConstants {
 struct ConstantRow {
     std::string_view name;
     double CostConstants::*member;
-    double min, max;  // accepted
+    double min, max;  // accepted range
 };
 /// All of them.
 [[nodiscard]] std::span<ConstantRow const> constant_rows();

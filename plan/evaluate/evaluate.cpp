@@ -1,5 +1,5 @@
-// Puts the parts of a step together: blocks on a GPU that a processor feeds, collectives, the
-// pipeline, the optimizer.
+// Combines the parts of a step: blocks on a GPU that a processor feeds, collectives, the pipeline,
+// the optimizer.
 #include "plan/evaluate/evaluate.hpp"
 
 #include "plan/evaluate/collective_cost.hpp"
@@ -11,12 +11,12 @@
 namespace osora::plan {
 namespace {
 
-constexpr double kBackwardOperators = 1.6;  // of a forward pass's
+constexpr double kBackwardOperators = 1.6;  // relative to a forward pass
 
 /// Seconds of one micro-batch on a stage without embedding and logits.
 struct StageTime {
-    double forward_s = 0, backward_s = 0;  // of the GPU; backward with what is computed again
-    double launch_s = 0;                   // that the processor adds
+    double forward_s = 0, backward_s = 0;  // on the GPU; backward includes recomputation
+    double launch_s = 0;                   // added by the processor
     double tp_s = 0, sp_s = 0, pp_s = 0;
     [[nodiscard]] double total_s() const {
         return forward_s + backward_s + launch_s + tp_s + sp_s + pp_s;
@@ -30,7 +30,8 @@ double tp_reduce_s(EvaluateRow const& row, Links const& links, double bytes) {
     return links.all_reduce_s(group, bytes);
 }
 
-/// What the processor takes beyond `gpu_s`: neither waits for the other but where one runs dry.
+/// Time that the processor adds to `gpu_s`: they run concurrently, and one waits only when it runs
+/// out of work.
 double launch_s(EvaluateRow const& row, double gpu_s, double processor_s) {
     double const p = row.constants.launch_sharpness;
     double const slower = std::max(gpu_s, processor_s);
@@ -43,16 +44,16 @@ StageTime stage_time(EvaluateRow const& row, ModelWork const& work, Links const&
     RowLayout const& layout = row.layout;
     BlockWork const& block = work.block;
     auto const stages = static_cast<double>(layout.pp_size);
-    // Video models may have a block more on some stages.
+    // Video models may have one block more on some stages.
     double const blocks = row.arch ? std::ceil(work.blocks / stages) : work.blocks / stages;
     double const again = work.recomputed_blocks / work.blocks;
     double const again_s =
         again * block.forward_s() + (work.recomputes_attention ? block.attention_s : 0);
     double const gpu = block.forward_s() + block.backward_s() + again_s;
-    double const passes = 2 + again;  // forward, backward, forward again
+    double const passes = 2 + again;  // forward, backward, recomputed forward
     double const reduces = passes * block.tp_reduces;
     double const tp = reduces > 0 ? reduces * tp_reduce_s(row, links, block.tp_bytes) : 0;
-    // Ranks whose processors are behind keep the others waiting in each sum.
+    // Ranks with slow processors keep the others waiting in each sum.
     auto const peers = static_cast<double>(layout.tp_size - 1);
     double const waits = reduces * row.constants.sync_us * peers * peers;
     double const processor = 1e-6 * (row.hardware.launch_share * row.constants.launch_us *
@@ -71,7 +72,7 @@ StageTime stage_time(EvaluateRow const& row, ModelWork const& work, Links const&
     }
     if (layout.pp_size > 1) {
         std::int64_t const stride = row.world_size() / layout.pp_size;
-        // Each tensor parallel rank sends its slice over a NIC of its own (arXiv 2104.04473, 4.1).
+        // Each tensor parallel rank sends its slice over a separate NIC (arXiv 2104.04473, 4.1).
         bool const across = stride >= row.linked_gpus();
         double const slices = across ? static_cast<double>(layout.tp_size) : 1;
         stage.pp_s = 2 * static_cast<double>(layout.virtual_stages) *
@@ -91,7 +92,8 @@ struct DataParallel {
     double comm_s = 0, exposed_s = 0, slowdown_s = 0;
 };
 
-/// What of `comm_s` a window of computing does not hide: the first of `pieces` cannot be hidden.
+/// The part of `comm_s` that a window of computing does not hide: the first of `pieces` cannot be
+/// hidden.
 double exposed_of(EvaluateRow const& row, double comm_s, double window_s, double pieces) {
     double const behind = comm_s - row.constants.overlap_share * window_s;
     return std::min(comm_s, std::max(0.0, behind) + comm_s / pieces);
@@ -123,9 +125,9 @@ DataParallel data_parallel(EvaluateRow const& row, ModelWork const& work, StageT
     bool const each_time = layout.zero_stage >= 2 && layout.pp_size == 1;
     double const scatters = each_time ? micro_batches : 1;
     double const gathers = layout.zero_stage == 3 ? micro_batches : 1;
-    double const again = layout.zero_stage == 3 ? gather : 0;  // backward gathers them once more
+    double const again = layout.zero_stage == 3 ? gather : 0;  // backward gathers them again
     found.comm_s = scatters * (scatter + again) + gathers * gather;
-    // Backward takes twice as long as forward, and what is computed again.
+    // Backward takes twice as long as forward, plus recomputation.
     double const busy = stage.forward_s + stage.backward_s + stage.launch_s;
     double const forward = busy / (3 + work.recomputed_blocks / work.blocks);
     found.exposed_s = scatters * exposed_of(row, scatter + again, busy - forward, pieces) +
@@ -162,7 +164,7 @@ Evaluation predict(EvaluateRow const& row) {
     double const last_comm = work.last_reduces > 0
                                  ? work.last_reduces * tp_reduce_s(row, links, work.block.tp_bytes)
                                  : 0;
-    // One stage is all of it; else the first, the last or any between takes longest.
+    // With one stage, that one; else the first, the last or a middle one takes longest.
     double const first = work.first_s, last = work.last_s + last_comm;
     bool const one = layout.pp_size == 1;
     double const ends = one ? first + last : std::max(first, last);
@@ -177,7 +179,7 @@ Evaluation predict(EvaluateRow const& row) {
     parts.tp_comm_s = micro_batches * (stage.tp_s + ends_comm);
     parts.sp_comm_s = micro_batches * stage.sp_s;
     parts.pp_comm_s = micro_batches * stage.pp_s;
-    // All stages fill one after the other before the longest is always busy, and drain.
+    // All stages fill one after the other before the longest is always busy, then drain.
     parts.bubble_s =
         std::max(0.0, all_stages - longest) / static_cast<double>(layout.virtual_stages);
     DataParallel const data = data_parallel(row, work, stage);

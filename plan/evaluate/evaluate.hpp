@@ -1,5 +1,5 @@
 // osora plan evaluate: predicted step time and memory of one row. Pure. docs/rfc/027 has the
-// equations, what was fitted, and the errors measured on published runs.
+// equations, their fit, and the errors measured on published runs.
 #pragma once
 
 #include "plan/evaluate/measured_runs.hpp"
@@ -10,13 +10,13 @@
 
 namespace osora::plan {
 
-/// Seconds of a step on the pipeline stage that takes longest.
+/// Seconds of a step on the slowest pipeline stage.
 struct StepParts {
-    double compute_s = 0;  // forward, backward and what is computed again, of all micro-batches
+    double compute_s = 0;  // forward, backward and recomputation, of all micro-batches
     double encoder_s = 0;
     double tp_comm_s = 0, sp_comm_s = 0, pp_comm_s = 0;
     double dp_comm_s = 0;       // hidden or not
-    double exposed_comm_s = 0;  // of the four, what computing does not hide
+    double exposed_comm_s = 0;  // the part of these four that computing does not hide
     double bubble_s = 0;
     double optimizer_s = 0;
     double launch_s = 0;  // waiting for the processor to issue operators
@@ -29,24 +29,24 @@ struct Evaluation {
     StepParts parts;
     double peak_memory_gib = 0;  // of the fullest rank, GiB
     bool fits = false;           // in the GPU's memory
-    MeasuredCorrection by = {};  // what measured runs changed
+    MeasuredCorrection by = {};  // the effect of measured runs
     [[nodiscard]] double step_time_s() const { return parts.total_s(); }
 };
 
-/// Of a layout that breaks no rule of row_violations(); corrected by row.measured.
+/// For a layout without row_violations(); corrected by row.measured.
 [[nodiscard]] Evaluation evaluate(EvaluateRow const& row);
-/// The same by the equations alone.
+/// The same by the equations only.
 [[nodiscard]] Evaluation predict(EvaluateRow const& row);
 
-/// Of the fullest rank, GiB.
+/// GiB on the fullest rank.
 [[nodiscard]] double peak_memory_gib(EvaluateRow const& row);
 
-/// Bytes that one layer keeps for backward of one micro-batch on one rank (arXiv 2205.05198,
-/// table 2, less the scores where attention is fused).
+/// Bytes that one layer keeps for backward of one micro-batch on one rank (arXiv 2205.05198, table
+/// 2, without the scores if attention is fused).
 [[nodiscard]] double layer_activation_bytes(EvaluateRow const& row);
 
-/// One line in, one line out (without its end), as docs/contract.md section 5. Never fails: the
-/// answer's "error" says what is wrong.
+/// Takes one line, returns one line (without its end), as in docs/contract.md section 5. Never
+/// fails: the answer's "error" says what is wrong.
 [[nodiscard]] std::string evaluate_line(std::string_view line, HardwareTable const& hardware);
 /// The answer to a line that is not read: {"id":null,"error":"..."}.
 [[nodiscard]] std::string error_line(std::string_view message);

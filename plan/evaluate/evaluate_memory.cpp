@@ -1,5 +1,5 @@
 // Memory of the fullest rank: states by ZeRO stage, activations by arXiv 2205.05198, logits. Video
-// models are counted by plan/memory.hpp.
+// models use plan/memory.hpp.
 #include "plan/evaluate/evaluate.hpp"
 
 #include "base/text/units.hpp"
@@ -15,7 +15,7 @@ namespace {
 /// T5-XXL's encoder in bf16 and the VAE (docs of Open-Sora 1.2: 9.5 and 0.77 GB).
 constexpr double kEncoderBytes = 10.3e9;
 
-/// Bytes a layer keeps of one micro-batch when all of it, or only its input, is kept.
+/// Bytes that a layer keeps of one micro-batch, if it keeps everything or only its input.
 struct LayerBytes {
     double all = 0, input = 0;
 };
@@ -55,13 +55,13 @@ double gpt_activation_bytes(EvaluateRow const& row) {
     auto const m = static_cast<double>(layout.grad_accum_steps);
     double const again = recomputed_layers(row) / layers;
     double const mean = again * layer.input + (1 - again) * layer.all;
-    // 1F1B: the first stage has pp_size micro-batches under way, and more of them interleaved.
+    // 1F1B: the first stage has pp_size micro-batches in flight, more if interleaved.
     double const in_flight = std::min(p, m) * (v > 1 ? 1 + (p - 1) / (p * v) : 1);
-    double const working = again > 0 ? layer.all : 0;  // the layer that is computed again
+    double const working = again > 0 ? layer.all : 0;  // the layer that is recomputed
     auto const t = static_cast<double>(layout.tp_size);
     double const tokens = static_cast<double>(layout.micro_batch_size * row.gpt->seq_len) /
                           static_cast<double>(layout.sp_size);
-    // Logits and their gradient in fp32, of a rank that has the last stage.
+    // Logits and their gradient in fp32, on a rank of the last stage.
     double const logits =
         4 * tokens * (static_cast<double>(row.gpt->hidden) + static_cast<double>(row.gpt->vocab)) /
         t;
@@ -83,7 +83,7 @@ double gpt_state_bytes(EvaluateRow const& row) {
     double const trained = own * work.trained_share;
     double const gradients = 4 * trained / part(2);
     double const optimizer = (low ? 12 : 8) * trained / part(1);
-    // Two layers and the embedding, gathered, with what is reduced of them.
+    // Two layers and the embedding, gathered, with their gradients in reduction.
     double const block = work.block_parameters / tp;
     double const gathered = layout.zero_stage == 3
                                 ? layout.value_bytes() * (4 * block + work.outer_parameters / tp)

@@ -8,9 +8,9 @@
 namespace osora::plan {
 namespace {
 
-constexpr double kOperators = 45;  // of a block forward, with views
+constexpr double kOperators = 45;  // per block forward, including views
 constexpr double kGptFusedBackward = 2.5;
-constexpr double kCausalShare = 0.5;  // of the scores, that a causal mask leaves
+constexpr double kCausalShare = 0.5;  // share of the scores left by a causal mask
 
 struct Sizes {
     double tokens, hidden, kv_width, ffn, tp, mlp_inputs;
@@ -30,8 +30,8 @@ Sizes sizes_of(EvaluateRow const& row) {
             .mlp_inputs = model.gated ? 2.0 : 1.0};
 }
 
-/// Kernels of Hopper and later leave out what the mask hides (Llama 3's, MLPerf v5.1's); those that
-/// MPT's FSDP ran with in 2023 did not, and attention_efficiency has that inside.
+/// Kernels on Hopper and later skip what the mask hides (Llama 3's, MLPerf v5.1's); those of MPT's
+/// FSDP in 2023 did not, which attention_efficiency includes.
 bool skips_masked(EvaluateRow const& row) {
     return row.hardware.fp8_tflops > 0 && row.layout.zero_stage < 2;
 }
@@ -110,7 +110,7 @@ ModelWork gpt_work(EvaluateRow const& row) {
     auto const kv =
         std::min(h, h / static_cast<double>(model.heads) * static_cast<double>(model.kv_heads));
     double const mlp = (model.gated ? 3 : 2) * h * sizes.ffn;
-    // Biases and norms: 13 h of 12 h^2 + 13 h (arXiv 2104.04473, equation 2); gated: norms alone.
+    // Biases and norms: 13 h of 12 h^2 + 13 h (arXiv 2104.04473, equation 2); gated: only norms.
     work.block_parameters = h * (2 * h + 2 * kv) + mlp + (model.gated ? 2 : 13) * h;
     work.outer_parameters = vocab * h + (model.gated ? vocab * h : 0);
     if (row.layout.lora_rank > 0) {

@@ -36,7 +36,7 @@ constexpr std::array kFigures{
     FigureRow{"launch_share", &Hardware::launch_share, 0, 1, false},
 };
 
-/// Names that people write.
+/// Names that people use.
 struct Alias {
     std::string_view name, means;
 };
@@ -60,7 +60,7 @@ constexpr std::array kAliases{Alias{"v100", "v100-32g-sxm"},
                               Alias{"gb300", "gb300-279g-nvl72"},
                               Alias{"gb300-nvl72", "gb300-279g-nvl72"}};
 
-/// Names that NVIDIA's driver gives to boards.
+/// Names of boards in NVIDIA's driver.
 constexpr std::array kDriverNames{Alias{"Tesla V100-SXM2-32GB", "v100-32g-sxm"},
                                   Alias{"Tesla V100-SXM3-32GB", "v100-32g-sxm"},
                                   Alias{"NVIDIA A100-SXM4-40GB", "a100-40g-sxm"},
@@ -79,7 +79,7 @@ constexpr std::array kDriverNames{Alias{"Tesla V100-SXM2-32GB", "v100-32g-sxm"},
                                   Alias{"NVIDIA GB200", "gb200-186g-nvl72"},
                                   Alias{"NVIDIA GB300", "gb300-279g-nvl72"}};
 
-/// "NVIDIA H100 80GB HBM3" -> "h10080gbhbm3": older drivers leave the vendor out.
+/// "NVIDIA H100 80GB HBM3" -> "h10080gbhbm3": older drivers omit the vendor.
 std::string board_name(std::string_view name) {
     std::string folded;
     for (char const each : name) {

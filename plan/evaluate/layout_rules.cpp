@@ -21,7 +21,7 @@ std::int64_t blocks_of(EvaluateRow const& row) {
     return row.gpt ? row.gpt->layers : row.arch->shape.blocks();
 }
 
-// Each gives why the row breaks the rule, or nothing.
+// Each returns why the row breaks the rule, or nothing.
 using Why = std::optional<std::string>;
 
 Why head_width(EvaluateRow const& row) {
@@ -145,7 +145,7 @@ constexpr std::array kRules{
 CutLimits limits_of(EvaluateRow const& row) {
     if (row.arch) {
         SampleCost const cost = sample_cost(row.arch->shape, row.arch->bucket);
-        // MMDiT attends over all tokens at once; STDiT cuts those of a frame.
+        // MMDiT attends over all tokens at once; STDiT divides those of a frame.
         bool const joint = row.arch->shape.family == ModelFamily::mmdit;
         return cut_limits(row.arch->shape, {joint ? cost.tokens() : cost.tokens_per_frame});
     }
@@ -159,7 +159,7 @@ CutLimits limits_of(EvaluateRow const& row) {
 
 std::vector<LayoutViolation> row_violations(EvaluateRow const& row) {
     RowLayout const& layout = row.layout;
-    // Sizes are at most 1e6, so that products of any two fit; with a right world all do.
+    // Sizes are at most 1e6, so that products of any two fit; if the world size matches, all do.
     double const ranks = static_cast<double>(layout.tp_size) * static_cast<double>(layout.pp_size) *
                          static_cast<double>(layout.sp_size) * static_cast<double>(layout.dp_size);
     std::int64_t const world = row.world_size();

@@ -1,6 +1,6 @@
-// Empirical Bayes on the logarithm of measured over predicted. A run's own share of it has a
-// variance that grows with its distance to the row; what all runs share is their mean, weighted by
-// 1 / variance, and is taken to the part mean^2 / (mean^2 + variance of the mean).
+// Empirical Bayes on the logarithm of measured over predicted. Each run has an individual part,
+// whose variance grows with its distance to the row; the part that all runs share is their mean,
+// weighted by 1 / variance, of which the share mean^2 / (mean^2 + variance of the mean) is used.
 #include "plan/evaluate/measured_runs.hpp"
 
 #include "plan/evaluate/evaluate.hpp"
@@ -11,10 +11,10 @@
 namespace osora::plan {
 namespace {
 
-// Chosen by leaving single runs of published tables out (bench/planner_fit/score.py --measured).
-constexpr double kNoise = 0.02;     // of runs that differ in their number of ranks alone
+// Chosen by leave-one-out on published tables (bench/planner_fit/score.py --measured).
+constexpr double kNoise = 0.02;     // for runs that differ only in their number of ranks
 constexpr double kDistance = 0.04;  // for each doubling of a size of the layout or the model
-constexpr double kSame = 1e-3;      // of the very run
+constexpr double kSame = 1e-3;      // for the same run
 
 double doublings(std::int64_t a, std::int64_t b) {
     return std::abs(std::log2(static_cast<double>(a) / static_cast<double>(b)));
@@ -51,7 +51,8 @@ double variance_of(EvaluateRow const& row, EvaluateRow const& run) {
     return kNoise * kNoise + kDistance * kDistance * distance;
 }
 
-/// Measured over predicted of what is no communication; of all where communication is most of it.
+/// Measured over predicted of the non-communication part; of the whole step if communication
+/// dominates.
 double compute_ratio(MeasuredRun const& run) {
     StepParts const parts = predict(run.row).parts;
     double const predicted = parts.total_s(), comm = parts.exposed_comm_s;
@@ -60,11 +61,11 @@ double compute_ratio(MeasuredRun const& run) {
     return most ? run.step_time_s / predicted : (run.step_time_s - comm) / (predicted - comm);
 }
 
-/// The factor that runs with these logarithms of ratios and variances make likely.
+/// The most likely factor, given the logarithms of the runs' ratios and their variances.
 class Likely {
 public:
     void add(double ratio, double variance) {
-        constexpr double kMost = 3;  // e^3: beyond it the run or the row is another machine's
+        constexpr double kMost = 3;  // e^3: beyond it the run or the row belongs to another machine
         weight_ += 1 / variance;
         sum_ += std::clamp(std::log(ratio), -kMost, kMost) / variance;
     }

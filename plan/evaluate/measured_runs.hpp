@@ -1,5 +1,5 @@
-// How far the equations were from runs that were measured on the same cluster, and so by how much
-// an answer is to be corrected. Pure. docs/rfc/027 has the errors with and without.
+// How far the equations were off for runs measured on the same cluster, and the correction of an
+// answer that follows. Pure. docs/rfc/027 has the errors with and without.
 #pragma once
 
 #include "plan/evaluate/rows.hpp"
@@ -7,13 +7,13 @@
 namespace osora::plan {
 
 struct MeasuredCorrection {
-    double compute = 1;  // times what is no communication
+    double compute = 1;  // factor for the non-communication part
     double memory = 1;
 };
 
-/// What the measured runs of a row say of it. A run that is much like the row counts for more than
-/// one of another model or layout; a small difference may be chance and is trusted less than a
-/// large one.
+/// The correction from the measured runs of a row. A run that is similar to the row counts more
+/// than one with another model or layout; a small difference may be chance and is trusted less than
+/// a large one.
 [[nodiscard]] MeasuredCorrection correction_of(EvaluateRow const& row);
 
 }  // namespace osora::plan

@@ -1,4 +1,5 @@
-// The largest group of equal nodes of the topology, what options say beside it, and what is left.
+// Takes the largest group of equal nodes in the topology, then the options beside it; the rest is
+// left out.
 #include "plan/evaluate/named_cluster.hpp"
 
 #include "base/text/text.hpp"
@@ -18,13 +19,13 @@ namespace {
 using topology::Machine;
 using topology::Nic;
 
-constexpr int kUsualGpus = 8, kUsualGpusOfDomain = 4;  // of a node; NVL72 has trays of 4
+constexpr int kUsualGpus = 8, kUsualGpusOfDomain = 4;  // GPUs per node; NVL72 has trays of 4
 constexpr int kUsualCores = 8;                         // of a GPU
 
-/// Equal nodes of a topology; without any the topology names hosts alone.
+/// Equal nodes of a topology; without any, the topology has only host names.
 struct NodeGroup {
     std::vector<Machine const*> members;
-    int nodes = 0;  // with those that only the fabric names
+    int nodes = 0;  // including those that only the fabric names
     int others = 0;
     [[nodiscard]] Machine const* first() const {
         return members.empty() ? nullptr : members.front();
@@ -62,7 +63,7 @@ Error wrong(std::string text) {
     return {Errc::invalid_input, std::move(text)};
 }
 
-/// --nodes and --gpus-per-node against --gpus.
+/// Checks --nodes and --gpus-per-node against --gpus.
 Result<void> check_product(ClusterRequest const& request) {
     if (request.nodes && request.gpus_per_node) {
         auto const product = std::int64_t{*request.nodes} * *request.gpus_per_node;
@@ -88,7 +89,7 @@ int gpus_of_node(ClusterRequest const& request, int usual) {
     return std::min(usual, request.gpus);
 }
 
-/// The shape of `usual` GPUs a node.
+/// The shape with `usual` GPUs per node.
 Result<void> divide(ClusterRequest const& request, std::string const& whose, int usual,
                     GpuNodes& into) {
     into.gpus_per_node = gpus_of_node(request, usual);
@@ -102,7 +103,7 @@ Result<void> divide(ClusterRequest const& request, std::string const& whose, int
     return {};
 }
 
-/// Whether the topology has as many nodes, and as many GPUs in each.
+/// Whether the topology has that many nodes with that many GPUs each.
 Result<void> check_room(ClusterRequest const& request, NodeGroup const& group,
                         GpuNodes const& wanted) {
     if (group.gpus() > 0 && wanted.gpus_per_node > group.gpus()) {
@@ -112,7 +113,7 @@ Result<void> check_room(ClusterRequest const& request, NodeGroup const& group,
                         request.gpus, wanted.gpus_per_node, counted(wanted.nodes, "node"),
                         request.source, group.gpus(), group.gpus()));
     }
-    // One node alone stands for as many like it as --nodes says.
+    // A single node represents as many similar ones as --nodes says.
     bool const sample = group.nodes == 1 && request.nodes.has_value();
     if (wanted.nodes <= group.nodes || sample) return {};
     std::string const more =
@@ -158,7 +159,7 @@ Result<void> take_gpu(ClusterRequest const& request, NodeGroup const& group,
     return {};
 }
 
-/// The fastest cards, one a GPU at most: RDMA devices, else one network interface; Gbit/s.
+/// The fastest cards, at most one per GPU: RDMA devices, else one network interface; Gbit/s.
 double cards_gbit(Machine const& machine, std::size_t gpus) {
     std::vector<double> rdma;
     double interface = 0;

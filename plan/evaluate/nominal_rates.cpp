@@ -1,4 +1,4 @@
-// Asks the equations of plan/evaluate for what osora-worker --calibrate would have measured.
+// Computes with the equations of plan/evaluate what osora-worker --calibrate would have measured.
 #include "plan/evaluate/nominal_rates.hpp"
 
 #include "base/text/units.hpp"
@@ -16,7 +16,7 @@
 namespace osora::plan {
 namespace {
 
-/// Rows of the products, and tokens of the passes, that fill a GPU.
+/// Rows of the products, and tokens of the passes, that saturate a GPU.
 constexpr double kFullRows = 16'384, kFullTokens = 65'536;
 constexpr std::array kInnerSizes{64, 256, 1024, 2048, 4096, 8192};
 constexpr double kFitBytes = 1 << 30;
@@ -28,11 +28,11 @@ EvaluateRow row_of(GpuNodes const& nodes, std::string const& precision) {
     row.gpus_per_node = nodes.gpus_per_node;
     row.nic_gbit_per_gpu = nodes.nic_gbit_per_gpu;
     row.layout.precision = precision;
-    row.layout.zero_stage = 2;  // kernels of PyTorch, as the worker has them
+    row.layout.zero_stage = 2;  // PyTorch's kernels, as in the worker
     return row;
 }
 
-/// The model on one bucket; nullopt: one of them is not known.
+/// The model on one bucket; nullopt: one of them is unknown.
 std::optional<ArchModel> model_of(RunConfig const& config, BucketSection const& bucket) {
     auto shape = model_shape(config.model.arch);
     if (shape.has_error()) return {};
@@ -46,12 +46,12 @@ double tokens_of(ArchModel const& model) {
     return static_cast<double>(sample_cost(model.shape, model.bucket).tokens());
 }
 
-/// Samples whose pass fills a GPU.
+/// Number of samples whose pass saturates a GPU.
 int full_batch(ArchModel const& model) {
     return std::max(1, static_cast<int>(kFullTokens / tokens_of(model)));
 }
 
-/// Forward and backward of one rank on its own.
+/// Forward and backward of a single rank.
 double predicted_pass_s(EvaluateRow row, ArchModel const& model, int samples) {
     row.arch = model;
     row.nodes = row.gpus_per_node = 1;
@@ -60,8 +60,8 @@ double predicted_pass_s(EvaluateRow row, ArchModel const& model, int samples) {
     return parts.compute_s + parts.launch_s;
 }
 
-/// What launching an operator adds to a pass: most of it hides behind the GPU's work, so it is what
-/// one sample takes beyond its part of a full batch.
+/// Time that launching operators adds to a pass: most of it overlaps with the GPU's work, so it is
+/// the time of one sample beyond its part of a full batch.
 double launch_floor_us(EvaluateRow const& row, ArchModel const& model, Calibration c) {
     int const full = full_batch(model) + 1;
     double const one_s = predicted_pass_s(row, model, 1);
@@ -132,7 +132,7 @@ void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest
     RunConfig& config = request.config;
     config.resources.nodes = nodes.nodes;
     config.resources.gpus_per_node = nodes.gpus_per_node;
-    // A default that nobody wrote adapts.
+    // A default that the user did not write adapts.
     bool const adapts = nodes.gpu.bf16 == 0 && !request.origins.contains("optim.precision");
     if (adapts && config.optim.precision == "bf16") config.optim.precision = "fp16";
     double const whole = static_cast<double>(kGiB);

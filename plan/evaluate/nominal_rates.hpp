@@ -1,5 +1,5 @@
-// What a plan needs to know of a GPU that nobody has measured: rates of its data sheet, as far as
-// the equations of `osora plan evaluate` (docs/rfc/027) reach them. Pure.
+// Rates that a plan needs for a GPU without measurements: from its data sheet, by the equations of
+// `osora plan evaluate` (docs/rfc/027). Pure.
 #pragma once
 
 #include "plan/evaluate/hardware.hpp"
@@ -18,15 +18,15 @@ struct GpuNodes {
 };
 
 /// measured = false, in the precision of `config`. model_steps are the passes that the equations
-/// predict for its model and buckets, so that both models agree on computing.
+/// predict for its model and buckets, so that both models agree on compute times.
 [[nodiscard]] Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config);
 
-/// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are not known.
+/// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are unknown.
 [[nodiscard]] std::optional<AllReduceCurve> nominal_network(GpuNodes const& nodes);
 
-/// Lets `request` be planned for these nodes: resources, GPUs, memory and precision (where no layer
-/// sets memory.gpu_memory_gib, optim.precision), rates and network.
-/// `memory_bytes`: of one GPU as its driver tells it; 0: as the data sheet says.
+/// Prepares `request` for planning on these nodes: resources, GPUs, memory and precision (unless a
+/// layer sets memory.gpu_memory_gib, optim.precision), rates and network. `memory_bytes`: of one
+/// GPU, as its driver reports it; 0: as in the data sheet.
 void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest& request);
 
 }  // namespace osora::plan

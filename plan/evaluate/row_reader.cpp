@@ -22,7 +22,7 @@ std::string shown(json::value const& value) {
     std::string text = json::serialize(value);
     if (text.size() > kLength) {
         text.resize(kLength);
-        // Not in the middle of a character.
+        // Does not cut inside a character.
         while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) {
             text.pop_back();
         }
@@ -65,7 +65,7 @@ json::value const* RowReader::needed(std::string_view key) {
 
 namespace {
 
-/// The whole number that a JSON number is; nothing for any other.
+/// The value of a JSON number that is a whole number; else nothing.
 std::optional<std::int64_t> whole_number(json::value const& value) {
     if (auto const* number = value.if_int64()) return *number;
     constexpr double kExact = 9007199254740992;  // 2^53

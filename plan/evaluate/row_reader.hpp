@@ -12,13 +12,13 @@
 
 namespace osora::plan {
 
-/// Reads one object; the first error stays and later reads give defaults.
+/// Reads one object; keeps the first error, after which reads return defaults.
 class RowReader {
 public:
-    /// `path`: "layout". Both outlive the reader.
+    /// `path`: "layout". Both must outlive the reader.
     RowReader(boost::json::object const& from, std::string_view path) : from_(from), path_(path) {}
 
-    /// A whole number in [min, max]; 8.0 is one. Without `otherwise` it must be there.
+    /// A whole number in [min, max]; 8.0 is one. Required if there is no `otherwise`.
     std::int64_t whole(std::string_view key, std::int64_t min, std::int64_t max);
     std::int64_t whole_or(std::string_view key, std::int64_t min, std::int64_t max,
                           std::int64_t otherwise);
@@ -29,7 +29,7 @@ public:
     std::string choice(std::string_view key, std::span<std::string_view const> choices);
     bool flag(std::string_view key);
     bool flag_or(std::string_view key, bool otherwise);
-    /// An object; an empty one when it is missing and need not be there.
+    /// An object; empty if it is missing and optional.
     boost::json::object object(std::string_view key, bool required);
 
     [[nodiscard]] bool has(std::string_view key) const;
@@ -45,7 +45,7 @@ private:
     std::string error_;
 };
 
-/// A value as an error message shows it: JSON, cut at 40 bytes.
+/// A value for an error message: JSON, cut at 40 bytes.
 [[nodiscard]] std::string shown(boost::json::value const& value);
 
 }  // namespace osora::plan

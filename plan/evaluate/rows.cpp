@@ -1,4 +1,4 @@
-// From JSON to a row.
+// Parses a row from JSON.
 #include "plan/evaluate/rows.hpp"
 
 #include "base/text/nearest.hpp"
@@ -82,7 +82,7 @@ Result<void> read_cluster(json::object const& from, HardwareTable const& hardwar
     std::string const gpu = reader.text("gpu");
     into.nodes = reader.whole("nodes", 1, kRanksMax);
     into.gpus_per_node = reader.whole("gpus_per_node", 1, 1024);
-    // Inside one node no NIC is used.
+    // Within one node no NIC is used.
     if (into.nodes > 1 || reader.has("nic_gbit_per_gpu")) {
         into.nic_gbit_per_gpu = reader.real("nic_gbit_per_gpu", into.nodes > 1 ? 1e-3 : 0, 1e6);
     }
@@ -189,7 +189,7 @@ Result<MeasuredRun> read_run(json::object const& from, EvaluateRow const& row) {
     return run;
 }
 
-/// A run that no layout of ours could be corrects nothing; the answer says so.
+/// A run that no valid layout describes corrects nothing; the answer says so.
 void take_run(MeasuredRun run, std::string const& where, EvaluateRow& row) {
     auto const broken = row_violations(run.row);
     bool const offline = run.row.nodes > 1 && run.row.nic_gbit_per_gpu <= 0;

@@ -26,11 +26,11 @@ struct GptModel {
     std::int64_t ffn_hidden = 0;
     std::int64_t seq_len = 0;  // tokens a sample
     std::int64_t vocab = 0;
-    /// Three matrices in the MLP (SwiGLU) where ffn_hidden was given and is not 4 hidden; else two.
+    /// Three matrices in the MLP (SwiGLU) if ffn_hidden was given and is not 4 hidden; else two.
     bool gated = false;
 };
 
-/// A video model on one bucket, with what encodes its clips.
+/// A video model on one bucket, with the encoders of its clips.
 struct ArchModel {
     ModelShape shape;
     BucketKey bucket;
@@ -42,12 +42,12 @@ struct RowLayout {
     int zero_stage = 0;
     std::int64_t micro_batch_size = 1;  // samples of a data parallel rank
     std::int64_t grad_accum_steps = 1;  // micro-batches a step
-    std::int64_t virtual_stages = 1;    // of a rank, interleaved
+    std::int64_t virtual_stages = 1;    // per rank, interleaved
     std::string recompute = "none";     // none | selective | full | first blocks
     bool sequence_parallel = false;     // Megatron's, with tp
     std::string activation_store = "none";
     std::string precision = "bf16";  // bf16 | fp16 | fp8 | fp32
-    int lora_rank = 0;               // > 0: adapters alone are trained
+    int lora_rank = 0;               // > 0: only adapters are trained
     /// Ranks that hold the same weights.
     [[nodiscard]] std::int64_t replicas() const { return sp_size * dp_size; }
     [[nodiscard]] double value_bytes() const { return precision == "fp32" ? 4 : 2; }
@@ -64,10 +64,10 @@ struct EvaluateRow {
     double nic_gbit_per_gpu = 0;
     RowLayout layout;
     CostConstants constants;
-    std::vector<MeasuredRun> measured;  // on the same cluster, legal ones
+    std::vector<MeasuredRun> measured;  // on the same cluster, valid ones
     std::vector<std::string> left_out;  // why others are not used
     [[nodiscard]] std::int64_t world_size() const { return nodes * gpus_per_node; }
-    /// GPUs that NVLink joins: those of a node, or of a domain of several, evenly filled.
+    /// GPUs joined by NVLink: those of a node, or of a domain of several, evenly filled.
     [[nodiscard]] std::int64_t linked_gpus() const;
 };
 
@@ -78,8 +78,8 @@ struct MeasuredRun {
     std::optional<double> peak_memory_gib;  // GiB
 };
 
-/// Fields as docs/contract.md section 5; unknown keys are skipped. Errors name the field, what is
-/// wrong and the nearest valid value: "layout.tp_size: 0 is below 1; nearest valid: 1".
+/// Fields as in docs/contract.md section 5; unknown keys are ignored. Errors name the field, the
+/// problem and the nearest valid value: "layout.tp_size: 0 is below 1; nearest valid: 1".
 [[nodiscard]] Result<EvaluateRow> read_row(boost::json::object const& from,
                                            HardwareTable const& hardware);
 

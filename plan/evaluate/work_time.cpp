@@ -3,7 +3,8 @@
 
 namespace osora::plan {
 namespace {
-/// What FP8 products keep of their peak beside BF16's: operands are scaled and cast first.
+/// Share of their peak that FP8 products reach relative to BF16's: operands are scaled and cast
+/// first.
 constexpr double kFp8Share = 0.7;
 
 /// FSDP on Hopper and later ran PyTorch's kernels, Megatron-LM TransformerEngine's.

@@ -1,5 +1,5 @@
-// What a model asks of one rank for one micro-batch: seconds on its GPU and processor, bytes to
-// exchange, parameters. gpt_work() and arch_work() make it; evaluate() puts a step together.
+// The work of a model on one rank for one micro-batch: seconds on its GPU and processor, bytes to
+// exchange, parameters. Computed by gpt_work() and arch_work(); evaluate() combines it into a step.
 #pragma once
 
 #include "plan/evaluate/rows.hpp"
@@ -11,14 +11,14 @@ struct BlockWork {
     double matmul_s = 0;
     double attention_s = 0;
     double element_s = 0;           // bound by device memory
-    double attention_backward = 2;  // times forward; fused attention computes its scores again
-    double operators = 0;           // that the processor issues
+    double attention_backward = 2;  // relative to forward; fused attention recomputes its scores
+    double operators = 0;           // operators that the processor issues
     double tp_reduces = 0;          // all_reduces of tp_bytes, or gather and scatter of them
     double tp_bytes = 0;
     double sp_trades = 0;  // all_to_alls of sp_bytes
     double sp_bytes = 0;
     [[nodiscard]] double forward_s() const { return matmul_s + attention_s + element_s; }
-    double weight_gradients = 1;  // share of the products' that are computed: 0 with LoRA
+    double weight_gradients = 1;  // share of the weight products that are computed: 0 with LoRA
     /// Products for the inputs and for the weights; norms and activations read half as much again
     /// and write.
     [[nodiscard]] double backward_s() const {
@@ -37,15 +37,15 @@ struct ModelWork {
     double last_reduces = 0;  // all_reduces of tp_bytes there
     double encoder_s = 0;
     double boundary_bytes = 0;    // of a message between stages
-    double block_parameters = 0;  // of one block, on all ranks together
-    double trained_share = 1;     // of the parameters; with LoRA the adapters' over them
+    double block_parameters = 0;  // of one block, over all ranks
+    double trained_share = 1;     // share of the parameters; with LoRA the adapters'
     double outer_parameters = 0;  // outside the blocks, the larger of the first and the last stage
 };
 
 /// Rates of the row's GPU.
 struct Rates {
     double matmul_flops = 0;  // sustained, in the row's precision
-    double bf16_flops = 0;    // the same of attention and encoders: bf16, or fp32 below it
+    double bf16_flops = 0;    // the same for attention and encoders: bf16, or fp32 below it
     double memory_bytes = 0;  // a second
 };
 [[nodiscard]] Rates rates_of(EvaluateRow const& row);
@@ -56,15 +56,15 @@ struct Rates {
 /// Attention as one kernel: its products, and exponentials and sums of `scores` of all heads.
 [[nodiscard]] double fused_attention_s(EvaluateRow const& row, double flops, double scores);
 
-/// What LoRA on every linear layer of the blocks changes.
+/// The effect of LoRA on every linear layer of the blocks.
 void train_adapters(ModelWork& work, double adapter_parameters);
 
 [[nodiscard]] ModelWork gpt_work(EvaluateRow const& row);
 [[nodiscard]] ModelWork arch_work(EvaluateRow const& row);
 
 /// Whether attention is one kernel that keeps no scores: with sharded parameters and gradients
-/// (FSDP and its like), on GPUs with FP8 (Hopper and later) and beyond 2048 tokens; the Megatron-LM
-/// of A100 wrote scores, which selective recompute was made for.
+/// (FSDP and similar), on GPUs with FP8 (Hopper and later) and beyond 2048 tokens; Megatron-LM on
+/// A100 wrote scores, which selective recompute was made for.
 [[nodiscard]] bool fused_attention(EvaluateRow const& row);
 
 }  // namespace osora::plan

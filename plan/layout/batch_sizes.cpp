@@ -22,8 +22,8 @@ std::int64_t unit_of(PlanContext const& context, std::size_t bucket) {
     return batch_unit(context.dp_size(), given_micro(context, bucket));
 }
 
-/// The smallest multiple of the first bucket's unit that gives every bucket with clips its unit,
-/// and is at least batch.min.
+/// The smallest multiple of the first bucket's unit that gives at least one unit to every bucket
+/// with clips, and is at least batch.min.
 std::int64_t smallest_first(PlanContext const& context) {
     double least = context.config.batch.min;
     for (std::size_t i = 0; i < context.keys.size(); ++i) {
@@ -37,7 +37,7 @@ std::int64_t smallest_first(PlanContext const& context) {
            unit;
 }
 
-/// Share of exposed communication on comparable_ranks() ranks with cores of their own.
+/// Share of exposed communication on comparable_ranks() ranks with separate cores.
 double exposed_share(PlanContext const& context, std::int64_t first) {
     PlanContext wide = context;
     wide.ranks = comparable_ranks(context.dp_size()) * context.ranks_together();
@@ -50,7 +50,7 @@ double exposed_share(PlanContext const& context, std::int64_t first) {
     for (std::size_t i = 0; i < globals.size(); ++i) {
         auto const chosen = choose_micro_batch(wide, i, step_query(wide, i, threads),
                                                globals[i] / wide.dp_size(), limit);
-        if (!chosen) continue;  // the search on the real ranks says why
+        if (!chosen) continue;  // the search on the real ranks returns the reason
         exposed += shares[i] * chosen->time.exposed_comm_s;
         total += shares[i] * chosen->time.total_s();
     }
@@ -58,9 +58,9 @@ double exposed_share(PlanContext const& context, std::int64_t first) {
 }
 
 GlobalBatches of_user(PlanContext const& context, int batch) {
-    return {
-        equal_cost_globals(context, batch),
-        fmt::format("global batch {} of {}: yours", format_count(batch), context.bucket_name(0))};
+    return {equal_cost_globals(context, batch),
+            fmt::format("global batch {} of {}: set by you", format_count(batch),
+                        context.bucket_name(0))};
 }
 
 }  // namespace

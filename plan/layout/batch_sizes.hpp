@@ -1,9 +1,9 @@
 // Global batch sizes of the buckets at equal cost, the same for 1, 2 and 4 ranks. Pure.
 //
 // Rounding rule: the batch of every bucket is a multiple of 4 on 1, 2 and 4 ranks, of dp_size on
-// other counts, times the bucket's micro_batch_size where that is given. So one run file trains
-// the same batches on 1, 2 and 4 ranks, and its runs can be compared. A global_batch_size of the
-// user is taken as it is for the first bucket.
+// other counts, times the bucket's micro_batch_size if that is set. So one run file trains the same
+// batches on 1, 2 and 4 ranks, and its runs can be compared. A global_batch_size set by the user is
+// kept for the first bucket.
 #pragma once
 
 #include "plan/plan_context.hpp"
@@ -17,11 +17,11 @@ namespace osora::plan {
 /// The largest rank count that trains the same batches by the rounding rule: 4, or dp_size.
 [[nodiscard]] int comparable_ranks(int dp_size);
 
-/// What a bucket's batch is a multiple of. `micro_batch_size` 0: not given.
+/// The unit of a bucket's batch. `micro_batch_size` 0: not set.
 [[nodiscard]] std::int64_t batch_unit(int dp_size, int micro_batch_size);
 
-/// Batches that cost what `first` samples of bucket 0 cost, each rounded to its nearest unit, at
-/// least one.
+/// Batches with the cost of `first` samples of bucket 0, each rounded to its nearest unit, at least
+/// one.
 [[nodiscard]] std::vector<std::int64_t> equal_cost_globals(PlanContext const& context,
                                                            std::int64_t first);
 
@@ -29,8 +29,8 @@ struct GlobalBatches {
     std::vector<std::int64_t> sizes;  // of each bucket
     std::string reason;
 };
-/// The user's batch, what was settled before (rounded up), or the smallest whose exposed
-/// communication is under batch.exposed_comm_target on comparable_ranks(), within batch.min and
+/// The user's batch, the one fixed earlier (rounded up), or the smallest whose exposed
+/// communication is below batch.exposed_comm_target on comparable_ranks(), within batch.min and
 /// batch.max.
 [[nodiscard]] GlobalBatches choose_global_batches(PlanContext const& context);
 

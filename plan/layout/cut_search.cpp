@@ -1,4 +1,4 @@
-// Enumerates, plans each, compares samples a second.
+// Enumerates the cuts, plans each, compares samples per second.
 #include "plan/layout/cut_search.hpp"
 
 #include "plan/model/model_cost.hpp"
@@ -15,7 +15,7 @@
 namespace osora::plan {
 namespace {
 
-/// Two cuts are predicted by the same rates, so most of what a prediction is wrong by they share.
+/// Two cuts are predicted by the same rates, so most errors of the predictions cancel.
 constexpr double kShareOfError = 1.0 / 3;
 
 struct PlannedCut {
@@ -24,7 +24,7 @@ struct PlannedCut {
     [[nodiscard]] double rate() const { return decision.predicted.samples_per_s; }
 };
 struct PlannedCuts {
-    std::vector<PlannedCut> fitting;  // what shares least first
+    std::vector<PlannedCut> fitting;  // the one that shares least first
     std::vector<IllegalCut> refused;
     std::size_t best = 0;  // of `fitting`
     [[nodiscard]] PlannedCut const& chosen() const { return fitting[best]; }
@@ -56,7 +56,7 @@ std::string name_of(Layout const& sizes) {
     return parts.empty() ? "dp only" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Jobs that can be cut, on more than one rank, whose work is not given from outside.
+/// Jobs that can be divided, on more than one rank, whose compute times are not given.
 bool is_open(PlanRequest const& request) {
     auto const& parallel = request.config.parallel;
     bool const any =
@@ -65,7 +65,7 @@ bool is_open(PlanRequest const& request) {
            request.compute_times.empty() && !request.cut;
 }
 
-/// Sizes of the run file; what it leaves open as settled before, else 1.
+/// Sizes of the run file; sizes that it leaves open as fixed earlier, else 1.
 Layout given_cut(PlanRequest const& request) {
     auto const& parallel = request.config.parallel;
     Layout const settled = request.cut.value_or(Layout{});
@@ -107,7 +107,7 @@ std::vector<Layout> enumerate(PlanRequest const& request) {
     return all;
 }
 
-/// The first that no other beats by more than predictions err.
+/// The first that no other beats by more than the error of predictions.
 std::size_t index_of_best(std::vector<PlannedCut> const& fitting) {
     std::size_t best = 0;
     double const margin = 1 + kShareOfError * fitting.front().decision.predicted.step_time_error;
@@ -117,15 +117,15 @@ std::size_t index_of_best(std::vector<PlannedCut> const& fitting) {
     return best;
 }
 
-/// Of sizes that the run file gives; empty: of none above 1.
+/// About sizes that the run file sets; empty: none above 1.
 std::string yours(Layout const& given, Layout const& chosen) {
     if (together(given) == 1) return "";
-    if (same_cut(given, chosen)) return "yours; ";
+    if (same_cut(given, chosen)) return "set by you; ";
     return name_of(given) + (name_of(given).find(',') == std::string::npos ? " is" : " are") +
-           " yours; ";
+           " set by you; ";
 }
 
-/// What the ranks of one cut, all of it given, share.
+/// What the ranks of a fully given cut share.
 std::string shared_by(Layout const& sizes) {
     std::vector<std::string> what;
     if (sizes.tp_size > 1) what.emplace_back("layers");
@@ -142,7 +142,7 @@ bool something_smaller_does_not_fit(PlannedCuts const& planned) {
     });
 }
 
-/// The chosen cut against the others that fit.
+/// The chosen cut compared with the others that fit.
 std::string comparison(PlannedCuts const& planned) {
     PlannedCut const& chosen = planned.chosen();
     if (planned.best > 0) {
@@ -172,7 +172,7 @@ std::string reason_of(PlanRequest const& request, PlannedCuts const& planned) {
     Layout const given = given_cut(request);
     if (is_open(request)) return name + ": " + yours(given, sizes) + comparison(planned);
     if (together(sizes) == 1) return "dp only: nothing else is asked for";
-    return name + ": yours; " + shared_by(sizes);
+    return name + ": set by you; " + shared_by(sizes);
 }
 
 Rejection reject(LayoutPlan layout, Layout const& sizes, std::string reason) {
@@ -192,7 +192,7 @@ std::string why_not_looked_at(PlanRequest const& request, Layout const& sizes) {
     }
     char const* const key = sizes.tp_size > 1 ? "tp_size" : "sp_size";
     bool const open = sizes.tp_size > 1 ? parallel.tp_size.is_auto() : parallel.sp_size.is_auto();
-    if (!open) return fmt::format("parallel.{} is yours", key);
+    if (!open) return fmt::format("parallel.{} is set by you", key);
     return fmt::format("beyond a node, whose links are faster: parallel.{} = {} asks for it", key,
                        std::max(sizes.tp_size, sizes.sp_size));
 }
@@ -262,7 +262,7 @@ Result<PlanDecision> best_cut(
     for (Layout const& sizes : choices.legal) {
         auto decision = plan_of(with_cut(asked, sizes));
         if (decision) {
-            // Larger batches hide more: only equal ones compare.
+            // Larger batches hide more communication: only equal batches can be compared.
             if (!asked.global_batch_size && !decision->chosen.buckets.empty())
                 asked.global_batch_size = decision->chosen.buckets.front().global_batch_size;
             planned.fitting.push_back({sizes, std::move(*decision)});

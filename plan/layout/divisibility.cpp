@@ -14,8 +14,8 @@
 namespace osora::plan {
 namespace {
 
-/// One row: `divisor` must divide `total`. Rules are data, so that the documentation and the
-/// messages cannot drift apart.
+/// One row: `divisor` must divide `total`. Rules are data, so that documentation and messages
+/// cannot diverge.
 struct Rule {
     std::string_view text;
     std::string_view key;

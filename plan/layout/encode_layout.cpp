@@ -16,7 +16,7 @@ namespace {
 constexpr int kFramesAtOnce = 17;  // of a batch of short clips: the autoencoder's own chunk
 constexpr int kEncodeWorkersMax = 8;
 
-/// The model's shapes behind the autoencoder that is used.
+/// The model's shapes after the autoencoder in use.
 Result<ModelShape> encoded_shape(RunConfig const& config) {
     OSORA_TRY(auto shape, model_shape(config.model));
     if (!config.encode.latents) return shape;
@@ -39,7 +39,7 @@ BucketPlan bucket_plan(BucketSection const& section, BucketKey const& key) {
     return plan;
 }
 
-/// Bytes of the worst bucket, and which it is.
+/// Bytes of the worst bucket, and its index.
 struct Peak {
     std::int64_t bytes = 0;
     std::string bucket;
@@ -60,7 +60,7 @@ Peak peak_of(VaePipelineConfig const& vae, std::vector<BucketPlan> const& bucket
     return peak;
 }
 
-/// Memory of a GPU that a plan may fill; 0: no GPU, or not known.
+/// Memory of a GPU that a plan may fill; 0: no GPU, or unknown.
 std::int64_t gpu_limit(PlanRequest const& request) {
     if (request.cluster.nodes.empty() || request.cluster.nodes.front().gpus.empty()) return 0;
     std::int64_t const known = request.cluster.nodes.front().gpus.front().memory_bytes;
@@ -70,7 +70,7 @@ std::int64_t gpu_limit(PlanRequest const& request) {
     return static_cast<std::int64_t>(MemoryConstants{}.usable_share * bytes);
 }
 
-/// Frames at once in the autoencoder: as asked, else the most of 4, 2, 1 that fit.
+/// Frames at once in the autoencoder: as set, else the largest of 4, 2, 1 that fits.
 Result<void> choose_frames(PlanRequest const& request, PlanDecision& decision) {
     auto const& section = request.config.vae;
     OSORA_TRY(auto vae, vae_sizes(section.arch));

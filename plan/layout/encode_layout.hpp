@@ -1,4 +1,4 @@
-// How an encode run is laid out: clips at once in each bucket, frames at once in the autoencoder,
+// The layout of an encode run: clips at once in each bucket, frames at once in the autoencoder,
 // threads and loader. Pure; a part of the planner.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace osora::plan {
 
-/// Ranks share clips and nothing else, so nothing is predicted but memory. out_of_memory when the
-/// autoencoder does not fit, with what would; a user's numbers are taken as they are.
+/// Ranks share only clips, so only memory is predicted. out_of_memory if the autoencoder does not
+/// fit, with what would; values set by the user are kept.
 [[nodiscard]] Result<PlanDecision> plan_of_encode(PlanRequest const& request);
 
 }  // namespace osora::plan

@@ -1,4 +1,4 @@
-// Enumerates what is free, drops what does not fit, keeps the fastest.
+// Enumerates what is open, drops what does not fit, keeps the fastest.
 #include "plan/layout/layout_search.hpp"
 
 #include "base/check.hpp"
@@ -118,7 +118,7 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
     if (context.gpu) {
         limit = context.gpu_bytes;
     } else if (context.host_bytes > 0) {
-        // The shape of an autoencoder's samples says nothing of its weights.
+        // The shape of an autoencoder's samples does not describe its weights.
         std::int64_t checkpoint = 0;
         if (!trains_autoencoder(context.config)) {
             RankMemory const memory = micro_batch_memory(context, 0, 1);
@@ -194,7 +194,7 @@ std::vector<int> thread_counts(PlanContext const& context) {
     int const most = std::max(1, context.cores / context.ranks);
     if (context.gpu) return {most};
     std::vector<int> counts(static_cast<std::size_t>(most));
-    std::iota(counts.rbegin(), counts.rend(), 1);  // most threads first: they win ties
+    std::iota(counts.rbegin(), counts.rend(), 1);  // most threads first: wins ties
     return counts;
 }
 

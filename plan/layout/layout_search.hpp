@@ -1,5 +1,5 @@
-// The search: threads, gradient bucket and micro-batches with the least predicted step time that
-// fit. Pure; private to the planner.
+// The search: threads, gradient bucket and micro-batches that fit, with the shortest predicted step
+// time. Pure; private to the planner.
 #pragma once
 
 #include "base/result.hpp"
@@ -24,17 +24,17 @@ struct Candidate {
     int threads = 1;
     int grad_bucket_mib = 25;
     std::vector<BucketChoice> buckets;
-    double step_time_s = 0;  // mean over the steps of a pass over the data
+    double step_time_s = 0;  // mean over the steps of one pass over the data
 };
 
-/// Shares of the steps that each bucket has: clips / batch, summing to 1.
+/// Share of the steps of each bucket: clips / batch, summing to 1.
 [[nodiscard]] std::vector<double> step_shares(PlanContext const& context,
                                               std::vector<std::int64_t> const& globals);
 
-/// Bytes that one rank may use where its model lives; nullopt: not known.
+/// Bytes that one rank may use where its model is; nullopt: unknown.
 [[nodiscard]] std::optional<std::int64_t> rank_limit_bytes(
     PlanContext const& context, std::vector<std::int64_t> const& globals);
-/// The smallest loader of a rank: no threads of its own.
+/// The smallest loader of a rank: without threads.
 [[nodiscard]] LoaderSizes smallest_loader(PlanContext const& context,
                                           std::vector<std::int64_t> const& globals);
 
@@ -48,18 +48,18 @@ struct Candidate {
 /// The query of a bucket at these sizes, without a loader.
 [[nodiscard]] StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads);
 
-/// The divisor of `local_samples` that a rank takes at once: of those that fit, the smallest that
-/// is at most 2 % slower than the fastest. out_of_memory when not even one sample fits.
+/// The divisor of `local_samples` that a rank processes at once: of those that fit, the smallest
+/// that is at most 2 % slower than the fastest. out_of_memory when not even one sample fits.
 [[nodiscard]] Result<BucketChoice> choose_micro_batch(PlanContext const& context,
                                                       std::size_t bucket, StepQuery query,
                                                       std::int64_t local_samples,
                                                       std::optional<std::int64_t> limit_bytes);
 
-/// One candidate for each thread count, best first; the first is the plan.
+/// One candidate per thread count, best first; the first is the plan.
 [[nodiscard]] Result<std::vector<Candidate>> search_layouts(
     PlanContext const& context, std::vector<std::int64_t> const& globals);
 
-/// Thread counts that a CPU rank may use: the user's, or 1 .. cores / ranks.
+/// Thread counts for a CPU rank: the user's, or 1 .. cores / ranks.
 [[nodiscard]] std::vector<int> thread_counts(PlanContext const& context);
 
 }  // namespace osora::plan

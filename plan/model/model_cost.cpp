@@ -1,5 +1,5 @@
-// Costs of a sample, counted from the layers of worker/model (STDiT) and the formulas of the MMDiT
-// report (arXiv 2503.09642, appendix).
+// Costs of a sample, from the layers of worker/model (STDiT) and the formulas of the MMDiT report
+// (arXiv 2503.09642, appendix).
 #include "plan/model/model_cost.hpp"
 
 #include <algorithm>
@@ -34,23 +34,23 @@ double mmdit_flops(ModelShape const& shape, SampleCost const& cost) {
 }
 
 /// Values that one block keeps for backward, per token, in units of C. STDiT3 (worker/model
-/// block.cpp, attention.cpp): what both norms read and give 4, what qkv and fc1 read 2, qkv 3,
-/// q and k normalised and rotated 4, what both attentions give 2, what the gates scale 2, what the
-/// cross query reads and gives 2; the MLP keeps its hidden values before and after GELU.
+/// block.cpp, attention.cpp): inputs and outputs of both norms 4, inputs of qkv and fc1 2, qkv 3, q
+/// and k normalised and rotated 4, outputs of both attentions 2, inputs of the gates 2, input and
+/// output of the cross query 2; the MLP keeps its hidden values before and after GELU.
 double saved_values(ModelShape const& shape) {
     double const attention = 19 + 2 * shape.mlp_ratio;
-    // STDiT2 blocks hold one more attention: norm 2, linear input 1, qkv 3, q and k 4, outputs 2.
+    // STDiT2 blocks have one more attention: norm 2, linear input 1, qkv 3, q and k 4, outputs 2.
     return shape.family == ModelFamily::stdit2 ? attention + 12 : attention;
 }
 
-/// Of a plan, which holds what was checked.
+/// For a plan, whose values were checked.
 RecomputeChoice checked_choice(std::string_view text) {
     auto const choice = recompute_choice(text);
     return choice ? *choice : RecomputeChoice{};
 }
 
-/// Values of `saved_values` that go when attention is computed again: all between x and the sum
-/// behind cross attention; in MMDiT what lies between the three projections and their softmax.
+/// The part of `saved_values` that is freed if attention is recomputed: everything between x and
+/// the sum after cross attention; in MMDiT between the three projections and their softmax.
 double attention_values(ModelShape const& shape) {
     switch (shape.family) {
         case ModelFamily::stdit3:
@@ -63,13 +63,13 @@ double attention_values(ModelShape const& shape) {
     return 0;
 }
 
-/// What a store does not keep, as it is made again from the rest: norms and what is modulated 4,
-/// GELU mlp_ratio, normalised q and k 2 (worker/memory/saved_kind.hpp).
+/// Values that a store does not keep, because they can be recomputed from the rest: norms and
+/// modulated values 4, GELU mlp_ratio, normalised q and k 2 (worker/memory/saved_kind.hpp).
 double remade_values(ModelShape const& shape, bool attention_recomputed) {
     return shape.mlp_ratio + (attention_recomputed ? 2 : 6);
 }
 
-/// Bytes of a store for a value of `bytes` bytes: bf16; codes with a scale for each 128; the host.
+/// Bytes in the store for a value of `bytes` bytes: bf16; codes with a scale per 128; the host.
 double stored_bytes(std::string_view store, double bytes) {
     if (store == "bf16") return 2;
     if (store == "int8") return 1 + 4.0 / 128;
@@ -92,8 +92,8 @@ DitSizes dit_sizes(ModelShape const& shape) {
 
 namespace {
 
-/// Values of all blocks that wait for backward, per token in units of C, and of the block that is
-/// computed again.
+/// Values of all blocks kept until backward, per token in units of C, and of the block that is
+/// recomputed.
 struct KeptValues {
     double waiting = 0, again = 0;
     double blocks_with_scores = 0;
@@ -151,7 +151,7 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_
 }
 
 double activation_share(ModelShape const& shape, int tp_size) {
-    // What qkv, the query of cross attention and fc1 read; in MMDiT what qkv and the MLP read.
+    // Inputs of qkv, the query of cross attention and fc1; in MMDiT of qkv and the MLP.
     double const read = shape.family == ModelFamily::mmdit    ? 2
                         : shape.family == ModelFamily::stdit2 ? 4
                                                               : 3;
@@ -168,7 +168,7 @@ double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                static_cast<double>(blocks);
     }
     if (!choice.attention) return 0;
-    // All but the MLP; in MMDiT the products of queries, keys and values alone.
+    // Everything except the MLP; in MMDiT only the products of queries, keys and values.
     double const c = shape.hidden;
     double const n = static_cast<double>(cost.tokens()) +
                      (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0);
@@ -178,7 +178,8 @@ double recomputed_share(ModelShape const& shape, SampleCost const& cost,
 }
 
 std::int64_t operators_per_pass(ModelShape const& shape) {
-    // Of an STDiT3 block in worker/model: 45 operators forward with views, twice that backward.
+    // For an STDiT3 block in worker/model: 45 operators forward including views, twice that
+    // backward.
     constexpr std::int64_t kBlock = 3 * 45;
     constexpr std::int64_t kEnds = 3 * 60;  // embedders, final layer, loss
     return shape.blocks() * kBlock + kEnds;

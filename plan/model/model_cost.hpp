@@ -1,4 +1,4 @@
-// What one sample of a bucket costs a model: tokens, FLOPs, operators, bytes kept for backward.
+// Cost of one sample of a bucket for a model: tokens, FLOPs, operators, bytes kept for backward.
 // Pure; formulas for one rank without tensor, sequence or pipeline parallelism.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace osora::plan {
 
-/// The sizes that bucket costs and equal-cost batches read.
+/// The sizes from which bucket costs and equal-cost batches are computed.
 [[nodiscard]] DitSizes dit_sizes(ModelShape const& shape);
 
 struct SampleCost {
@@ -20,12 +20,12 @@ struct SampleCost {
     std::int64_t tokens_per_frame = 0;  // S
     double forward_flops = 0;
     /// Bytes that forward keeps for backward on the device, in values of `bytes_per_value` or as
-    /// the activation store keeps them.
+    /// stored by the activation store.
     std::int64_t saved_bytes = 0;
-    /// Bytes at the peak of backward beside the saved ones: one block's gradients, and what it
-    /// computes again.
+    /// Bytes at the peak of backward besides the saved ones: one block's gradients and recomputed
+    /// values.
     std::int64_t working_bytes = 0;
-    /// The sample and what the loss makes of it (noise, noised, target, prediction), fp32.
+    /// The sample and the loss's tensors (noise, noised, target, prediction), fp32.
     std::int64_t input_bytes = 0;
 
     [[nodiscard]] std::int64_t tokens() const { return frames * tokens_per_frame; }
@@ -38,17 +38,17 @@ struct SampleCost {
                                      int bytes_per_value = 4,
                                      ActivationChoice const& activations = {});
 
-/// Of what a sample's activations take on one rank, the share of each of `tp_size` ranks: all but
-/// what linear layers read, which each of them has whole.
+/// The share of a sample's activation memory on each of `tp_size` ranks: everything is divided
+/// except inputs of linear layers, which each rank has whole.
 [[nodiscard]] double activation_share(ModelShape const& shape, int tp_size);
 
-/// FLOPs of a training step over those of its forward pass, without what is computed again.
+/// FLOPs of a training step over those of its forward pass, without recomputation.
 inline constexpr double kTrainingFactor = 3;
-/// The share of a forward pass that backward computes again: 1 with full recompute.
+/// The share of a forward pass that backward recomputes: 1 with full recompute.
 [[nodiscard]] double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                                       std::string_view recompute);
 
-/// Operators that a forward and backward pass launches, whatever the batch.
+/// Operators launched by a forward and backward pass, independent of the batch.
 [[nodiscard]] std::int64_t operators_per_pass(ModelShape const& shape);
 
 }  // namespace osora::plan

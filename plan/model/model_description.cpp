@@ -1,5 +1,5 @@
-// Sizes of the named architectures and their parameter counts, part by part as their sources build
-// them: hpcaitech/Open-Sora v1.2 stdit3.py, v1.1 stdit2.py, v2.0 mmdit/model.py.
+// Sizes of the named architectures and their parameter counts, part by part as in their sources:
+// hpcaitech/Open-Sora v1.2 stdit3.py, v1.1 stdit2.py, v2.0 mmdit/model.py.
 #include "plan/model/model_description.hpp"
 
 #include <fmt/format.h>
@@ -74,7 +74,7 @@ std::vector<ModelShape> registry() {
     return {stdit3_tiny(), xl, three_billion, stdit2_tiny(), stdit2, mmdit_tiny(), mmdit};
 }
 
-/// Counts tensors and parameters as layers are listed.
+/// Counts tensors and parameters as layers are added.
 struct Counter {
     ParameterCount count;
 
@@ -169,7 +169,7 @@ ParameterCount block_parameters(ModelShape const& shape) {
 }
 
 std::int64_t adapter_parameters(ModelShape const& shape, int rank) {
-    // A linear of `in` and `out` has rank (in + out) of them.
+    // A linear of `in` and `out` has rank (in + out) parameters.
     std::int64_t const c = shape.hidden;
     std::int64_t const mlp = 2 * (c + shape.mlp_hidden());  // fc1, fc2
     if (shape.family == ModelFamily::mmdit) {

@@ -1,5 +1,5 @@
-// What planner and worker know of an architecture: its sizes, its parameters, by name. Pure; the
-// one place where the sizes of a named model stand.
+// An architecture as planner and worker know it: its sizes and parameters, by name. Pure; the only
+// definition of the sizes of named models.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,18 +14,18 @@ namespace osora::plan {
 
 enum class ModelFamily { stdit3, stdit2, mmdit };
 
-/// Compression of the VAE in front of the model; all 1: pixel space.
+/// Compression of the VAE before the model; all 1: pixel space.
 struct VaeShape {
     int temporal = 1;
     int spatial = 1;
-    int chunk_frames = 0;  // frames it takes at once (Open-Sora 1.2: 17); 0: all
+    int chunk_frames = 0;  // frames it processes at once (Open-Sora 1.2: 17); 0: all
 };
 
 struct ModelShape {
     std::string arch;
     ModelFamily family = ModelFamily::stdit3;
     int in_channels = 4;                     // of a latent; 3 in pixel space
-    std::array<int, 3> patch_size{1, 2, 2};  // (T, H, W), latent pixels a token
+    std::array<int, 3> patch_size{1, 2, 2};  // (T, H, W), latent pixels per token
     int hidden = 1152;
     int depth = 28;        // stdit3: pairs of a spatial and a temporal block; mmdit: double blocks
     int single_depth = 0;  // mmdit: single blocks
@@ -34,7 +34,7 @@ struct ModelShape {
     int caption_channels = 4096;
     int pooled_channels = 0;  // mmdit: of the one vector of a caption
     int text_tokens = 300;
-    int input_sq_size = 512;  // pixels; side at which positions have scale 1
+    int input_sq_size = 512;  // pixels; side for which positions have scale 1
     bool pred_sigma = true;   // twice the output channels; the loss reads the first half
     VaeShape vae;
 
@@ -45,14 +45,14 @@ struct ModelShape {
     }
     [[nodiscard]] int out_channels() const { return in_channels * (pred_sigma ? 2 : 1); }
     [[nodiscard]] int patch_volume() const { return patch_size[0] * patch_size[1] * patch_size[2]; }
-    /// mmdit: numbers of a head that rope turns by frame, row and column; an eighth for the frame,
-    /// so that all are even (128 -> 16, 56, 56). head_dim is even and at least 6.
+    /// mmdit: number of a head's values that rope rotates by frame, row and column; an eighth for
+    /// the frame, so that all are even (128 -> 16, 56, 56). head_dim must be even and at least 6.
     [[nodiscard]] std::array<int, 3> rope_axes() const;
-    /// Heights and widths of samples, in pixels, are multiples of it.
+    /// Heights and widths of samples, in pixels, must be multiples of it.
     [[nodiscard]] int pixel_multiple() const { return vae.spatial * patch_size[1]; }
 };
 
-/// Learned tensors of one part; the sums are what a checkpoint holds, buffers excluded.
+/// Learned tensors of one part; the sums are the content of a checkpoint, without buffers.
 struct ParameterCount {
     std::int64_t tensors = 0;
     std::int64_t parameters = 0;
@@ -61,8 +61,8 @@ struct ParameterCount {
 /// Of one block (mmdit: one double block).
 [[nodiscard]] ParameterCount block_parameters(ModelShape const& shape);
 
-/// Numbers in LoRA adapters of this rank on the linears of attention and MLP, which
-/// optim.lora_targets = [] means; 0 for rank 0.
+/// Parameters in LoRA adapters of this rank on the linears of attention and MLP, which is the
+/// default of optim.lora_targets ([]); 0 for rank 0.
 [[nodiscard]] std::int64_t adapter_parameters(ModelShape const& shape, int rank);
 
 /// not_found lists the known architectures.

@@ -1,5 +1,5 @@
-// The table of sizes, and what the families ask of them: whole heads, pairs of numbers that rope
-// turns, and in STDiT2 thirds of the width, which its embedders of size and aspect ratio have.
+// The table of sizes, and the requirements of the families: whole heads, pairs of values for rope,
+// and in STDiT2 thirds of the width, for its embedders of size and aspect ratio.
 #include "plan/model/model_sizes.hpp"
 
 #include "plan/layout/divisibility.hpp"
@@ -34,7 +34,7 @@ ModelShape with_sizes(ModelSection const& model, ModelShape shape) {
     return shape;
 }
 
-/// Widths are multiples of it.
+/// Widths must be multiples of it.
 int width_unit(ModelShape const& shape, int heads) {
     if (shape.family == ModelFamily::mmdit) return 2 * heads;
     return std::lcm(shape.family == ModelFamily::stdit2 ? 12 : 4, 2 * heads);
@@ -49,7 +49,7 @@ bool fits(ModelShape const& shape, int heads) {
            shape.hidden % width_unit(shape, heads) == 0;
 }
 
-/// The numbers of heads next to `shape.heads` that the width can be cut into.
+/// The numbers of heads next to `shape.heads` that divide the width.
 std::vector<int> nearest_heads(ModelShape const& shape) {
     std::vector<int> found;
     for (int heads = std::min(shape.heads, shape.hidden); heads >= 1 && found.empty(); --heads)
@@ -62,7 +62,7 @@ std::vector<int> nearest_heads(ModelShape const& shape) {
     return found;
 }
 
-/// Multiples of the unit next to the width, none below the least.
+/// Multiples of the unit next to the width, none below the minimum.
 std::vector<std::int64_t> nearest_widths(ModelShape const& shape) {
     std::int64_t const least = least_width(shape, shape.heads);
     if (shape.hidden < least) return {least};

@@ -1,4 +1,4 @@
-// Names and sizes of parts; their sum is parameter_count(), which a test holds.
+// Names and sizes of parts; their sum is parameter_count(), which a test checks.
 #include "plan/model/trained_parameters.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ std::int64_t mlp(ModelShape const& shape) {
 void add_stdit_block(std::vector<ModelPart>& parts, ModelShape const& shape,
                      std::string const& block) {
     std::int64_t const c = shape.hidden;
-    // Of outputs (projections of a sum) the bias is not shared.
+    // In output projections, whose results are summed, the bias is not shared.
     std::int64_t const shared = linear(3 * c, c) + c * c;
     std::int64_t const attention = shared + c + 2 * std::int64_t{shape.head_dim()};
     parts.push_back({block + "scale_shift_table", 6 * c});
@@ -139,7 +139,7 @@ BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> 
 BlockParameters parameters_of_blocks(ModelShape const& shape,
                                      std::vector<std::string> const& freeze) {
     if (!freeze.empty()) return sum_of_blocks(shape, freeze);
-    // Blocks of a kind are alike: one of each is counted, for a planner asks often.
+    // Blocks of a kind are alike: counts one of each, because the planner calls this often.
     ModelShape one = shape;
     one.depth = 1;
     one.single_depth = 0;

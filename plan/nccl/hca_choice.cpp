@@ -1,4 +1,4 @@
-// Rate, link layer and distance to the GPUs tell a compute card from the others.
+// Rate, link layer and distance to the GPUs distinguish a compute card from the others.
 #include "plan/nccl/hca_choice.hpp"
 
 #include "plan/few_names.hpp"
@@ -18,7 +18,7 @@ using topology::Machine;
 using topology::Nic;
 using topology::NicKind;
 
-constexpr std::size_t kDevicesMax = 32;  // of NCCL
+constexpr std::size_t kDevicesMax = 32;  // limit of NCCL
 
 using Nics = std::vector<Nic const*>;
 
@@ -26,7 +26,7 @@ double rate_of(Nic const& nic) {
     return std::isfinite(nic.rate_gbit) && nic.rate_gbit > 0 ? nic.rate_gbit : 0;
 }
 
-/// Moves what does not satisfy `keep` to the node's `left_out`, with the reason.
+/// Moves devices that do not satisfy `keep` to the node's `left_out`, with the reason.
 template <class Keep, class Why>
 void leave_out(Nics& nics, NodeHcas& node, Keep keep, Why why) {
     std::erase_if(nics, [&](Nic const* each) {
@@ -36,9 +36,9 @@ void leave_out(Nics& nics, NodeHcas& node, Keep keep, Why why) {
     });
 }
 
-/// Addresses of the bridges above a device, from below.
+/// Addresses of the bridges above a device, bottom up.
 std::vector<std::string> bridges_above(Machine const& machine, std::string const& address) {
-    constexpr std::size_t kDepthMax = 32;  // a loop in a recorded tree ends here
+    constexpr std::size_t kDepthMax = 32;  // guard against a loop in a recorded tree
     std::vector<std::string> bridges;
     std::string at = address;
     while (bridges.size() < kDepthMax) {
@@ -68,7 +68,7 @@ std::optional<int> common_gid(Nics const& nics) {
     return common;
 }
 
-/// Which devices are below the same PCIe switch as some GPU.
+/// The devices below the same PCIe switch as some GPU.
 struct Nearness {
     bool every_gpu = false;
     std::set<Nic const*> near;
@@ -134,7 +134,7 @@ NodeHcas choose(Machine const& machine, Nics nics) {
     return node;
 }
 
-/// The networks of the chosen devices, when there are several and each is in one of its own.
+/// The networks of the chosen devices, if there are several and each is in a separate one.
 std::set<std::string> rail_networks(Machine const& machine, NodeHcas const& node) {
     std::set<std::string> networks;
     for (Nic const& nic : machine.nics) {

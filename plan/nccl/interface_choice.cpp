@@ -1,5 +1,4 @@
-// A network is what has the same subnet on every node; where addresses are not known, the same
-// name.
+// A network is a subnet that every node has; if addresses are unknown, a common interface name.
 #include "plan/nccl/interface_choice.hpp"
 
 #include "base/robust.hpp"
@@ -25,16 +24,16 @@ using topology::Machine;
 using topology::Nic;
 using topology::ProbeResult;
 
-constexpr double kFarFaster = 1.5;  // another card of a node is taken from here on
-constexpr double kAsFast = 0.9;     // of the best: worth trying together
-constexpr double kSlow = 0.7;       // of the median: named in a warning
+constexpr double kFarFaster = 1.5;  // above this another card of the node is used
+constexpr double kAsFast = 0.9;     // share of the best: worth trying together
+constexpr double kSlow = 0.7;       // share of the median: below it a warning names the node
 
 struct Option {
     std::string name;
     double rate_gbit = 0;
     std::optional<double> measured_gbit;
     std::vector<std::string> networks;
-    bool doubtful = false;  // IP over InfiniBand that may not be set up: no addresses are known
+    bool doubtful = false;  // IP over InfiniBand may not be set up: no addresses are known
 
     [[nodiscard]] double gbit() const { return measured_gbit.value_or(rate_gbit); }
 };
@@ -49,7 +48,7 @@ bool is_virtual(Nic const& nic) {
     auto const starts = [&](std::string_view prefix) {
         return prefix == "lo" ? nic.interface == prefix : nic.interface.starts_with(prefix);
     };
-    // A veth is real inside a container or a test bed, where it is the only kind there is.
+    // A veth is real inside a container or a test bed, if it is the only kind there.
     return std::ranges::any_of(kNames, starts) ||
            std::ranges::find(kDrivers, nic.driver) != kDrivers.end();
 }
@@ -64,7 +63,7 @@ Options options_of(Machine const& machine) {
         std::ranges::any_of(machine.nics, [](Nic const& each) { return !each.addresses.empty(); });
     for (Nic const& nic : machine.nics) {
         if (nic.interface.empty() || !nic.up || is_virtual(nic)) continue;
-        if (!nic.master.empty()) continue;  // the bond or bridge stands for it
+        if (!nic.master.empty()) continue;  // the bond or bridge represents it
         Option option{nic.interface, is_positive(nic.rate_gbit) ? nic.rate_gbit : 0, {}, {}};
         option.doubtful = !addresses && nic.kind == topology::NicKind::infiniband;
         for (std::string const& address : nic.addresses) {
@@ -113,7 +112,7 @@ Measured measured_by(ProbeResult const& probe) {
 /// A network, with the index of each node's best option in it.
 struct Network {
     std::vector<std::size_t> options;
-    double measured_gbit = 0;  // median over the nodes where it is known; 0: on too few
+    double measured_gbit = 0;  // median over the nodes with a rate; 0: too few
     double rate_gbit = 0;
     std::string name;  // of the first node's interface
 };
@@ -160,7 +159,7 @@ std::vector<Network> networks_of_all(std::vector<Options> const& nodes, bool by_
     return networks;
 }
 
-/// Best first: what was measured before what was not, then speed, then name.
+/// Best first: measured before unmeasured, then speed, then name.
 void rank_networks(std::vector<Network>& networks) {
     bool const measured =
         std::ranges::any_of(networks, [](Network const& each) { return each.measured_gbit > 0; });

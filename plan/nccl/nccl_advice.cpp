@@ -1,4 +1,4 @@
-// Derived settings, then the user's over them, then what is inherited beside both.
+// Derived settings, overridden by the user's, then advice on inherited ones.
 #include "plan/nccl/nccl_advice.hpp"
 
 #include "plan/few_names.hpp"
@@ -17,7 +17,7 @@ namespace {
 using topology::InheritedSetting;
 using topology::Machine;
 
-/// A hypervisor shows: a paravirtual card, or several GPUs and no bridge above any.
+/// Signs of a hypervisor: a paravirtual card, or several GPUs with no bridge above any.
 bool is_virtual_machine(Machine const& machine) {
     constexpr std::array<std::string_view, 7> kDrivers{
         "ena", "gve", "hv_netvsc", "virtio_net", "vmxnet3", "xen_netfront", "mana"};
@@ -34,13 +34,13 @@ bool is_virtual_machine(Machine const& machine) {
     });
 }
 
-/// An inherited setting, and the nodes that have it so.
+/// An inherited setting, and the nodes that have it.
 struct Spread {
     InheritedSetting setting;
     std::vector<std::string> nodes;
 };
 
-/// By name; the same setting from the same place on several nodes is one.
+/// By name; the same setting from the same origin on several nodes is merged.
 std::vector<Spread> spread_over_nodes(AdviceInputs const& inputs) {
     std::map<std::tuple<std::string, std::string, std::string, bool>, Spread> found;
     std::size_t named = 0;
@@ -105,7 +105,7 @@ void add_inherited(AdviceContext const& context, NcclAdvice& advice) {
         if (is.effective && !replaced) check_foreign(context, is, each.nodes, advice.warnings);
         bool const fills = is.effective && setting != nullptr && setting->origin == "default";
         if (fills) {
-            setting->reason = "yours or the site's: osora only fills what is not set";
+            setting->reason = "set by you or the site: osora only fills what is not set";
             setting->value = is.value;
             setting->origin = "inherited";
             setting->place = is.origin;
@@ -119,7 +119,8 @@ void add_inherited(AdviceContext const& context, NcclAdvice& advice) {
 void put_own(AdviceContext const& context, NcclAdvice& advice) {
     for (auto const& [name, own] : context.in.own) {
         bool const unread = !context.in.gpu && name.starts_with("NCCL_");
-        std::string reason = unread ? "yours; CPU ranks use Gloo and do not read it" : "yours";
+        std::string reason =
+            unread ? "set by you; CPU ranks use Gloo and do not read it" : "set by you";
         for (AdvisedSetting const& each : advice.settings) {
             if (each.name != name || each.preflight || each.value == own.value) continue;
             if (each.origin != "default") reason += "; replaces " + shown(each);

@@ -1,6 +1,6 @@
-// Which settings of NCCL and Gloo a run should have, per node where nodes differ, and why: from
+// The settings of NCCL and Gloo that a run should have, per node if nodes differ, and why: from
 // facts of the machines, the probe, the user's [nccl] section and what ranks would inherit. The
-// user's value always wins; osora sets nothing of class B itself. Pure (docs/rfc/009).
+// user's value always wins; osora never sets class B. Pure (docs/rfc/009).
 #pragma once
 
 #include "topology/fabric.hpp"
@@ -15,34 +15,34 @@
 
 namespace osora::plan {
 
-/// Machine::source of a node of which only the probe knows: what cards it has is not known.
+/// Machine::source of a node that only the probe knows: its cards are unknown.
 constexpr char const* kProbeOnly = "probe";
 
-/// A value that a user wrote, and where: "run file: run.toml:41".
+/// A value that a user wrote, and its place: "run file: run.toml:41".
 struct OwnSetting {
     std::string value, place;
 };
 
-/// What a node's ranks would inherit; `node` "" = the same on all of them.
+/// A setting that a node's ranks would inherit; `node` "" = the same on all nodes.
 struct NodeInherited {
     std::string node;
     std::vector<topology::InheritedSetting> settings;
 };
 
-/// Facts of a node that a Machine does not hold.
+/// Facts of a node that are not in Machine.
 struct NodeExtras {
-    std::string allowed_cpus;   // of the ranks together: "0-31"; "" = not known
+    std::string allowed_cpus;   // CPUs of all ranks: "0-31"; "" = unknown
     std::string topology_file;  // for NCCL, found on the node; "" = none
 };
 
 struct AdviceInputs {
-    std::vector<topology::Machine> machines;  // the run's nodes, as far as they are known
+    std::vector<topology::Machine> machines;  // the run's nodes, as far as known
     topology::Fabric fabric;
     std::optional<topology::ProbeResult> probe;
     std::map<std::string, OwnSetting> own;  // by name
     std::vector<NodeInherited> inherited;
     std::map<std::string, NodeExtras> extras;  // by node
-    bool gpu = true;                           // NCCL, with Gloo beside it; false: Gloo alone
+    bool gpu = true;                           // NCCL and Gloo; false: only Gloo
     int nccl_version = 0;                      // as NCCL counts, 22105; 0 = not known
     int nodes = 1;                             // of the run
     std::string tuner_plugin;                  // path on every node; "" = none
@@ -50,12 +50,12 @@ struct AdviceInputs {
 
 struct AdvisedSetting {
     std::string name, value;
-    char cls = 'P';      // J P S B; '-' for a name that is not known
+    char cls = 'P';      // J P S B; '-' for an unknown name
     std::string origin;  // "probe", "facts", "yours", "inherited", "default"
     std::string reason;
     std::vector<std::string> nodes;  // that get this value; empty = all
     bool preflight = false;          // only while the nodes are checked before the start
-    std::string place = {};          // where a value of the user or an inherited one stands
+    std::string place = {};          // place of a value set by the user or inherited
 };
 
 struct InheritedAdvice {
@@ -74,7 +74,7 @@ struct SettingCandidate {
 };
 
 struct NcclAdvice {
-    std::vector<AdvisedSetting> settings;  // by name, then as nodes come
+    std::vector<AdvisedSetting> settings;  // by name, then in the order of the nodes
     std::vector<InheritedAdvice> inherited;
     std::vector<SettingCandidate> candidates;
     std::vector<std::string> warnings;

@@ -12,7 +12,7 @@
 
 namespace osora::plan {
 
-/// What the rules look at, found once.
+/// Input of the rules, computed once.
 struct AdviceContext {
     AdviceInputs const& in;
     InterfaceChoice interfaces;
@@ -32,21 +32,21 @@ struct AdviceContext {
 
 [[nodiscard]] AdviceContext look_at(AdviceInputs const& inputs);
 
-/// Settings that follow from probe and facts, and osora's defaults; the user's are not looked at.
+/// Settings that follow from probe and facts, and osora's defaults; ignores the user's.
 [[nodiscard]] std::vector<AdvisedSetting> derived_settings(AdviceContext const& context,
                                                            std::vector<std::string>& warnings);
 
-/// What is worth measuring, but for what the user has set.
+/// Settings worth measuring, except those that the user has set.
 [[nodiscard]] std::vector<SettingCandidate> candidates_of(AdviceContext const& context);
 
-/// What is wrong or risky about a value that somebody else chose; `whose`: "run file: r.toml:4".
+/// Problems of a value that somebody else chose; `whose`: "run file: r.toml:4".
 void check_foreign(AdviceContext const& context, topology::InheritedSetting const& setting,
                    std::vector<std::string> const& nodes, std::vector<std::string>& warnings);
-/// The same for values that only together are wrong.
+/// Problems of values that are wrong only in combination.
 void check_together(std::map<std::string, std::string> const& values,
                     std::vector<std::string>& warnings);
 
-/// The class of a name as a letter, '-' when it is not known.
+/// The class of a name as a letter, '-' if it is unknown.
 [[nodiscard]] char class_of(std::string_view name);
 
 }  // namespace osora::plan

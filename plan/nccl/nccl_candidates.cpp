@@ -1,4 +1,4 @@
-// What only a measurement can decide: class J, and pairs of it. Each row says when it applies.
+// Settings that only a measurement can decide: class J, and pairs. Each row says when it applies.
 #include "plan/nccl/nccl_advice_parts.hpp"
 
 #include <algorithm>

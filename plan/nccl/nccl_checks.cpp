@@ -1,4 +1,4 @@
-// Values that a user or a machine set: what NCCL would make of them in silence.
+// Values that a user or a machine set, and what NCCL would silently do with them.
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
 #include "plan/few_names.hpp"
@@ -19,7 +19,7 @@ std::string version_text(int code) {
                        patch == 0 ? std::string() : fmt::format(".{}", patch));
 }
 
-/// A list as NCCL matches it: "[^][=]name[:port],...".
+/// A list in NCCL's syntax: "[^][=]name[:port],...".
 struct Matcher {
     bool exclude = false, exact = false;
     std::vector<std::string> names;
@@ -85,7 +85,8 @@ void check_list(AdviceContext const& context, InheritedSetting const& setting, b
     }
 }
 
-/// Whether NCCL may take LL128 although it would not have: it is named and not excluded.
+/// Whether the value makes NCCL choose LL128 although it would not have: it is named and not
+/// excluded.
 bool forces_ll128(std::string_view value) {
     return lower(value).find("ll128") != std::string::npos &&
            value.find('^') == std::string_view::npos;

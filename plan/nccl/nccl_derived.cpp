@@ -25,8 +25,8 @@ struct NodeValue {
     std::string node, value, reason;
 };
 
-/// One setting for each different value, for the nodes that have it; for all, when it is the same
-/// on every node of the run.
+/// One setting per distinct value, for the nodes with that value; for all, if it is the same on
+/// every node of the run.
 void add_by_node(AdviceContext const& context, std::vector<NodeValue> const& values,
                  AdvisedSetting const& like, Settings& settings) {
     Settings added;
@@ -77,7 +77,7 @@ void interface_rule(AdviceContext const& context, Settings& settings) {
     add_by_node(context, values, setting("NCCL_SOCKET_IFNAME", origin), settings);
 }
 
-/// What the chosen interface of each node can speak.
+/// The address families of each node's chosen interface.
 void family_rule(AdviceContext const& context, Settings& settings,
                  std::vector<std::string>& warnings) {
     std::size_t v4 = 0, v6 = 0, both = 0, known = 0;
@@ -193,10 +193,11 @@ void plugin_rule(AdviceContext const& context, Settings& settings) {
     if (!tuner.empty()) {
         settings.push_back(setting("NCCL_TUNER_PLUGIN", "facts", tuner,
                                    "osora's tuner, by its path: the same file on every node"));
-    } else if (!context.hcas.efa) {  // there the network plug-in brings a tuner
-        settings.push_back(setting("NCCL_TUNER_PLUGIN", "default", "none",
-                                   "no tuner; said, so that none is found by name on some nodes "
-                                   "only, which hangs"));
+    } else if (!context.hcas.efa) {  // there the network plug-in provides a tuner
+        settings.push_back(
+            setting("NCCL_TUNER_PLUGIN", "default", "none",
+                    "no tuner; set explicitly, so that none is found by name on some nodes "
+                    "only, which hangs"));
     }
 }
 

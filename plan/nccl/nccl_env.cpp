@@ -1,4 +1,4 @@
-// A user's value replaces all others; what is inherited stays where nothing better is known.
+// A user's value overrides all others; an inherited one stays if nothing better is known.
 #include "plan/nccl/nccl_env.hpp"
 
 #include "topology/assignment.hpp"

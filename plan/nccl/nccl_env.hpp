@@ -1,5 +1,5 @@
-// The settings of NCCL and Gloo that a run will see, each with where it comes from: the user's,
-// then what follows from probe and facts, then what is inherited, then osora's defaults. Pure.
+// The settings of NCCL and Gloo that a run will have, each with its origin: the user's, then those
+// derived from probe and facts, then inherited ones, then osora's defaults. Pure.
 #pragma once
 
 #include "plan/config/origin.hpp"
@@ -14,7 +14,7 @@
 
 namespace osora::plan {
 
-/// What is known of the machines a run gets; all of it may be missing.
+/// What is known of a run's machines; all of it may be missing.
 struct NcclFacts {
     std::vector<topology::Machine> machines;
     topology::Fabric fabric;
@@ -28,13 +28,13 @@ struct NcclFacts {
 /// Nodes that only the probe knows, with the interfaces that it measured.
 void add_probed_nodes(NcclFacts& facts, topology::ProbeResult const& probe);
 
-/// [nccl] and [worker] env of a run file, the variables of `environment` (where `facts` do not say
-/// what is inherited) and the facts, as advise_nccl() takes them.
+/// Collects [nccl] and [worker] env of a run file, the variables of `environment` (unless `facts`
+/// have the inherited ones) and the facts as input for advise_nccl().
 [[nodiscard]] AdviceInputs advice_inputs(RunConfig const& config, Origins const& origins,
                                          std::map<std::string, std::string> const& environment,
                                          NcclFacts facts, bool gpu);
 
-/// By name; of the preflight's settings none.
+/// Sorted by name; without the preflight's settings.
 [[nodiscard]] std::vector<NcclSetting> nccl_settings(AdviceInputs const& inputs);
 
 /// "run file: stage1.toml:41", "--set", "site file: /etc/osora/site.toml:3", "environment".

@@ -1,4 +1,4 @@
-// Which nodes a setting of a plan is for. Pure; for the agents, which link no planner.
+// The nodes that a setting of a plan is for. Pure; for the agents, which do not link the planner.
 #pragma once
 
 #include "plan/decision.hpp"

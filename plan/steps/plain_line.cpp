@@ -1,4 +1,4 @@
-// Colours are ECMA-48 sequences; some collectors of logs print their first byte as text.
+// Colours are ECMA-48 sequences; some log collectors print their first byte as text.
 #include "plan/steps/plain_line.hpp"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace osora::plan {
 namespace {
 
-/// How many bytes the escape in front of `text` takes; 0: there is none.
+/// Length of the escape sequence at the start of `text`; 0: there is none.
 std::size_t escape_length(std::string_view text) {
     constexpr std::size_t kLongest = 64;
     std::size_t at = 0;

@@ -1,5 +1,5 @@
-// A line of a program's output as it is searched for steps: in lower case, without colours, bars
-// and repeated blanks. Pure.
+// A line of a program's output, normalised for the search for steps: lower case, without colours,
+// bars and repeated blanks. Pure.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace osora::plan {
 class PlainLine {
 public:
     static constexpr std::size_t kMax = 1024;      // bytes of text that are kept
-    static constexpr std::size_t kReadMax = 4096;  // bytes of the line that are looked at
+    static constexpr std::size_t kReadMax = 4096;  // only this many bytes of the line are read
 
     explicit PlainLine(std::string_view line);
     [[nodiscard]] std::string_view view() const { return {text_.data(), size_}; }

@@ -1,4 +1,4 @@
-// tqdm cuts a bar that is wider than the terminal: without its bracket the last note is not whole.
+// tqdm cuts a bar that is wider than the terminal: without its bracket the last note is incomplete.
 #include "plan/steps/progress_bar.hpp"
 
 #include "base/text/text.hpp"

@@ -9,18 +9,18 @@
 namespace osora::plan {
 
 struct ProgressBar {
-    std::string_view label;  // in front of it, without the percentage
-    std::string_view notes;  // behind the rate; "": none, or the line was cut
-    std::string_view rest;   // of the line, behind the bar
+    std::string_view label;  // text before it, without the percentage
+    std::string_view notes;  // text after the rate; "": none, or the line was cut
+    std::string_view rest;   // rest of the line, after the bar
     std::int64_t count = 0;
     std::int64_t total = 0;  // 0: it has none
     std::optional<double> time_s;
 };
 
-/// The last bar of a plain line. Bars of bytes or of other units than steps are none.
+/// The last bar of a plain line. Ignores bars of bytes or of other units than steps.
 [[nodiscard]] std::optional<ProgressBar> last_bar(std::string_view plain);
 
-/// What a bar counts, by its label.
+/// What a bar counts, according to its label.
 enum class BarKind { unlabelled, training, other };
 [[nodiscard]] BarKind kind_of(ProgressBar const& bar);
 

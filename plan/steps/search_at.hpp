@@ -1,5 +1,5 @@
-// A search that tries an expression only where a match may start: a search that tries each place
-// costs several times as much. Private to sources (Boost.Regex inside).
+// Tries an expression only where a match may start: trying each place costs several times as much.
+// Private to sources (includes Boost.Regex).
 #pragma once
 
 #include <boost/regex.hpp>
@@ -14,8 +14,8 @@ struct Anywhere {
     bool operator()(std::size_t) const { return true; }
 };
 
-/// The first match of `expression` that starts with one of `starts` ("": there is none) at a place
-/// that `accepts`. What the expression says of the text before its start is no part of them.
+/// The first match of `expression` that starts with one of `starts` ("": none) at a place that
+/// `accepts`. Look-behinds of the expression are not part of `starts`.
 template <class Accepts = Anywhere>
 bool search_at(std::string_view text, std::array<std::string_view, 2> const& starts,
                boost::regex const& expression, boost::cmatch& found, Accepts accepts = {}) {

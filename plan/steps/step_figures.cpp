@@ -1,6 +1,6 @@
-// A program may write a million lines a second, so a row is tried only on lines that hold its word.
-// The first row of a figure that matches wins: what is surest comes first. Times since the start
-// ("train_time", "elapsed") are no times of a step.
+// A program may write a million lines per second, so a row is tried only on lines that contain its
+// word. The first matching row of a figure wins: the most reliable come first. Times since the
+// start ("train_time", "elapsed") are not step times.
 #include "plan/steps/step_figures.hpp"
 
 #include "plan/steps/search_at.hpp"
@@ -16,7 +16,7 @@
 namespace osora::plan {
 namespace {
 
-// Repeats are bounded: a line of a thousand digits must not cost more than another one.
+// Repeats are bounded: a line of a thousand digits must not cost more than others.
 #define OSORA_FIGURE \
     R"(([-+]?(?:\d[\d,]{0,40}(?:\.\d{0,40})?(?:e[-+]?\d{1,9})?|\.\d{1,40}|nan|inf(?:inity)?)))"
 #define OSORA_IS R"(["']? ?[:=]? ?["']?[\[(]{0,2} ?)"
@@ -34,7 +34,7 @@ struct FigureRow {
     std::string_view word;   // lines without it do not match
     char const* expression;  // of a plain line; its first group is the number
     Form form = Form::value;
-    std::string_view start = "";  // of a match, behind its look-behinds; "": not known
+    std::string_view start = "";  // start of a match, after its look-behinds; "": unknown
 };
 constexpr std::array kLossRows{
     FigureRow{"loss", "loss", R"((?<![a-z] )(?<![\w./-])loss(?:_step)?["']?)" OSORA_IS OSORA_FIGURE,

@@ -1,4 +1,5 @@
-// Figures of a step in a plain line, each by a table of expressions. Private to plan/steps. Pure.
+// Figures of a step in a plain line, each found by a table of expressions. Private to plan/steps.
+// Pure.
 #pragma once
 
 #include "plan/config/step_pattern.hpp"
@@ -7,7 +8,7 @@
 
 namespace osora::plan {
 
-/// A time that may be of one step, or since the start: StepFinder decides. Seconds.
+/// A time in seconds of one step, or since the start: StepFinder decides which.
 inline constexpr std::string_view kMaybeTime = "maybe_time_s";
 
 [[nodiscard]] bool holds(std::string_view line, std::string_view word);

@@ -1,6 +1,6 @@
-// transformers' Trainer draws a bar without a word and prints a dict with the loss behind it: the
-// dict tells that the bar counts steps, and whose loss it is. A bar that moves fast is not drawn at
-// each step, and Python keeps what it prints to a file for a while: then the loss is left out.
+// The Trainer of transformers draws a bar without a label and prints a dict with the loss after it:
+// the dict shows that the bar counts steps, and belongs to its step. A fast bar is not drawn at
+// each step, and Python buffers output to a file: then the loss is dropped.
 #include "plan/steps/step_finder.hpp"
 
 #include "base/text/text.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kDrawnEachStep_s = 0.25;  // tqdm draws at most every 0.1 s
 
-/// "{'loss': 6.26, 'learning_rate': 0.001, 'epoch': 0.02}" and not the sums of the end.
+/// "{'loss': 6.26, 'learning_rate': 0.001, 'epoch': 0.02}", but not the totals at the end.
 bool is_trainer_record(std::string_view plain) {
     auto const begin = plain.find('{');
     if (begin == std::string_view::npos) return false;
@@ -66,7 +66,7 @@ std::optional<StepFigures> StepFinder::end() {
     return std::exchange(pending_, std::nullopt);
 }
 
-/// A stranger is followed when nothing surer is.
+/// Another counter is followed if nothing more reliable exists.
 bool StepFinder::is_followed(FoundStep const& found) {
     bool const better = counter_.empty() || (found.sure && !sure_) || strangers_ >= kStrangersMax;
     if (found.counter != counter_ && !better) {
@@ -102,7 +102,7 @@ std::optional<StepFigures> StepFinder::take_bar(FoundStep found) {
     return std::exchange(pending_, std::move(found.figures));
 }
 
-/// An engine's line, while the trainer tells the same steps with their figures behind it.
+/// The line of an engine, while the trainer reports the same steps later with their figures.
 bool StepFinder::is_told_twice(FoundStep const& found) {
     double const step = found.figures.at("step");
     if (!found.bare) {
@@ -114,7 +114,7 @@ bool StepFinder::is_told_twice(FoundStep const& found) {
     return trainer_tells_ && ++bare_lines_ <= kBareLinesMax;
 }
 
-/// A bar that says nothing but its count: a step when its total is known to be that of steps.
+/// A bar with only a count: a step if its total is known to be that of steps.
 std::optional<FoundStep> StepFinder::plain_bar(std::string_view plain) {
     std::optional<ProgressBar> bar;
     try {
@@ -135,7 +135,7 @@ std::optional<FoundStep> StepFinder::plain_bar(std::string_view plain) {
     return step;
 }
 
-/// `bar_` is passed by a picture of `count` of `total`.
+/// `bar_` is superseded by a picture of `count` of `total`.
 void StepFinder::keep_unconfirmed(double count, std::int64_t total) {
     bool const goes_on = bar_ && bar_->total == total && bar_->step <= count;
     if (!goes_on) unconfirmed_.clear();
@@ -162,7 +162,8 @@ void StepFinder::take_record(std::string_view plain) {
     if (slow && !bunched_) read_losses(plain.substr(plain.find('{')), *pending_);
 }
 
-/// "time 12.5 s" is of one step unless it grows with the steps; until that is known there is none.
+/// "time 12.5 s" is of one step unless it grows with the steps; until that is known there is no
+/// time.
 void StepFinder::resolve_time(StepFigures& figures) {
     auto const maybe = figures.find(kMaybeTime);
     if (maybe == figures.end()) return;

@@ -1,5 +1,5 @@
-// Counts are a table, tried in this order: a count over all epochs says more than one within an
-// epoch. A percentage, a time ("step: 30.12" of a timer) or a setting ("max steps") is no count.
+// Counts are a table, tried in this order: a count over all epochs is better than one within an
+// epoch. A percentage, a time ("step: 30.12" of a timer) or a setting ("max steps") is not a count.
 #include "plan/steps/step_line.hpp"
 
 #include "base/text/text.hpp"
@@ -111,7 +111,7 @@ bool read_count(std::string_view plain, FoundStep& step) {
     return false;
 }
 
-/// An evaluation has steps and losses of its own.
+/// An evaluation has separate steps and losses.
 bool is_evaluation(std::string_view plain, StepFigures const& figures) {
     static boost::regex const evaluated(kEvaluated), loss(kEvaluatedLoss);
     if (!holds(plain, "val") && !holds(plain, "test")) return false;
@@ -153,7 +153,7 @@ std::optional<FoundStep> step_of_text(std::string_view plain) {
 
 }  // namespace
 
-/// Both a count and a figure may be in it.
+/// It may have both a count and a figure.
 bool may_tell_step(std::string_view plain) {
     bool const counts = holds(plain, "step") || holds(plain, "iter") || holds(plain, "it/s") ||
                         holds(plain, "s/it") || holds(plain, "epoch") ||
@@ -173,7 +173,7 @@ std::optional<FoundStep> find_step_in_plain(std::string_view plain) {
         if (auto const bar = last_bar(plain)) return step_of_bar(*bar);
         return step_of_text(plain);
     } catch (std::exception const&) {
-        return std::nullopt;  // too complex: no line of a trainer
+        return std::nullopt;  // too complex: not a line of a trainer
     }
 }
 

@@ -69,7 +69,7 @@ void TuneSearch::judge(std::string failure) {
     go_on();
 }
 
-/// A kept value is the base that the next values of the same key are held against.
+/// A kept value is the base for the next values of the same key.
 void TuneSearch::go_on() {
     pairs_.clear();
     half_.reset();

@@ -1,5 +1,6 @@
-// The order of trials of `osora tune`: one candidate value after the other against what was kept so
-// far, in interleaved pairs, until each is judged (ab_test.hpp). Pure; the command runs the trials.
+// The order of trials of `osora tune`: compares one candidate value after another with what was
+// kept so far, in interleaved pairs, until each is decided (ab_test.hpp). Pure; the command runs
+// the trials.
 #pragma once
 
 #include "plan/tune/ab_test.hpp"
@@ -19,7 +20,7 @@ struct TuneCandidate {
     std::string reason;                            // why it may help
 };
 
-/// Settings of a trial over those of the run file, by key.
+/// Settings of a trial that override those of the run file, by key.
 using TuneSettings = std::map<std::string, std::string>;
 
 struct TuneTrial {
@@ -32,22 +33,23 @@ struct TuneVerdict {
     std::string key, value;
     AbDecision decision;
     bool kept = false;
-    std::string failure;  // the trial did not run: why
+    std::string failure;  // why the trial did not run
 };
 
 class TuneSearch {
 public:
     TuneSearch(std::vector<TuneCandidate> candidates, AbOptions options, int trials_max);
 
-    /// The trial to run now; nullopt: all is judged, or trials_max is reached.
+    /// The trial to run now; nullopt: all is decided, or trials_max is reached.
     [[nodiscard]] std::optional<TuneTrial> next() const;
-    /// Median step time of the trial that next() named, in seconds.
+    /// Reports the median step time, in seconds, of the trial that next() returned.
     void add(double step_s);
-    /// It did not run to its end. Without the change that is everybody's trouble: the search ends.
+    /// Reports that the trial failed. If it was one without the change, the search ends, because
+    /// all trials would fail.
     void add_failure(std::string why);
 
     [[nodiscard]] std::vector<TuneVerdict> const& verdicts() const { return verdicts_; }
-    /// All that is kept, with what is set together with it.
+    /// All kept settings, with those that are set together with them.
     [[nodiscard]] TuneSettings const& kept() const { return kept_; }
     [[nodiscard]] int trials() const { return trials_; }
     [[nodiscard]] std::string const& failure() const { return failure_; }

@@ -8,19 +8,19 @@
 namespace osora::plan {
 namespace {
 
-/// Of a clip, beside the largest piece: frames as the network takes them, their reconstruction in
-/// pieces and whole, the gradient of that.
+/// Per clip, besides the largest piece: input frames, their reconstruction in pieces and whole, and
+/// its gradient.
 constexpr std::int64_t kVideos = 4;
-/// Numbers a pixel that LPIPS keeps of a frame (VGG16, its features and their differences).
+/// Values per pixel that LPIPS keeps of a frame (VGG16, its features and their differences).
 constexpr std::int64_t kLpips = 1000;
-/// Numbers a pixel that the discriminator keeps of a clip, in three calls.
+/// Values per pixel that the discriminator keeps of a clip, in three calls.
 constexpr std::int64_t kDiscriminator = 3 * 46;
 
 std::int64_t pixels_of(VaeClip const& clip) {
     return clip.clips * clip.frames * clip.height * clip.width;
 }
 
-/// Backward lets go of a layer before it works on the next, so the larger of the two counts.
+/// Backward frees a layer before it works on the next, so the larger of the two counts.
 std::int64_t larger_of(LayerMemory const& memory) {
     return std::max(memory.kept, memory.worst);
 }
@@ -60,7 +60,7 @@ std::int64_t vae_training_peak(VaePipelineConfig const& config, VaeLossSection c
 
 namespace {
 
-/// A walk through VideoGPT's layers with sides of three axes.
+/// Walks through VideoGPT's layers with the sides of three axes.
 struct VqvaeWalk {
     std::int64_t clips, frames, height, width;
     std::int64_t worst = 0, kept = 0;
@@ -69,7 +69,7 @@ struct VqvaeWalk {
         return clips * (frames + around) * (height + around) * (width + around);
     }
     void see(std::int64_t numbers) { worst = std::max(worst, numbers); }
-    /// The padded input and the activation of the output, which lies `at` the new sides.
+    /// The padded input and the activation of the output, which has the new sides `at`.
     void strided(std::int64_t in, std::int64_t out, bool halves_frames, bool halves_side) {
         std::int64_t const padded = pixels(2) * in;
         if (halves_frames) frames /= 2;
@@ -87,7 +87,7 @@ struct VqvaeWalk {
     /// Three norms, two convolutions, attention along three axes, the sum.
     void residual(std::int64_t channels, std::int64_t blocks) {
         kept += blocks * (pixels() * 25 + pixels(2)) * channels;
-        kept += 2 * pixels() * channels;  // the norm behind them
+        kept += 2 * pixels() * channels;  // the norm after them
         if (blocks > 0) see(pixels() * 9 * channels);
     }
 };

@@ -14,18 +14,18 @@
 
 namespace osora::plan {
 
-/// Whether the pipeline takes `clip` in pieces at its micro sizes.
+/// Whether the pipeline processes `clip` in pieces at its micro sizes.
 [[nodiscard]] bool in_pieces(VaePipelineConfig const& config, VaeClip const& clip);
 
 /// Forward and backward of one micro-batch `clip` (in pixels).
 [[nodiscard]] std::int64_t vae_training_peak(VaePipelineConfig const& config,
                                              VaeLossSection const& loss, VaeClip const& clip);
 
-/// Likewise; micro_frame_size 0: not cut.
+/// Likewise; micro_frame_size 0: not divided.
 [[nodiscard]] std::int64_t vqvae_training_peak(VqvaeSection const& sizes,
                                                std::int64_t micro_frame_size, VaeClip const& clip);
 
-/// Learned numbers.
+/// Number of learned parameters.
 [[nodiscard]] std::int64_t spatial_parameters(SpatialVaeConfig const& config);
 [[nodiscard]] std::int64_t temporal_parameters(TemporalVaeConfig const& config);
 [[nodiscard]] std::int64_t vqvae_parameters(VqvaeSection const& sizes);

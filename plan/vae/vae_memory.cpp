@@ -7,7 +7,7 @@
 namespace osora::plan {
 namespace {
 
-/// A walk through the layers that knows the worst of them, and what all keep for backward.
+/// Walks through the layers, and records the worst of them and what all keep for backward.
 struct SpatialWalk {
     std::int64_t frames, height, width;
     std::int64_t worst = 0, kept = 0;
@@ -170,7 +170,7 @@ VaeClip temporal_chunk(VaePipelineConfig const& config, VaeClip const& clip) {
     return chunk;
 }
 
-/// Numbers of one channel of 2-D latents, and of final latents.
+/// Values of one channel of 2-D latents, and of final latents.
 struct Latents {
     std::int64_t spatial, temporal;
 };

@@ -21,8 +21,8 @@
 
 namespace osora::plan {
 
-/// Sizes of one call in the units of its own input: pixels for the 2-D VAE and the pipeline,
-/// latents of the 2-D VAE for the temporal one.
+/// Sizes of one call in the units of its input: pixels for the 2-D VAE and the pipeline, latents of
+/// the 2-D VAE for the temporal one.
 struct VaeClip {
     std::int64_t clips = 1;
     std::int64_t frames = 1;
@@ -30,10 +30,10 @@ struct VaeClip {
     std::int64_t width = 0;
 };
 
-/// In numbers (times the bytes of a number: memory), for all of a clip at once.
+/// In values (times the bytes of a value: memory), for a whole clip.
 struct LayerMemory {
     std::int64_t worst = 0;  // what the worst layer holds
-    std::int64_t kept = 0;   // by all layers, for backward; the input is the caller's
+    std::int64_t kept = 0;   // by all layers, for backward; the caller owns the input
 };
 [[nodiscard]] LayerMemory spatial_encode_memory(SpatialVaeConfig const& config,
                                                 VaeClip const& clip);

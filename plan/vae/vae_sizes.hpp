@@ -1,6 +1,6 @@
 // Sizes of the video autoencoder of Open-Sora v1.2: the 2-D AutoencoderKL (diffusers 0.29.2), the
 // temporal VAE (opensora/models/vae/vae_temporal.py) and the pipeline of both (vae.py). The
-// defaults are the published model. Pure data, and the one place where named sizes stand.
+// defaults are the published model. Pure data, and the only definition of named sizes.
 #pragma once
 
 #include "base/result.hpp"
@@ -16,7 +16,7 @@ struct SpatialVaeConfig {
     std::int64_t in_channels = 3;
     std::int64_t out_channels = 3;
     std::vector<std::int64_t> block_out_channels{128, 256, 512, 512};
-    std::int64_t layers_per_block = 2;  // ResNet blocks a level; the decoder has one more
+    std::int64_t layers_per_block = 2;  // ResNet blocks per level; the decoder has one more
     std::int64_t latent_channels = 4;
     std::int64_t norm_num_groups = 32;
 
@@ -41,15 +41,16 @@ struct TemporalVaeConfig {
     friend bool operator==(TemporalVaeConfig const&, TemporalVaeConfig const&) = default;
 };
 
-/// The whole. 0 stands for null in both micro sizes: everything at once.
+/// The whole. 0 means null for both micro sizes: everything at once.
 struct VaePipelineConfig {
     SpatialVaeConfig spatial;
     TemporalVaeConfig temporal;
-    std::int64_t micro_batch_size = 4;   // frames that the 2-D VAE takes at a time
-    std::int64_t micro_frame_size = 17;  // frames that the temporal VAE takes at a time
+    std::int64_t micro_batch_size = 4;   // frames that the 2-D VAE processes at a time
+    std::int64_t micro_frame_size = 17;  // frames that the temporal VAE processes at a time
     double z_scale_2d = 0.18215;
     bool freeze_vae_2d = false;             // its parameters get no gradient
-    std::int64_t tile_sample_min_size = 0;  // larger frames go in tiles of this side; 0: never
+    std::int64_t tile_sample_min_size = 0;  // larger frames are split into tiles of this side; 0:
+                                            // never
     double tile_overlap_factor = 0.25;
     friend bool operator==(VaePipelineConfig const&, VaePipelineConfig const&) = default;
 };

@@ -91,7 +91,7 @@ TEST_F(PlanWithoutRun, HostsOfSlurmNeedTheNameOfTheirGpus) {
     auto const ended =
         plan({"--topology", "topology.conf", "--gpus", "64", "--gpu", "h100-80g-sxm"});
     EXPECT_EQ(ended.code, 0) << ended.err;
-    EXPECT_THAT(ended.out, HasSubstr("--nic-gbit tells"));
+    EXPECT_THAT(ended.out, HasSubstr("--nic-gbit gives"));
     expect_refused({"--topology", "topology.conf", "--gpus", "256", "--gpu", "h100"},
                    "topology.conf has 16 such nodes; nearest valid: 128");
 }

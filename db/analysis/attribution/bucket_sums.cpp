@@ -6,7 +6,7 @@
 namespace osora::db::analysis {
 namespace {
 
-/// Short runs have shorter blocks, so that there is something to draw from.
+/// Short runs have shorter blocks, so that there are enough blocks to draw from.
 constexpr std::size_t kBootstrapBlocksMin = 10;
 
 void add_step(StepParts const& step, std::size_t bucket, BucketSums& into) {

@@ -1,5 +1,5 @@
-// Private to db/analysis/attribution: sums over steps by bucket, which is all that a waterfall
-// needs of a set of steps; so a bootstrap adds up blocks instead of steps. Pure.
+// Private to db/analysis/attribution: sums over steps by bucket, all that a waterfall needs to know
+// of a set of steps; so a bootstrap adds blocks instead of steps. Pure.
 #pragma once
 
 #include "db/analysis/attribution/step_parts.hpp"
@@ -18,10 +18,10 @@ struct PartSums {
     void add(PartSums const& other);
 };
 
-/// By bucket, numbered alike on both sides.
+/// By bucket, with the same numbers on both sides.
 using BucketSums = std::vector<PartSums>;
 
-/// Numbers of bucket labels that both sides share.
+/// Numbers for bucket labels, shared by both sides.
 class BucketNumbers {
 public:
     [[nodiscard]] std::size_t of(std::string const& label);
@@ -31,7 +31,8 @@ private:
     std::map<std::string, std::size_t> numbers_;
 };
 
-/// A side as units that a bootstrap draws: runs, or blocks of consecutive steps of its runs.
+/// A side divided into the units that a bootstrap draws: runs, or blocks of consecutive steps of
+/// its runs.
 struct SideSums {
     std::vector<BucketSums> runs, blocks;
     int steps = 0;

@@ -1,5 +1,5 @@
-// What belongs to a launch is told by the key alone, or is the run's own name in a value: a value
-// never decides that it does not matter.
+// An item belongs to one launch by its key, or because its value contains the run's own name: a
+// value alone never makes an item unimportant.
 #include "db/analysis/attribution/differences.hpp"
 
 #include <fmt/format.h>
@@ -13,18 +13,18 @@
 namespace osora::db::analysis {
 namespace {
 
-/// What a launch is called, where it was typed, how it meets its peers and where it logs.
+/// Names of a launch, where it was typed, its rendezvous and its logs.
 constexpr std::array<std::string_view, 19> kOfLaunch{
     "run.name",          "train.steps",         "resources.time_limit", "checkpoint.keep",
     "checkpoint.resume", "faults.max_restarts", "faults.step_timeout",  "faults.collective_timeout",
     "faults.lost_after", "faults.lease",        "faults.stacks_limit",  "faults.log_mib",
     "host.name",         "preflight",           "MASTER_ADDR",          "MASTER_PORT",
     "NCCL_COMM_ID",      "NCCL_DEBUG_FILE",     "TORCHELASTIC_RUN_ID"};
-/// Who is told, what may be tried, when links are measured, debug dumps.
+/// Notifications, limits on trials, times of link probes, debug dumps.
 constexpr std::array<std::string_view, 4> kOfLaunchPrefixes{"notify.", "bisect.", "probe.",
                                                             "TORCH_NCCL_DEBUG_INFO_"};
 
-/// `text` with every `from` as `to`.
+/// `text` with every `from` replaced by `to`.
 std::string replaced(std::string text, std::string const& from, std::string_view to) {
     if (from.empty()) return text;
     for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
@@ -33,7 +33,7 @@ std::string replaced(std::string text, std::string const& from, std::string_view
     return text;
 }
 
-/// Its own folder, name and uuid in a value are the same thing for every run.
+/// In values, a run's own folder, name and uuid count as equal for all runs.
 std::string without_own_names(std::string text, RunRecord const& run) {
     text = replaced(std::move(text), run.run_dir, "RUN_DIR");
     text = replaced(std::move(text), run.name, "RUN");
@@ -57,7 +57,7 @@ void add_facts(std::string const& kind, Facts const& a, Facts const& b,
     }
 }
 
-/// What the plan chose, as facts.
+/// The plan's choices, as facts.
 Facts plan_facts(std::optional<PlanRecord> const& plan) {
     if (!plan) return {};
     Facts facts{{"tp_size", std::to_string(plan->tp_size)},

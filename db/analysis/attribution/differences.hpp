@@ -1,4 +1,4 @@
-// The items in which two runs differ, by kind: what may explain why one is slower. Pure.
+// The items in which two runs differ, by kind: possible reasons why one is slower. Pure.
 #pragma once
 
 #include "db/analysis/history.hpp"
@@ -16,13 +16,13 @@ struct Difference {
     friend bool operator==(Difference const&, Difference const&) = default;
 };
 
-/// In the order of the kinds above, then by key. Items that every launch has its own of are left
-/// out (is_of_launch).
+/// In the order of the kinds above, then by key. Items that differ for every launch are left out
+/// (is_of_launch).
 [[nodiscard]] std::vector<Difference> differences(RunHistory const& a, RunHistory const& b);
 
-/// What a launch is called, where it was typed, how long it may go on, how it meets its peers,
-/// where it logs, who is told: it differs between any two runs and makes no step slower. In values
-/// the run's own folder, name and uuid count as equal.
+/// Whether the item belongs to a launch (name, place where it was typed, time limit, rendezvous,
+/// logs, notifications): it differs between any two runs and makes no step slower. In values the
+/// run's own folder, name and uuid count as equal.
 [[nodiscard]] bool is_of_launch(std::string_view key);
 
 }  // namespace osora::db::analysis

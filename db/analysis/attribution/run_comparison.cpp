@@ -16,7 +16,7 @@
 namespace osora::db::analysis {
 namespace {
 
-/// Runs that differ in these do other things in a step.
+/// Runs that differ in these do different work in a step.
 constexpr std::array<std::string_view, 3> kWork{"run.job", "model.arch", "worker.command"};
 
 std::set<std::string> buckets_of(std::vector<RunHistory> const& runs) {
@@ -34,7 +34,7 @@ Facts work_facts(RunHistory const& run) {
     return facts;
 }
 
-/// Why seconds of a step of A and of B cannot be held against each other; "": they can.
+/// Why seconds of a step of A and of B cannot be compared; "": they can.
 std::string other_work(std::vector<RunHistory> const& a, std::vector<RunHistory> const& b) {
     auto const work = work_facts(a.front());
     for (auto const* side : {&a, &b}) {
@@ -95,7 +95,7 @@ ComparedSide side_of(std::vector<RunHistory> const& runs) {
     auto const& last = runs.back();
     side.straggler = straggler_of(last.steps, select_steps(last.steps).used);
     if (side.straggler) {
-        // What is left of a run that was thinned stands near its faults.
+        // A thinned run has only steps near its faults.
         for (auto const& each : last.kept ? last.kept->rank_work : rank_work(last.arrivals)) {
             if (each.rank == side.straggler->rank) side.slowest_rank = each;
         }

@@ -1,5 +1,5 @@
-// What `osora diff A B` says, as a value: how fast both are, where the gap went, how well both use
-// their ranks, what differs. Pure; the command draws it.
+// The result of `osora diff A B`, as a value: how fast both are, the parts of the gap, how well
+// both use their ranks, what differs. Pure; the command prints it.
 #pragma once
 
 #include "db/analysis/attribution/differences.hpp"
@@ -26,12 +26,13 @@ struct Efficiency {
 };
 
 struct ComparedSide {
-    std::vector<RunSummary> runs;                            // of the same side, as they were named
+    std::vector<RunSummary> runs;                            // of the same side, in the order in
+                                                             // which the user named them
     double step_s_median = kUnknown, step_s_mad = kUnknown;  // of the runs' medians
     Efficiency efficiency;
     std::optional<protocol::Straggler> straggler;  // of the last run
     std::optional<RankWork> slowest_rank;          // that straggler's own work
-    double checkpoint_s = kUnknown;                // a step, beside the steps
+    double checkpoint_s = kUnknown;                // per step, not part of the step time
 };
 
 enum class SpeedVerdict { same, slower, faster, undecided, other_work };
@@ -42,15 +43,16 @@ struct RunComparison {
     SpeedVerdict verdict = SpeedVerdict::undecided;
     std::string other_work;  // why seconds cannot be compared: "model.arch ..."
     Waterfall waterfall;     // empty for other_work
-    /// A's useful time, brought to B's samples of a rank, over B's (computation efficiency).
+    /// A's useful time, scaled to B's samples per rank, over B's (computation efficiency).
     double computation = kUnknown;
     std::vector<Difference> differences;  // of the last runs
 };
 
-/// B is slower (or faster) when the gap is this part of A's step and its interval leaves out 0.
+/// B is slower (or faster) when the gap is at least this part of A's step and its interval excludes
+/// 0.
 constexpr double kLeastGap = 0.03;
 
-/// Each side holds at least one run; several are repeats of the same thing.
+/// Each side has at least one run; several runs are repeats of the same thing.
 [[nodiscard]] RunComparison compare_runs(std::vector<RunHistory> const& a,
                                          std::vector<RunHistory> const& b);
 

@@ -9,7 +9,7 @@
 namespace osora::db::analysis {
 namespace {
 
-/// A figure of one step over the ranks; zeros where it was not told.
+/// A figure of one step over the ranks; zeros if it was not recorded.
 struct Figure {
     double mean = 0, min = 0, max = 0;
     bool known = false;
@@ -29,7 +29,7 @@ double skew(Figure const& figure) {
     return std::max(0.0, figure.max - figure.mean);
 }
 
-/// Splits waiting between its causes.
+/// Divides waiting time among its causes.
 void split_wait(StepTable const& steps, std::size_t index, double wait_s, StepParts& into) {
     auto const put = [&](Part part, double seconds) {
         into.s[static_cast<std::size_t>(part)] = seconds;

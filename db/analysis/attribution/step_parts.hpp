@@ -20,8 +20,8 @@ enum class Part {
     imbalance,     // waiting for ranks that train another bucket in the same step
     slower_rank,   // waiting for a rank whose own work takes longer
     wait_data,     // waiting for a rank that waits for data
-    wait_network,  // waiting that arrival does not explain
-    transfer,      // communication that no rank hides behind its work
+    wait_network,  // waiting that arrival times do not explain
+    transfer,      // communication that no rank overlaps with its work
     loader,        // waiting for data
     host,          // the rest that was measured: checkpoint, log, host
     residual       // what the parts do not explain
@@ -38,10 +38,10 @@ struct StepParts {
     [[nodiscard]] double operator[](Part part) const { return s[static_cast<std::size_t>(part)]; }
 };
 
-/// Of the steps that count (select_steps); steps without a time are left out.
+/// Of the steps that count (select_steps), except steps without a time.
 [[nodiscard]] std::vector<StepParts> step_parts(StepTable const& steps);
 
-/// Mean |residual| over the mean step. From kUnattributable on the parts say too little.
+/// Mean |residual| over the mean step. From kUnattributable on the parts explain too little.
 [[nodiscard]] double residual_share(std::vector<StepParts> const& steps);
 constexpr double kUnattributable = 0.01;
 

@@ -1,4 +1,4 @@
-// The same arithmetic gives the figures and, on blocks drawn with replacement, their spread.
+// The same code computes the figures and, on blocks drawn with replacement, their spread.
 #include "db/analysis/attribution/waterfall.hpp"
 
 #include "db/analysis/attribution/bucket_sums.hpp"
@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kDraws = 400;
 constexpr double kTail = 0.025;
-constexpr double kShared = 0.5;  // of both sides' steps: from it on buckets are compared one by one
+constexpr double kShared = 0.5;  // steps on both sides that a bucket needs to be compared
+                                 // separately
 constexpr double kSameSamples = 1e-9;
 
 struct RowName {
@@ -31,7 +32,7 @@ constexpr std::array<RowName, kParts> kRowNames{{{"compute", "compute"},
                                                  {"host", "checkpoint, log, host"},
                                                  {"residual", "not explained"}}};
 
-/// Seconds of a mean step, and where the gap went.
+/// Seconds of a mean step, and the parts of the gap.
 struct Gaps {
     double a_s = 0, b_s = 0, work_s = 0, mix_s = 0;
     std::array<double, kParts> part_a_s{}, part_b_s{}, part_gap_s{};
@@ -47,7 +48,7 @@ PartSums everything(BucketSums const& sums) {
     return total;
 }
 
-/// Adds one bucket's rows with A's `weight` of it.
+/// Adds one bucket's rows, weighted by A's share `weight` of it.
 void add_bucket(PartSums const& a, PartSums const& b, double weight, Gaps& into) {
     double const samples_a = ratio(a.samples_per_rank, a.steps);
     double const samples_b = ratio(b.samples_per_rank, b.steps);
@@ -101,7 +102,7 @@ Gaps gaps_of(BucketSums const& a, BucketSums const& b, bool standardised) {
 BucketSums drawn(std::vector<BucketSums> const& units, std::mt19937_64& random) {
     BucketSums total;
     for (std::size_t i = 0; i < units.size(); ++i) {
-        // Not a distribution of <random>: its values differ between standard libraries.
+        // Not a distribution of <random>: those give different values with each standard library.
         add_to(total, units[random() % units.size()]);
     }
     return total;

@@ -20,7 +20,7 @@ struct Interval {
     double low = kUnknown, high = kUnknown;
 };
 
-/// The runs of one side, with the same work and settings.
+/// The runs of one side, which have the same work and settings.
 struct Side {
     std::vector<StepTable const*> runs;
 };
@@ -49,22 +49,23 @@ constexpr int kStepsMin = 10;
 struct Waterfall {
     int steps_a = 0, steps_b = 0;
     double a_s = kUnknown, b_s = kUnknown;  // mean steps
-    double work_s = 0;        // what B's other number of samples of a rank adds to A's step
+    double work_s = 0;        // what B's other number of samples per rank adds to A's step
     double gap_s = kUnknown;  // b_s - a_s - work_s
     Interval interval;
     IntervalKind intervals = IntervalKind::none;
-    bool standardised = false;  // bucket by bucket; false: the sides share too few steps' buckets
+    bool standardised = false;  // bucket by bucket; false: the sides have too few steps in common
+                                // buckets
     std::vector<WaterfallRow> rows;  // their gaps, and work_s, add up to b_s - a_s
     double residual_share_a = kUnknown, residual_share_b = kUnknown;
 
     [[nodiscard]] bool enough() const { return steps_a >= kStepsMin && steps_b >= kStepsMin; }
-    /// The parts of the steps add up to them within kUnattributable.
+    /// The parts of the steps add up to the step times within kUnattributable.
     [[nodiscard]] bool attributable() const {
         return residual_share_a < kUnattributable && residual_share_b < kUnattributable;
     }
 };
 
-/// Intervals are percentiles of a bootstrap from `seed`. Rows only when enough().
+/// Intervals are percentiles of a bootstrap seeded with `seed`. There are rows only when enough().
 [[nodiscard]] Waterfall waterfall(Side const& a, Side const& b, std::uint64_t seed = 1);
 
 }  // namespace osora::db::analysis

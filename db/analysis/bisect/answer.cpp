@@ -15,10 +15,11 @@ Groups without(Groups const& found, std::size_t left_out) {
     return others;
 }
 
-/// What each member does in good + found and in bad - found, in seconds; as far as it was measured.
+/// The effect of each member in good + found and in bad - found, in seconds, as far as it was
+/// measured.
 struct Members {
     std::vector<double> weights;
-    std::vector<double> kept;  // share of the gap that stays without the member
+    std::vector<double> kept;  // share of the gap that remains without the member
 };
 
 Members weigh(TrialRunner const& trials, std::size_t atoms, Groups const& found) {

@@ -13,12 +13,13 @@ namespace osora::db::analysis {
 namespace {
 
 constexpr double kGapSigmas = 3;
-// Of a gap as large between equals: to search it, and to call it real but too small.
+// One-sided error rates for a gap as large between equals: to start a search, and to call the gap
+// real but too small.
 constexpr double kSearchChance = 0.0003, kRealChance = 0.002;
-constexpr double kGapErrors = 2.5;    // standard errors below what is needed
-constexpr double kSmallErrors = 1.5;  // a gap that is most likely none
+constexpr double kGapErrors = 2.5;    // standard errors below the needed gap
+constexpr double kSmallErrors = 1.5;  // below this a gap is most likely none
 constexpr double kPlainGap = 10;      // sigma
-constexpr int kExtension = 4;         // times baseline_trials, when it stays doubtful
+constexpr int kExtension = 4;         // times baseline_trials, while the gap remains doubtful
 
 struct Gap {
     Baselines levels;
@@ -67,7 +68,7 @@ Baselines without_search(Gap const& gap, double min_effect) {
     return levels;
 }
 
-/// One more trial of good and one of bad, in an order that lets a drift in time favour neither.
+/// One more trial of good and of bad, in an order that keeps a drift in time from favouring either.
 Result<void> run_pair(TrialRunner& trials, int count, Hybrid const& good, Hybrid const& bad) {
     std::array<Hybrid const*, 2> pair{&good, &bad};
     if (count % 2 == 1) std::swap(pair[0], pair[1]);

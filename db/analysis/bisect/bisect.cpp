@@ -1,5 +1,5 @@
-// The order of the search: baselines, what is sufficient, what is redundant, what is innocent, and
-// the proof; again with more trials a hybrid when the proof fails.
+// The order of the search: baselines, then a sufficient set, redundant causes, innocent members,
+// and the proof; it repeats with more trials per hybrid when the proof fails.
 #include "db/analysis/bisect/bisect.hpp"
 
 #include "db/analysis/bisect/answer.hpp"
@@ -57,7 +57,7 @@ private:
         return boost::system::in_place_value;
     }
 
-    /// True: proved, or no more can be told.
+    /// True: proved, or no more can be learned.
     Result<bool> search_and_prove(int samples_min) {
         Groups before;
         do {
@@ -76,7 +76,7 @@ private:
         return rank(best_proof_) >= (is_half_shown ? 1 : 2);
     }
 
-    /// 3: complete; 2: the main part; 1: one half, shown; 0: nothing.
+    /// 3: complete; 2: the main part; 1: one half shown; 0: nothing.
     [[nodiscard]] int rank(Proof const& proof) const {
         if (is_complete(proof)) return 3;
         if (is_main_part(proof, gap_s_)) return 2;
@@ -97,7 +97,7 @@ private:
 
     Result<void> prove() {
         auto proof = proof_of_found();
-        // The same blocks would say the same again.
+        // Repeating the same blocks would give the same answer.
         if (found_ == proved_ && result_.proof.blocks <= kShortProof) proof.extend();
         OSORA_TRY_VOID(proof.run());
         result_.proof = proof.evaluate(++looks_);
@@ -105,13 +105,13 @@ private:
         bool const is_near = is_main_part(result_.proof, gap_s_);
         if (is_complete(result_.proof) || !is_short || !is_near)
             return boost::system::in_place_value;
-        proof.extend();  // one odd run of three moves a median
+        proof.extend();  // one odd run of three shifts a median
         OSORA_TRY_VOID(proof.run());
         result_.proof = proof.evaluate(++looks_);
         return boost::system::in_place_value;
     }
 
-    /// After a stop: the best proof, or what the trials of an unfinished one look like.
+    /// After a stop: the best proof, or a preliminary one from the trials so far.
     void keep_what_is_known() {
         result_.proof = best_proof_;
         if (rank(best_proof_) > 0) found_ = best_;
@@ -126,8 +126,8 @@ private:
         if (found_.empty() && result_.verdict == BisectVerdict::below_resolution &&
             result_.reasons.empty()) {
             result_.reasons.push_back(
-                "the gap is there, but no item has a part of it that can be "
-                "told from the spread of the runs");
+                "the gap is there, but no item has a part of it that can be distinguished from the "
+                "spread of the runs");
         }
         for (auto const& culprit : result_.culprits) {
             if (culprit.atoms.size() < 2) continue;
@@ -136,10 +136,10 @@ private:
                             culprit.atoms.size()));
         }
         if (result_.verdict == BisectVerdict::proved && !is_complete(result_.proof)) {
-            result_.reasons.push_back(fmt::format(
-                "{:.0f} % of the gap is left, in parts that cannot be told from the spread of the "
-                "runs",
-                100 * (1 - result_.explained)));
+            result_.reasons.push_back(
+                fmt::format("{:.0f} % of the gap is left, in parts that cannot be distinguished "
+                            "from the spread of the runs",
+                            100 * (1 - result_.explained)));
         }
     }
 
@@ -150,7 +150,7 @@ private:
     std::size_t atoms_;
     Hybrid good_, bad_;
     double gap_s_ = 0;
-    Groups found_, proved_, best_;  // now; by the last proof; by the best one
+    Groups found_, proved_, best_;  // the current, the last proved, and the best proved set
     Proof best_proof_;
     int looks_ = 0;
     BisectResult result_;

@@ -25,11 +25,11 @@ struct BisectOptions {
     double min_effect = 0.03;       // gap that is worth a search, as a share of good's level
     double sigma_s = kNotMeasured;  // from history; NaN: from the trials alone
     int sigma_runs = 20;            // runs that sigma_s was estimated from
-    double sigma_floor = 0.002;     // no run repeats better than this share of its level
-    int baseline_trials = 3;        // of good and of bad, >= 2; more where the gap is doubtful
+    double sigma_floor = 0.002;     // no run is more repeatable than this share of its level
+    int baseline_trials = 3;        // of good and of bad, >= 2; more if the gap is doubtful
     int trials_max = 120;
     double budget_gpu_s = std::numeric_limits<double>::infinity();
-    std::uint64_t seed = 1;  // of the order of trials within a block
+    std::uint64_t seed = 1;  // for the order of trials within a block
 };
 
 enum class TrialPhase { baseline, search, sufficiency, necessity, minimality, proof };
@@ -39,11 +39,11 @@ struct Trial {
     int seq = 1;
     TrialPhase phase = TrialPhase::baseline;
     std::vector<bool> flipped;  // by atom: true = the bad run's value
-    int block = -1;             // of the proof, from 0; -1: none
+    int block = -1;             // block of the proof, from 0; -1: none
 };
 
-/// cannot_start: this hybrid does not run, and another try is of no use. aborted: it ended without
-/// a value; it is tried once more.
+/// cannot_start: this hybrid does not run, and retrying is useless. aborted: it ended without a
+/// value; it is retried once.
 enum class TrialStatus { measured, cannot_start, aborted };
 BOOST_DESCRIBE_ENUM(TrialStatus, measured, cannot_start, aborted)
 
@@ -51,7 +51,7 @@ struct TrialOutcome {
     TrialStatus status = TrialStatus::measured;
     double value_s = kNotMeasured;  // seconds a step, finite and > 0 when measured
     double cost_gpu_s = 0;
-    std::string rung;  // what kind of trial: "rehearsal", "run", ...
+    std::string rung;  // kind of trial: "rehearsal", "run", ...
 };
 
 struct TrialRecord {
@@ -60,7 +60,7 @@ struct TrialRecord {
     std::string decision;  // "slow half", "fast half", "repeat", "as bad", ...
 };
 
-/// undecided: stopped before an answer, the last of the reasons says by what.
+/// undecided: stopped before an answer; the last of the reasons says why.
 enum class BisectVerdict {
     proved,
     sufficient,
@@ -77,7 +77,7 @@ BOOST_DESCRIBE_ENUM(BisectVerdict, proved, sufficient, necessary, not_reproducib
 enum class Relation { none, single, both, either, additive };
 BOOST_DESCRIBE_ENUM(Relation, none, single, both, either, additive)
 
-/// More than one atom: hybrids that would tell them apart do not start.
+/// With more than one atom: hybrids that would separate them do not start.
 struct Culprit {
     std::vector<int> atoms;
     double share = kNotMeasured;  // of the gap; the culprits' shares add up to what is explained
@@ -87,13 +87,14 @@ struct Effect {
     double value_s = kNotMeasured, low_s = kNotMeasured, high_s = kNotMeasured;  // 95 % interval
 };
 
-/// Blocks of good, good + culprits, bad - culprits and bad. Of a commit: pairs with the one before;
-/// `added` and `removed` are both what it adds to that.
+/// Blocks of good, good + culprits, bad - culprits and bad. For a commit: pairs with the commit
+/// before it; `added` and `removed` are then both its effect.
 struct Proof {
-    double p = kNotMeasured;  // one-sided, exact, permutations within blocks, times the looks
+    double p = kNotMeasured;  // one-sided, exact, permutations within blocks, times the number of
+                              // looks
     int blocks = 0, pairs = 0, looks = 0;
-    Effect added;    // good + culprits against good
-    Effect removed;  // bad against bad - culprits
+    Effect added;    // good + culprits compared with good
+    Effect removed;  // bad compared with bad - culprits
     bool sufficient = false, necessary = false;
 };
 
@@ -113,22 +114,21 @@ struct BisectResult {
 using Measure = std::function<Result<TrialOutcome>(Trial const&)>;
 using OnDecided = std::function<void(TrialRecord const&)>;
 
-/// Asks `measure` for one trial after the other, and calls `on_decided` after each. The same
-/// outcomes give the same trials, so a log of outcomes that is played back resumes a search. An
-/// error of `measure` ends it with what is known so far. invalid_input: no atoms, an option out of
-/// its range.
+/// Asks `measure` for one trial after another, and calls `on_decided` after each. The same outcomes
+/// give the same trials, so replaying a log of outcomes resumes a search. An error of `measure`
+/// ends it with what is known so far. invalid_input: no atoms, or an option out of its range.
 [[nodiscard]] Result<BisectResult> bisect(std::vector<FactorGroup> const& atoms,
                                           BisectOptions const& options, Measure const& measure,
                                           OnDecided const& on_decided = {});
 
-/// The same over an ordered path of commits, oldest first, the first one after good's and the last
-/// one bad's: only prefixes are tried. A commit that does not build or start is passed over; the
-/// culprit is then that commit with its neighbour.
+/// The same over an ordered path of commits, oldest first: the first one comes after the good run's
+/// commit, the last one is the bad run's. Only prefixes are tried. Commits that do not build or
+/// start are skipped; the culprit is then such a commit together with its neighbour.
 [[nodiscard]] Result<BisectResult> bisect_commits(int commits, BisectOptions const& options,
                                                   Measure const& measure,
                                                   OnDecided const& on_decided = {});
 
-/// Trials that a search with one culprit takes when runs repeat well (d >= 10).
+/// Number of trials of a search with one culprit when runs are repeatable (d >= 10).
 [[nodiscard]] int expected_trials(std::vector<FactorGroup> const& atoms,
                                   BisectOptions const& options);
 /// The same for bisect_commits().

@@ -1,5 +1,5 @@
 // The search along a path of commits: hybrids are prefixes, so the proof of a commit compares it
-// with the one before.
+// with the commit before it.
 #include "db/analysis/bisect/answer.hpp"
 #include "db/analysis/bisect/baselines.hpp"
 #include "db/analysis/bisect/bisect.hpp"
@@ -59,14 +59,14 @@ private:
         result_.verdict = BisectVerdict::below_resolution;
         if (found_.empty()) {
             result_.reasons.push_back(
-                "the gap is there, but no commit has a part of it that can "
-                "be told from the spread of the runs");
+                "the gap is there, but no commit has a part of it that can be distinguished from "
+                "the spread of the runs");
             return boost::system::in_place_value;
         }
         return prove();
     }
 
-    /// The largest jump, then what is left before and after it.
+    /// Searches the largest jump, then what remains before and after it.
     Result<void> find_rises() {
         std::vector<Stretch> open{{0, commits_}};
         while (!open.empty() && found_.size() < kCulpritsMax) {
@@ -109,7 +109,7 @@ private:
         return find_jump(settings(), std::move(path), low, trials_.level(prefix(stretch.last)));
     }
 
-    /// Each culprit on its own; all have to stand.
+    /// Proves each culprit separately; all proofs must hold.
     Result<void> prove() {
         bool stands = true;
         double p = 0;

@@ -19,7 +19,7 @@ constexpr int kManyPairs = 8;
 constexpr double kToleranceSigmas = 3;
 constexpr double kMovedSigmas = 5;
 
-/// The same order on every machine, so that a log plays back.
+/// The same order on every machine, so that a log can be replayed.
 std::array<std::size_t, 4> shuffled(std::uint64_t seed) {
     std::array<std::size_t, 4> order{0, 1, 2, 3};
     std::mt19937_64 random(seed);
@@ -30,7 +30,7 @@ std::array<std::size_t, 4> shuffled(std::uint64_t seed) {
 }  // namespace
 
 int blocks_needed(double d) {
-    // Levels of n trials are told from one at 70 % of the gap: 2.5 sqrt(2 / n) < 0.3 d.
+    // Separates levels of n trials at 70 % of the gap: 2.5 sqrt(2 / n) < 0.3 d.
     return std::clamp(static_cast<int>(std::ceil(139 / (d * d))), kProofBlocksMin, kBlocksMax);
 }
 
@@ -59,7 +59,7 @@ BlockProof::BlockProof(TrialRunner& trials, Comparison comparison, double gap_s)
 
 bool BlockProof::is_used(std::size_t side) const {
     if (is_direct_ && (side == kGood || side == kBad)) return false;
-    // Without one of a pair the other says nothing.
+    // If one of a pair is missing, the other is useless.
     bool const lacks_more = trials_.does_not_start(hybrids_[kMore]);
     bool const lacks_less = trials_.does_not_start(hybrids_[kLess]);
     if (is_direct_) return !lacks_more && !lacks_less;

@@ -1,5 +1,5 @@
 // Private to bisect/: trials in blocks of good, good + culprits, bad - culprits and bad, and what
-// they prove. Drift from block to block, and drift that grows with time, cancel.
+// they prove. Drift between blocks, and drift that grows with time, cancel out.
 #pragma once
 
 #include "db/analysis/bisect/trial_runner.hpp"
@@ -10,38 +10,39 @@
 
 namespace osora::db::analysis {
 
-/// What each block compares: `more` should be as slow as `bad`, `less` as fast as `good`.
+/// The comparison in each block: `more` should be as slow as `bad`, `less` as fast as `good`.
 struct Comparison {
     Hybrid good, more, less, bad;
-    /// Only `less` against `more`: neighbours on an ordered path.
+    /// Compares only `less` with `more`: neighbours on an ordered path.
     bool is_direct = false;
 };
 
 inline constexpr double kReuseFrom = 10;  // sigma
 inline constexpr int kBlocksMax = 12;
 
-/// Largest p that proves: 0.05, and 0.01 where runs repeat badly, which have the pairs for it.
+/// Largest p that counts as proof: 0.05, and 0.01 where runs are less repeatable, which have enough
+/// pairs for it.
 [[nodiscard]] double proved_p(Proof const& proof);
 
-/// Blocks that a proof takes: 3 from d = 10 on, more where runs repeat worse.
+/// Number of blocks of a proof: 3 from d = 10 on, more where runs are less repeatable.
 [[nodiscard]] int blocks_needed(double d);
 
-/// The latest baselines count in the first blocks, in half of them at most below kReuseFrom. Trials
-/// of `more` and `less` from the search count only from kReuseFrom on: there, having been picked
-/// cannot have made them.
+/// The latest baselines count in the first blocks; below kReuseFrom in at most half of them. Trials
+/// of `more` and `less` from the search count only from kReuseFrom on, because there the selection
+/// cannot have caused their values.
 class BlockProof {
 public:
     BlockProof(TrialRunner& trials, Comparison comparison, double gap_s);
 
-    /// Runs what is missing, block after block, in an order drawn from the seed. When good or bad
-    /// is no longer what it was, all blocks are run afresh.
+    /// Runs the missing trials block by block, in an order drawn from the seed. If good or bad has
+    /// changed, all blocks are run again.
     [[nodiscard]] Result<void> run();
-    /// As many blocks again, kBlocksMax at most.
+    /// Doubles the number of blocks, up to kBlocksMax.
     void extend() { blocks_ = std::min(2 * blocks_, kBlocksMax); }
-    /// Also trials that picked the culprits: for a look at what is not proved.
+    /// Also counts trials that selected the culprits: for a preliminary look without a proof.
     void count_all() { skipped_ = {}; }
 
-    /// From the blocks that are complete; `looks` is how many proofs were tried so far.
+    /// Computed from complete blocks; `looks` is the number of proofs tried so far.
     [[nodiscard]] Proof evaluate(int looks) const;
 
 private:

@@ -5,9 +5,9 @@
 namespace osora::db::analysis {
 namespace {
 
-// What is left of the gap is measured against at least as many trials.
+// Minimum number of trials for measuring what remains of the gap.
 constexpr int kTopTrials = 3;
-// What a single odd run would explain as well is believed from as many on.
+// Number of trials needed to believe what a single odd run would also explain.
 constexpr int kDoubtTrials = 2;
 constexpr int kAgainMax = 3;
 
@@ -15,7 +15,7 @@ bool is_in(Hybrid const& hybrid, int atom) {
     return hybrid[static_cast<std::size_t>(atom)];
 }
 
-/// Atoms that `top` has and `here` has not, most suspicious first.
+/// Atoms that are in `top` but not in `here`, most suspicious first.
 std::vector<int> between(Suspects const& suspects, Hybrid const& here, Hybrid const& top) {
     std::vector<int> atoms;
     for (int const atom : suspects.order) {
@@ -24,13 +24,13 @@ std::vector<int> between(Suspects const& suspects, Hybrid const& here, Hybrid co
     return atoms;
 }
 
-/// On the way from a hybrid to a slower one.
+/// A search on the way from a hybrid to a slower one.
 struct Climb {
     Hybrid here;
     Level level;                  // of here
-    std::vector<int> candidates;  // flipped in turn from here on
+    std::vector<int> candidates;  // atoms flipped one by one from here
     Level high;                   // with all of them flipped
-    bool is_whole = true;         // candidates are all up to the top, not only those before a rise
+    bool is_whole = true;         // candidates are all atoms of top, not only those before a rise
 };
 
 Path path_of(Suspects const& suspects, Climb const& now) {
@@ -44,7 +44,7 @@ Path path_of(Suspects const& suspects, Climb const& now) {
 
 enum class Step { up, again, done };
 
-/// The rise was one odd run, or partners have to be looked for among the atoms before it.
+/// The rise was one odd run, or partners must be searched among the atoms before it.
 Result<Step> without_effect(Search const& search, LevelJump const& jump, Climb& now,
                             Groups& found) {
     Hybrid const faster = flip(now.here, {jump.earlier}, true);
@@ -59,7 +59,7 @@ Result<Step> without_effect(Search const& search, LevelJump const& jump, Climb& 
     return Step::up;
 }
 
-/// What the found atoms do without those before them on the path.
+/// The level of the found atoms without those before them on the path.
 Result<Step> step_up(Search search, LevelJump const& jump, Hybrid const& top, Climb& now,
                      Groups& found) {
     search.phase = TrialPhase::sufficiency;
@@ -78,7 +78,7 @@ Result<Step> step_up(Search search, LevelJump const& jump, Hybrid const& top, Cl
     return is_part ? Step::up : Step::done;
 }
 
-/// Finds what lifts `base` to `top`, both with a known level, and adds it to `found`.
+/// Finds the atoms that raise `base` to `top`, both with a known level, and adds them to `found`.
 Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const& top, Climb now,
                    Groups& found) {
     auto& trials = search.trials;
@@ -91,7 +91,7 @@ Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const&
         OSORA_TRY(auto const jump, find_jump(search, path_of(suspects, now), now.level, now.high));
         if (!jump) {
             if (now.is_whole) break;
-            now.is_whole = true;  // no partner before it: look everywhere
+            now.is_whole = true;  // no partner before it: search all atoms
             continue;
         }
         OSORA_TRY(auto const step, step_up(search, *jump, top, now, found));
@@ -100,7 +100,7 @@ Result<void> climb(Search const& search, Suspects const& suspects, Hybrid const&
     return boost::system::in_place_value;
 }
 
-/// Levels of good + found and bad - found, where they are apart from the other baseline.
+/// Levels of good + found and bad - found that differ from the other baseline.
 struct Ends {
     Level with, without;
 };
@@ -159,7 +159,7 @@ Result<void> find_redundant(Search const& search, Suspects const& suspects, Grou
         OSORA_TRY(auto const place, place_of(check, rest, low, trials.level(bad)));
         if (place == Place::low || place == Place::does_not_start) break;
         if (place == Place::between) {
-            // As from another cause, and as on a machine that has become slower since good's runs.
+            // Two cases: another cause, and a machine that became slower since good's runs.
             OSORA_TRY(bool const starts, trials.run(good, check.phase));
             if (starts) trials.decide("good");
         }

@@ -1,5 +1,5 @@
-// Private to bisect/: from two levels to the atoms that make the difference, whether one, only
-// together (and), each alone (or), or each in part (additive).
+// Private to bisect/: from two levels to the atoms that make the difference: a single one, several
+// only together (and), each alone (or), or each in part (additive).
 #pragma once
 
 #include "db/analysis/bisect/path_search.hpp"
@@ -8,7 +8,8 @@
 
 namespace osora::db::analysis {
 
-/// Culprits found so far: groups of atoms, of more than one where they cannot be told apart.
+/// Culprits found so far: groups of atoms; a group has more than one atom if they cannot be
+/// separated.
 using Groups = std::vector<std::vector<int>>;
 
 struct Suspects {
@@ -18,12 +19,12 @@ struct Suspects {
 
 [[nodiscard]] Hybrid flip(Hybrid hybrid, Groups const& groups, bool value);
 
-/// Adds to `found` what lifts good to bad: after it, good + found is as slow as bad, or no part of
-/// the gap above the resolution is left to explain. What is in `found` is flipped from the start.
+/// Adds to `found` what raises good to bad: afterwards good + found is as slow as bad, or no part
+/// of the gap above the resolution remains. Atoms already in `found` are flipped from the start.
 [[nodiscard]] Result<void> find_sufficient(Search const& search, Suspects const& suspects,
                                            Groups& found);
 
-/// Adds what keeps bad - found slow: causes that are enough alone, of which one was found.
+/// Adds what keeps bad - found slow: causes that are each sufficient alone, of which one was found.
 [[nodiscard]] Result<void> find_redundant(Search const& search, Suspects const& suspects,
                                           Groups& found);
 

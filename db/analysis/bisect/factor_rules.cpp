@@ -74,14 +74,14 @@ constexpr std::array kHarmless{
     Harmless{"SLURM_NODELIST", kNodesThemselves},
 };
 
-// What a build of one commit has in common.
+// What the build of one commit determines.
 constexpr std::array<std::string_view, 6> kCommit{"commit", "osora.commit",  "worker.sha256",
                                                   "osora",  "osora.version", "version"};
-// Of a job = "exec" run's own program.
+// Facts of a job = "exec" run's program.
 constexpr std::array<std::string_view, 2> kCode{"code.commit", "code.dirty"};
 constexpr std::array<std::string_view, 4> kData{"data.manifest", "data.latents", "text.embeddings",
                                                 "data.eval_manifest"};
-// Of the machine, also where it is software.
+// Facts of the machine, including its software.
 constexpr std::array<std::string_view, 5> kMachine{"os", "kernel", "host.", "driver", "device"};
 constexpr std::array<std::string_view, 9> kCuda{"nccl",         "nccl.version",  "cuda",
                                                 "cuda.version", "cudnn",         "cudnn.version",
@@ -118,7 +118,7 @@ constexpr std::array<std::string_view, 13> kCompute{"batch.",
 constexpr std::array<std::string_view, 3> kMemory{"memory.", "PYTORCH_CUDA_ALLOC_CONF",
                                                   "PYTORCH_ALLOC_CONF"};
 
-/// "nccl.NCCL_IB_TC" and "worker.env.NCCL_IB_TC" -> "NCCL_IB_TC"; others as they are.
+/// "nccl.NCCL_IB_TC" and "worker.env.NCCL_IB_TC" -> "NCCL_IB_TC"; other names unchanged.
 std::string_view variable_of(std::string_view name) {
     for (std::string_view const prefix : {"nccl.", "worker.env."}) {
         if (!name.starts_with(prefix)) continue;

@@ -1,4 +1,4 @@
-// Private to bisect/: what is known of items by their names. Tables; the reasons are in
+// Private to bisect/: knowledge about items by their names, as tables; the reasons are in
 // docs/rfc/013.
 #pragma once
 
@@ -10,10 +10,10 @@
 
 namespace osora::db::analysis {
 
-/// What the fact `name` of a run is as a factor.
+/// The kind of factor of the fact `name` of a run.
 [[nodiscard]] FactorKind kind_of_factor(std::string_view name, FactKind kind);
 
-/// Labels of the couplings that a factor is part of: factors with one in common change together.
+/// Labels of a factor's couplings: factors with a common label change together.
 [[nodiscard]] std::vector<std::string> couplings_of(Factor const& factor);
 
 }  // namespace osora::db::analysis

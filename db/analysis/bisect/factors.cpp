@@ -23,12 +23,12 @@ void add_differing(Facts const& good, Facts const& bad, FactKind kind,
     for (auto const& [key, value] : bad) keys.insert(key);
     for (auto const& key : keys) {
         auto const was = value_of(good, key), is = value_of(bad, key);
-        // A key without a value and a key that is not there do not differ in effect.
+        // A key without a value has the same effect as a missing key.
         if (was != is) factors.push_back({key, kind_of_factor(key, kind), was, is});
     }
 }
 
-/// Which nodes, and how many; more of the same nodes differ in their count only.
+/// Which nodes, and how many; if one run has more of the same nodes, only the count differs.
 void add_nodes(RunFacts const& good, RunFacts const& bad, std::vector<Factor>& factors) {
     if (good.node_count != bad.node_count) {
         factors.push_back({"node_count", FactorKind::node_count, std::to_string(good.node_count),
@@ -51,7 +51,7 @@ void add_nodes(RunFacts const& good, RunFacts const& bad, std::vector<Factor>& f
                        fold_hosts({is.begin(), is.end()})});
 }
 
-/// Groups of indices of factors that have a coupling in common, directly or through others.
+/// Groups of indices of factors that share a coupling, directly or through others.
 std::vector<std::vector<int>> coupled(std::vector<Factor> const& factors) {
     std::vector<int> group(factors.size());
     std::iota(group.begin(), group.end(), 0);

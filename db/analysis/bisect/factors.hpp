@@ -1,5 +1,5 @@
-// What differs between two runs, as the switches of a search: items that cannot move a step's time
-// are dropped, items that can only change together are one atom. Pure. Rules: docs/rfc/013.
+// The differences between two runs, as the switches of a search: drops items that cannot change a
+// step's time, joins items that can only change together into one atom. Pure. Rules: docs/rfc/013.
 #pragma once
 
 #include "db/analysis/bisect/factor.hpp"
@@ -12,15 +12,15 @@
 
 namespace osora::db::analysis {
 
-/// Of one run, as history has it.
+/// Of one run, from the history.
 struct RunFacts {
     Facts config, software, env, hardware;  // keys as db/record/facts.hpp makes them
     std::vector<std::string> nodes;         // host names, in the order of the run
     int node_count = 1, gpus_per_node = 1;
-    std::string commit;  // of the program that trains; "" = not known
+    std::string commit;  // commit of the program that trains; "" = unknown
 };
 
-/// The part of the step that grew most, when attribution says so.
+/// The part of the step that grew most, according to attribution.
 enum class Suspect { none, comm, loader, compute, memory };
 BOOST_DESCRIBE_ENUM(Suspect, none, comm, loader, compute, memory)
 
@@ -41,7 +41,7 @@ struct DifferingFactors {
 /// 4 for a class that `suspect` points to, else 1.
 [[nodiscard]] double prior_of(Factor const& factor, Suspect suspect);
 
-/// Why the item `name` cannot move the time of a step; "" when it can.
+/// Why the item `name` cannot change the time of a step; "" when it can.
 [[nodiscard]] std::string why_harmless(std::string_view name, FactorKind kind);
 
 }  // namespace osora::db::analysis

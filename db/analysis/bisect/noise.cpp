@@ -12,11 +12,11 @@ namespace {
 constexpr double kOddSigmas = 4;
 // Median of |x - y| of two Gaussian samples, in sigma.
 constexpr double kMedianDifference = 0.9539;
-// Standard error of the median against that of the mean.
+// Standard error of the median relative to that of the mean.
 constexpr double kMedianError = 1.2;
 constexpr double kPriorBetween = 0.06;
 
-/// Logarithm of Student's t density with 4 degrees of freedom, but for its constant.
+/// Logarithm of Student's t density with 4 degrees of freedom, without its constant.
 double log_likelihood(double residual_s, double scale_s) {
     double const z = residual_s / scale_s;
     return -2.5 * std::log1p(z * z / 4) - std::log(scale_s);
@@ -29,7 +29,7 @@ double log_sum(std::span<double const> logs) {
     return largest + std::log(sum);
 }
 
-/// Of a level somewhere inside the gap, each place as likely.
+/// Likelihood of a level somewhere inside the gap, uniformly distributed.
 double log_likelihood_between(std::span<double const> samples, Level const& low, Level const& high,
                               double sigma_s) {
     std::array<double, 17> places{};
@@ -61,7 +61,7 @@ Noise noise_of(std::span<std::vector<double> const> groups, BisectOptions const&
     if (!differences.empty()) noise.sigma_s = median(std::move(differences)) / kMedianDifference;
     if (std::isfinite(options.sigma_s)) {
         double const known = options.sigma_runs - 1;
-        // History that repeats far better than these trials is of another kind of run.
+        // A history that is far more repeatable than these trials is of another kind of run.
         bool const is_alike = freedom < 6 || noise.sigma_s < 2 * options.sigma_s;
         if (is_alike) {
             double const sum =
@@ -69,7 +69,7 @@ Noise noise_of(std::span<std::vector<double> const> groups, BisectOptions const&
             noise = {std::sqrt(sum / (known + freedom)), known + freedom};
         }
     } else if (freedom > 0) {
-        noise.sigma_s *= 1 + 1 / freedom;  // few runs repeat better by chance
+        noise.sigma_s *= 1 + 1 / freedom;  // a few runs are often more repeatable by chance
     }
     noise.sigma_s = std::max(noise.sigma_s, options.sigma_floor * level_s);
     return noise;

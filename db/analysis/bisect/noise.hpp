@@ -1,5 +1,5 @@
-// Private to bisect/: what a few trials of one hybrid say of its level when now and then a run is
-// far slower than its like. Pure.
+// Private to bisect/: estimates the level of a hybrid from a few trials, when a run is occasionally
+// far slower than usual. Pure.
 #pragma once
 
 #include "db/analysis/bisect/bisect.hpp"
@@ -9,15 +9,15 @@
 
 namespace osora::db::analysis {
 
-/// Spread of one run to the next.
+/// Spread from one run to the next.
 struct Noise {
     double sigma_s = 0;
-    double freedom = 0;  // degrees of freedom that it was estimated with
+    double freedom = 0;  // degrees of freedom of the estimate
 };
 
-/// Within-group differences of all pairs; their median, so that a run that is far off in half of
-/// the groups does no harm. Pooled with history's sigma where that is given, and not below the
-/// floor. `level_s` is good's level.
+/// Median of the within-group differences of all pairs, so that a run that is far off in half of
+/// the groups does no harm. Pooled with history's sigma if given, and not below the floor.
+/// `level_s` is good's level.
 [[nodiscard]] Noise noise_of(std::span<std::vector<double> const> groups,
                              BisectOptions const& options, double level_s);
 
@@ -37,16 +37,16 @@ struct LevelPosterior {
 [[nodiscard]] LevelPosterior level_posterior(std::span<double const> samples, Level const& low,
                                              Level const& high, double sigma_s);
 
-/// True for a first sample that belongs to neither level: outside by more than 4 sigma, or further
-/// than that from both.
+/// True for a first sample that fits neither level: outside by more than 4 sigma, or further than
+/// that from both.
 [[nodiscard]] bool is_odd(double sample, Level const& low, Level const& high, double sigma_s);
 
 /// True when the samples near the median outnumber the others by two (two samples: when they are
-/// near each other): one odd run of three may be the exception, or the first of the many.
+/// near each other): one odd run of three may be the exception, or the first of many.
 [[nodiscard]] bool is_steady(std::span<double const> samples, double sigma_s);
 
-/// Smallest part of the gap that is told from nothing: `kPartOfGap` of it or what `trials` of
-/// either side resolve.
+/// The smallest part of the gap that can be distinguished from nothing: `kPartOfGap` of it, or what
+/// `trials` on either side resolve.
 [[nodiscard]] double resolution_s(double gap_s, double sigma_s, int trials);
 
 inline constexpr double kPartOfGap = 0.12;

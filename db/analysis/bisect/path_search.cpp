@@ -8,7 +8,8 @@
 namespace osora::db::analysis {
 namespace {
 
-constexpr double kWrongHalf = 0.01;  // chance of the wrong half that ends the sampling
+constexpr double kWrongHalf = 0.01;  // probability of choosing the wrong half at which sampling
+                                     // ends
 constexpr double kSurePlace = 0.95;
 constexpr int kTrialsMax = 6;
 constexpr double kApartErrors = 3;
@@ -17,7 +18,7 @@ struct SegmentEnds {
     Level low, high;
 };
 
-/// Trials of `hybrid` until `is_sure`, or kTrialsMax; none when it does not start.
+/// Repeats trials of `hybrid` until `is_sure` or kTrialsMax; none when it does not start.
 Result<std::optional<LevelPosterior>> read_hybrid(Search const& search, Hybrid const& hybrid,
                                                   SegmentEnds const& ends,
                                                   bool (*is_sure)(LevelPosterior const&)) {
@@ -55,7 +56,7 @@ double sum(std::vector<double> const& weights, int first, int last) {
 }
 
 /// Positions inside (first, last) to try, best first: the one that halves the weight and its
-/// neighbours, then those at the ends; on an ordered path all of them.
+/// neighbours, then those at the ends; all positions on an ordered path.
 std::vector<int> middles(Path const& path, int first, int last) {
     double const half = sum(path.weights, first, last) / 2;
     int middle = first + 1;
@@ -76,7 +77,7 @@ std::vector<int> middles(Path const& path, int first, int last) {
     return order;
 }
 
-/// Steps that do not start without each other: the first and the last of (first, last), which
+/// Merges steps that do not start without each other: the first and the last of (first, last)
 /// become one step at the place of the first.
 void fuse_ends(Path& path, int first, int last) {
     auto& into = path.steps[static_cast<std::size_t>(first)];
@@ -88,13 +89,13 @@ void fuse_ends(Path& path, int first, int last) {
     path.weights.erase(path.weights.begin() + last - 1);
 }
 
-/// A part of the path with a rise in it.
+/// A part of the path that contains a rise.
 struct Segment {
     int first = 0, last = 0;
     Level before, after;
 };
 
-/// One half of `segment`; false: no hybrid inside it starts.
+/// Selects one half of `segment`; false: no hybrid inside it starts.
 Result<bool> halve(Search const& search, Path const& path, Segment& segment) {
     auto& trials = search.trials;
     for (int const middle : middles(path, segment.first, segment.last)) {
@@ -102,7 +103,7 @@ Result<bool> halve(Search const& search, Path const& path, Segment& segment) {
         SegmentEnds const ends{segment.before, segment.after};
         OSORA_TRY(auto const odds, read_hybrid(search, hybrid, ends, is_sure_of_half));
         if (!odds) continue;
-        // With a level in between both halves jump; the larger part is followed.
+        // If the level is in between, both halves rise; the search follows the larger one.
         bool const is_part = is_between(*odds) && trials.count(hybrid) > 1;
         bool const is_slow = odds->low < odds->high;
         trials.decide(is_slow ? "slow half" : "fast half");
@@ -113,7 +114,7 @@ Result<bool> halve(Search const& search, Path const& path, Segment& segment) {
     return false;
 }
 
-/// Leaves out of a fused group what it does not need to start and to be slow.
+/// Removes from a merged group the atoms that it does not need to start and to be slow.
 Result<void> narrow(Search const& search, Hybrid const& before, Segment const& segment,
                     std::vector<int>& group) {
     while (group.size() > 1) {

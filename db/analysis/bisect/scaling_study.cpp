@@ -56,7 +56,7 @@ Result<void> check(std::vector<ScalingPoint> const& points) {
     return boost::system::in_place_value;
 }
 
-/// Spread of one run to the next, relative: pooled over the sizes that were repeated.
+/// Relative spread from one run to the next, pooled over the sizes with repeats.
 double relative_sigma(std::vector<ScalingPoint> const& points, ScalingOptions const& options) {
     if (std::isfinite(options.sigma)) return std::max(options.sigma, options.sigma_floor);
     double squares = 0;
@@ -72,13 +72,13 @@ double relative_sigma(std::vector<ScalingPoint> const& points, ScalingOptions co
     return std::max(sigma, options.sigma_floor);
 }
 
-/// Brings times of a size to the work that a node does at the smallest size.
+/// Scales times of a size to the work of a node at the smallest size.
 double work_scale(ScalingPoint const& smallest, ScalingPoint const& point) {
     return smallest.samples_per_step / smallest.nodes / (point.samples_per_step / point.nodes);
 }
 
-/// Akaike's criterion with the correction for few points; laws within the noise are as good, so
-/// that the one with fewer terms is taken. Infinite with too few points for that many terms.
+/// Akaike's criterion with the correction for few points; laws within the noise are equally good,
+/// so the one with fewer terms is chosen. Infinite with too few points for that many terms.
 double criterion(double squares, double points, int terms, double sigma) {
     double const spare = points - terms - 1;
     if (spare <= 0) return std::numeric_limits<double>::infinity();

@@ -1,5 +1,5 @@
-// Where a series over the node count stops to scale, and what grows: for runs that differ in
-// nothing but their size. Pure. Method: docs/rfc/013.
+// Where a series stops scaling over the number of nodes, and what grows: for runs that differ only
+// in size. Pure. Method: docs/rfc/013.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,17 +14,18 @@ namespace osora::db::analysis {
 /// Runs of one size.
 struct ScalingPoint {
     int nodes = 1;
-    std::vector<double> step_s;   // one value a run: the median of its steps
+    std::vector<double> step_s;   // one value per run: the median of its steps
     double samples_per_step = 1;  // global batch; the same at all sizes: strong scaling
-    std::map<std::string, double> components_s;  // of a step, e.g. "compute", "exposed all_gather"
-    /// Waited for in a step, by class of collectives; they explain components.
+    std::map<std::string, double> components_s;  // parts of a step, e.g. "compute", "exposed
+                                                 // all_gather"
+    /// Waiting time in a step by class of collectives; it explains components.
     std::map<std::string, double> collectives_s = {};
 };
 
 struct ScalingOptions {
     double sigma = std::numeric_limits<double>::quiet_NaN();  // run to run, relative, from history
-    double sigma_floor = 0.005;       // where neither history nor repeats say more
-    double loss_per_doubling = 0.03;  // of efficiency, that is no knee
+    double sigma_floor = 0.005;       // used if neither history nor repeats give more
+    double loss_per_doubling = 0.03;  // loss of efficiency that is not a knee
 };
 
 /// t(n) = constant + log2 * log2(n) + ring * (n-1)/n + linear * n, in seconds a step of the work
@@ -40,24 +41,26 @@ struct ScalingLaw {
 struct ScalingStep {
     int nodes = 1;
     double step_s = 0;        // median
-    double efficiency = 1;    // samples a second and node, against the smallest size
-    double per_doubling = 1;  // that against the size before, to the power 1 / doublings
-    double noise = 0;         // what per_doubling may fall by without meaning, 3 sigma
-    std::map<std::string, double> growth_s;  // by component, over the smallest size's share of work
+    double efficiency = 1;    // samples per second and node, relative to the smallest size
+    double per_doubling = 1;  // the same relative to the previous size, to the power 1 / doublings
+    double noise = 0;         // drop of per_doubling that is not significant, 3 sigma
+    std::map<std::string, double> growth_s;  // by component, relative to the smallest size's share
+                                             // of work
     std::map<std::string, double> collectives_growth_s;  // likewise, by class
-    std::string largest;  // component that grew most over the size before; "" = none is known
+    std::string largest;  // component that grew most since the previous size; "" = none is known
 };
 
 struct ScalingStudy {
     bool strong = false;             // the same global batch at all sizes
     std::vector<ScalingStep> steps;  // ascending
     ScalingLaw law;
-    int knee_nodes = 0;     // the largest size up to which no doubling costs more than noise allows
-    bool has_knee = false;  // false: scales to the largest size that was measured
-    std::vector<std::string> notes;  // what was left out or could not be told
+    int knee_nodes = 0;     // the largest size up to which no doubling costs more than noise
+                            // explains
+    bool has_knee = false;  // false: scales to the largest measured size
+    std::vector<std::string> notes;  // what was left out or could not be determined
 };
 
-/// invalid_input: a size, time or batch that is not above zero and finite, or a size twice;
+/// invalid_input: a size, time or batch that is not above zero and finite, or a duplicate size;
 /// not_found: fewer than two sizes.
 [[nodiscard]] Result<ScalingStudy> study_scaling(std::vector<ScalingPoint> points,
                                                  ScalingOptions const& options = {});

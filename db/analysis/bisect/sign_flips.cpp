@@ -47,7 +47,7 @@ double sign_flip_p(std::span<double const> differences) {
     double const seen = std::accumulate(values.begin(), values.end(), 0.0);
     double scale = 0;
     for (double const each : values) scale += std::abs(each);
-    // Two halves, so that 2^20 sums and not 2^40 are held.
+    // Computed in two halves, which needs 2^20 sums instead of 2^40.
     auto const half = values.size() / 2;
     auto const left = signed_sums(std::span(values).first(half));
     auto const right = signed_sums(std::span(values).subspan(half));

@@ -8,7 +8,8 @@
 namespace osora::db::analysis {
 namespace {
 
-constexpr int kFailuresMax = 2;  // in a row, before a hybrid counts as one that does not start
+constexpr int kFailuresMax = 2;  // failures in a row after which a hybrid counts as one that does
+                                 // not start
 
 Result<void> check_outcome(Trial const& trial, TrialOutcome const& outcome) {
     if (!std::isfinite(outcome.cost_gpu_s) || outcome.cost_gpu_s < 0) {

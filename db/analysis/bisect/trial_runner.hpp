@@ -1,4 +1,4 @@
-// Private to bisect/: asks for trials, keeps what they gave by hybrid, and stops at the budget.
+// Private to bisect/: asks for trials, stores their values by hybrid, and stops at the budget.
 #pragma once
 
 #include "db/analysis/bisect/noise.hpp"
@@ -16,11 +16,11 @@ public:
     TrialRunner(BisectOptions const& options, Measure const& measure, OnDecided const& on_decided)
         : options_(options), measure_(measure), on_decided_(on_decided) {}
 
-    /// One more trial. True: it has one more sample; false: the hybrid does not start. An error
-    /// ends the search: budget, measure()'s own.
+    /// Runs one more trial. True: it has one more sample; false: the hybrid does not start. An
+    /// error ends the search: the budget, or measure()'s own.
     [[nodiscard]] Result<bool> run(Hybrid const& hybrid, TrialPhase phase, int block = -1);
 
-    /// What the last trial says; told to the caller at once.
+    /// What the last trial decided; passed to the caller at once.
     void decide(std::string decision);
 
     [[nodiscard]] std::vector<double> const& samples(Hybrid const& hybrid) const;
@@ -30,7 +30,7 @@ public:
     [[nodiscard]] bool does_not_start(Hybrid const& hybrid) const;
 
     [[nodiscard]] Noise noise() const;
-    /// Of a hybrid with at least one sample.
+    /// The level of a hybrid with at least one sample.
     [[nodiscard]] Level level(Hybrid const& hybrid) const {
         return level_of(samples(hybrid), noise());
     }
@@ -42,7 +42,7 @@ public:
 private:
     struct Known {
         std::vector<double> samples;
-        int failures = 0;  // trials in a row that gave no value
+        int failures = 0;  // trials in a row without a value
         bool starts = true;
     };
     [[nodiscard]] Result<void> check_budget() const;
@@ -54,7 +54,7 @@ private:
     std::vector<TrialRecord> records_;
     double cost_gpu_s_ = 0, dearest_gpu_s_ = 0;
     double first_value_s_ =
-        0;  // good's, which is tried first: what the floor of sigma is a share of
+        0;  // good's level, which is measured first; the floor of sigma is a share of it
 };
 
 }  // namespace osora::db::analysis

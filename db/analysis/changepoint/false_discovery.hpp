@@ -1,4 +1,4 @@
-// Many tests at once: which p values still say something. Pure.
+// Multiple tests: which p values are still significant. Pure.
 #pragma once
 
 #include <span>

@@ -13,7 +13,7 @@
 namespace osora::db::analysis::changepoint {
 namespace {
 
-/// What an attempt is held against.
+/// The level that an attempt is compared with.
 struct Level {
     bool logarithms = false;
     double median = kNotKnown, noise = kNotKnown;

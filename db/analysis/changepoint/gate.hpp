@@ -1,5 +1,6 @@
-// The gate for one new run: is it slower than the runs before it? Pure. A suspect is run once more
-// with the same work; two of two confirm, so a run that was slow once (some 5 % are) is dismissed.
+// The gate for one new run: is it slower than the runs before it? Pure. A suspected run is repeated
+// with the same work; two of two confirm it, so a single slow run (about 5 % are slow) is
+// dismissed.
 #pragma once
 
 #include "db/analysis/changepoint/change_point.hpp"
@@ -12,20 +13,20 @@
 namespace osora::db::analysis::changepoint {
 
 struct GateOptions {
-    double min_effect = 0.03;    // of the level; less is no regression
-    double z_limit = 4;          // distance in noises
-    int history = 20;            // newest runs that make the level
-    int history_min = 5;         // fewer say nothing
+    double min_effect = 0.03;    // of the level; a smaller change is not a regression
+    double z_limit = 4;          // distance in units of the noise
+    int history = 20;            // number of newest runs that make the level
+    int history_min = 5;         // fewer runs decide nothing
     double noise_floor = 0.005;  // of the level
     Direction direction = Direction::higher_is_worse;
 };
 
 enum class GateState {
-    undecided,  // too few runs before, or no value
+    undecided,  // too few earlier runs, or no value
     clear,
     suspect,    // repeat the run
-    confirmed,  // so was its repeat
-    dismissed   // the repeat was as fast as ever
+    confirmed,  // its repeat was slow too
+    dismissed   // the repeat was as fast as earlier runs
 };
 BOOST_DESCRIBE_ENUM(GateState, undecided, clear, suspect, confirmed, dismissed)
 
@@ -38,14 +39,14 @@ struct GateDecision {
     int history = 0;            // runs in the level
 };
 
-/// `attempts` is the run, or the run and its repeat. Logarithms when all values are positive;
-/// values that are not finite are left out of `before`, and an attempt that is not is undecided.
+/// `attempts` is the run, or the run and its repeat. Uses logarithms when all values are positive;
+/// ignores values in `before` that are not finite; an attempt that is not finite is undecided.
 [[nodiscard]] GateDecision gate(std::span<double const> before, std::span<double const> attempts,
                                 GateOptions const& options = {});
 
-/// The word on the newest of `values`, run after run: against the runs of the level that began at
-/// `level_start` when they are enough, else against all; a suspect run before it is its first
-/// attempt.
+/// The decision about the newest of `values`, in the order of the runs: compared with the runs of
+/// the level that began at `level_start` if they are enough, else with all; a suspected run
+/// directly before it counts as its first attempt.
 [[nodiscard]] GateDecision gate_newest(std::span<double const> values, int level_start,
                                        GateOptions const& options = {});
 

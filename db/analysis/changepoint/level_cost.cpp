@@ -50,7 +50,7 @@ void LevelCost::add(double value, double clip) {
     }
 }
 
-/// `left` and `right` hold in all of [from, to]; where they cross, the piece is cut.
+/// `left` and `right` are valid in all of [from, to]; the piece is cut where they cross.
 void LevelCost::push_lower(double from, double to, Piece const& left, Piece const& right) {
     double const a = left.a - right.a, b = left.b - right.b, c = left.c - right.c;
     std::array<double, 2> roots{to, to};

@@ -16,7 +16,7 @@ public:
     /// Adds min((value - m)^2, clip^2).
     void add(double value, double clip);
 
-    /// The smaller of both at every m.
+    /// Takes the smaller of both at every m.
     [[nodiscard]] LevelCost lower_of(LevelCost const& other) const;
 
     struct Lowest {
@@ -25,7 +25,7 @@ public:
     };
     [[nodiscard]] Lowest lowest() const;
 
-    /// Pieces that the function has: what the calls above take time for.
+    /// The number of pieces, which determines the time of the calls above.
     [[nodiscard]] std::size_t size() const { return pieces_.size(); }
 
 private:

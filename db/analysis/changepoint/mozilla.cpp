@@ -47,7 +47,7 @@ struct Windows {
     double t = 0;
 };
 
-/// Windows of every value but the first. The back window grows while nothing is found.
+/// Windows of every value except the first. The back window grows while no change is found.
 std::vector<Windows> windows_of(std::span<double const> values, MozillaOptions const& options) {
     std::vector<Windows> all(values.size());
     int since_found = 0;

@@ -14,11 +14,11 @@ namespace osora::db::analysis::changepoint {
 struct MozillaOptions {
     int back_min = 12, back_max = 24, fore = 12;  // values; at least 1
     double t_limit = 7;
-    double min_effect = 0;  // Perfherder's sheriffs look at 2 % and more
+    double min_effect = 0;  // Perfherder's sheriffs look at changes of 2 % and more
 };
 
-/// Values are finite. Levels are plain means of the two windows; p is that of t with the windows'
-/// degrees of freedom, as if they had not been weighted; [lo, hi] is the index alone.
+/// Values must be finite. Levels are plain means of the two windows; p is that of t with the
+/// windows' degrees of freedom, as if unweighted; [lo, hi] is only the index.
 [[nodiscard]] std::vector<ChangePoint> mozilla_change_points(std::span<double const> values,
                                                              MozillaOptions const& options = {});
 

@@ -92,8 +92,8 @@ public:
         }
     }
 
-    /// The split (tau, kappa) of [start, stop) with the largest Q; the first of equal ones. Q looks
-    /// at [start, tau) against [tau, kappa): what lies behind kappa is left to later splits.
+    /// The split (tau, kappa) of [start, stop) with the largest Q; the first of equal ones. Q
+    /// compares [start, tau) with [tau, kappa): what comes after kappa is left to later splits.
     [[nodiscard]] Split best_split(std::size_t start, std::size_t stop) const {
         auto const left_within = within_left(start, stop);
         std::vector<Split> best(stop - start - 1);  // over kappa, by tau
@@ -206,7 +206,7 @@ std::vector<int> weak_points(ValueSpan values, OtavaOptions const& options) {
     return points;
 }
 
-/// The figures of points[i] with its neighbours as they are now; nothing behind the last point.
+/// The figures of points[i] with its current neighbours; nothing after the last point.
 void refresh(ValueSpan values, std::vector<ChangePoint>& points, std::size_t i) {
     if (i >= points.size()) return;
     int const start = i == 0 ? 0 : points[i - 1].index;
@@ -214,8 +214,8 @@ void refresh(ValueSpan values, std::vector<ChangePoint>& points, std::size_t i) 
     points[i] = compared(values, start, points[i].index, stop);
 }
 
-/// The point that goes next; end: all stay. Comparisons with NaN are false, as Otava's are: a NaN
-/// in front is the weakest.
+/// The point to remove next; end: all stay. Comparisons with NaN are false, as in Otava: a NaN in
+/// front is the weakest.
 std::vector<ChangePoint>::iterator weakest(std::vector<ChangePoint>& points,
                                            OtavaOptions const& options) {
     auto found = points.begin();
@@ -245,7 +245,7 @@ std::vector<ChangePoint> otava_change_points(ValueSpan values, OtavaOptions cons
          next = weakest(points, options)) {
         auto const at = static_cast<std::size_t>(next - points.begin());
         points.erase(next);
-        // The point in front keeps the figures that it had with the one that went: so does Otava's.
+        // The previous point keeps the figures that it had with the removed one, as in Otava.
         refresh(values, points, at);
         refresh(values, points, at + 1);
     }

@@ -14,12 +14,13 @@ namespace osora::db::analysis::changepoint {
 
 struct OtavaOptions {
     int window = 50;           // values, at least 2
-    double max_p = 0.001;      // of the merge; a first pass splits at 10 times it (2 above 0.05)
+    double max_p = 0.001;      // limit for merging; a first pass splits at 10 times it (2 above
+                               // 0.05)
     double min_magnitude = 0;  // larger of |after/before - 1| and |before/after - 1|
 };
 
-/// Values are finite. Levels are means; p is of the t test between the segments as they are in the
-/// end, which Otava does not always show; NaN between equal constants; [lo, hi] is the index alone.
+/// Values must be finite. Levels are means; p is from the t test between the final segments, which
+/// Otava does not always show; NaN between equal constants; [lo, hi] is only the index.
 [[nodiscard]] std::vector<ChangePoint> otava_change_points(std::span<double const> values,
                                                            OtavaOptions const& options = {});
 

@@ -14,13 +14,13 @@ namespace osora::db::analysis::changepoint {
 
 struct PartitionOptions {
     double clip = 3;      // in the unit of the values
-    double penalty = 10;  // of a cut, in its square
+    double penalty = 10;  // penalty of a cut, in squared units
     int min_segment = 3;  // values; at least 1
 };
 
-/// Ascending first indices of all segments but the first; none for fewer than 2 min_segment values.
-/// Values are finite and of the order of 1 to 1e6 (give them in units of their noise). `work`, when
-/// given, is increased by the pieces of the cost function that were looked at.
+/// Ascending first indices of all segments except the first; none for fewer than 2 min_segment
+/// values. Values must be finite and of the order of 1 to 1e6 (scale them by their noise). `work`,
+/// if given, is increased by the number of pieces of the cost function that were visited.
 [[nodiscard]] std::vector<int> partition(std::span<double const> values,
                                          PartitionOptions const& options,
                                          std::int64_t* work = nullptr);

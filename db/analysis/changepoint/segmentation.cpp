@@ -14,20 +14,20 @@ namespace {
 
 using Values = std::vector<double>;
 
-constexpr double kClip = 3;  // noises
+constexpr double kClip = 3;  // in units of the noise
 constexpr double kPenalty = 3.25, kSmallSample = 8;
 constexpr double kCorrelationMax = 0.9;
 constexpr int kPasses = 3;
-constexpr double kClippedShareMax = 0.15;  // more: the values' spread is wider than their noise
-constexpr double kRangeNoisesMax = 1e6;    // what partition() computes with
-constexpr double kIntervalNoises2 = 5;     // cost above the best at which a place is ruled out
+constexpr double kClippedShareMax = 0.15;  // above this the values spread wider than their noise
+constexpr double kRangeNoisesMax = 1e6;    // the values for partition()
+constexpr double kIntervalNoises2 = 5;     // excess over the best cost that rules out a place
 constexpr std::size_t kRankTestMin = 5;
 
-/// The series on the scale that it is analysed on, with what is known of its noise.
+/// The series on the scale that is analysed, with what is known of its noise.
 struct Scaled {
     Values values;
     bool logarithms = false;
-    double level = 1;  // what noise is a share of
+    double level = 1;  // noise is a share of this
     double noise = 0, correlation = 0;
 
     [[nodiscard]] double inflation() const { return (1 + correlation) / (1 - correlation); }
@@ -87,7 +87,7 @@ std::vector<int> cut(Scaled const& series, SegmentationOptions const& options) {
                                  .min_segment = options.min_segment});
 }
 
-/// Of neighbours, clipped; with the bias taken off that comes from having fitted the level.
+/// Autocorrelation of neighbours, clipped; corrected for the bias of having fitted the level.
 double correlation_of(Values residuals, double clip) {
     double squares = 0, products = 0;
     for (double& each : residuals) each = std::clamp(each, -clip, clip);
@@ -100,7 +100,7 @@ double correlation_of(Values residuals, double clip) {
     return std::clamp(plain + bias, 0.0, kCorrelationMax);
 }
 
-/// Levels and noise in turn, until they agree.
+/// Alternates levels and noise until they agree.
 std::vector<int> fit(Scaled& series, SegmentationOptions const& options) {
     std::vector<int> cuts;
     for (int pass = 0; pass < kPasses; ++pass) {
@@ -134,8 +134,8 @@ ChangePoint change_at(std::span<double const> values, std::vector<int> const& cu
     return point;
 }
 
-/// The changes at the cuts, without those below the least effect: the smallest goes first, and its
-/// neighbours are looked at anew.
+/// The changes at the cuts, except those below the minimum effect: removes the smallest first, and
+/// recomputes its neighbours.
 std::vector<ChangePoint> large_changes(std::span<double const> values, std::vector<int> cuts,
                                        double min_effect) {
     std::vector<ChangePoint> points;
@@ -154,7 +154,7 @@ std::vector<ChangePoint> large_changes(std::span<double const> values, std::vect
     return points;
 }
 
-/// The places whose cost, with both levels as they are, is near that of the best.
+/// The places whose cost, with both levels fixed, is close to that of the best.
 void locate(Scaled const& series, Segment const& left, Segment const& right, ChangePoint& point) {
     double const before = median(slice(series.values, left));
     double const after = median(slice(series.values, right));
@@ -162,7 +162,7 @@ void locate(Scaled const& series, Segment const& left, Segment const& right, Cha
         double const rest = (series.values[static_cast<std::size_t>(i)] - level) / series.noise;
         return std::min(rest * rest, kClip * kClip);
     };
-    Values costs{0};  // of a change at left.start + i, less that at left.start
+    Values costs{0};  // cost of a change at left.start + i, minus the cost at left.start
     for (int i = left.start; i < right.stop; ++i) {
         costs.push_back(costs.back() + cost(i, before) - cost(i, after));
     }
@@ -187,7 +187,7 @@ double p_between(Scaled const& series, Segment const& left, Segment const& right
     return student_t_p((median(after) - median(before)) / error, n + m - 2);
 }
 
-/// Of all cuts those that were left out, with their levels between their neighbours.
+/// The cuts that were left out, each with the levels of its neighbours.
 std::vector<ChangePoint> small_changes(std::span<double const> values, Scaled const& series,
                                        std::vector<int> const& all, std::vector<int> const& kept) {
     constexpr double kSure = 0.001;

@@ -17,15 +17,15 @@
 namespace osora::db::analysis::changepoint {
 
 struct SegmentationOptions {
-    double min_effect = 0.03;    // changes below this are merged away, smallest first
+    double min_effect = 0.03;    // smaller changes are merged away, smallest first
     int min_segment = 3;         // values of a level
-    double noise_floor = 0.002;  // of the level: no series is steadier than that
+    double noise_floor = 0.002;  // of the level: no series counts as steadier than that
 };
 
-/// Two speeds of one series that take turns.
+/// Two speeds between which one series alternates.
 struct Bimodality {
     double low = 0, high = 0;  // medians
-    double high_share = 0;     // of the values
+    double high_share = 0;     // share of the values
 };
 
 struct Segmentation {
@@ -33,21 +33,23 @@ struct Segmentation {
     /// values, else that of Student's t of their medians; both are too small (significance.hpp) and
     /// decide nothing. [lo, hi] holds the change in about 95 of 100 cases.
     std::vector<ChangePoint> points;
-    /// As sure (p <= 0.001), and smaller than options.min_effect: they do not count.
+    /// Changes that are as certain (p <= 0.001) but smaller than options.min_effect: they do not
+    /// count.
     std::vector<ChangePoint> small;
     double min_effect = 0;            // of the options
     double noise = kNotKnown;         // standard deviation within a level, as a share of it; with
                                       // two modes half of their distance
     double correlation = kNotKnown;   // of neighbours within a level, at least 0
-    std::optional<Bimodality> modes;  // values jump between them: changes of level are less sure
+    std::optional<Bimodality> modes;  // values alternate between them: changes of level are less
+                                      // certain
 };
 
-/// Fewer values than this have no change points.
+/// Series with fewer values have no change points.
 [[nodiscard]] constexpr int values_needed(SegmentationOptions const& options) {
     return 2 * options.min_segment;
 }
 
-/// Values are finite.
+/// Values must be finite.
 [[nodiscard]] Segmentation robust_change_points(std::span<double const> values,
                                                 SegmentationOptions const& options = {});
 

@@ -18,7 +18,7 @@ std::string percent(double effect) {
     return fmt::format("{:.1f} %", std::abs(100 * effect));
 }
 
-/// The newest level is worse: unless the newest values are not.
+/// The newest level is worse, unless the newest values are no longer.
 SeriesVerdict after_worse(std::span<double const> values, Segmentation const& robust,
                           Direction direction) {
     std::size_t const at = robust.points.size() - 1;

@@ -1,4 +1,4 @@
-// What the change points of a series come to: is it slower than it was, and does that last? Pure.
+// Evaluates the change points of a series: is it slower than before, and does that last? Pure.
 #pragma once
 
 #include "db/analysis/changepoint/segmentation.hpp"
@@ -15,7 +15,7 @@ enum class SeriesState {
     undecided,  // too few values
     steady,
     regressed,  // the newest level is worse than the one before it
-    fixed,      // it was, and the level before is back
+    fixed,      // it was, and the earlier level is back
     improved    // the newest level is better than the one before it
 };
 BOOST_DESCRIBE_ENUM(SeriesState, undecided, steady, regressed, fixed, improved)
@@ -23,11 +23,11 @@ BOOST_DESCRIBE_ENUM(SeriesState, undecided, steady, regressed, fixed, improved)
 struct SeriesVerdict {
     SeriesState value = SeriesState::undecided;
     std::string reason;
-    std::optional<std::size_t>
-        point;  // into Segmentation::points: where that came, or what was fixed
+    std::optional<std::size_t> point;  // index into Segmentation::points: where the regression
+                                       // came, or the one that was fixed
 };
 
-/// Values this many in a row within one noise of the level before say that a regression went away.
+/// This many values in a row within one noise of the earlier level mean that a regression is gone.
 constexpr int kBackAgain = 3;
 
 /// `robust` is the answer for `values`.

@@ -1,4 +1,4 @@
-// Boost.Math has the distributions, but not that of U: its counts come from the usual recurrence.
+// Boost.Math has the distributions except that of U, whose counts come from the usual recurrence.
 #include "db/analysis/changepoint/significance.hpp"
 
 #include <boost/math/distributions/normal.hpp>

@@ -1,6 +1,6 @@
 // p values for two samples of independent values. Pure. For neighbouring segments they are too
-// small, because the same values have chosen the split: they rank change points and decide nothing
-// but in the detectors that say so.
+// small, because the same values determined the split: they rank change points, and decide only in
+// the detectors that say so.
 #pragma once
 
 #include <span>

@@ -21,7 +21,7 @@ double cost(std::span<double const> values, double level) {
     return sum;
 }
 
-/// medians[i] of the first i + 1 of the values; leaves all of them in `sorted`.
+/// medians[i] is the median of the first i + 1 values; `sorted` then holds all of them.
 template <class Values>
 void running_medians(Values const& values, std::vector<double>& sorted,
                      std::vector<double>& medians) {
@@ -34,7 +34,7 @@ void running_medians(Values const& values, std::vector<double>& sorted,
     }
 }
 
-/// Its buffers serve all series.
+/// Reuses its buffers for all series.
 class Scan {
 public:
     explicit Scan(SplitOptions const& options) : options_(options) {}
@@ -85,7 +85,7 @@ double permutation_p(std::span<double const> values, SplitOptions const& options
     std::vector<double> shuffled(values.begin(), values.end());
     Scan scan(options);
     double const seen = scan.largest(values);
-    int as_large = 1;  // the order that was seen is one
+    int as_large = 1;  // the observed order counts as one
     for (int i = 0; i < options.draws; ++i) {
         std::ranges::shuffle(shuffled, random);
         as_large += scan.largest(shuffled) >= seen;

@@ -19,7 +19,7 @@ namespace osora::db::analysis::changepoint {
 struct SplitOptions {
     int min_segment = 3;                               // values on either side
     int draws = 20'000;                                // series; no p is below 1 / (draws + 1)
-    Direction direction = Direction::higher_is_worse;  // only changes for the worse gain
+    Direction direction = Direction::higher_is_worse;  // only changes for the worse count
     std::uint64_t seed = 1;
 };
 
@@ -30,14 +30,14 @@ struct SplitOptions {
 /// The largest over all places; 0 for fewer than 2 min_segment values.
 [[nodiscard]] double largest_gain(std::span<double const> values, SplitOptions const& options);
 
-/// Share of orders of `values` that gain as much: right for values that may change places.
+/// Share of orders of `values` that gain as much: valid for exchangeable values.
 [[nodiscard]] double permutation_p(std::span<double const> values, SplitOptions const& options);
 
-/// Series drawn from a pool of noise, for many series that share it: a tail that the few values of
-/// one series cannot show.
+/// Series drawn from a pool of noise, shared by many series: it shows a tail that the few values of
+/// one series cannot.
 class SplitNull {
 public:
-    /// `pool` is not empty.
+    /// `pool` must not be empty.
     SplitNull(std::vector<double> pool, SplitOptions const& options);
 
     /// Share of series of `count` drawn values whose largest gain is `gain` or more.

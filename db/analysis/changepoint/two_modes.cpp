@@ -10,10 +10,10 @@ namespace {
 
 constexpr double kShareMin = 0.15;
 constexpr double kApartMin = 4;  // distance of the medians, in mean scaled MADs
-constexpr int kSwitchesMin = 4;  // and a tenth of the values
+constexpr int kSwitchesMin = 4;  // and this share of the values
 constexpr double kSwitchShareMin = 0.1;
 
-/// How many of the sorted values are in the lower group.
+/// Number of the sorted values in the lower group.
 std::size_t best_split(std::vector<double> const& sorted) {
     double total = 0, lower = 0, best = -1;
     for (double const value : sorted) total += value - sorted.front();

@@ -1,4 +1,5 @@
-// A pair's rate is that of topology/probe/probe_analysis.hpp: a round's slower direction counts.
+// A pair's rate is that of topology/probe/probe_analysis.hpp: the slower direction of a round
+// counts.
 #include "db/analysis/report/pair_matrix.hpp"
 
 #include "base/robust.hpp"
@@ -13,7 +14,7 @@
 namespace osora::db::analysis {
 namespace {
 
-/// Rows by node; nodes that are not in the answer have none.
+/// Row index by node; nodes without a result have none.
 std::map<int, std::size_t> rows_of(ProbeRecord const& probe, PairMatrix& into) {
     auto nodes = probe.nodes;
     std::ranges::stable_sort(nodes, {},

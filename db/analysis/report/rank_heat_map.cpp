@@ -1,5 +1,5 @@
-// Medians over neighbouring steps: a rank that is behind once is noise, one that stays behind is a
-// row of colour. Steps of a column are the same for all ranks, so their lengths may differ.
+// Medians over neighbouring steps: a rank that is late once is noise, one that stays late shows as
+// a row of colour. Steps of a column are the same for all ranks, so their lengths may differ.
 #include "db/analysis/report/rank_heat_map.hpp"
 
 #include "base/robust.hpp"
@@ -40,7 +40,7 @@ Extent extent_of(std::vector<RankBlock> const& blocks) {
     return extent;
 }
 
-/// Whether a later attempt went on from this step or an earlier one.
+/// Whether a later attempt continued from this step or an earlier one.
 bool superseded(Extent const& extent, int attempt, int step) {
     for (auto const& [later, start] : extent.start_of_attempt) {
         if (later <= attempt) return false;
@@ -70,7 +70,7 @@ void put(RankBlock const& block, Extent const& extent, int per_column, Cells& in
     }
 }
 
-/// As rank_work() does it: over the lower one of the two in the middle.
+/// As in rank_work(): the lower one of the two in the middle.
 double middle_of(std::vector<double> values) {
     std::erase_if(values, [](double value) { return std::isnan(value); });
     if (values.empty()) return kUnknown;

@@ -15,7 +15,7 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
     for (auto const& record : events) {
         if (record.sequence < 0) continue;
         auto const event = decode_message<RunEvent>(record.body);
-        if (event.has_error()) continue;  // of a newer version
+        if (event.has_error()) continue;  // written by a newer version
         bool const was_up =
             status.state == RunState::running || status.state == RunState::launching;
         std::string const cause = status.cause;

@@ -1,4 +1,4 @@
-// Steps of attempts that were given up are not drawn: their successors did them again.
+// Steps of abandoned attempts are not drawn: their successors repeated them.
 #include "db/analysis/report/run_charts.hpp"
 
 #include "db/analysis/keep_extremes.hpp"
@@ -23,7 +23,7 @@ Rows rows_of_bucket(StepTable const& steps, Rows const& kept, std::size_t bucket
     return rows;
 }
 
-/// The share of the points of a chart that a line with `rows` of `all` steps gets.
+/// The share of a chart's points for a line with `rows` of `all` steps.
 std::size_t share_of_points(std::size_t rows, std::size_t all) {
     constexpr std::size_t kLeast = 100;
     return std::max(kLeast, kPointsDrawn * rows / std::max<std::size_t>(1, all));
@@ -65,7 +65,7 @@ std::vector<StepLine> step_time_lines(RunHistory const& history, RunReport const
     return lines;
 }
 
-/// Spans of the warm-up; steps of another bucket between two cold ones are cold too.
+/// Spans of the warm-up; steps of another bucket between two cold ones count as cold too.
 std::vector<StepSpan> warmup_spans(StepTable const& steps, StepSelection const& selection) {
     std::vector<StepSpan> spans;
     int attempt = -1;
@@ -96,11 +96,11 @@ std::vector<StepMark> marks_of(RunHistory const& history, RunReport const& repor
             marks.push_back({read->step, MarkKind::notice, read->kind + ": " + read->detail});
         }
     }
-    std::ranges::stable_sort(marks, {}, &StepMark::kind);  // what matters most is kept
+    std::ranges::stable_sort(marks, {}, &StepMark::kind);  // the most important marks are kept
     return marks;
 }
 
-/// Groups of neighbouring steps that have a time in all `parts`.
+/// Groups of neighbouring steps that have a time for all `parts`.
 PhaseStack phase_stack(StepTable const& steps, Rows const& kept, int ranks) {
     struct Part {
         char const* name;

@@ -1,5 +1,5 @@
-// What the charts of a run draw, as values: series over steps short enough for a page, with the
-// extremes of the long ones. Pure; what draws them is web/report.
+// The data of a run's charts, as values: series over steps short enough for a page, with the
+// extremes of the long ones. Pure; web/report draws them.
 #pragma once
 
 #include "db/analysis/history.hpp"
@@ -12,12 +12,13 @@ namespace osora::db::analysis {
 
 /// A figure over steps; rows are steps as they were measured.
 struct StepLine {
-    std::string name;  // the bucket, or what is drawn
+    std::string name;  // the bucket, or the name of the line
     std::vector<int> step;
-    std::vector<double> mean, min, max;  // over ranks; min and max are empty where not drawn
+    std::vector<double> mean, min, max;  // over ranks; min and max are empty if not drawn
     double median = kUnknown;            // of the steps that count
     double expected = kUnknown;          // by the plan
-    std::size_t steps = 0;               // measured; more than are drawn when it is reduced
+    std::size_t steps = 0;               // points measured; more than are drawn if the line is
+                                         // reduced
 
     [[nodiscard]] bool reduced() const { return step.size() < steps; }
 };
@@ -43,16 +44,16 @@ struct PhaseStack {
 
 struct RunCharts {
     std::vector<StepLine> step_time;  // one a bucket
-    double expected_error = 0;        // of the plan, as a part; 0 = not told
+    double expected_error = 0;        // error of the plan, as a share; 0 = unknown
     std::vector<StepSpan> warmup;
     std::vector<StepMark> marks;  // ascending
     std::size_t marks_left_out = 0;
     PhaseStack phases;
-    std::vector<StepLine> memory;  // bytes of the rank that has most (`max`)
+    std::vector<StepLine> memory;  // bytes of the rank with the most (`max`)
     StepLine loss;                 // `mean`
 };
 
-/// Points of the step times of all buckets together, about; other charts have fewer.
+/// Approximate number of points of the step times of all buckets together; other charts have fewer.
 constexpr std::size_t kPointsDrawn = 4500;
 constexpr std::size_t kPhaseGroups = 200;
 constexpr std::size_t kMarksDrawn = 200;

@@ -17,16 +17,16 @@
 namespace osora::db::analysis {
 namespace {
 
-/// A plan of a job whose times osora does not predict says 0.
+/// In a plan, 0 means that osora did not predict the time.
 double predicted(double planned) {
     return planned > 0 ? planned : kUnknown;
 }
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-constexpr double kDataWaitHigh = 0.10;  // of the step; above it the loader is worth a look
+constexpr double kDataWaitHigh = 0.10;  // share of the step; above it the loader needs attention
 constexpr double kWaitHigh = 0.10;
 
-/// In the order of the report; "compute" is the sum of the parts behind it.
+/// In the order of the report; "compute" is the sum of the parts after it.
 std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& figures) {
     auto const phase = [&](char const* name, char const* column, double predicted_s = kUnknown) {
         PhaseRow row;

@@ -1,5 +1,5 @@
-// What `osora report RUN` says, as a value: what ran, how fast against the plan, where a step's
-// time goes, what went wrong. Pure; the command draws it.
+// The result of `osora report RUN`, as a value: what ran, how fast compared with the plan, the
+// parts of a step, what went wrong. Pure; the command prints it.
 #pragma once
 
 #include "db/analysis/cores.hpp"
@@ -19,14 +19,14 @@ namespace osora::db::analysis {
 /// A quantity that was predicted and measured; NaN = unknown.
 struct Compared {
     double predicted = kUnknown, measured = kUnknown;
-    /// predicted / measured: below 1 the run was slower (or larger) than the plan said.
+    /// predicted / measured: below 1 the run was slower (or larger) than the plan predicted.
     [[nodiscard]] double ratio() const { return predicted / measured; }
 };
 
 struct PhaseRow {
     std::string name;          // "data wait", "forward", ...
-    double mean_s = kUnknown;  // a step, over ranks and used steps
-    double share = kUnknown;   // of the step
+    double mean_s = kUnknown;  // per step, over ranks and used steps
+    double share = kUnknown;   // share of the step
     double predicted_s = kUnknown;
     bool part_of_compute = false;
 };
@@ -36,12 +36,12 @@ struct BucketRow {
     Compared step_s;
     double samples_per_s = kUnknown;
 };
-/// A step of a rank, over the ranks and steps that had such collectives.
+/// Per step and rank, over the ranks and steps that had such collectives.
 struct CollectiveRow {
     std::string name, collective, backend;  // name: of the class
     int ranks = 0;                          // of the group
     double calls = 0, bytes = 0;
-    double seconds = kUnknown, exposed_s = kUnknown;  // under way; waited for
+    double seconds = kUnknown, exposed_s = kUnknown;  // in progress; waited for
     double algbw_gbps = kUnknown;                     // bytes over seconds
 };
 struct CheckpointSummary {
@@ -49,7 +49,7 @@ struct CheckpointSummary {
     double median_s = kUnknown;
     std::int64_t bytes = 0;  // of the last
 };
-/// Losses on clips that are not trained on; of a step that was done twice the last one counts.
+/// Losses on held-out clips; for a step that was repeated the last one counts.
 struct EvaluationSummary {
     int count = 0, last_step = 0, best_step = 0;
     double last_loss = kUnknown, best_loss = kUnknown;
@@ -65,10 +65,11 @@ struct RunReport {
     RunSummary run;
     RunState state;
     std::string commit;        // of osora; "" = unknown
-    double wall_s = kUnknown;  // submitted to end (or last sign)
+    double wall_s = kUnknown;  // from submission to the end (or the last record)
     Measured measured;
     Compared step_s, samples_per_s, memory_gib;  // memory: peak of a rank
-    bool outside_expected = false;               // step time beyond the plan's own error
+    bool outside_expected = false;               // the step time differs by more than the plan's
+                                                 // own error
     std::vector<PhaseRow> phases;
     std::vector<BucketRow> buckets;
     std::vector<StageRow> stages;            // none: a run without [[stage]]
@@ -77,12 +78,12 @@ struct RunReport {
     CheckpointSummary checkpoints;
     EvaluationSummary evaluations;
     std::vector<NoticeGroup> notices;
-    std::vector<std::string> findings;  // of the journal's reader
+    std::vector<std::string> findings;  // findings of the journal's reader
     CoreUse cores;
-    std::optional<protocol::Straggler> straggler;  // the rank that holds the others up
-    std::vector<RankWork> rank_work;               // slowest first; own work a step
+    std::optional<protocol::Straggler> straggler;  // the rank that delays the others
+    std::vector<RankWork> rank_work;               // slowest first; own work per step
     ProbeRecord probe;                             // of a run with job = "probe"
-    std::vector<std::string> next;                 // commands worth trying, with the reason
+    std::vector<std::string> next;                 // commands to try, with the reason
 };
 
 [[nodiscard]] RunReport run_report(RunHistory const& history, LivenessFacts const& liveness);

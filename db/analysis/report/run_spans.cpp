@@ -15,13 +15,13 @@ namespace {
 
 using namespace protocol;
 
-/// -1 for what is no time.
+/// -1 for an invalid time.
 std::int64_t micros(double seconds) {
     constexpr double kMax_s = 1e9;
     return seconds >= 0 && seconds < kMax_s ? std::llround(1e6 * seconds) : -1;
 }
 
-/// Walks over a run's events.
+/// Iterates over a run's events.
 class Spans {
 public:
     explicit Spans(std::vector<LaunchTimes> const& launches) : launches_(launches) {}
@@ -110,7 +110,9 @@ std::vector<RunSpan> run_spans(std::vector<EventRecord> const& events,
     for (auto const& record : events) {
         if (record.sequence < 0) continue;
         auto const event = decode_message<RunEvent>(record.body);
-        if (event.has_value()) spans.take(record.wall_us, *event);  // else of a newer version
+        if (event.has_value())
+            spans.take(record.wall_us, *event);  // else written by a newer
+                                                 // version
     }
     return spans.finish(events);
 }

@@ -1,5 +1,5 @@
-// What a run did one after the other between its steps, with the times of its journal's records:
-// how long a launch takes, and what is lost to checkpoints and faults. Pure.
+// What a run did between its steps, in order, with the times of its journal's records: how long a
+// launch takes, and the time lost to checkpoints and faults. Pure.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -24,16 +24,16 @@ namespace osora::db::analysis {
 struct RunSpan {
     std::string name;
     std::int64_t from_us = 0, to_us = 0;
-    int attempt = -1, step = -1;  // -1: does not apply
+    int attempt = -1, step = -1;  // -1: not applicable
 };
 
-/// When steps of a launch came into the journal; 0: none did, or it is not known.
+/// When the steps of a launch were journaled; 0: there were none, or it is unknown.
 struct LaunchTimes {
     int attempt = 0;
     std::int64_t first_step_us = 0, last_step_us = 0;
 };
 
-/// By the time they begin. `launches` in the order of their attempts.
+/// Ordered by start. `launches` in the order of their attempts.
 [[nodiscard]] std::vector<RunSpan> run_spans(std::vector<EventRecord> const& events,
                                              std::vector<LaunchTimes> const& launches);
 

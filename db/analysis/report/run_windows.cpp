@@ -13,7 +13,7 @@ namespace {
 
 using BucketOfAttempt = std::pair<int, int>;
 
-/// Tells where the samples of a step of a bucket change.
+/// Detects where the samples per step of a bucket change.
 class BatchChanges {
 public:
     BatchChanges(StepTable const& steps, StepSelection const& selection) : steps_(steps) {
@@ -33,7 +33,7 @@ public:
     }
 
     /// Whether step i has another number of samples than the steps of its bucket since the last
-    /// change. One change may be that of all buckets.
+    /// change. One change may apply to all buckets.
     bool changes(std::size_t i) {
         if (!tells(i) || varying_.contains(key(i))) return false;
         auto const [at, is_new] = samples_.try_emplace(key(i), steps_.samples[i]);
@@ -44,7 +44,7 @@ public:
 
 private:
     BucketOfAttempt key(std::size_t i) const { return {steps_.attempt[i], steps_.bucket[i]}; }
-    /// Ranks that train different buckets in one step do not have the same samples each time.
+    /// If ranks train different buckets in one step, their number of samples differs each time.
     bool tells(std::size_t i) const {
         auto const& label = steps_.buckets[static_cast<std::size_t>(steps_.bucket[i])];
         return steps_.ranks[i] == ranks_of_attempt_.at(steps_.attempt[i]) &&

@@ -63,7 +63,7 @@ std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
     auto const samples_of_a_rank = [](ScalingRow const& each) {
         return each.samples_per_s * each.step_s / each.ranks;
     };
-    // What computing would take if a rank were as fast as at the smallest size.
+    // The compute time that a rank would have at the speed of the smallest size.
     double const ideal = compute(base) * samples_of_a_rank(row) / samples_of_a_rank(base);
     struct Part {
         double seconds;

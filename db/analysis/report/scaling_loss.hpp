@@ -1,4 +1,5 @@
-// Private to db/analysis: efficiency of one size against another, and where the lost time went.
+// Private to db/analysis: efficiency of one size relative to another, and the parts of the lost
+// time.
 #pragma once
 
 #include "db/analysis/report/series_report.hpp"
@@ -18,9 +19,9 @@ using BucketTimes = std::map<std::string, BucketTime>;
 
 [[nodiscard]] BucketTimes bucket_times(std::vector<SeriesRun const*> const& runs);
 
-/// Throughput of a rank at `other` over that at `base`, both with base's mix of the buckets that
-/// they share; NaN when they share none. With one bucket this is t1 n1 / (tn nn) for the same
-/// global batch and t1 / tn for the same batch of a rank.
+/// Throughput of a rank at `other` over that at `base`, both with base's mix of their common
+/// buckets; NaN if there are none. With one bucket this is t1 n1 / (tn nn) for the same global
+/// batch and t1 / tn for the same batch of a rank.
 [[nodiscard]] double efficiency(BucketTimes const& base, int base_ranks, BucketTimes const& other,
                                 int other_ranks);
 

@@ -7,7 +7,7 @@
 namespace osora::db::analysis {
 namespace {
 
-/// A run of a trend, by its index there: numbers of runs from elsewhere may come twice.
+/// A run of a trend, by its index: imported runs may have the same number.
 struct Member {
     std::size_t trend = 0, index = 0;
 };
@@ -34,7 +34,7 @@ RunPoint point_of(RunGroup const& group, std::size_t index) {
             .mad = group.mad_s[index]};
 }
 
-/// `places`: of the trend's runs in the chart.
+/// `places`: positions of the trend's runs in the chart.
 void add_levels(Detection const& trend, std::vector<int> const& places, SeriesCharts& charts) {
     auto const& values = trend.group.step_s;
     auto const place = [&](int index) { return places[static_cast<std::size_t>(index)]; };
@@ -60,7 +60,7 @@ SeriesCharts series_charts(SeriesReport const& report) {
         charts.runs.push_back(point_of(report.trends[trend].group, index));
     }
     for (std::size_t i = 0; i < places.size(); ++i) {
-        // Fewer runs have no levels.
+        // With fewer runs there are no levels.
         if (report.trends[i].verdict.value == changepoint::SeriesState::undecided) continue;
         add_levels(report.trends[i], places[i], charts);
     }

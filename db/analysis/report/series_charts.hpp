@@ -1,4 +1,4 @@
-// The runs of a series one after the other, for its chart. Pure.
+// The runs of a series in order, for its chart. Pure.
 #pragma once
 
 #include "db/analysis/report/series_report.hpp"

@@ -1,4 +1,4 @@
-// The work of the newest run with enough steps is the one that is compared.
+// Compares the runs that do the work of the newest run with enough steps.
 #include "db/analysis/report/series_report.hpp"
 
 #include "base/robust.hpp"
@@ -83,7 +83,7 @@ ScalingRow row_of(RunsOfSize const& members) {
     return row;
 }
 
-/// Rows by size, with the runs of each beside them.
+/// Rows by size, each with its runs.
 std::vector<RunsOfSize> sizes_of(RunsOfSize const& members) {
     std::map<RunSize, RunsOfSize> sizes;
     for (auto const* run : members) sizes[size_of(run->summary)].push_back(run);

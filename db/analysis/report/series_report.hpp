@@ -1,5 +1,5 @@
-// What `osora report --series` says, as a value: the scaling table over runs of one name that do
-// the same work. Runs that do other work are left out and named, with the difference. Pure.
+// The result of `osora report --series`, as a value: the scaling table over runs of one name that
+// do the same work. Runs with other work are left out and named, with the difference. Pure.
 #pragma once
 
 #include "db/analysis/detection.hpp"
@@ -12,7 +12,7 @@
 
 namespace osora::db::analysis {
 
-/// Below this efficiency a row is marked and its largest loss named.
+/// Below this efficiency a row is marked and its largest loss is named.
 constexpr double kEfficiencyLow = 0.8;
 
 enum class Scaling {
@@ -30,16 +30,16 @@ struct ScalingRow {
     std::vector<int> runs;          // their numbers
     std::vector<int> global_batch;  // by bucket of the run file; empty = not known
     double step_s = kUnknown;
-    double mad = kUnknown;  // within a run; between the runs when that is larger
+    double mad = kUnknown;  // within a run; between runs if that is larger
     double samples_per_s = kUnknown;
-    /// Throughput of a rank against that of the smallest size, at the smallest one's mix of
+    /// Throughput of a rank relative to that of the smallest size, at the smallest size's mix of
     /// buckets.
     double efficiency = kUnknown;
     double comm_share = kUnknown, wait_share = kUnknown, data_share = kUnknown;
     double predicted_over_measured = kUnknown;
     bool shares_cores = false;
     std::string cores;  // CoreUse::text
-    std::string loss;   // where the time went, when efficiency is low
+    std::string loss;   // the parts of the lost time, if efficiency is low
 };
 
 struct LeftOut {
@@ -49,14 +49,14 @@ struct LeftOut {
 
 struct SeriesReport {
     std::string name;
-    Facts work;  // what all rows do
+    Facts work;  // the work of all rows
     Scaling scaling = Scaling::one_size;
     std::string held_equal;         // "global batch 8", "batch of a rank 4, 2, 1"
     int runs = 0;                   // in the rows
     std::vector<ScalingRow> rows;   // ascending ranks
-    std::vector<Detection> trends;  // of each row over time; that of the newest run first
+    std::vector<Detection> trends;  // of each row over time; the newest run's first
     std::vector<LeftOut> left_out;
-    std::vector<std::string> notes;  // what the figures are no statement about
+    std::vector<std::string> notes;  // what the figures do not show
     std::vector<std::string> next;
 };
 

@@ -57,7 +57,7 @@ StageRow& row_at(std::vector<StageRow>& rows, int step) {
     return behind == rows.begin() ? rows.front() : *(behind - 1);
 }
 
-/// Times of the used steps of one stage, all and by bucket.
+/// Times of the used steps of one stage, in total and by bucket.
 struct StageSteps {
     std::vector<double> all;
     std::vector<int> buckets;  // indices, in order of appearance

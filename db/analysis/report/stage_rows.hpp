@@ -1,5 +1,5 @@
-// The [[stage]] tables of a run as it went through them: the steps of each, their buckets and
-// median times. Pure. Where stages begin is what the run's plan says.
+// The [[stage]] tables that a run went through: the steps of each, their buckets and median times.
+// Pure. The run's plan says where stages begin.
 #pragma once
 
 #include "db/record/run_record.hpp"
@@ -21,7 +21,7 @@ struct StageRow {
     int steps_used = 0;
     double step_s_median = kUnknown;
     double predicted_s = kUnknown;
-    std::vector<StageBucket> buckets;  // those that it has used, in order of appearance
+    std::vector<StageBucket> buckets;  // buckets used, in order of appearance
 };
 /// Empty for a run without stages.
 [[nodiscard]] std::vector<StageRow> stage_rows(std::vector<EventRecord> const& events,

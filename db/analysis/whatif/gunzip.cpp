@@ -13,7 +13,7 @@
 namespace osora::db::whatif {
 namespace {
 
-constexpr int kGzipOnly = 15 + 16;  // window bits: zlib's word for "a gzip header, largest window"
+constexpr int kGzipOnly = 15 + 16;  // window bits: zlib's value for "a gzip header, largest window"
 
 Error fault(std::string why) {
     return {Errc::invalid_input, "gzip: " + std::move(why)};
@@ -23,7 +23,7 @@ struct InflateEnd {
     void operator()(z_stream* stream) const { inflateEnd(stream); }
 };
 
-/// One call of inflate after another until the member ends.
+/// Calls inflate until the member ends.
 Result<void> unpack_member(z_stream& stream, std::string& into, std::size_t limit) {
     std::array<char, 64 * 1024> chunk;
     for (;;) {

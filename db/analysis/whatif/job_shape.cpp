@@ -1,4 +1,4 @@
-// yaml-cpp throws on text that is no YAML; it is caught here, at the parse boundary.
+// yaml-cpp throws on text that is not YAML; it is caught here, at the parse boundary.
 #include "db/analysis/whatif/job_shape.hpp"
 
 #include <fmt/format.h>

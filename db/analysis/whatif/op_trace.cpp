@@ -1,5 +1,5 @@
-// A row that cannot be read is counted, not guessed: the step that it belonged to lacks an op and
-// is left out by whoever compares the steps.
+// A row that cannot be read is counted, not guessed: its step then lacks an op, and comparisons
+// leave the step out.
 #include "db/analysis/whatif/op_trace.hpp"
 
 #include "base/text/csv.hpp"
@@ -40,7 +40,7 @@ constexpr std::int64_t kStepMax = std::int64_t{1} << 53;
 constexpr int kSequenceMax = 1 << 24;
 constexpr int kChunkMax = 1 << 10;
 constexpr double kTimeMax_us = 1e15;  // 31 years; microseconds stay exact to a quarter
-constexpr int kUnknownNames = 16;     // distinct names that are kept
+constexpr int kUnknownNames = 16;     // number of distinct names kept
 
 using Places = std::array<std::size_t, kColumns>;
 
@@ -98,7 +98,7 @@ private:
         return row.fields[places_[column]];
     }
 
-    /// Why not; "": read.
+    /// Returns why the row cannot be read; "": it was read.
     std::string read_numbers(CsvRow const& row, TraceOp& into) const {
         auto const step_number = number_of<std::int64_t>(field(row, step), 0, kStepMax);
         if (!step_number) return not_a_number(row, step);
@@ -145,7 +145,7 @@ private:
                                      "replayed; trace them apart",
                                      row.line, name)};
         }
-        // A misspelt op is a damaged row; another name is an op that the graph has no place for.
+        // A misspelt op is a damaged row; another name is an op that the graph does not have.
         std::vector<std::string_view> const names(kNames.begin(), kNames.end());
         bool const damaged = name.empty() || name.size() > 64 || nearest_name(name, names);
         if (damaged) return unreadable(row, fmt::format("op = '{:.30}'", name));

@@ -33,15 +33,15 @@ constexpr int kOpKinds = 14;
 
 /// As in a trace: "forward-compute".
 [[nodiscard]] std::string_view name_of(OpKind kind);
-/// Sends and receives of a direction are one type, "forward-pp-comm"; others are called as in the
-/// trace.
+/// Sends and receives of a direction are one type, "forward-pp-comm"; other types have the names of
+/// the trace.
 [[nodiscard]] std::string_view type_of(OpKind kind);
 [[nodiscard]] bool is_compute(OpKind kind);  // forward or backward
-/// Its time is a transfer, not work: what is typical of it is a median, not a mean.
+/// Whether its time is a transfer, not work: its typical value is a median, not a mean.
 [[nodiscard]] bool is_communication(OpKind kind);
 
-/// Times of a transfer are differences of two machines' clocks: down to minus this they are kept,
-/// so that a median is not pushed up; below it the transfer counts as nothing.
+/// Times of a transfer are differences between two machines' clocks: they are kept down to minus
+/// this, so that a median is not biased upwards; below it the transfer counts as nothing.
 constexpr double kClockError_s = 0.01;
 
 struct TraceOp {
@@ -51,14 +51,15 @@ struct TraceOp {
     int seq_id = 0;        // counts the ops of a kind on a worker in a step
     int model_chunk = -1;  // of its stage; -1: does not apply
     double start_s = 0;
-    double duration_s = 0;  // at least 0; of communication, when told without the wait, see above
+    double duration_s = 0;  // at least 0; for communication, if recorded without the wait, see
+                            // above
 };
 
 struct OpTrace {
     std::vector<TraceOp> ops;
     int rows_unreadable = 0;                              // their steps then lack an op
     std::string first_fault;                              // "line 7: negative dur_us"
-    std::map<std::string, int, std::less<>> unknown_ops;  // rows of op types that no graph knows
+    std::map<std::string, int, std::less<>> unknown_ops;  // rows with op types that no graph has
 };
 
 /// invalid_input: no header, a column is missing, no row can be read, a dp_rank or stage that

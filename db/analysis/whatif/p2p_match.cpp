@@ -15,13 +15,13 @@
 namespace osora::db::whatif {
 namespace {
 
-constexpr double kOrderError_s = 5e-5;  // starts and ends of neighbouring ops may cross by this
+constexpr double kOrderError_s = 5e-5;  // starts and ends of neighbouring ops may overlap by this
 
 /// One of the four lanes of sends and receives of a stage.
 struct Lane {
     OpKind kind, compute, peer;
     bool sends;
-    int direction;  // of the other side: +1 the next stage
+    int direction;  // direction to the other side: +1 the next stage
 };
 constexpr std::array<Lane, 4> kLanes{
     {{OpKind::forward_send, OpKind::forward_compute, OpKind::forward_recv, true, 1},
@@ -29,8 +29,8 @@ constexpr std::array<Lane, 4> kLanes{
      {OpKind::backward_send, OpKind::backward_compute, OpKind::backward_recv, true, -1},
      {OpKind::backward_recv, OpKind::backward_compute, OpKind::backward_send, false, 1}}};
 
-/// Receives that start behind the last compute op, and sends that end before the first one, move
-/// nothing: profilers record them all the same.
+/// Receives that start after the last compute op, and sends that end before the first one, move
+/// nothing, but profilers record them.
 SlotList moving(StepOps const& ops, SlotList const& transfers, SlotList const& computes,
                 bool sends) {
     double last_start = -std::numeric_limits<double>::infinity();
@@ -104,7 +104,7 @@ public:
     P2pMatch match;
 
 private:
-    /// Is there a model chunk on the other side? Chunks of the model go round the stages.
+    /// Is there a model chunk on the other side? Chunks of the model cycle through the stages.
     bool reaches_a_chunk(OpSlot const& compute, int direction) const {
         int const chunk = std::max(compute.model_chunk, 0) * ops_.pp_size + compute.stage;
         return chunk + direction >= 0 && chunk + direction < chunks_ * ops_.pp_size;

@@ -13,14 +13,14 @@ namespace osora::db::whatif {
 using SlotList = std::vector<std::size_t>;
 
 struct P2pMatch {
-    /// By slot: the compute op before a send or behind a receive; nullopt: an op that was recorded
-    /// before the first or behind the last micro-batch and moved nothing.
+    /// By slot: the compute op before a send or after a receive; nullopt: an op recorded before the
+    /// first or after the last micro-batch, which moved nothing.
     std::vector<std::optional<std::size_t>> compute;
     /// By slot: the other side; nullopt also at the ends of the model, where nothing is moved.
     std::vector<std::optional<std::size_t>> peer;
 };
 
-/// invalid_input: a stage in the middle that lacks ops, or two sides that do not fit together.
+/// invalid_input: a stage in the middle lacks ops, or two sides do not match.
 [[nodiscard]] Result<P2pMatch> match_p2p(StepOps const& ops);
 
 /// Slots of a stage whose kind is `wanted`, by start, then seq_id, then name.

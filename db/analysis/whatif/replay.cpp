@@ -1,5 +1,5 @@
-// A step is played unit by unit, all its dp ranks side by side; only collectives over dp ranks make
-// the ranks of a step see each other.
+// Replays a step unit by unit, all its dp ranks side by side; only collectives over dp ranks
+// connect the ranks of a step.
 #include "db/analysis/whatif/replay.hpp"
 
 #include "base/robust.hpp"

@@ -41,7 +41,7 @@ public:
         }
     }
 
-    /// invalid_input: a circle.
+    /// invalid_input: a cycle.
     Result<void> add_units() {
         unit_of_.assign(ops_.slots.size(), kNoUnit);
         for (std::size_t slot = 0; slot < ops_.slots.size(); ++slot) {
@@ -57,7 +57,7 @@ private:
         return in_order(ops_, stage, [wanted](OpKind kind) { return kind == wanted; });
     }
 
-    /// Each of `chained` waits for the one before it, the first for `first`.
+    /// Each of `chained` waits for the previous one, the first for `first`.
     void chain(SlotList first, SlotList const& chained) {
         for (auto const slot : chained) {
             auto& after = graph.after[slot];
@@ -82,7 +82,7 @@ private:
             return ops_.slots[slot].kind == OpKind::backward_compute;
         });
         if (first_backward == computes.end() || first_backward - computes.begin() < 2) return;
-        // Launched ahead: before the forward that stands between them and the first backward.
+        // Launched ahead: before the last forward that precedes the first backward.
         for (auto const kind : {OpKind::backward_recv, OpKind::backward_send}) {
             auto const lane = of_kind(stage, kind);
             if (!lane.empty()) graph.after[lane.front()].push_back(*(first_backward - 2));
@@ -130,7 +130,7 @@ private:
         return slots;
     }
 
-    /// Of that chunk; of any when the collective does not say which one it serves.
+    /// Of that chunk; of any chunk if the collective does not name one.
     bool is_of(std::size_t compute, OpKind kind, int chunk) const {
         auto const& op = ops_.slots[compute];
         return op.kind == kind && (chunk < 0 || op.model_chunk == chunk);

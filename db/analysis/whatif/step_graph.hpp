@@ -14,7 +14,7 @@
 
 namespace osora::db::whatif {
 
-/// Ops that end together with a transfer, or a single op that computes.
+/// Ops that end together with a transfer, or a single compute op.
 struct GraphUnit {
     std::vector<std::size_t> slots;
     bool transfer = false;
@@ -23,11 +23,10 @@ struct GraphUnit {
 
 struct StepGraph {
     std::vector<std::vector<std::size_t>> after;  // by slot: the slots that must have ended
-    std::vector<GraphUnit> units;                 // each behind those that it waits for
+    std::vector<GraphUnit> units;                 // each after those that it waits for
 };
 
-/// invalid_input: sends and receives that do not fit together, or ops that wait for each other in a
-/// circle.
+/// invalid_input: sends and receives that do not match, or ops that wait for each other in a cycle.
 [[nodiscard]] Result<StepGraph> build_graph(StepOps const& ops);
 
 }  // namespace osora::db::whatif

@@ -34,7 +34,7 @@ std::vector<Ops> split_by(Ops ops, Part part) {
     return groups;
 }
 
-/// What each dp rank does in a step; nullopt when they do not do the same, or an op is there twice.
+/// The ops of each dp rank in a step; nullopt if they differ, or if an op occurs twice.
 std::optional<Pattern> pattern_of(Ops step, int dp_size) {
     auto const ranks = split_by(step, [](TraceOp const& op) { return op.dp_rank; });
     if (ranks.size() != static_cast<std::size_t>(dp_size)) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<Pattern> pattern_of(Ops step, int dp_size) {
     return pattern;
 }
 
-/// The pattern of most steps, the largest of several, then the first.
+/// The pattern of most steps; of equally frequent ones the largest, then the first.
 Pattern most_common(std::map<Pattern, std::vector<Ops>> const& steps) {
     auto const rank = [](auto const& entry) {
         return std::tuple(entry.second.size(), entry.first.size());

@@ -1,5 +1,5 @@
-// The ops of one training step as a worker of each stage does them, with the times that every step
-// and data-parallel rank took for them. Pure.
+// The ops of one training step for a worker of each stage, with the times in every step and
+// data-parallel rank. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -17,7 +17,7 @@ struct OpSlot {
     OpKind kind = OpKind::gc;
     int seq_id = 0;
     int model_chunk = -1;
-    // On dp rank 0 of the first kept step, whose order is the order of all.
+    // On dp rank 0 of the first kept step, which defines the order for all.
     double start_s = 0, end_s = 0;
 };
 
@@ -25,18 +25,18 @@ struct StepOps {
     std::vector<OpSlot> slots;  // by stage, kind, seq_id
     std::vector<std::int64_t> steps;
     int dp_size = 1, pp_size = 1;  // as in the trace
-    /// [slot][step][dp rank], one behind the other.
+    /// [slot][step][dp rank], contiguous.
     std::vector<double> start_s, duration_s;
-    std::vector<std::int64_t> steps_left_out;  // other ops than most steps have, or twice the same
+    std::vector<std::int64_t> steps_left_out;  // other ops than most steps, or duplicate ops
 
-    /// Steps times dp ranks: the distance from a slot's values to those of the next.
+    /// Steps times dp ranks: the stride between slots.
     [[nodiscard]] std::size_t lanes() const {
         return steps.size() * static_cast<std::size_t>(dp_size);
     }
 };
 
 /// The pattern is the set of ops that most steps have on all dp ranks. invalid_input: no step has
-/// the same ops on all of them, or a stage without compute.
+/// the same ops on all of them, or a stage has no compute.
 [[nodiscard]] Result<StepOps> collect_steps(OpTrace trace);
 
 }  // namespace osora::db::whatif

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kWorstPercent = 3;
 constexpr int kNamed = 5;          // workers in held_by
-constexpr double kNothing = 1e-9;  // of the ideal step: below it there is no part to speak of
+constexpr double kNothing = 1e-9;  // of the ideal step: below this there is nothing to divide
 
 bool keep_all(OpSlot const&, int) {
     return true;
@@ -101,8 +101,8 @@ void measure_shares(StepOps const& ops, Replay const& replay, WhatIf& into) {
     });
 }
 
-/// Only what holds half of the straggling is named; a worker before its stage, a stage before its
-/// ops.
+/// Names only what accounts for half of the straggling; a worker before its stage, a stage before
+/// its ops.
 void name_holder(WhatIf& into) {
     if (into.slowdown < kStraggling) return;
     into.holder = Holder::spread;

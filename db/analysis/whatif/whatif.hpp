@@ -1,5 +1,6 @@
-// How much of a traced step is straggling, and which op type, stage or worker holds it: the figures
-// of "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25). Pure.
+// How much of a traced step is straggling, and which op type, stage or worker causes it: the
+// figures of "Understanding Stragglers in Large Model Training Using What-if Analysis" (OSDI'25).
+// Pure.
 #pragma once
 
 #include "db/analysis/whatif/job_shape.hpp"
@@ -14,7 +15,7 @@
 
 namespace osora::db::whatif {
 
-/// A worker holds the ranks of one stage and dp rank.
+/// A worker is the ranks of one stage and dp rank.
 struct Worker {
     int dp_rank = 0, stage = 0;
     double slowdown = 1;  // the smaller one of its stage's and its dp rank's (S_w, equation 4)
@@ -23,12 +24,12 @@ struct Worker {
 struct StepSlowdown {
     std::int64_t step = 0;
     double actual_s = 0;    // from the first start to the last end in the trace
-    double no_delay_s = 0;  // replayed: ops start as soon as what they wait for has ended
+    double no_delay_s = 0;  // replayed: ops start as soon as the ops that they wait for have ended
     double slowdown = 1;    // no_delay_s over the ideal step
 };
 
-/// What idealising some ops takes off the straggling: removed (in the step as it was) and added (in
-/// the ideal step), both as a part of T_nodelay - T_ideal. NaN: nothing straggles.
+/// How much idealising some ops reduces the straggling: removed (from the actual step) and added
+/// (to the ideal step), both as a share of T_nodelay - T_ideal. NaN: nothing straggles.
 struct Share {
     double removed = 0, added = 0;
 };
@@ -40,9 +41,9 @@ struct WhatIf {
     int dp_size = 1, pp_size = 1;  // as traced
     double actual_s = 0;           // means over the steps
     double no_delay_s = 0;         // T_nodelay
-    double ideal_s = 0;            // T_ideal: every op takes what is typical of its type
+    double ideal_s = 0;            // T_ideal: every op takes the typical time of its type
     double slowdown = 1;           // S = T_nodelay / T_ideal (equation 1)
-    /// The ideal step with the times of these ops put back, over the ideal step (equation 2).
+    /// The ideal step with the actual times of these ops, over the ideal step (equation 2).
     std::map<std::string, double> slowdown_of_type;
     std::vector<double> slowdown_of_stage, slowdown_of_dp_rank;  // by index
     std::vector<Worker> workers;                                 // slowest first
@@ -59,12 +60,12 @@ struct WhatIf {
     std::string held_by;  // "stage 3, the last one"; "" for none
 };
 
-/// A step that is this much longer than the ideal one straggles (the paper's threshold); who holds
-/// half of that is named.
+/// A step straggles if it is longer than the ideal one by this factor (the paper's threshold); what
+/// accounts for half of that is named.
 constexpr double kStraggling = 1.1;
 constexpr double kHolds = 0.5;
 
-/// `csv`: as read_op_trace. invalid_input also when its steps make no graph.
+/// `csv`: as for read_op_trace. invalid_input also if its steps do not form a graph.
 [[nodiscard]] Result<WhatIf> what_if(std::string_view csv, JobShape const& shape);
 
 }  // namespace osora::db::whatif

@@ -1,5 +1,5 @@
-// [encode], [text] and [eval] of the run file: what a cache is made of, and evaluation on clips
-// that are not trained on (docs/rfc/022).
+// [encode], [text] and [eval] of the run file: the content of a cache, and evaluation on held-out
+// clips (docs/rfc/022).
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -19,11 +19,11 @@ struct EncodeSection {
 };
 struct TextSection {
     std::string embeddings;    // a cache; empty: null captions
-    std::string encoder;       // T5 in a folder of Hugging Face; empty: captions are not encoded
-    std::string clip_encoder;  // CLIP's text half in such a folder; empty: no pooled vectors
+    std::string encoder;       // T5 in a Hugging Face folder; empty: captions are not encoded
+    std::string clip_encoder;  // CLIP's text encoder in such a folder; empty: no pooled vectors
     int max_tokens = 300;
     bool padded = false;       // all max_tokens rows, without a mask
-    AutoOr<double> drop_prob;  // of a caption, so that guidance works; auto: as Open-Sora
+    AutoOr<double> drop_prob;  // drop rate of captions, so that guidance works; auto: as Open-Sora
 };
 struct EvalSection {
     int every = 500;   // steps

@@ -1,4 +1,4 @@
-// [memory] of the run file: what there is, and what may be traded for it.
+// [memory] of the run file: available memory, and what may be traded for it.
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -15,7 +15,7 @@ struct MemorySection {
     bool allow_lossy = false;
     std::string store_rounding = "nearest";  // of int8
     double gpu_memory_gib = 80;
-    AutoOr<double> rank_memory_gib;  // where its model lives: the GPU, or the host
+    AutoOr<double> rank_memory_gib;  // where its model is: the GPU, or the host
 };
 BOOST_DESCRIBE_STRUCT(MemorySection, (),
                       (recompute, activation_store, allow_lossy, store_rounding, gpu_memory_gib,

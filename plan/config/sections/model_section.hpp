@@ -1,4 +1,4 @@
-// [model] of the run file: the network that is trained. A size of 0 is as the architecture says.
+// [model] of the run file: the network that is trained. A size of 0 means the architecture's.
 #pragma once
 
 #include <boost/describe.hpp>

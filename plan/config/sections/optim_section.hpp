@@ -1,4 +1,4 @@
-// [optim]: how weights are moved. A part of RunConfig.
+// [optim] of the run file: the optimizer. A part of RunConfig.
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -19,7 +19,7 @@ struct OptimSection {
     double beta1 = 0.9, beta2 = 0.999;
     double eps = 1e-8;
     double weight_decay = 0;
-    AutoOr<double> grad_clip{1.0};  // "adaptive" is kept as auto
+    AutoOr<double> grad_clip{1.0};  // "adaptive" is stored as auto
     double ema_decay = 0.99;        // 0: no average is kept
     std::string precision = "bf16";
     std::vector<std::string> freeze;

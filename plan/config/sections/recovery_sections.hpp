@@ -1,4 +1,4 @@
-// [faults], [bisect] and [notify] of the run file: what happens when something goes wrong.
+// [faults], [bisect] and [notify] of the run file: what to do when something goes wrong.
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -13,7 +13,7 @@ namespace osora::plan {
 struct FaultsSection {
     int max_restarts = 3;
     AutoOr<double> step_timeout;      // seconds
-    double collective_timeout = 600;  // seconds; of joining the ranks, and of each collective
+    double collective_timeout = 600;  // seconds; for joining, and for each collective
     double lost_after = 4;            // seconds
     AutoOr<double> lease;             // seconds
     double stacks_limit = 4;          // seconds

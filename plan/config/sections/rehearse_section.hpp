@@ -1,4 +1,4 @@
-// [rehearse] of the run file: what stands in for the model and the loader (docs/rfc/010).
+// [rehearse] of the run file: what replaces the model and the loader (docs/rfc/010).
 #pragma once
 
 #include "base/auto_or.hpp"

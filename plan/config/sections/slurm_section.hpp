@@ -1,4 +1,4 @@
-// [slurm] of a run file: how the nodes are asked for (slurm/job_script.hpp).
+// [slurm] of a run file: how nodes are requested (slurm/job_script.hpp).
 #pragma once
 
 #include <boost/describe.hpp>

@@ -1,4 +1,4 @@
-// [ssh] of the run file: the hosts, and who may log in there. Read by the ssh backend.
+// [ssh] of the run file: the hosts and the login. Read by the ssh backend.
 #pragma once
 
 #include <boost/describe.hpp>

@@ -1,5 +1,4 @@
-// [train] and [debug] of the run file: how long and on what a network is trained, and known-bad
-// ways.
+// [train] and [debug] of the run file: length and objective of training, and known-bad variants.
 #pragma once
 
 #include "base/auto_or.hpp"

@@ -1,5 +1,5 @@
-// [vae_loss] of the run file: what job = "train_vae" trains towards. The defaults are the last
-// stage of Open-Sora v1.2 (configs/vae/train/stage3.py).
+// [vae_loss] of the run file: the loss of job = "train_vae". The defaults are the last stage of
+// Open-Sora v1.2 (configs/vae/train/stage3.py).
 #pragma once
 
 #include <boost/describe.hpp>
@@ -9,9 +9,9 @@
 namespace osora::plan {
 
 struct VaeLossSection {
-    bool real_rec = true;         // frames against frames, and the KL divergence
-    bool z_rec = false;           // 2-D latents against those behind the temporal part
-    bool image_identity = false;  // of images: latents against 2-D latents
+    bool real_rec = true;         // frames compared with frames, and the KL divergence
+    bool z_rec = false;           // 2-D latents compared with those after the temporal part
+    bool image_identity = false;  // for images: latents compared with 2-D latents
     bool freeze_2d = false;
     std::string mixed = "none";  // image: some steps see the first frame only; random: 1 to all
     double mixed_image_ratio = 0.2;

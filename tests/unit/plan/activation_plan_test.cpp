@@ -33,7 +33,7 @@ TEST(ActivationPlan, AreHeldAsCheaplyAsFits) {
     EXPECT_EQ(chosen(0.999), "none, int8");
     r.config.memory.recompute = std::string("full");
     EXPECT_EQ(chosen(1.5), "full, none");
-    EXPECT_THAT(plan_of(r).reasons, Contains("recompute full, activation store none: yours"));
+    EXPECT_THAT(plan_of(r).reasons, Contains("recompute full, activation store none: set by you"));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(Planner, RanksThatShareTokensCountOnceForTheBatch) {
     EXPECT_EQ(shared.chosen.sp_size, 2);
     EXPECT_EQ(shared.chosen.dp_size, 2);
     EXPECT_EQ(shared.chosen.ranks(), 4);
-    EXPECT_THAT(shared.reasons.front(), HasSubstr("sp 2: yours; "));
+    EXPECT_THAT(shared.reasons.front(), HasSubstr("sp 2: set by you; "));
     for (std::size_t i = 0; i < shared.chosen.buckets.size(); ++i) {
         BucketPlan const &one = apart.chosen.buckets[i], &two = shared.chosen.buckets[i];
         EXPECT_EQ(two.global_batch_size, one.global_batch_size);
@@ -42,14 +42,14 @@ TEST(Planner, RanksThatShareLayersCountOnceForTheBatch) {
     EXPECT_EQ(shared.chosen.tp_size, 2);
     EXPECT_EQ(shared.chosen.dp_size, 2);
     EXPECT_EQ(shared.chosen.ranks(), 4);
-    EXPECT_THAT(shared.reasons.front(), HasSubstr("tp 2: yours; "));
+    EXPECT_THAT(shared.reasons.front(), HasSubstr("tp 2: set by you; "));
     EXPECT_LT(shared.predicted.peak_memory_gib, apart.predicted.peak_memory_gib);
     EXPECT_LT(apart.predicted.exposed_comm_s, shared.predicted.exposed_comm_s);
     for (Rejection const& each : shared.rejected) EXPECT_NE(each.layout.tp_size, 2);
     r.config.parallel.sp_size = 2;
     PlanDecision const both = plan_of(r);
     EXPECT_EQ(both.chosen.dp_size, 1);
-    EXPECT_THAT(both.reasons.front(), HasSubstr("tp 2, sp 2: yours; 4 ranks"));
+    EXPECT_THAT(both.reasons.front(), HasSubstr("tp 2, sp 2: set by you; 4 ranks"));
 }
 
 // (m + p - 1) passes of a stage for m micro-batches: the bubble is (p - 1) / m of the work.
@@ -62,7 +62,7 @@ TEST(Planner, APipelineHasItsBubble) {
     PlanDecision const decision = plan_of(r);
     EXPECT_EQ(decision.chosen.pp_size, 2);
     EXPECT_EQ(decision.chosen.dp_size, 2);
-    EXPECT_THAT(decision.reasons.front(), HasSubstr("pp 2: yours; "));
+    EXPECT_THAT(decision.reasons.front(), HasSubstr("pp 2: set by you; "));
     EXPECT_LT(decision.predicted.peak_memory_gib, apart);
     BucketPlan const& bucket = decision.chosen.buckets[0];
     EXPECT_GT(bucket.grad_accum_steps, 1);  // so that stages have work side by side
@@ -81,8 +81,9 @@ TEST(Planner, GradientsOfHalfTheBytesTakeHalfTheTime) {
     PlanDecision const halves = plan_of(r);
     EXPECT_EQ(halves.chosen.reduce_dtype, "bf16");
     EXPECT_LT(halves.predicted.exposed_comm_s / whole, 0.75);  // and the latency of calls
-    EXPECT_THAT(halves.reasons,
-                testing::Contains(HasSubstr("gradients travel as bf16: yours; 2 ranks add in")));
+    EXPECT_THAT(
+        halves.reasons,
+        testing::Contains(HasSubstr("gradients travel as bf16: set by you; 2 ranks add in")));
 }
 
 // What a node has is shared by its own ranks, however many nodes there are.
@@ -108,7 +109,7 @@ TEST(Planner, VirtualStagesHalveTheBubble) {
     r.config.parallel.virtual_stages = 2;
     PlanDecision const two = plan_of(r);
     EXPECT_EQ(two.chosen.virtual_stages, 2);
-    EXPECT_THAT(two.reasons.front(), HasSubstr("pp 2, virtual stages 2: yours"));
+    EXPECT_THAT(two.reasons.front(), HasSubstr("pp 2, virtual stages 2: set by you"));
     EXPECT_NEAR(two.predicted.bubble_s / one.predicted.bubble_s, 0.5, 0.1);
     EXPECT_LT(one.predicted.peak_memory_gib, two.predicted.peak_memory_gib);
 }

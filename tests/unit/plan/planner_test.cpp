@@ -244,7 +244,7 @@ TEST(Planner, RanksShareWhatDoesNotFit) {
     EXPECT_EQ(plan_of(r).chosen.zero_stage, 2);
     r.config.parallel.zero_stage.value = 1;
     EXPECT_EQ(plan_of(r).chosen.zero_stage, 1);
-    EXPECT_THAT(plan_of(r).reasons, Contains("ZeRO-1: yours"));
+    EXPECT_THAT(plan_of(r).reasons, Contains("ZeRO-1: set by you"));
 }
 
 TEST(Planner, UsersNumbersWinOrAreErrors) {

@@ -75,7 +75,7 @@ TEST(AutoencoderPlan, AUsersPiecesAreKept) {
     auto const decision = plan_of(r);
     EXPECT_EQ(decision.chosen.vae_micro_batch_size, 3);
     EXPECT_EQ(decision.chosen.vae_micro_frame_size, 5);
-    EXPECT_THAT(joined(decision), testing::HasSubstr("(yours)"));
+    EXPECT_THAT(joined(decision), testing::HasSubstr("(set by you)"));
 }
 
 TEST(AutoencoderPlan, AVqvaeIsCutInTime) {

@@ -108,9 +108,10 @@ TEST(SshHosts, FilesOfOtherLaunchersAreReadOrSaidToBeOtherwise) {
               (SshHost{.host = "10.0.0.1", .user = "user00", .slots = 8}));
     EXPECT_EQ(error_of("node-a slots=2 max_slots=x"), "max_slots=\"x\": expected a number");
     EXPECT_EQ(error_of("node-a slots=2 cpu=2"), "slots is given twice");
-    EXPECT_EQ(error_of("node-a:2"),
-              "\"node-a:2\": 2 is hardly a port of sshd; for 2 slots, as MPICH and Horovod write "
-              "them, write \"node-a slots=2\", for that port \"node-a port=2\"");
+    EXPECT_EQ(
+        error_of("node-a:2"),
+        "\"node-a:2\": 2 is unlikely to be a port of sshd; for 2 slots, as MPICH and Horovod write "
+        "them, write \"node-a slots=2\", for that port \"node-a port=2\"");
     EXPECT_EQ(host_of("node-a port=2").port, 2);
     EXPECT_EQ(host_of("node-a:222").port, 222);
     EXPECT_EQ(host_of("node-a:2222").port, 2222);

@@ -70,10 +70,10 @@ TEST(Stages, WhatARunIsMadeOfCannotChange) {
         texts(staged("[[stage]]\nat_step = 5\nmodel.arch = \"stdit3-xl/2\"\n"
                      "optim.precision = \"fp16\"\noptim.lora_rank = 2\noptim.ema_decay = 0\n")
                   .problems),
-        ElementsAre("run.toml:8: stage[0].model: cannot change while a run goes on; sections that "
+        ElementsAre("run.toml:8: stage[0].model: cannot change during a run; sections that "
                     "can: bucket, batch, data, optim",
-                    "run.toml:9: stage[0].optim.precision: cannot change while a run goes on",
-                    "run.toml:10: stage[0].optim.lora_rank: cannot change while a run goes on",
+                    "run.toml:9: stage[0].optim.precision: cannot change during a run",
+                    "run.toml:10: stage[0].optim.lora_rank: cannot change during a run",
                     "run.toml:11: stage[0].optim.ema_decay = 0.0: no average begins or ends in a "
                     "stage"));
 }

@@ -121,7 +121,7 @@ TEST(NominalRates, ThePlanSaysWhatIsNominal) {
     EXPECT_THAT(known, Contains(HasSubstr("nominal, of the data sheet of h100-80g-sxm")));
     EXPECT_THAT(known, Contains(HasSubstr("nominal, over cards of 400 Gbit/s a GPU")));
     auto const unknown = decision_of(plan_request(nodes_of("h100", 4, 0))).reasons;
-    EXPECT_THAT(unknown, Contains(HasSubstr("--nic-gbit tells")));
+    EXPECT_THAT(unknown, Contains(HasSubstr("--nic-gbit gives")));
     auto const one = decision_of(plan_request(nodes_of("h100", 1))).reasons;
     EXPECT_THAT(one, Not(Contains(HasSubstr("network"))));
 }

@@ -231,7 +231,7 @@ TEST(NcclAdvice, TheUsersValueWins) {
         << "it would change the other one";
     for (auto const& each : advice.settings) {
         if (each.name == "NCCL_SOCKET_IFNAME") {
-            EXPECT_EQ(each.reason, "yours; replaces =eth0 (facts)");
+            EXPECT_EQ(each.reason, "set by you; replaces =eth0 (facts)");
         }
     }
 }
