@@ -5,6 +5,7 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/plan/plan_run.hpp"
+#include "plan/config/cross_checks.hpp"
 #include "plan/validate.hpp"
 
 #include <fmt/format.h>
@@ -36,14 +37,26 @@ void check_against_machine(Context const& context, plan::ResolvedConfig& resolve
     });
 }
 
+std::vector<std::string> notes_of(plan::ResolvedConfig const& resolved) {
+    std::vector<std::string> notes;
+    for (auto const& list : {plan::unsupported(resolved), plan::without_effect(resolved)}) {
+        for (auto const& each : list) notes.push_back(plan::to_text(each));
+    }
+    return notes;
+}
+
 int run_validate(Context const& context, Arguments const& arguments) {
     auto const request = config_request(context, arguments);
     auto resolved = plan::load_config(request);
     if (resolved.whole) check_against_machine(context, resolved);
     bool const ok = resolved.problems.empty();
+    auto const notes = ok ? notes_of(resolved) : std::vector<std::string>();
     if (arguments.has("--json")) {
-        print_json("validate", {{"ok", ok}, {"problems", problems_json(resolved.problems)}});
+        print_json("validate", {{"ok", ok},
+                                {"problems", problems_json(resolved.problems)},
+                                {"notes", protocol::json::array(notes.begin(), notes.end())}});
     } else if (ok) {
+        for (auto const& note : notes) cli::print(stderr, "note: {}\n", note);
         cli::print("{}: ok\n", request.run_file.string());
     } else {
         cli::print("{}", problem_list(resolved.problems));
@@ -59,7 +72,8 @@ CommandSpec validate_command() {
             .details =
                 "Reads a run file with the settings of the site and of the user under it, "
                 "and prints every error: file and line, the rule, and the nearest valid "
-                "value. Exit code 2 when there is one.",
+                "value. Exit code 2 when there is one. Notes name what this version refuses "
+                "at submit or ignores.",
             .example = "osora validate stage1.toml --set parallel.tp_size=4",
             .positionals = {run_file_positional()},
             .options = {set_option(), json_option()},

@@ -66,10 +66,17 @@ TEST_F(Usage, ABadRunFileIsRefusedWithAllOfItsErrors) {
     EXPECT_EQ(json->at("problems").as_array().size(), 4u);
 }
 
-TEST_F(Usage, WhatThisVersionCannotRunIsRefusedAtSubmitOnly) {
+TEST_F(Usage, WhatThisVersionCannotRunIsNotedByValidateAndRefusedBySubmit) {
     write_run_file(10);
     std::string const limit = "resources.time_limit=01:00:00";
-    EXPECT_EQ(osora({"validate", "run.toml", "--set", limit}).code, 0);
+    expect({"validate", "run.toml", "--set", limit}, 0,
+           "note: --set: resources.time_limit = \"01:00:00\": not available in this version");
+    expect({"validate", "run.toml", "--set", "run.job=score"}, 0,
+           "run.job = \"score\": not available in this version");
+    EXPECT_EQ(osora({"validate", "run.toml"}).err, "");
+    auto const json =
+        protocol::parse_json(osora({"validate", "run.toml", "--json", "--set", limit}).out);
+    EXPECT_EQ(json->at("notes").as_array().size(), 1u);
     expect({"submit", "run.toml", "--set", limit}, 2,
            "resources.time_limit = \"01:00:00\": not available in this version");
 }
