@@ -59,12 +59,14 @@ TEST(Verdicts, LastLinesOfAProgramTellTheCauseFromASecondaryFailure) {
         failed.message = words;
         return classify_failure(failed, true);
     };
-    EXPECT_FALSE(said("ValueError: 3 is not 4").echo);
-    EXPECT_TRUE(said("").echo);
-    EXPECT_TRUE(said("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer").echo);
-    EXPECT_TRUE(said("OSError: [Errno 98] Address already in use").free);
-    EXPECT_TRUE(said("server socket failed: EADDRINUSE, message: address already in use").free);
-    EXPECT_FALSE(said("ValueError").free);
+    EXPECT_FALSE(said("ValueError: 3 is not 4").secondary);
+    EXPECT_TRUE(said("").secondary);
+    EXPECT_TRUE(
+        said("RuntimeError: [gloo/transport/tcp/pair.cc] Connection closed by peer").secondary);
+    EXPECT_TRUE(said("OSError: [Errno 98] Address already in use").costs_no_restart);
+    EXPECT_TRUE(
+        said("server socket failed: EADDRINUSE, message: address already in use").costs_no_restart);
+    EXPECT_FALSE(said("ValueError").costs_no_restart);
 }
 
 TEST(Verdicts, CausesAreSentences) {

@@ -61,7 +61,8 @@ TEST_F(ConfigFiles, PathsStartAtTheFolderOfTheRunFile) {
 
 TEST_F(ConfigFiles, TheTextOfTheRunFileIsTheOneThatWasParsed) {
     std::string const text = "# as written\n" + std::string(kMinimal);
-    ConfigRequest request{.run_file = write("run.toml", text), .base_dir = {}};
+    ConfigRequest request;
+    request.run_file = write("run.toml", text);
     auto const resolved = load_config(request);
     write("run.toml", "[run]\nname = 'edited meanwhile'\n");
     EXPECT_EQ(resolved.run_file_text, text);
