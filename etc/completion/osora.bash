@@ -57,7 +57,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps history init logs model nccl plan probe rehearse report resume sample status submit topology tune validate watch whatif --help --version"
+        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps history init logs model nccl nodes plan probe rehearse report resume sample status submit topology tune validate watch whatif --help --version"
         return
     fi
     case "$command:$previous" in
@@ -108,7 +108,7 @@ _osora() {
     "probe:--set") _osora_keys; return ;;
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
-    "logs:--epoch") :; return ;;
+    "logs:--attempt") :; return ;;
     "nccl fit:--samples") _osora_files; return ;;
     "nccl fit:--predict") :; return ;;
     "nccl fit:--collective") :; return ;;
@@ -165,6 +165,7 @@ _osora() {
     "doctor:--run") _osora_runs; return ;;
     "doctor:--root") _osora_folders; return ;;
     "doctor:--probe") _osora_files; return ;;
+    "nodes:--forget") :; return ;;
     "topology show:--topology") :; return ;;
     "topology import:--output") _osora_files; return ;;
     "topology import:--topology") :; return ;;
@@ -226,7 +227,7 @@ _osora() {
         "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --topology --collectives --limit --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
-        "logs") _osora_words "--rank --epoch --follow --json --help" ;;
+        "logs") _osora_words "--rank --attempt --follow --json --help" ;;
         "cancel") _osora_words "--now --trust --json --help" ;;
         "resume") _osora_words "--detach --trust --json --help" ;;
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
@@ -239,6 +240,7 @@ _osora() {
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "doctor") _osora_words "--run --root --probe --json --help" ;;
+        "nodes") _osora_words "--forget --json --help" ;;
         "topology show") _osora_words "--topology --json --help" ;;
         "topology diff") _osora_words "--json --help" ;;
         "topology import") _osora_words "--output --topology --json --help" ;;

@@ -133,9 +133,9 @@ TEST_F(BedNodes, LinksHaveTheRateTheyAreGiven) {
     bed().control({"shape", "n1", "100mbit"});
     // 24 MB take 2 s at 100 Mbit/s, and 20 ms without a limit.
     std::string const send =
-        "start=$ATTEMPTREALTIME; head -c 24000000 /dev/zero | ssh -o BatchMode=yes n1 'cat "
+        "start=$EPOCHREALTIME; head -c 24000000 /dev/zero | ssh -o BatchMode=yes n1 'cat "
         ">/dev/null'"
-        "; awk -v a=$start -v b=$ATTEMPTREALTIME 'BEGIN { print 24 * 8 / (b - a) }'";
+        "; awk -v a=$start -v b=$EPOCHREALTIME 'BEGIN { print 24 * 8 / (b - a) }'";
     double const mbit_s = std::stod(bed().shell("n0", send).out);
     RecordProperty("mbit_s", static_cast<int>(mbit_s));  // less when the machine is busy
     EXPECT_GT(mbit_s, 0);

@@ -17,7 +17,7 @@ using testing::Not;
 class Nodes : public Cli {
 protected:
     void remember(std::string const& text) {
-        protocol::StatePaths const state{variable_or(environment_, "OSORA_STATE_DIR", "")};
+        protocol::StatePaths const state{folder_ / "state"};
         std::ofstream(state.node_memory()) << text;
     }
     static std::string memory() {

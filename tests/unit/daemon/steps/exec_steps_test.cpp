@@ -67,7 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                 R"({"global_step": 40, "loss": 1.25, "grad_norm": 0.5})",
                 {{"step", 40}, {"loss", 1.25}, {"grad_norm", 0.5}}},
         Printed{"Lightning's bar",
-                "Attempt 0:  12%|#2        | 12/100 [00:03<00:25,  3.40it/s, loss=0.251, v_num=3]",
+                "Epoch 0:  12%|#2        | 12/100 [00:03<00:25,  3.40it/s, loss=0.251, v_num=3]",
                 {{"step", 12}, {"loss", 0.251}, {"time_s", 1 / 3.4}}},
         Printed{"a slow bar",
                 " 3%|3  | 30/1000 [05:01<2:42:11, 10.03s/it, loss=0.1]",

@@ -184,7 +184,7 @@ TEST_F(Intake, StepsBeforeTheLineThatExplainsThemAreTakenFirst) {
     auto const finder = std::make_shared<plan::StepFinder>();
     std::string log;
     for (int i = 1; i < 4; ++i) log += fmt::format("{}/90 [00:02<03:18, 2.2s/it]\r", i);
-    log += "{'loss': 0.5, 'learning_rate': 1e-05, 'attempt': 0.1}\n4/90 [00:09<03:11, 2.2s/it]\r";
+    log += "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n4/90 [00:09<03:11, 2.2s/it]\r";
     StepIntake intake(
         {.records = nullptr,
          .output = std::make_shared<Text>(log),

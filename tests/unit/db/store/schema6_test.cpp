@@ -42,7 +42,7 @@ TEST_F(Schema6, IsOfThatSchema) {
 }
 
 TEST_F(Schema6, KeepsItsRowsAndGetsWhatFollowsFromThem) {
-    auto const before = ask("SELECT run_id,step,attempt,samples FROM step");
+    auto const before = ask("SELECT run_id,step,epoch,samples FROM step");
     auto const figures = ask("SELECT run_id,step_s_median,step_s_mad,steps_used FROM measured");
     bring_up_to_date();
     EXPECT_EQ(ask("PRAGMA user_version"), std::to_string(schema_version()) + "\n");

@@ -31,7 +31,7 @@ TEST(EventLimits, NameTheNumberAndWhatIsExpected) {
     EXPECT_EQ(problem_of(RunNotice{}), "");
     ControllerStarted started;
     started.incarnation = kHuge;
-    EXPECT_THAT(problem_of(started), HasSubstr("controller: life is 2147483647"));
+    EXPECT_THAT(problem_of(started), HasSubstr("controller: incarnation is 2147483647"));
 }
 
 TEST(EventLimits, LeaveTheRestOfAnEvent) {

@@ -66,7 +66,9 @@ TEST_F(FollowCoreTest, KnownRecordsAreNoNews) {
     core_.fold(first);
     core_.fold(story_.record(1, protocol::ControllerStarted{}));
     EXPECT_FALSE(core_.has_begun());
-    core_.fold(story_.record(2, protocol::ControllerStarted{.incarnation = 1}));
+    protocol::ControllerStarted second;
+    second.incarnation = 1;
+    core_.fold(story_.record(2, second));
     EXPECT_TRUE(core_.has_begun());
     core_.continues();
     EXPECT_FALSE(core_.has_begun());
