@@ -153,7 +153,7 @@ TEST_F(Answers, SilenceWithAnErrorMessageIsNoEnd) {
     auto const before = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
     std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json", before);
     auto const status = osora({"status"});
-    EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not say"));
+    EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not report"));
     EXPECT_THAT(status.out, Not(HasSubstr("over")));
     EXPECT_THAT(osora({"status", "1", "--json"}).out, HasSubstr("\"state\":\"queued\""));
 }
