@@ -114,15 +114,19 @@ TEST_F(Views, AreMadeAnewByAMigration) {
     store_.reset();
     {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);
-        for (char const* table : {"attribution", "comparison", "change_point", "culprit", "trial",
-                                  "investigation", "investigation_file", "launch", "span",
-                                  "run_window", "stale", "stale_series", "collective_sum"}) {
-            plain.exec(std::string("DROP TABLE ") + table);
+        std::vector<std::string> views;
+        SQLite::Statement row(plain, "SELECT name FROM sqlite_master WHERE type='view'");
+        while (row.executeStep()) views.push_back(row.getColumn(0).getString());
+        row.reset();
+        for (auto const& view : views) plain.exec("DROP VIEW " + view);
+        for (char const* table : {"run", "run_rank", "event", "step", "rank_matrix", "launch",
+                                  "span", "run_window", "collective_sum"}) {
+            plain.exec(fmt::format("ALTER TABLE {} RENAME COLUMN attempt TO epoch", table));
         }
         plain.exec(
-            "DROP VIEW v_step; CREATE VIEW v_gone AS SELECT 1;"
-            "DROP INDEX run_submitted; DROP INDEX event_kind; DROP TABLE kept;"
-            "PRAGMA user_version=5");
+            "ALTER TABLE run_node RENAME COLUMN metric_attempt TO metric_epoch;"
+            "CREATE VIEW v_gone AS SELECT epoch FROM step;"
+            "PRAGMA user_version=8");
     }
     ASSERT_TRUE(Store::open(history_file(state_.path())).has_value());
     EXPECT_EQ(ask("SELECT count(*) FROM sqlite_master WHERE name='v_gone'"), "0\n");
