@@ -89,7 +89,7 @@ TEST(AutoencoderPlan, AVqvaeIsCutInTime) {
     EXPECT_GT(cut.chosen.vae_micro_frame_size, 0);
     EXPECT_EQ(cut.chosen.vae_micro_frame_size % 4, 0);
     EXPECT_THAT(joined(cut), testing::HasSubstr("vae.micro_frame_size"));
-    EXPECT_THAT(joined(cut), testing::HasSubstr("a clip of its own"));
+    EXPECT_THAT(joined(cut), testing::HasSubstr("a separate clip"));
 }
 
 TEST(AutoencoderPlan, BatchesAreSharedByRanksAndBuckets) {
