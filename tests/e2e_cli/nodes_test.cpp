@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 
 namespace osora::e2e_cli {
@@ -18,6 +19,8 @@ class Nodes : public Cli {
 protected:
     void remember(std::string const& text) {
         protocol::StatePaths const state{folder_ / "state"};
+        std::filesystem::create_directories(state.dir);
+        std::filesystem::permissions(state.dir, std::filesystem::perms::owner_all);
         std::ofstream(state.node_memory()) << text;
     }
     static std::string memory() {
