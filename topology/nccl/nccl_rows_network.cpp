@@ -338,7 +338,7 @@ constexpr std::array kNetworkRows{
                  kJob,
                  flag(),
                  "1",
-                 "0 ends a job whose ranks differ in NICs, which else runs slow without a word",
+                 "0 ends a job whose ranks differ in NICs, which otherwise runs slow silently",
                  {.since = 23000}},
     NcclVariable{"NCCL_IGNORE_COLLNET_MISMATCH",
                  S,

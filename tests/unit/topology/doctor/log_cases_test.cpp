@@ -204,10 +204,10 @@ TEST(LogCases, APortErrorIsTheCauseAndErrorTwelveItsEcho) {
     EXPECT_EQ(list[0].where, "node-48");
     EXPECT_THAT(list[0].title, HasSubstr("port went down"));
     EXPECT_THAT(list[0].fix, AllOf(HasSubstr("\"node-48\""), Not(HasSubstr("node-51"))));
-    EXPECT_THAT(
-        diagnosis.findings,
-        Contains(AllOf(Field(&Finding::where, "node-51"),
-                       Field(&Finding::title, HasSubstr("echo of the port error on node-48")))));
+    EXPECT_THAT(diagnosis.findings,
+                Contains(AllOf(
+                    Field(&Finding::where, "node-51"),
+                    Field(&Finding::title, HasSubstr("Secondary to the port error on node-48")))));
 }
 
 TEST(LogCases, APortErrorInTheWordsOfLaterVersions) {

@@ -85,7 +85,7 @@ TEST(SlurmTopology, LoopsDuplicatesAndStrangersAreSaid) {
                                    "SwitchName=c Nodes=n[1-2]\n"
                                    "SwitchName=c Nodes=n3\n",
                                    "topology.conf"));
-    EXPECT_THAT(fabric.warnings, ElementsAre("switch c stands twice: joined",
+    EXPECT_THAT(fabric.warnings, ElementsAre("switch c is defined twice: joined",
                                              "switch ghost below a is not described: left out",
                                              "the link from b to a closes a loop: left out",
                                              "node n1 is below b and c: b is taken"));

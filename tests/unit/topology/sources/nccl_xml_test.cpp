@@ -170,7 +170,7 @@ TEST(NcclXml, ErrorsNameTheLine) {
     EXPECT_EQ(
         xml_error(
             "<system><cpu><pci busid=\"0000:01:00.0\"/>\n<pci busid=\"0:1:0.0\"/></cpu></system>"),
-        "line 2: PCI device 0000:01:00.0 stands twice");
+        "line 2: PCI device 0000:01:00.0 is listed twice");
     EXPECT_THAT(xml_error("<system><cpu><nic><net name=\"a\" speed=\"-1\"/></nic></cpu></system>"),
                 HasSubstr("speed of a"));
     EXPECT_THAT(
