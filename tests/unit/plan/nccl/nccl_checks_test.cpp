@@ -1,4 +1,4 @@
-// What is said of values that somebody else chose.
+// Warnings about values that somebody else chose.
 #include "plan/nccl/nccl_advice.hpp"
 #include "tests/unit/plan/nccl/machines.hpp"
 

@@ -86,7 +86,7 @@ TEST(LogCases, VersionsThatToolsMisreadAreTheSame) {
                 IsEmpty());
 }
 
-/// pytorch/pytorch issue 68893 (Ray on EC2) behind the prefix of a launcher.
+/// pytorch/pytorch issue 68893 (Ray on EC2) with a launcher's prefix.
 std::string veth_log(std::string const& front) {
     std::string const host = front + "ip-10-0-0-137:14605:14673 [0] ";
     std::string const both =

@@ -39,7 +39,7 @@ TEST(NcclXml, ReadsWhatNcclDumps) {
     EXPECT_EQ(machine.gpus[0].name, "NVIDIA A100-SXM4-40GB");
     EXPECT_EQ(machine.gpus[0].compute_capability, 80);
     EXPECT_EQ(machine.gpus[0].numa, 3);
-    EXPECT_EQ(machine.gpus[0].link, (PcieLink{0, 16, 0, 16}));  // NCCL tells the maximum alone
+    EXPECT_EQ(machine.gpus[0].link, (PcieLink{0, 16, 0, 16}));  // NCCL gives only the maximum
     EXPECT_THAT(machine.gpus[0].nvlinks, ElementsAre(NvlinkPeer{"switch", 12}));
     ASSERT_THAT(machine.nics, SizeIs(2));
     EXPECT_EQ(machine.nics[0].interface, "eth0");
