@@ -81,7 +81,7 @@ constexpr std::array kRules{
          check_settings_differ},
     Rule{"named-files", 29, "Are files that settings name there?", "nccl#1634 aws-ofi-nccl#932",
          check_named_files},
-    Rule{"busbw", 30, "Is busbw read as it is meant?", "nccl-tests#196 nccl-tests#290 nccl#812",
+    Rule{"busbw", 30, "Is busbw interpreted correctly?", "nccl-tests#196 nccl-tests#290 nccl#812",
          check_busbw},
     Rule{"pair-bandwidth", 0, "Are all pairs of nodes equally fast?", "nccl#349", check_pairs},
     Rule{"storage", 0, "Is the data path fast enough?", "", check_storage},

@@ -260,7 +260,7 @@ Outcome check_named_files(Evidence const& evidence) {
                  .nodes = {node.name},
                  .title = fmt::format("{} names a file that is not there", name),
                  .seen = file_text(node, name),
-                 .effect = "NCCL goes on without it, and hangs when other nodes have it",
+                 .effect = "NCCL continues without it, and hangs when other nodes have it",
                  .fix = fmt::format("install the file on every node, or unset {}", name),
                  .impact = 0.7});
         }

@@ -20,7 +20,7 @@ struct StepBatch {
     std::string bucket;                // "64x64x8"
     std::int64_t predicted_bytes = 0;  // peak of a rank in this bucket, by the plan
     double data_wait_s = 0;            // peak of a rank in this bucket according to the plan
-    std::vector<BadClip> bad;          // clips that something else stands in for
+    std::vector<BadClip> bad;          // clips that were replaced
     std::optional<Batch> clips;        // clips that were replaced
 };
 

@@ -20,7 +20,7 @@ struct ConvertedWeights {
 
 /// blocks.* as spatial_blocks.*, a 2-D patch embedding as one of a single frame, null captions cut
 /// or repeated (their last row) to model_max_length, tables of positions and PixArt's embedders of
-/// sizes left out. Weights that are STDiT3's come back as they are.
+/// sizes left out. STDiT3 weights are returned unchanged.
 [[nodiscard]] ConvertedWeights as_stdit3_weights(std::vector<NamedTensor> weights,
                                                  Stdit3Config const& config);
 /// The same for STDiT2, whose blocks have PixArt's names; also of STDiT (v1.0).

@@ -27,7 +27,7 @@ enum class PickleKind {
     global,      // text: module, line feed, name
     call,        // text: its function's; items: the tuple of arguments, then what was put in: key,
                  // value...
-    persistent,  // items: what stands for something outside of the pickle
+    persistent,  // items: a reference to something outside of the pickle
     other        // an integer of more than 64 bits, a call of no global
 };
 

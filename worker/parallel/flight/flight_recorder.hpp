@@ -26,7 +26,7 @@ public:
 
     explicit FlightRecorder(Clock::time_point start = Clock::now()) : start_(start) {}
 
-    /// `ranks` of the run call what `name` stands for in the same order.
+    /// `ranks` of the run call the collectives of `name` in the same order.
     [[nodiscard]] int add_channel(std::string name, std::vector<int> ranks);
 
     struct Call {

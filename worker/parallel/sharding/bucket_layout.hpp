@@ -12,7 +12,7 @@ namespace osora::worker {
 
 /// The ways in which gradients are reduced (debug.collectives, parallel.overlap).
 enum class ReduceWay {
-    overlapped,    // while backward goes on; shared parameters come back during the next forward
+    overlapped,    // during backward; shared parameters come back during the next forward
     after,         // when backward has ended
     per_parameter  // known-bad: barrier, one blocking collective a parameter, barrier
 };
