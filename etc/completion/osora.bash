@@ -108,7 +108,7 @@ _osora() {
     "probe:--set") _osora_keys; return ;;
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
-    "logs:--epoch") :; return ;;
+    "logs:--attempt") :; return ;;
     "nccl fit:--samples") _osora_files; return ;;
     "nccl fit:--predict") :; return ;;
     "nccl fit:--collective") :; return ;;
@@ -226,7 +226,7 @@ _osora() {
         "probe") _osora_words "--nodes --backend --all-pairs --rounds --seconds --streams --seed --topology --collectives --limit --storage --set --json --help" ;;
         "status") _osora_words "--ended --json --help" ;;
         "watch") _osora_words "--json --help" ;;
-        "logs") _osora_words "--rank --epoch --follow --json --help" ;;
+        "logs") _osora_words "--rank --attempt --follow --json --help" ;;
         "cancel") _osora_words "--now --trust --json --help" ;;
         "resume") _osora_words "--detach --trust --json --help" ;;
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
