@@ -128,7 +128,7 @@ CommandSpec submit_command() {
             "Checks the run file, plans layout and batch, starts the workers and follows them "
             "to the end. Ctrl-C stops the run after its step, with a checkpoint; a second one "
             "stops it now. The run also stops when this osora exits, unless it was detached. A run "
-            "of the daemon (osora daemon start) goes on in both cases; osora "
+            "of the daemon (osora daemon start) continues in both cases; osora "
             "cancel stops it.\n\n"
             "With resources.backend = \"slurm\" the run becomes a job: --dry-run prints its "
             "script. It continues when this osora exits, and Ctrl-C takes it out of the "
@@ -149,7 +149,7 @@ CommandSpec submit_command() {
                      .help = "Print the plan and what would be started; start nothing."},
                     {.name = "--detach",
                      .value = "",
-                     .help = "Return at once; the run goes on without this terminal."},
+                     .help = "Return at once; the run continues without this terminal."},
                     {.name = "--from",
                      .value = "RUN",
                      .help = "Submit the run file of an earlier run again.",

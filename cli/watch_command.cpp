@@ -42,20 +42,21 @@ int run_watch(Context const& context, Arguments const& arguments) {
 }  // namespace
 
 CommandSpec watch_command() {
-    return {.name = "watch",
-            .summary = "follow a run: its events so far, then live progress",
-            .details =
-                "Prints what happened to the run so far, then its progress until it ends. On a "
-                "terminal a table of the nodes is kept up to date: s/step, the own work of the "
-                "slowest rank before it waits for the others, waiting, memory. A rank that "
-                "arrives last in most steps is named. If the run was slower than earlier ones, "
-                "osora says so at the end. "
-                "Ctrl-C leaves the run as it is. The exit code is that of the run; 4 when "
-                "its controller is gone.",
-            .example = "osora watch 42",
-            .positionals = {run_positional()},
-            .options = {json_option("Print JSON lines: events, progress, end.")},
-            .run = run_watch};
+    return {
+        .name = "watch",
+        .summary = "follow a run: its events so far, then live progress",
+        .details =
+            "Prints what happened to the run so far, then its progress until it ends. On a "
+            "terminal a table of the nodes is kept up to date: s/step, the own work of the "
+            "slowest rank before it waits for the others, waiting, memory. A rank that "
+            "arrives last in most steps is named. If the run was slower than earlier ones, "
+            "osora says so at the end. "
+            "Ctrl-C detaches and does not affect the run. The exit code is that of the run; 4 when "
+            "its controller is gone.",
+        .example = "osora watch 42",
+        .positionals = {run_positional()},
+        .options = {json_option("Print JSON lines: events, progress, end.")},
+        .run = run_watch};
 }
 
 }  // namespace osora::cli

@@ -1,4 +1,4 @@
-// A shell's line is understood as far as its assignments go; NCCL's to the letter.
+// Parses shell lines only as far as assignments go; NCCL's lines exactly as NCCL does.
 #include "topology/assignment.hpp"
 
 #include "base/text/text.hpp"
@@ -31,7 +31,7 @@ std::string_view without(std::string_view text, std::string_view word) {
     return text.starts_with(word) ? trimmed(text.substr(word.size())) : text;
 }
 
-/// What a shell makes of a word: quotes taken off, up to the blank or ';' behind it.
+/// The value that a shell makes of a word: without quotes, up to the next blank or ';'.
 std::string shell_word(std::string_view text, bool& exact) {
     std::string word;
     char quote = 0;
@@ -53,8 +53,8 @@ std::string shell_word(std::string_view text, bool& exact) {
     return word;
 }
 
-/// The value behind a name: "=VALUE", csh's " VALUE", pam_env's " DEFAULT=VALUE". What is printed
-/// by a TaskProlog inside quotes ends with the quote, so `echo "export A=b"` gives "b".
+/// The value after a name: "=VALUE", csh's " VALUE", pam_env's " DEFAULT=VALUE". What a TaskProlog
+/// prints inside quotes ends with the quote, so `echo "export A=b"` gives "b".
 std::optional<std::string_view> value_after(std::string_view rest, bool csh, bool quoted) {
     if (csh) return trimmed(rest);
     if (rest.starts_with('=')) {
@@ -72,7 +72,7 @@ std::optional<std::string_view> value_after(std::string_view rest, bool csh, boo
 }
 
 void add_shell_line(std::string_view line, int number, std::vector<Assignment>& found) {
-    constexpr std::size_t kLineBytesMax = 8192;  // the work is a product; no such line is that long
+    constexpr std::size_t kLineBytesMax = 8192;  // the work is a product; no real line is that long
     line = trimmed(line);
     if (line.empty() || line.size() > kLineBytesMax || line.front() == '#') return;
     for (std::size_t at = 0; at < line.size();) {
@@ -97,7 +97,7 @@ void add_shell_line(std::string_view line, int number, std::vector<Assignment>& 
     }
 }
 
-/// A value that NCCL takes to the letter though it was not meant so.
+/// A value that NCCL takes literally although that was not meant.
 std::string odd_value(std::string_view value) {
     if (value.ends_with('\r')) return "DOS line end: the value ends in a carriage return";
     bool const quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&

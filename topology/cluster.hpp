@@ -1,4 +1,4 @@
-// The machines of a run as the planner sees them: cores, memory, GPUs. Value types, no I/O.
+// The machines of a run in the planner's view: cores, memory, GPUs. Value types, no I/O.
 #pragma once
 
 #include <boost/describe.hpp>

@@ -1,5 +1,5 @@
-// Each rank has a home, a NUMA node. A node's cores are cut into even, contiguous pieces for the
-// ranks at home there; who got less than its due takes what others left.
+// Each rank has a home NUMA node. A node's cores are divided into even, contiguous pieces for the
+// ranks at home there; a rank that got less than its share takes what others left.
 #include "topology/core_binding.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ using BindingNodes = std::map<int, BindingNode>;  // by NUMA node
 
 struct Share {
     std::size_t due = 0;             // cores
-    std::size_t wanted = 0;          // of them, wherever they are
+    std::size_t wanted = 0;          // its share, on any node
     std::vector<std::size_t> cores;  // taken
     int home = 0;
 };
@@ -41,7 +41,7 @@ bool touches(std::vector<Core> const& cores, BindingNode const& place,
     });
 }
 
-/// Of the nodes next to `near` the one with the most room. -1: none, or all are.
+/// Of the nodes near `near`, the one with the most room. -1: none, or all NUMA nodes are near.
 int home_near(std::vector<Core> const& cores, BindingNodes const& places,
               std::vector<int> const& near) {
     int home = -1;
@@ -79,7 +79,7 @@ void settle(std::vector<Core> const& cores, BindingNodes& places, std::vector<Sh
     }
 }
 
-/// Cuts a node's cores for the ranks at home; returns what is left of it.
+/// Divides a node's cores among the ranks at home; returns what is left.
 std::vector<std::size_t> cut(BindingNode const& place, std::vector<Share>& shares, bool room) {
     std::size_t const ranks = place.ranks.size();
     std::size_t const count = place.cores.size();
@@ -95,7 +95,7 @@ std::vector<std::size_t> cut(BindingNode const& place, std::vector<Share>& share
     return left;
 }
 
-/// Gives `share` what it still wants, from its own package first.
+/// Gives `share` the cores that it still needs, from its own package first.
 void fill(Share& share, std::vector<Core> const& cores, int package,
           std::vector<std::size_t>& left) {
     std::ranges::stable_sort(left, {}, [&](std::size_t i) { return cores[i].package != package; });

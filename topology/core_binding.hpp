@@ -1,6 +1,5 @@
-// Which cores each rank of a node runs on: near its GPU, whole cores, no core twice. Pure; the
-// agent applies it. Where it cannot be done well it is not done at all: ranks then run on every
-// core.
+// The cores on which each rank of a node runs: near its GPU, whole cores, no core twice. Pure; the
+// agent applies it. If a good binding is impossible there is none: ranks then run on every core.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace osora::topology {
 
-/// A core with those of its hardware threads that may be used.
+/// A core with its usable hardware threads.
 struct Core {
     std::vector<int> cpus;  // as the kernel numbers them, ascending
     int numa = 0, package = 0;
@@ -18,8 +17,8 @@ struct Core {
 
 struct BindingRequest {
     int ranks = 1;
-    int cpus_per_rank = 0;  // that each needs; 0: not said
-    /// By local rank: the CPUs next to its GPU. Empty, or empty lists: it has none.
+    int cpus_per_rank = 0;  // CPUs that each rank needs; 0: not given
+    /// By local rank: the CPUs next to its GPU. Empty, or empty lists: no GPU.
     std::vector<std::vector<int>> near;
 };
 
@@ -28,9 +27,9 @@ struct CoreBinding {
     std::string reason;                  // why nothing is bound
 };
 
-/// `cores`: those that may be used, in an order that keeps a NUMA node's together. A rank gets its
-/// even share of them: of the NUMA nodes next to its GPU first, of others what those lack. With a
-/// GPU and `cpus_per_rank` given, those are all that is taken from others.
+/// `cores`: the usable ones, in an order that keeps a NUMA node's together. Each rank gets an even
+/// share: first from the NUMA nodes next to its GPU, then from others. With a GPU and
+/// `cpus_per_rank` given, only that many are taken from others.
 [[nodiscard]] CoreBinding bind_ranks(std::vector<Core> const& cores, BindingRequest const& request);
 
 }  // namespace osora::topology

@@ -1,4 +1,4 @@
-// Private to topology/: a CSV text whose columns are found by their names, in any order.
+// Private to topology/: a CSV text whose columns are found by name, in any order.
 #pragma once
 
 #include "base/result.hpp"
@@ -14,16 +14,16 @@ namespace osora::topology {
 
 class CsvTable {
 public:
-    /// Reads the header; invalid_input names the first of `required` that is missing.
+    /// Reads the header; invalid_input names the first missing column of `required`.
     [[nodiscard]] static Result<CsvTable> open(std::string_view text,
                                                std::span<std::string_view const> required);
 
-    /// Steps to the next row; false at the end. invalid_input: a row that cannot be read, or with
+    /// Moves to the next row; false at the end. invalid_input: a row that cannot be read, or has
     /// another number of fields than the header.
     [[nodiscard]] Result<bool> next();
     [[nodiscard]] int line() const { return row_.line; }
 
-    /// Of the current row; "" for a column that is not there.
+    /// Field of the current row; "" for a missing column.
     [[nodiscard]] std::string_view text(std::string_view column) const;
     /// invalid_input with line and column: not a number, not finite, or not in [min, max].
     [[nodiscard]] Result<double> number(std::string_view column, double min, double max) const;

@@ -1,6 +1,6 @@
-// A PCIe switch is an upstream port with downstream ports below it, so from a device to the switch
-// it hangs on are two steps of the tree. NCCL's files have one entry a switch: their machines have
-// hosts "cpu0", "cpu1" (topology/sources/nccl_xml.hpp), where one step is a whole switch.
+// A PCIe switch is an upstream port with downstream ports below it, so from a device to its switch
+// are two steps of the tree. NCCL's files have one entry per switch: their machines have hosts
+// "cpu0", "cpu1" (topology/sources/nccl_xml.hpp), where one step is a whole switch.
 #include "topology/device_path.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kBridgesMax = 64;
 
 PciDevice const* device_at(Machine const& machine, std::string const& address) {
-    // The reader and the parsers keep the list by address; a list of somebody else may not be.
+    // The reader and the parsers sort the list by address; other callers may not.
     auto const by_address = [](PciDevice const& each) -> std::string const& {
         return each.address;
     };

@@ -1,4 +1,4 @@
-// How far two devices of a machine are from each other, in the words of `nvidia-smi topo -m`. Pure.
+// The distance between two devices of a machine, in the terms of `nvidia-smi topo -m`. Pure.
 #pragma once
 
 #include "topology/machine.hpp"
@@ -29,15 +29,15 @@ struct DevicePath {
 /// "X", "NV12", "PIX", ..., "?".
 [[nodiscard]] std::string path_word(DevicePath path);
 
-/// Between the devices at two PCI addresses, over PCIe alone.
+/// Between the devices at two PCI addresses, over PCIe only.
 [[nodiscard]] DevicePath pci_path(Machine const& machine, std::string const& a,
                                   std::string const& b);
 /// The same, but over NVLink where two GPUs have it: directly, or through NVSwitches.
 [[nodiscard]] DevicePath device_path(Machine const& machine, std::string const& a,
                                      std::string const& b);
 
-/// PCIe switches above the device at `address`, the nearest first, by the address of their upstream
-/// port. Bridges of the host (root ports) are none.
+/// PCIe switches above the device at `address`, nearest first, by the address of their upstream
+/// port. Root ports of the host do not count.
 [[nodiscard]] std::vector<std::string> switches_over(Machine const& machine,
                                                      std::string const& address);
 

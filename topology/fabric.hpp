@@ -1,5 +1,5 @@
-// What joins the nodes: switches, blocks (NVLink domains), rails. Value types, no I/O; parsers of
-// Slurm's files, ibnetdiscover and others fill it.
+// The network between the nodes: switches, blocks (NVLink domains), rails. Value types, no I/O;
+// filled by parsers of Slurm's files, ibnetdiscover and others.
 #pragma once
 
 #include "topology/machine.hpp"
@@ -13,11 +13,11 @@ namespace osora::topology {
 
 struct Switch {
     std::string name;
-    int level = 0;                      // 0 = leaf: nodes hang on it
+    int level = 0;                      // 0 = leaf: nodes are connected to it
     std::vector<std::string> parents;   // names; several in a fat tree
     std::vector<std::string> children;  // switches below
     std::vector<std::string> nodes;     // directly below, host names
-    double up_gbit = 0;                 // of all links upwards; 0 = not known
+    double up_gbit = 0;                 // sum of all uplinks; 0 = unknown
     friend bool operator==(Switch const&, Switch const&) = default;
 };
 
@@ -33,14 +33,14 @@ struct Fabric {
     std::vector<Switch> switches;
     std::vector<Block> blocks;
     std::vector<int> block_sizes;
-    std::vector<std::string> warnings;  // what could not be read, and what was done instead
+    std::vector<std::string> warnings;  // what could not be read, and the fallback
     friend bool operator==(Fabric const&, Fabric const&) = default;
 };
 
-/// A cluster: what joins the nodes, and those nodes that are known in detail.
+/// A cluster: the network, and those nodes that are known in detail.
 struct ClusterTopology {
     Fabric fabric;
-    std::vector<Machine> machines;  // by name; may be fewer than the fabric names
+    std::vector<Machine> machines;  // by name; may be fewer than in the fabric
     friend bool operator==(ClusterTopology const&, ClusterTopology const&) = default;
 };
 
@@ -49,8 +49,8 @@ BOOST_DESCRIBE_STRUCT(Block, (), (name, nodes))
 BOOST_DESCRIBE_STRUCT(Fabric, (), (source, switches, blocks, block_sizes, warnings))
 BOOST_DESCRIBE_STRUCT(ClusterTopology, (), (fabric, machines))
 
-/// Names of the switches above `node`, from its leaf upwards (the first parent is followed); empty:
-/// the fabric does not know it. Ends at a loop.
+/// Names of the switches above `node`, from its leaf upwards (following the first parent); empty:
+/// the fabric does not have it. Stops at a loop.
 [[nodiscard]] std::vector<std::string> switches_above(Fabric const& fabric,
                                                       std::string const& node);
 

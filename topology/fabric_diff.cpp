@@ -5,7 +5,7 @@
 namespace osora::topology {
 namespace {
 
-/// Of a node with several leaves, all of them: "l1,l2".
+/// For a node with several leaves, all of them: "l1,l2".
 std::map<std::string, std::string> leaves_of(Fabric const& fabric) {
     std::map<std::string, std::string> leaves;
     for (Switch const& each : fabric.switches) {

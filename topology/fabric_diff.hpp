@@ -1,4 +1,4 @@
-// What differs between two descriptions of one fabric, node by node. Pure.
+// The differences between two descriptions of one fabric, node by node. Pure.
 #pragma once
 
 #include "topology/fabric.hpp"
@@ -9,7 +9,7 @@
 namespace osora::topology {
 
 /// Nodes that are below another leaf ("node.n3.leaf"), and those that only one side has. A side
-/// that has no switches is not known, and no difference.
+/// without switches is unknown, not different.
 [[nodiscard]] std::vector<Difference> diff_fabrics(Fabric const& reference, Fabric const& other);
 
 }  // namespace osora::topology

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kWarningsMax = 20;
 
-/// Warnings of one kind, with an end.
+/// Collects warnings of one kind, up to a limit.
 class Warnings {
 public:
     explicit Warnings(Fabric& fabric) : fabric_(fabric) {}
@@ -49,7 +49,7 @@ void join_same_names(Fabric& fabric) {
             joined.push_back(std::move(each));
             continue;
         }
-        warnings.add(fmt::format("switch {} stands twice: joined", each.name));
+        warnings.add(fmt::format("switch {} is defined twice: joined", each.name));
         Switch& first = joined[at->second];
         first.children.insert(first.children.end(), each.children.begin(), each.children.end());
         first.nodes.insert(first.nodes.end(), each.nodes.begin(), each.nodes.end());
@@ -78,8 +78,8 @@ void drop_unknown_children(Fabric& fabric, Index const& index) {
     }
 }
 
-/// Depth first from every switch, without recursion: a chain may be long. A link to a switch that
-/// is still open closes a loop and goes. Levels are set as switches are left.
+/// Depth first from every switch, without recursion, because a chain may be long. Removes links to
+/// a switch that is still open, which would close a loop. Levels are set when a switch is left.
 void drop_loops_and_set_levels(Fabric& fabric, Index const& index) {
     enum class State { unseen, open, done };
     struct Frame {
@@ -134,7 +134,7 @@ std::set<std::size_t> above(Fabric const& fabric, Index const& index, std::size_
 }
 
 /// From the leaves upwards, a node stays where it was seen first. scontrol repeats the nodes of a
-/// leaf in every switch above it: that is nothing to warn of.
+/// leaf in every switch above it, so that needs no warning.
 void keep_one_leaf(Fabric& fabric, Index const& index) {
     Warnings warnings(fabric);
     std::vector<std::size_t> order(fabric.switches.size());

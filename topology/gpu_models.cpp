@@ -54,7 +54,7 @@ std::optional<GpuModel> gpu_model_named(std::string_view name) {
     for (auto const& [id, model] : kModels) {
         if (folded(model.name) == wanted) return model;
     }
-    // A short name: the first board of that kind that has NVLink, else the first.
+    // A short name: the first board of that kind with NVLink, else the first.
     std::optional<GpuModel> found;
     for (auto const& [id, model] : kModels) {
         if (folded(model.name).find(wanted) == std::string::npos) continue;

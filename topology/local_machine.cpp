@@ -62,7 +62,7 @@ void apply_cgroup(Node& node, fs::path const& root, std::string_view path) {
     }
 }
 
-/// cgroup v1: a hierarchy of its own for each controller ("4:memory:/slurm/job_7").
+/// cgroup v1: a separate hierarchy for each controller ("4:memory:/slurm/job_7").
 void apply_controller(Node& node, fs::path const& root, std::string_view name,
                       std::string_view path) {
     for (fs::path const& folder : folders_down(root / "sys/fs/cgroup" / name, path)) {

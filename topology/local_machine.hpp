@@ -1,5 +1,5 @@
 // This machine as a Node, from the files under a root directory ("/" in programs, a recorded tree
-// in tests). What cannot be read keeps a safe value: one core, unknown memory, no GPU.
+// in tests). What cannot be read gets a safe value: one core, unknown memory, no GPU.
 #pragma once
 
 #include "topology/cluster.hpp"

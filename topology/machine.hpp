@@ -1,5 +1,5 @@
-// One node in detail: sockets, NUMA nodes, PCIe tree, GPUs, NICs and how far they are from each
-// other. Value types, no I/O; sources fill what they know. 0, "" and -1 are "not known".
+// One node in detail: sockets, NUMA nodes, PCIe tree, GPUs, NICs and the distances between them.
+// Value types, no I/O; sources fill what they know. 0, "" and -1 mean unknown.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -10,7 +10,7 @@
 
 namespace osora::topology {
 
-/// A PCIe link as it runs and as it could. Speeds in GT/s a lane: 2.5 5 8 16 32 64 = gen 1..6.
+/// A PCIe link: current state and maximum. Speeds in GT/s per lane: 2.5 5 8 16 32 64 = gen 1..6.
 struct PcieLink {
     double current_gt_s = 0, max_gt_s = 0;
     int current_width = 0, max_width = 0;  // lanes
@@ -60,7 +60,7 @@ struct Gid {
     friend bool operator==(Gid const&, Gid const&) = default;
 };
 
-/// A port of a network card: an RDMA device with its network interface, or either alone.
+/// A port of a network card: an RDMA device with its network interface, or only one of them.
 struct Nic {
     std::string device;     // RDMA device: "mlx5_3"; "" = none
     std::string interface;  // network interface: "eth0"; "" = none

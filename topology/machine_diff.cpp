@@ -1,6 +1,6 @@
-// One list of comparisons for a machine, a GPU, a card and a bridge. Why a slower link matters:
-// NCCL takes the minimum over all ranks of NICs and speeds, and reads max_link_*, not what a link
-// runs at (src/init.cc, src/graph/topo.cc).
+// One list of comparisons each for a machine, a GPU, a card and a bridge. Why a slower link
+// matters: NCCL takes the minimum over all ranks of NICs and speeds, and reads max_link_*, not the
+// current speed (src/init.cc, src/graph/topo.cc).
 #include "topology/machine_diff.hpp"
 
 #include "base/text/units.hpp"
@@ -17,7 +17,7 @@
 namespace osora::topology {
 namespace {
 
-constexpr double kIdleGtS = 2.5;  // GPUs go down to gen 1 when they have nothing to do
+constexpr double kIdleGtS = 2.5;  // idle GPUs go down to gen 1
 constexpr double kMemoryTolerance = 0.02;
 constexpr char const* kAllSlow = "the whole job runs at this node's speed";
 
@@ -44,7 +44,7 @@ struct Collector {
         if (reference == other || reference.empty() || other.empty()) return;
         into.push_back({path + name, reference, other, effect, true});
     }
-    /// 0 and negative numbers are "not known".
+    /// 0 and negative numbers mean unknown.
     void number(char const* name, std::pair<double, double> values, std::string (*format)(double),
                 std::string const& effect = "") const {
         auto const [reference, other] = values;
@@ -130,8 +130,8 @@ std::vector<std::optional<std::size_t>> matched(std::vector<Nic const*> const& r
     return match;
 }
 
-/// The index that RoCE over IPv4 needs; 0 = there is none. An index of 0 cannot be one: entries 0
-/// and 1 are those of the link-local address.
+/// The index that RoCE over IPv4 needs; 0 = there is none. Index 0 cannot be one: entries 0 and 1
+/// are for the link-local address.
 int roce_gid_index(Nic const& nic) {
     for (Gid const& gid : nic.gids) {
         bool const ipv4 = gid.value.find(":ffff:") != std::string::npos;
@@ -140,8 +140,8 @@ int roce_gid_index(Nic const& nic) {
     return 0;
 }
 
-/// "PIX to GPU3": what is nearest, and how near; farther than a switch, all of a NUMA node are
-/// alike and not named.
+/// "PIX to GPU3": the nearest GPU and its distance; beyond a switch, all GPUs of a NUMA node are
+/// equal and not named.
 std::string nearest_gpus(Machine const& machine, Nic const& nic) {
     auto best = PathKind::unknown;
     std::string names;
@@ -268,7 +268,7 @@ void compare_bridges(std::vector<Difference>& found, Machine const& reference,
         bool const bridge = device.pci_class.starts_with("0x0604");
         if (!bridge || same == theirs.end()) continue;
         Collector const at{found, "pci." + device.address + "."};
-        // What hangs below at idle GPUs goes down with them.
+        // Links below idle GPUs slow down with them.
         if (same->second->link.current_gt_s != kIdleGtS) {
             compare_links(at, {device.link, same->second->link}, 0, false);
         }

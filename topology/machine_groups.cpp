@@ -1,4 +1,4 @@
-// A fleet sorted into kinds of machines: equal ones are found without a comparison of each pair.
+// Groups a fleet into kinds of machines without comparing each pair.
 #include "topology/machine_diff.hpp"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace osora::topology {
 namespace {
 
-/// `machine` without what is its own, so that equal machines compare equal at once.
+/// `machine` without its individual properties, so that equal machines compare equal directly.
 Machine common_part(Machine machine) {
     machine.name.clear();
     machine.source.clear();
@@ -50,7 +50,7 @@ std::vector<MachineGroup> group_machines(std::vector<Machine> const& machines) {
         groups[i].differences =
             diff_machines(machines[groups[0].members.front()], machines[groups[i].members.front()]);
     }
-    // Past the limit, a machine may turn out to be equal to the reference after all.
+    // Beyond the limit, a machine may still equal the reference.
     for (std::size_t i = groups.size(); i-- > 1;) {
         if (!groups[i].differences.empty()) continue;
         auto& members = groups[0].members;

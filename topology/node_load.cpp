@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number at the start of `text`, behind blanks.
+/// The number at the start of `text`, after blanks.
 template <class T>
 std::optional<T> number_at(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
@@ -31,7 +31,7 @@ std::optional<std::string_view> line_behind(std::string_view text, std::string_v
     return {};
 }
 
-/// Of the file `name` of a cgroup; inside a namespace of its own the path may not be there.
+/// Of the file `name` of a cgroup; inside a separate namespace the path may not exist.
 std::optional<std::int64_t> usage(fs::path const& base, std::string_view path, char const* name) {
     for (fs::path const& folder : {base / fs::path(path).relative_path(), base}) {
         if (auto const bytes = number_at<std::int64_t>(text_of(folder / name))) return bytes;

@@ -7,7 +7,7 @@
 namespace osora::topology {
 namespace {
 
-/// A hexadecimal number that ends where `end` stands ("" = at the end of `text`), cut off `text`.
+/// A hexadecimal number up to `end` ("" = up to the end of `text`), which is removed from `text`.
 std::optional<unsigned> cut_number(std::string_view& text, std::string_view end) {
     auto const at = end.empty() ? text.size() : text.find(end);
     if (at == std::string_view::npos || at == 0) return {};

@@ -1,12 +1,12 @@
-// What a PCIe link can move. Pure.
+// The data rate of a PCIe link. Pure.
 #pragma once
 
 #include "topology/machine.hpp"
 
 namespace osora::topology {
 
-/// GB/s of data in one direction at the present speed: 8b/10b code up to 5 GT/s, 128b/130b from 8
-/// GT/s, 242/256 flits at 64 GT/s (PCIe 6.0); packet headers not counted. 0 = not known.
+/// GB/s of data in one direction at the current speed: 8b/10b code up to 5 GT/s, 128b/130b from 8
+/// GT/s, 242/256 flits at 64 GT/s (PCIe 6.0); packet headers not counted. 0 = unknown.
 [[nodiscard]] inline double pcie_gbyte_s(PcieLink const& link) {
     double const code = link.current_gt_s <= 5    ? 0.8
                         : link.current_gt_s <= 32 ? 128.0 / 130
@@ -21,7 +21,7 @@ namespace osora::topology {
     return generation;
 }
 
-/// Runs below what both ends could do: fewer lanes or a lower speed.
+/// Whether it runs below the capability of both ends: fewer lanes or a lower speed.
 [[nodiscard]] inline bool is_downgraded(PcieLink const& link) {
     bool const slower = link.current_gt_s > 0 && link.current_gt_s < link.max_gt_s;
     bool const narrower = link.current_width > 0 && link.current_width < link.max_width;

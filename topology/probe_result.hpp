@@ -1,5 +1,5 @@
-// What a probe measured and what follows from it. Value types: made by the prober, kept in the
-// run's journal and history.db, read by doctor, advice and planner (docs/rfc/008).
+// A probe's measurements and findings. Value types: made by the prober, stored in the run's journal
+// and history.db, read by doctor, advice and planner (docs/rfc/008).
 #pragma once
 
 #include <boost/describe.hpp>
@@ -13,20 +13,20 @@ namespace osora::topology {
 /// How a pair of nodes was measured.
 enum class ProbeStage {
     matching,      // all nodes at once, in random disjoint pairs
-    retest,        // a suspect against nodes known to be good
+    retest,        // a suspect with known good nodes
     leaf_one,      // two leaves, one pair of nodes active
     leaf_all,      // two leaves, all pairs of nodes active
     interface_one  // one pair over a named interface
 };
 BOOST_DESCRIBE_ENUM(ProbeStage, matching, retest, leaf_one, leaf_all, interface_one)
 
-/// One transfer between two nodes, both directions at once unless said otherwise.
+/// One transfer between two nodes, both directions at once unless noted.
 struct PairSample {
     ProbeStage stage = ProbeStage::matching;
     int round = 0;
     int from = 0, to = 0;   // indices into ProbeResult::nodes
     std::string transport;  // "tcp", "gloo", "nccl"
-    std::string interface;  // of `from`; "" = where the route goes
+    std::string interface;  // of `from`; "" = as routed
     std::int64_t size_bytes = 0;
     double seconds = 0;        // of one transfer of that size
     double latency_us = 0;     // round trip before the load; 0 = not measured
@@ -45,7 +45,7 @@ struct CollectiveSample {
     friend bool operator==(CollectiveSample const&, CollectiveSample const&) = default;
 };
 
-/// What the workers of a probe measured.
+/// Measurements by the workers of a probe.
 struct CollectiveTimes {
     std::vector<CollectiveSample> samples;  // medians of times until all ranks are done
     std::vector<std::string> left_out;      // sizes, for want of time or of memory
@@ -62,7 +62,7 @@ struct StorageSample {
     friend bool operator==(StorageSample const&, StorageSample const&) = default;
 };
 
-/// Robust figure of a node over its rounds.
+/// Robust figures of a node over its rounds.
 struct NodeScore {
     double gbit_s = 0;     // median over rounds, at the largest size
     double of_median = 0;  // gbit_s / fleet median
@@ -72,7 +72,7 @@ struct NodeScore {
     friend bool operator==(NodeScore const&, NodeScore const&) = default;
 };
 
-/// What a node reached over one of its interfaces, against other nodes of that network.
+/// Rate of a node over one of its interfaces, relative to other nodes of that network.
 struct InterfaceScore {
     int node = 0;           // index into ProbeResult::nodes
     std::string interface;  // "eth1"
@@ -82,11 +82,11 @@ struct InterfaceScore {
     friend bool operator==(InterfaceScore const&, InterfaceScore const&) = default;
 };
 
-/// Something that the figures show.
+/// A problem that the figures show.
 struct ProbeFinding {
     std::string kind;  // "slow_node", "slow_link", "oversubscribed", "slow_network", "node_lost",
                        // "slow_storage"
-    std::vector<std::string> nodes;  // concerned, by name
+    std::vector<std::string> nodes;  // nodes concerned, by name
     std::string where;               // "n11", "n3-n7", "leaf l1 - leaf l2"
     double ratio = 0;                // measured / expected
     std::string evidence;            // with figures and their number
@@ -101,7 +101,7 @@ struct ProbeResult {
     std::vector<std::string> leaves;  // by node; "" = not known
     std::vector<PairSample> pairs;
     std::vector<CollectiveSample> collectives;
-    std::int64_t collectives_wall_us = 0;  // when those were measured
+    std::int64_t collectives_wall_us = 0;  // when these were measured
     std::vector<StorageSample> storage;
     std::vector<NodeScore> scores;  // by node
     double median_gbit_s = 0;       // fleet

@@ -9,7 +9,7 @@
 
 namespace osora::topology {
 
-/// "" when it cannot be read, or is larger than such files are.
+/// "" if it cannot be read, or is larger than such files are.
 [[nodiscard]] inline std::string text_of(std::filesystem::path const& path) {
     constexpr std::int64_t kBytesMax = 1 << 20;
     auto text = read_file(path, kBytesMax);

@@ -136,7 +136,7 @@ Result<std::string> model_summary(std::span<std::string const> words) {
     return run_model_command(command);
 }
 
-/// Prints what a command gives, or says why it does not.
+/// Prints the result of a command, or its error.
 int told(Result<std::string> const& printed) {
     if (printed.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", printed.error().message);

@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--seed", options.pair.seed, "of everything drawn")->capture_default_str();
     app.add_option("--sigma", options.sigma,
-                   "what the engine is told of the spread: history (20 runs) or none")
+                   "what the engine knows of the spread: history (20 runs) or none")
         ->check(CLI::IsMember({"history", "none"}))
         ->capture_default_str();
     app.add_option("--trials-max", options.trials_max, "limit of one search")

@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"gauss", "ar1", "t3", "spikes", "modes"}));
     app.add_option("--effect", options.effects, "0.1: 10 % slower from the middle on; 0: no change")
         ->delimiter(',');
-    app.add_option("--after", options.after, "values behind the change; 0: half of them");
+    app.add_option("--after", options.after, "values after the change; 0: half of them");
     app.add_option("--method", options.methods, "robust, otava, mozilla")
         ->delimiter(',')
         ->check(CLI::IsMember({"robust", "otava", "mozilla"}));

@@ -40,7 +40,7 @@ void print_cell(Options const& options, std::string const& noise, double drop) {
 
 int main(int argc, char** argv) {
     osora::bench::Options options;
-    CLI::App app("How often drift of nodes is told rightly in synthetic histories of probes.");
+    CLI::App app("Error rates of node drift detection in synthetic histories of probes.");
     app.add_option("--nodes", options.spec.nodes)->check(CLI::Range(4, 100'000));
     app.add_option("--probes", options.spec.probes)->check(CLI::Range(6, 1000));
     app.add_option("--cv", options.spec.variation, "standard deviation of a node's score");

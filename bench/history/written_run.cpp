@@ -174,7 +174,7 @@ private:
         }
     }
 
-    /// Each node tells it every ten minutes, in turn.
+    /// Each node reports it every ten minutes, in turn.
     void tell_health(int step) {
         constexpr int kEverySteps = 600, kGpus = 8;
         std::normal_distribution<double> around(1, 0.1);

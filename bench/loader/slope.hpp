@@ -1,4 +1,4 @@
-// Robust slope of a series, to tell growth from noise. Pure.
+// Robust slope of a series, to distinguish growth from noise. Pure.
 #pragma once
 
 #include <span>

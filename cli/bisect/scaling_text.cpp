@@ -93,7 +93,7 @@ std::string scaling_answer_text(ScalingAnswer const& answer) {
     if (study.steps.empty()) {
         std::string text = "\nfewer than two sizes were measured\n";
         for (auto const& note : answer.notes) text += filled("note: " + note, 2, kColumns);
-        return text + (answer.stopped ? "stopped; the same command goes on\n" : "");
+        return text + (answer.stopped ? "stopped; the same command continues\n" : "");
     }
     auto const word = is_proved(answer) ? "proved: " : "";
     std::string text =
@@ -127,7 +127,7 @@ std::string scaling_answer_text(ScalingAnswer const& answer) {
                                "again (log {})",
                                answer.trials.size(), answer.log),
                    2, kColumns);
-    if (answer.stopped) text += "stopped; the same command goes on\n";
+    if (answer.stopped) text += "stopped; the same command continues\n";
     return text;
 }
 

@@ -142,7 +142,7 @@ CommandSpec history_import_command() {
             .summary = "import runs from such a file",
             .details =
                 "Adds the runs of a file that osora history export made. All of it is verified "
-                "before a run appears; a run that is here already is left as it is, so importing "
+                "before a run appears; a run that is here already is not changed, so importing "
                 "twice changes nothing. Exit code 2: not such a file, or of another version; 1: "
                 "cut off or damaged.",
             .example = "osora history import case.osora",

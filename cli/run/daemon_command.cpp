@@ -132,7 +132,7 @@ int stop(Context const& context, Arguments const& arguments) {
         cli::print("daemon stopped\n");
     } else {
         cli::print("daemon stopped; {} run{} without it\n", reply->runs.size(),
-                   reply->runs.size() == 1 ? " goes on" : "s go on");
+                   reply->runs.size() == 1 ? " continues" : "s continue");
     }
     return kExitOk;
 }
@@ -145,8 +145,8 @@ CommandSpec daemon_start_command() {
             .details =
                 "Starts osorad serve for your state folder, as you, without root. While it runs, "
                 "osora submit and osora resume give it their runs on this machine and over ssh: "
-                "they go on when the terminal is closed (Ctrl-C leaves them), and a controller "
-                "that dies is started again and finds its ranks at work. Does nothing when it runs "
+                "they continue when the terminal is closed (Ctrl-C detaches), and a controller "
+                "that dies is restarted and adopts its running ranks. Does nothing when it runs "
                 "already. Under systemd: etc/systemd/osorad.service.",
             .example = "osora daemon start",
             .positionals = {},
@@ -166,8 +166,8 @@ CommandSpec daemon_status_command() {
 
 CommandSpec daemon_stop_command() {
     return {.name = "daemon stop",
-            .summary = "stop the daemon; its runs go on",
-            .details = "Its runs keep their controllers; the next daemon takes them up again.",
+            .summary = "stop the daemon; its runs continue",
+            .details = "Its runs keep their controllers; the next daemon adopts them.",
             .example = "osora daemon stop",
             .positionals = {},
             .options = {json_option("Print one JSON object.")},

@@ -34,10 +34,11 @@ int run_resume(Context const& context, Arguments const& arguments) {
                     fmt::format("run {0} is active; osora watch {0} follows it", folder.number));
     }
     if (is_over(view) && view.status.verdict == protocol::Verdict::ok) {
-        return fail(kExitUsage,
-                    fmt::format("run {0} has ended well; to go on differently: osora submit --from "
-                                "{0} --set ...",
-                                folder.number));
+        return fail(
+            kExitUsage,
+            fmt::format("run {0} has ended well; to continue with changes: osora submit --from "
+                        "{0} --set ...",
+                        folder.number));
     }
     bool const json = arguments.has("--json");
     if (!json) {
@@ -62,16 +63,16 @@ int run_resume(Context const& context, Arguments const& arguments) {
 
 CommandSpec resume_command() {
     return {.name = "resume",
-            .summary = "go on with a run that has stopped",
+            .summary = "continue a run that has stopped",
             .details =
                 "Starts a new controller for a run that was stopped, failed, or lost its "
-                "controller. It goes on from its last checkpoint in the same run directory, "
+                "controller. It continues from its last checkpoint in the same run directory, "
                 "with the same run file and plan.",
             .example = "osora resume 42",
             .positionals = {run_positional()},
             .options = {{.name = "--detach",
                          .value = "",
-                         .help = "Return at once; the run goes on without this terminal."},
+                         .help = "Return at once; the run continues without this terminal."},
                         trust_option(),
                         json_option("Print JSON lines: events, progress, end.")},
             .run = run_resume};

@@ -81,7 +81,7 @@ CommandSpec rehearse_command() {
             "of the same work, else as the plan expects. debug.collectives, "
             "parallel.grad_bucket_mib and parallel.overlap count as in training; "
             "rehearse.data_wait_s delays the reader.\n\n"
-            "Runs are called NAME-rehearsal-NUMBER: a series of their own in history and "
+            "Runs are called NAME-rehearsal-NUMBER: a separate series in history and "
             "reports.",
         .example =
             "osora rehearse stage1.toml --nodes 16\n"

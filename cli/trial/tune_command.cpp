@@ -219,7 +219,7 @@ int run_tune(Context const& context, Arguments const& arguments) {
     }
     end_log(log, search);
     if (!search.failure().empty()) {
-        return fail(kExitBad, "the run as it is does not run: " + search.failure());
+        return fail(kExitBad, "the run without changes does not run: " + search.failure());
     }
     auto const remembered = remember_tuning(context, tuning->shape, search.kept());
     if (remembered.has_error()) cli::print(stderr, "note: {}\n", remembered.error().message);

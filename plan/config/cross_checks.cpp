@@ -95,7 +95,7 @@ void check_optim(ResolvedConfig& resolved) {
     if (!readable(resolved, {"optim.lora_rank", "optim.freeze"})) return;
     if (optim.lora_rank > 0 && !optim.freeze.empty()) {
         complain(resolved, "optim.freeze",
-                 "with optim.lora_rank all weights stay as they are; nearest valid: []");
+                 "with optim.lora_rank all weights are frozen; nearest valid: []");
     }
     if (!readable(resolved, {"run.job", "optim.precision"})) return;
     std::string const& job = resolved.config.run.job;

@@ -198,7 +198,7 @@ constexpr std::array kDataRows{
               .doc = "In which gradients travel between ranks; auto: as optim.precision.",
               .choices = "fp32|bf16"},
     SchemaRow{.section = "parallel", .key = "overlap",
-              .doc = "Exchange gradients and weights while forward and backward go on."},
+              .doc = "Exchange gradients and weights while forward and backward run."},
 
     SchemaRow{.section = "batch", .key = "global_batch_size",
               .doc = "Samples a step of the first bucket; others get the same cost.",

@@ -138,7 +138,7 @@ void check_foreign(AdviceContext const& context, InheritedSetting const& setting
     check_version(context, *variable, shown, warnings);
     if (setting.name == "NCCL_PROTO" && forces_ll128(setting.value)) {
         warnings.push_back(shown +
-                           ": forces LL128, which corrupts data in silence where it is "
+                           ": forces LL128, which silently corrupts data where it is "
                            "not supported; exclude what is bad instead: ^LL");
     }
     bool const only_without_ring = setting.name == "NCCL_ALGO" &&

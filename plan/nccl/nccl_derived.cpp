@@ -132,7 +132,7 @@ void hca_rule(AdviceContext const& context, Settings& settings) {
     if (old) add_by_node(context, gids, setting("NCCL_IB_GID_INDEX", "facts"), settings);
     if (context.hcas.rails) {
         settings.push_back(setting("NCCL_CROSS_NIC", "facts", "0",
-                                   "each NIC of a node is in a network of its own, the same ones "
+                                   "each NIC of a node is in a separate network, the same ones "
                                    "on all nodes: a rail reaches its rail"));
     }
 }

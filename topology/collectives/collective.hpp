@@ -22,24 +22,24 @@ enum class Collective {
     scatter
 };
 
-/// Who takes part.
+/// The participants.
 struct GroupShape {
     int ranks = 0, nodes = 0;
     friend auto operator<=>(GroupShape const&, GroupShape const&) = default;
 };
 
-/// "all_reduce", "allreduce", "AllReduce", "all-reduce", "all_reduce_perf": case, "_", "-" and a
-/// "_perf" of nccl-tests do not count. The error names the nearest.
+/// "all_reduce", "allreduce", "AllReduce", "all-reduce", "all_reduce_perf": ignores case, "_", "-"
+/// and nccl-tests' "_perf". The error names the nearest.
 [[nodiscard]] Result<Collective> parse_collective(std::string_view name);
 [[nodiscard]] std::string_view collective_name(Collective collective);  // "all_reduce"
 [[nodiscard]] std::string_view nccl_name(Collective collective);        // "AllReduce"
 
 /// busbw / algbw as nccl-tests defines them (doc/PERFORMANCE.md): 2(n-1)/n for all_reduce, (n-1)/n
-/// where each rank keeps a share, else 1. `size_bytes` is nccl-tests' size in all of this: of
-/// all_gather and reduce_scatter the whole, n x count.
+/// if each rank keeps a share, else 1. `size_bytes` is always nccl-tests' size: for all_gather and
+/// reduce_scatter the total, n x count.
 [[nodiscard]] double bus_factor(Collective collective, int ranks);
 
-/// Steps of a ring, one message a rank each; of all_to_all the n-1 exchanges.
+/// Steps of a ring with one message per rank; for all_to_all the n-1 exchanges.
 [[nodiscard]] int ring_steps(Collective collective, int ranks);
 
 /// 1 <= nodes <= ranks <= 1,048,576.

@@ -1,4 +1,4 @@
-// The fit of docs/rfc/006. Three columns at most, so every active set is tried: no iteration that
+// The fit of docs/rfc/006. With at most three columns, every active set is tried: no iteration that
 // could fail to end.
 #include "topology/collectives/collective_fit.hpp"
 
@@ -17,10 +17,11 @@ namespace osora::topology {
 namespace {
 
 constexpr double kMiBytes = static_cast<double>(kMiB);
-/// Where messages have their full size at 8 ranks; grows with the square root of the ranks.
+/// Size where messages are full at 8 ranks; grows with the square root of the number of ranks.
 constexpr double kFullChunksBytes = 32.0 * kMiBytes;
 constexpr double kKneeWeight = 0.3, kKneeFades = 0.3;
-constexpr double kResidualShare = 0.5;  // of a residual that is taken as real, with 4 sizes or more
+constexpr double kResidualShare = 0.5;  // share of a residual that counts as real, with 4 sizes or
+                                        // more
 
 double limited(double size_bytes, double limit) {
     return limit > 0 ? std::min(size_bytes, limit) : size_bytes;
@@ -50,7 +51,7 @@ Result<std::vector<SizeTime>> by_size(std::span<SizeTime const> samples) {
     return medians;
 }
 
-/// A size cannot take longer than a larger one: first calls that were cold do.
+/// A size cannot take longer than a larger one: cold first calls do.
 void keep_rising(CollectiveFit& fit) {
     for (std::size_t i = fit.samples.size() - 1; i > 0; --i) {
         SizeTime& here = fit.samples[i - 1];
@@ -83,7 +84,7 @@ std::string method_of(CollectiveFit const& fit, std::size_t fitted) {
     return text;
 }
 
-/// log(measured / law) at `size_bytes`, along straight lines in log S; its end values outside.
+/// log(measured / law) at `size_bytes`, interpolated in log S; constant outside.
 double residual(CollectiveFit const& fit, double size_bytes) {
     auto const fitted = std::span(fit.samples).subspan(fit.first_fitted);
     auto const of = [&](SizeTime const& each) {
@@ -109,7 +110,7 @@ double CostLaw::time_us(double size_bytes) const {
 }
 
 CostLaw fit_law(std::span<SizeTime const> samples, double sqrt_limit_bytes, bool with_sqrt) {
-    // Columns are scaled by their largest, so that their squares are of one size.
+    // Columns are scaled by their largest value, so that their squares are comparable.
     std::vector<RelativeRow> rows;
     std::array<double, 3> scale{};
     for (SizeTime const& each : samples) {
@@ -170,7 +171,7 @@ double predict_us(CollectiveFit const& fit, std::int64_t size_bytes) {
     auto const fitted = std::span(fit.samples).subspan(fit.first_fitted);
     if (size < static_cast<double>(fitted.front().size_bytes)) {
         if (fit.first_fitted == 0) {
-            // Nothing was measured below: no faster than the law, no slower than the smallest.
+            // Nothing was measured below: no faster than the law, no slower than the smallest size.
             return std::min(fitted.front().time_us, fit.shape.time_us(size));
         }
         auto const next = std::ranges::find_if(fit.samples, [&](SizeTime const& each) {

@@ -1,5 +1,5 @@
-// Measured times of collectives, from a CSV as `osora nccl fit` takes it or from a probe, by
-// collective and group shape. Pure.
+// Measured times of collectives, from a CSV for `osora nccl fit` or from a probe, by collective and
+// group shape. Pure.
 #pragma once
 
 #include "topology/collectives/collective_fit.hpp"
@@ -14,14 +14,14 @@ namespace osora::topology {
 struct SampleGroup {
     Collective collective = Collective::all_reduce;
     GroupShape shape;
-    std::vector<SizeTime> samples;  // as they came
+    std::vector<SizeTime> samples;  // in their original order
 };
 
 /// CSV with columns collective, ranks, nodes, size_bytes, time_us in any order; others are ignored.
-/// Groups in the order in which they first come. invalid_input names line and column.
+/// Groups in the order of their first row. invalid_input names line and column.
 [[nodiscard]] Result<std::vector<SampleGroup>> parse_samples(std::string_view csv);
 
-/// Of a probe; a sample of an unknown collective is an error.
+/// From a probe; a sample of an unknown collective is an error.
 [[nodiscard]] Result<std::vector<SampleGroup>> group_samples(
     std::span<CollectiveSample const> samples);
 

@@ -1,4 +1,5 @@
-// Folders of nodes: read side by side, since a thousand trees are a hundred thousand small files.
+// Folders of nodes are read in parallel, because a thousand trees are a hundred thousand small
+// files.
 #include "topology/doctor/collect.hpp"
 
 #include "topology/doctor/collect_internal.hpp"
@@ -36,7 +37,7 @@ bool natural_less(fs::path const& a, fs::path const& b) {
     return x.size() < y.size();
 }
 
-/// A log, and the name of what wrote it where its lines name no host.
+/// A log, and the name of its writer if its lines name no host.
 struct LogFile {
     fs::path path;
     std::string name;
@@ -47,8 +48,8 @@ struct Found {
     std::vector<LogFile> logs;
 };
 
-/// Output of schedulers and launchers is called "slurm-17.out" or "rank0.err"; NCCL_DEBUG_FILE as
-/// its user likes: "nccl.n3.4711".
+/// Output of schedulers and launchers is called "slurm-17.out" or "rank0.err"; NCCL_DEBUG_FILE can
+/// have any name: "nccl.n3.4711".
 bool is_log(fs::path const& file) {
     std::string const name = file.filename().string();
     std::string const ending = file.extension().string();
@@ -72,7 +73,7 @@ std::string name_of_log(fs::path const& file) {
     return name;
 }
 
-/// Logs of a folder that is no tree: of one node, called as the folder.
+/// Logs of a folder that is not a tree: of one node, named as the folder.
 void add_logs_below(fs::path const& folder, std::vector<LogFile>& logs) {
     constexpr std::size_t kLogsMax = 1 << 16;
     std::error_code error;
@@ -120,14 +121,14 @@ std::vector<NodeEvidence> read_all(std::vector<fs::path> const& trees) {
     return nodes;
 }
 
-/// "n3" of "n3.cluster.example", as NCCL cuts it; an address stays whole.
+/// "n3" of "n3.cluster.example", as NCCL cuts it; an address is not cut.
 std::string_view short_name(std::string_view name) {
     bool const whole = name.find_first_not_of("0123456789.") == std::string_view::npos ||
                        name.ends_with(')');  // "localhost (10.0.0.4)"
     return whole ? name : name.substr(0, name.find('.'));
 }
 
-/// Puts lines of logs to the nodes that they come from: trees by their name, or new ones.
+/// Assigns log lines to the nodes that they come from: to trees by their name, or to new ones.
 class LogReader {
 public:
     explicit LogReader(Evidence& evidence)
@@ -161,7 +162,7 @@ private:
         return add(several_.contains(name) ? apart : name);
     }
 
-    /// Where the ranks of the log meet; "": not told, or an address that says nothing.
+    /// The address where the ranks of the log meet; "": not logged, or not distinctive.
     static std::string address_in(NcclLog const& log) {
         auto const found = log.addresses.find(log.bootstrap_interface);
         bool const tells = found != log.addresses.end() && !found->second.starts_with("127.") &&

@@ -1,4 +1,4 @@
-// What RDMA ports count, from sysfs.
+// Counters of RDMA ports, from sysfs.
 #include "topology/doctor/collect_internal.hpp"
 
 #include <array>

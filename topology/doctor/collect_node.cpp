@@ -1,4 +1,4 @@
-// One node, from the files below its root.
+// Collects one node from the files below its root.
 #include "base/files/regular_file.hpp"
 #include "base/text/text.hpp"
 #include "topology/assignment.hpp"
@@ -36,7 +36,7 @@ std::vector<fs::path> entries(fs::path const& folder) {
     return list;
 }
 
-/// "NAME=VALUE" entries behind zeros or line ends.
+/// "NAME=VALUE" entries separated by zeros or line ends.
 Variables variables_of(std::string_view text) {
     Variables variables;
     while (!text.empty()) {
@@ -52,7 +52,7 @@ Variables variables_of(std::string_view text) {
     return variables;
 }
 
-/// What a login would set, for a tree that recorded no environment.
+/// The environment that a login would set, for a tree without a recorded environment.
 Variables login_variables(fs::path const& root) {
     std::vector<fs::path> files{root / "etc/environment", root / "etc/profile"};
     for (char const* folder : {"etc/environment.d", "etc/profile.d"}) {
@@ -74,7 +74,7 @@ Variables recorded_variables(fs::path const& root) {
     return login_variables(root);
 }
 
-/// Home of the user as the node names it; "": there is none with a file of NCCL's in it.
+/// Home of the user on that node; "": no home has a file of NCCL's.
 fs::path home_of(fs::path const& root, Variables const& variables) {
     auto const home = variables.find("HOME");
     if (home != variables.end()) return home->second;
@@ -85,7 +85,7 @@ fs::path home_of(fs::path const& root, Variables const& variables) {
     return {};
 }
 
-/// The CPU's flags say so, or the board's maker.
+/// From the CPU's flags, or the board's vendor.
 bool is_virtual(fs::path const& root) {
     if (text_of(root / "proc/cpuinfo").find(" hypervisor") != std::string::npos) return true;
     std::string const vendor = line_of(root / "sys/class/dmi/id/sys_vendor");
@@ -117,7 +117,7 @@ void read_devices(NodeEvidence& node, fs::path const& root) {
     node.has_imex_channels = !entries(root / "dev/nvidia-caps-imex-channels").empty();
 }
 
-/// The IOMMU group of a GPU says what the kernel does, the command line what it was asked to.
+/// The IOMMU group of a GPU shows what the kernel does, the command line what it was asked to do.
 void read_iommu(NodeEvidence& node, fs::path const& root) {
     if (!node.machine || node.machine->gpus.empty()) return;
     fs::path const device = root / "sys/bus/pci/devices" / node.machine->gpus.front().address;
@@ -197,7 +197,7 @@ void read_versions(NodeEvidence& node, fs::path const& root, Variables const& va
     set("driver", loaded.empty() ? driver_of(driver) : loaded);
     set("ofed", line_of(root / "sys/module/mlx5_core/version"));
     set("kernel", line_of(root / "proc/sys/kernel/osrelease"));
-    // Images of NVIDIA and PyTorch say what they carry.
+    // Images of NVIDIA and PyTorch name their versions in the environment.
     for (auto const& [variable, name] : {std::pair{"NCCL_VERSION", "nccl"},
                                          {"CUDA_VERSION", "cuda"},
                                          {"PYTORCH_VERSION", "libtorch"}}) {
@@ -220,14 +220,15 @@ void read_settings(NodeEvidence& node, NodeSource const& source) {
     for (auto const& each : node.settings) {
         if (!each.effective || !names_a_file(each.name) || !each.value.starts_with('/')) continue;
         fs::path const file = root / fs::path(each.value).relative_path();
-        // A recorded tree holds few folders: only one that was recorded can miss a file.
+        // A recorded tree has few folders: a file counts as missing only if its folder was
+        // recorded.
         bool const known = source.live || is_there(file.parent_path());
         if (known && !is_there(file)) node.missing_files.push_back(each.name);
     }
 }
 
-/// Where Xids of the GPU at `address` belong: dmesg's has no function, "0000:3b:00". A GPU that
-/// fell off the bus is in no list.
+/// The GPU to which Xids at `address` belong: dmesg's address has no function, "0000:3b:00". A GPU
+/// that fell off the bus is in no list.
 GpuState& gpu_at(NodeEvidence& node, std::string const& address) {
     auto const is_it = [&](MachineGpu const& each) { return each.address.starts_with(address); };
     int index = -1;
@@ -253,7 +254,7 @@ void add_xids(NodeEvidence& node, std::string_view text) {
     std::ranges::move(fatal_sxids_of_dmesg(text), std::back_inserter(node.nvswitch_faults));
 }
 
-/// What was recorded beside the tree.
+/// Files recorded beside the tree.
 void read_extras(NodeEvidence& node, fs::path const& root) {
     if (node.machine) {
         for (auto const& [address, acs] : acs_of_lspci(text_of(root / "lspci.txt"))) {

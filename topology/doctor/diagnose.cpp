@@ -1,4 +1,4 @@
-// Runs the table, folds findings that differ only in their node, ranks them.
+// Runs the table, merges findings that differ only in their node, ranks them.
 #include "base/host_list.hpp"
 #include "base/text/text.hpp"
 #include "topology/doctor/rule.hpp"
@@ -50,7 +50,7 @@ public:
                 auto const threads = words_of(rule.threads);
                 finding.threads.assign(threads.begin(), threads.end());
             }
-            // Nodes stand in the order of the evidence; one may have several findings alike.
+            // Nodes are in the order of the evidence; one may have several similar findings.
             auto& names = finding.nodes;
             std::vector<std::string> once;
             std::set<std::string> met;

@@ -1,4 +1,4 @@
-// What the doctor says: findings, each with what was seen, what it costs and what to do.
+// The doctor's results: findings, each with what was seen, its effect and a fix.
 #pragma once
 
 #include <boost/describe.hpp>
@@ -14,16 +14,18 @@ BOOST_DESCRIBE_ENUM(Severity, fault, warning, info)
 struct Finding {
     Severity severity = Severity::info;
     std::string rule = {};                // filled by diagnose()
-    std::vector<std::string> nodes = {};  // concerned; empty: the cluster or the run as a whole
-    std::string where = {};  // the same folded: "n[1-3]", "n1,n2", "all"; by diagnose()
+    std::vector<std::string> nodes = {};  // nodes concerned; empty: the cluster or the run as a
+                                          // whole
+    std::string where = {};  // the same, folded by diagnose(): "n[1-3]", "n1,n2", "all"
     std::string title = {};
     std::string seen = {}, effect = {};
-    std::string fix = {};  // kExclude in it becomes the setting that leaves the nodes out
+    std::string fix = {};  // kExclude in it is replaced by the setting that excludes the nodes
     std::vector<std::string> threads = {};  // "nccl#1580"; by diagnose()
-    double impact = 0;  // share of the speed that is lost, roughly: [0, 1]; a run that fails: 1
+    double impact = 0;  // share of the speed that is lost, approximately: [0, 1]; a run that fails:
+                        // 1
 };
 
-/// Stands in Finding::fix for "--set faults.exclude_nodes='["n11"]'".
+/// Placeholder in Finding::fix for "--set faults.exclude_nodes='["n11"]'".
 inline constexpr char const* kExclude = "{exclude}";
 
 struct SkippedRule {

@@ -28,7 +28,7 @@ std::int64_t limit(View text, std::int64_t unit = 1) {
     return value && *value <= kMost ? *value * unit : value ? kUnlimited : kNotKnown;
 }
 
-/// The number that a value like "84 C" or "1980 MHz" starts with.
+/// The number at the start of a value like "84 C" or "1980 MHz".
 double leading(View text) {
     double value = 0;
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -39,7 +39,7 @@ bool is_hex(View text) {
     return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == View::npos;
 }
 
-/// "0000:1b:00.0" of a line of lspci that begins a device: "1b:00.0 PCI bridge: ...".
+/// "0000:1b:00.0" of a line of lspci that starts a device: "1b:00.0 PCI bridge: ...".
 std::string lspci_address(View line) {
     View const word = line.substr(0, line.find(' '));
     std::size_t const dot = word.rfind('.'), colon = word.rfind(':');
@@ -175,7 +175,7 @@ SmiReport parse_nvidia_smi(View text) {
         if (section == "Volatile" && key.find("Uncorrectable") != View::npos) {
             report.gpus.back().ecc_uncorrected += number(value).value_or(0);
         }
-        // "Clocks" is what runs now; applications' and maximum clocks follow in their own sections.
+        // "Clocks" are the current ones; application and maximum clocks are in later sections.
         if (key == "SM" && section != "Clocks") return;
         read_smi_line(report, key, value);
     });

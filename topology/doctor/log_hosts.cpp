@@ -1,5 +1,6 @@
-// Whose line it is. NCCL writes "HOST:PID:TID [DEVICE] " in front of all lines but its version;
-// what stands before that is of others: srun -l, mpirun, torchrun, Ray, containers, colours, times.
+// Which host wrote a line. NCCL writes "HOST:PID:TID [DEVICE] " at the start of all lines except
+// its version; text before that comes from others: srun -l, mpirun, torchrun, Ray, containers,
+// colours, times.
 #include "base/text/text.hpp"
 #include "topology/doctor/nccl_log_internal.hpp"
 
@@ -16,8 +17,8 @@ using View = std::string_view;
 constexpr View kDecimals = "0123456789";
 constexpr View kHostBytes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
 
-/// How long the sequence at the start is that colours a text, with its escape byte or without:
-/// "\x1b[36m", "[0m"; 0 = there is none.
+/// Length of a colour sequence at the start of a text, with or without its escape byte: "\x1b[36m",
+/// "[0m"; 0 = there is none.
 std::size_t colour_bytes(View text) {
     std::size_t const open = text.starts_with('\x1b') ? 1 : 0;
     if (text.size() <= open || text[open] != '[') return 0;
@@ -34,7 +35,7 @@ bool is_escaped(View text, std::size_t at) {
     return slashes % 2 == 1;
 }
 
-/// What a string of JSON stands for, as far as logs need it: quotes, line ends, "\u003c".
+/// The content of a JSON string, as far as logs need it: quotes, line ends, "\u003c".
 std::string unescaped(View text) {
     std::string plain;
     while (!text.empty()) {
@@ -54,8 +55,8 @@ std::string unescaped(View text) {
     return plain;
 }
 
-/// The text of a line as Docker and log collectors keep it: {"log":"n3:1:2 [0] NCCL INFO ...\n"}.
-/// A space stands in front, so that what it is taken for is never JSON again.
+/// The text of a line as Docker and log collectors store it: {"log":"n3:1:2 [0] NCCL INFO ...\n"}.
+/// Starts with a space, so that it is never taken for JSON again.
 std::string unwrapped(View line) {
     std::size_t const key = line.find("CCL ");
     std::size_t const at = std::min(key, line.find("Xid (PCI:"));
@@ -68,13 +69,13 @@ std::string unwrapped(View line) {
     return " " + unescaped(line.substr(open + 1, close - open - 1));
 }
 
-/// The digits at `at`; 0 = none.
+/// The number of digits at `at`; 0 = none.
 std::size_t digits_at(View text, std::size_t at) {
     std::size_t const end = std::min(text.find_first_not_of(kDecimals, at), text.size());
     return end > at ? end - at : 0;
 }
 
-/// Whether ":PID:TID [" stands at `at`.
+/// Whether ":PID:TID [" is at `at`.
 bool is_process(View text, std::size_t at) {
     std::size_t const pid = digits_at(text, at + 1);
     std::size_t const second = at + 1 + pid;
@@ -84,7 +85,7 @@ bool is_process(View text, std::size_t at) {
 }
 
 struct Origin {
-    std::string prefix;  // of others, without times
+    std::string prefix;  // other prefixes, without times
     View host;           // "" = the line names none
     View process;        // "4711"
 };
@@ -109,8 +110,7 @@ bool is_clock(View host, View process) {
            host.find_first_not_of(kDecimals) == View::npos;
 }
 
-/// "n3" and what stands before it. The last process of the head is NCCL's: "10:00:00 [0] n3:1:2
-/// [0]".
+/// "n3" and the text before it. The last process in the head is NCCL's: "10:00:00 [0] n3:1:2 [0]".
 Origin origin_of_nccl(View head) {
     for (std::size_t at = head.rfind(':'); at != View::npos && at > 0;
          at = head.rfind(':', at - 1)) {
@@ -141,7 +141,7 @@ bool is_of_nccl(View line) {
     return line.find("NCCL") != View::npos || line.find("NET/OFI") != View::npos;
 }
 
-/// Programs and notes speak of NCCL, too: only these lines make a node of a text without hosts.
+/// Programs and notes also mention NCCL: only these lines make a node of a text without hosts.
 bool is_certain(View line) {
     for (View const each : {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "Xid (PCI:"}) {
         if (line.find(each) != View::npos) return true;
@@ -155,9 +155,9 @@ Origin origin_of(View line) {
     return origin_of_nccl(line.substr(0, at));
 }
 
-/// Machines that NCCL calls alike: it cuts a name at its first dot, so that "10.0.71.103" becomes
-/// "10", and containers may all be "localhost". What tells them apart is the address on which a
-/// process meets the others.
+/// Machines with the same name in NCCL's log: it cuts a name at its first dot, so that
+/// "10.0.71.103" becomes "10", and containers may all be "localhost". They are distinguished by the
+/// address on which a process meets the others.
 class Namesakes {
 public:
     void note(Origin const& origin, View line) {

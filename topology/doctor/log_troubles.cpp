@@ -1,4 +1,4 @@
-// What goes wrong, by NCCL's words: src/transport/net_ib.cc, src/misc, src/graph/*.cc of 2.4
+// Problems, recognised by NCCL's messages: src/transport/net_ib.cc, src/misc, src/graph/*.cc of 2.4
 // to 2.30.
 #include "topology/doctor/nccl_log_internal.hpp"
 
@@ -12,7 +12,7 @@ using View = std::string_view;
 
 struct TroubleWords {
     LogTrouble trouble;
-    View first, second;  // both stand in the line; second may be empty
+    View first, second;  // both are in the line; second may be empty
 };
 
 constexpr std::array kTroubleWords{
@@ -61,12 +61,12 @@ bool says(View line, TroubleWords const& words) {
     return line.find(words.first) != View::npos && line.find(words.second) != View::npos;
 }
 
-/// "from peer node48<37948>": who it was.
+/// "from peer node48<37948>": the name of the peer.
 void note_peer(NcclLog& log, View line) {
     if (auto const peer = after(line, "from peer ")) keep_name(log.lost_peers, until(*peer, "< "));
 }
 
-/// NCCL looks for plug-ins of these names by itself: not to find them is as it should be.
+/// NCCL looks for plug-ins with these names by itself: not finding them is normal.
 bool is_default_plugin(View name) {
     constexpr std::array<View, 4> kDefaults{"libnccl-net.so", "libnccl-tuner.so",
                                             "libnccl-profiler.so", "libnccl-env.so"};

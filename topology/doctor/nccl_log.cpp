@@ -30,7 +30,7 @@ void read_channel(NcclLog& log, View via) {
     }
 }
 
-/// "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]": what stands behind each number.
+/// "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]": the text after each number.
 template <class Take>
 void each_listed(View list, Take const& take) {
     for (std::size_t at = list.find('['); at != View::npos; at = list.find('[')) {
@@ -43,7 +43,7 @@ void each_listed(View list, Take const& take) {
     }
 }
 
-/// "eth0:10.0.0.5<0>", "veth1:fe80::1%veth1<0>"; gives the name.
+/// "eth0:10.0.0.5<0>", "veth1:fe80::1%veth1<0>"; returns the name.
 View read_interface(NcclLog& log, View text) {
     View const name = until(text, ":< ");
     bool const told = text.size() > name.size() && text[name.size()] == ':';
@@ -75,7 +75,7 @@ void read_sockets(NcclLog& log, View line) {
         each_listed(
             all, [&](View each) { keep_name(log.socket_interfaces, read_interface(log, each)); });
     }
-    // What InfiniBand's connections are arranged over; 2.3 had words of its own.
+    // The network on which InfiniBand connections are set up; 2.3 had another message.
     for (View const key : {"OOB ", "NET : Using interface "}) {
         if (auto const rest = after(line, key)) {
             keep_name(log.socket_interfaces, read_interface(log, *rest));
@@ -104,7 +104,8 @@ void read_network(NcclLog& log, View line) {
     }
 }
 
-/// "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8": of communicators; nodes as 2.20 on tells.
+/// "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8": of communicators; nodes are logged since
+/// 2.20.
 void read_size(NcclLog& log, View line) {
     auto const most = [&](int& into, View key) {
         auto const rest = after(line, key);
@@ -144,7 +145,7 @@ void read_line(NcclLog& log, View line) {
     if (auto const rest = after(line, "NCCL version ")) {
         View const version = until(*rest, " \r");
         auto const told = nccl_version(version);
-        // "2.18" is what some program was built for, not what runs.
+        // "2.18" is the version that a program was built for, not the running one.
         if (std::ranges::count(told, '.') == 2) keep_name(log.versions, told);
         if (auto const cuda = after(version, "+cuda")) log.cuda = std::string(cuda->substr(0, 16));
     }

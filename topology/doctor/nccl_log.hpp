@@ -1,5 +1,5 @@
-// What lines of NCCL_DEBUG=INFO say, added up over the logs of a node's ranks. Pure. Formats of
-// 2.3 to 2.30; a line that is not known is passed over.
+// Content of NCCL_DEBUG=INFO lines, summed over the logs of a node's ranks. Pure. Formats of 2.3 to
+// 2.30; unknown lines are ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace osora::topology::doctor {
 
-/// Something that went wrong, by its words.
+/// A problem, recognised by its message.
 enum class LogTrouble {
     modify_qp,        // ibv_modify_qp failed, timed out: no path between two NICs
-    bad_gid,          // ibv_modify_qp failed, no data or invalid: the GID is not there
+    bad_gid,          // ibv_modify_qp failed, no data or invalid: the GID does not exist
     retry_exceeded,   // completion with status 12
     port_event,       // a port went down
     device_fatal,     // an RDMA device stopped working
@@ -22,15 +22,15 @@ enum class LogTrouble {
     memory_register,  // ibv_reg_mr: cannot allocate memory
     open_files,       // too many open files
     ofi,              // libfabric found no provider or could not connect
-    plugin,           // a plug-in was asked for and not found
-    version,          // ranks or driver of versions that do not fit
+    plugin,           // a requested plug-in was not found
+    version,          // incompatible versions of ranks or driver
     nvls,             // NVLS or multicast set-up failed
     no_interface,     // no interface that NCCL_SOCKET_IFNAME allows
     peer_access,      // P2P between GPUs failed
     connect,          // no TCP connection to a peer
-    peer_closed,      // a peer closed its connection: its rank ended first
+    peer_closed,      // a peer closed its connection: its rank exited first
     bad_address,      // a peer's message was not understood: "address with family 0"
-    graph_file,       // NCCL_GRAPH_FILE does not fit the machine, or cannot be read
+    graph_file,       // NCCL_GRAPH_FILE does not match the machine, or cannot be read
     topo_file         // NCCL_TOPO_FILE cannot be read
 };
 
@@ -40,38 +40,39 @@ struct NcclLog {
     std::string cuda;                 // that NCCL was built with: "12.4"
     std::set<std::string> networks;   // "Socket", "IB", "AWS Libfabric"
     std::set<std::string> plugins;    // network plug-ins that were loaded: "FastSocket (v4)"
-    std::string bootstrap_interface;  // the first that ranks meet on
+    std::string bootstrap_interface;  // the first one that ranks meet on
     std::set<std::string> socket_interfaces;       // that NET/Socket or the bootstrap uses
-    std::map<std::string, std::string> addresses;  // of interfaces, as the log says: "10.0.0.1"
+    std::map<std::string, std::string> addresses;  // of interfaces, as logged: "10.0.0.1"
     std::set<std::string> rdma_devices;            // that NET/IB uses: "mlx5_0:1"
     std::set<int> nics_used;                       // NET/IB numbers of the channels
     bool no_ib_device = false;
-    // Channels, by how they go.
+    // Number of channels, by transport.
     int via_ib = 0, via_gdr = 0, via_socket = 0, via_shm = 0, via_p2p = 0;
-    bool gdr_disabled_for_hca = false;         // no module, or not able to
+    bool gdr_disabled_for_hca = false;         // no module, or not supported
     std::string gdr_distance;                  // "distance 8 > 4": the first refusal
     int nvls_available = 0, nvls_missing = 0;  // devices
     std::set<int> mnnvl_states;                // fabric states; 3 = completed
     std::map<std::string, std::string> set_by_environment;
-    int nodes = 0, ranks = 0;                    // most that a communicator spans; 0 = not told
+    int nodes = 0, ranks = 0;                    // maximum number that a communicator spans; 0 =
+                                                 // not logged
     bool complete = false;                       // some communicator was set up
-    std::set<std::string> lost_peers;            // that no longer answered: "10.0.0.2", "node48"
+    std::set<std::string> lost_peers;            // peers that no longer answered: "10.0.0.2",
+                                                 // "node48"
     std::map<LogTrouble, std::string> troubles;  // with the first line of each
 };
 
 /// Adds the lines of one log.
 void add_nccl_log(NcclLog& log, std::string_view text);
 
-/// A log of several hosts, cut by the host that NCCL writes in front ("n3:4711:4720 [0] NCCL
+/// Splits a log of several hosts by the host at the start of NCCL's lines ("n3:4711:4720 [0] NCCL
 /// INFO"), whatever a launcher, a log collector or a terminal put before that. A line without a
-/// host
-/// ("NCCL version 2.19.3") goes with the last line that has the same prefix, else with the line
-/// before it, else with the next. "" holds what is left: a log that names no host at all. Lines of
-/// the kernel about GPUs (Xid) are taken, too; all others are left out.
+/// host ("NCCL version 2.19.3") goes to the last line with the same prefix, else to the line before
+/// it, else to the next. "" holds the rest: a log that names no host. Kernel lines about GPUs (Xid)
+/// are included; all others are dropped.
 [[nodiscard]] std::map<std::string, std::string> split_by_host(std::string_view text);
 
-/// Without escape sequences that colour it, without a carriage return at its end, and out of the
-/// JSON that Docker and log collectors wrap it in.
+/// The line without colour sequences and carriage return, unwrapped from the JSON of Docker and log
+/// collectors.
 [[nodiscard]] std::string without_colours(std::string_view line);
 
 }  // namespace osora::topology::doctor

@@ -7,10 +7,10 @@
 
 namespace osora::topology::doctor {
 
-constexpr std::size_t kLogNamesMax = 64;  // of each kind: a log may be hostile
+constexpr std::size_t kLogNamesMax = 64;  // maximum of each kind: a log may be hostile
 constexpr std::size_t kLogLineBytesMax = 240;
 
-/// What follows `key` in the line; nullopt when it is not there.
+/// The text after `key` in the line; nullopt if it is missing.
 [[nodiscard]] inline std::optional<std::string_view> after(std::string_view line,
                                                            std::string_view key) {
     std::size_t const at = line.find(key);
@@ -27,7 +27,7 @@ inline void keep_name(std::set<std::string>& into, std::string_view value) {
     if (fits) into.emplace(value);
 }
 
-/// Notes in `log` what went wrong, if the line says so.
+/// Records in `log` the problem that the line reports, if any.
 void read_trouble(NcclLog& log, std::string_view line);
 
 }  // namespace osora::topology::doctor

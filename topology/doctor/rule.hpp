@@ -11,8 +11,8 @@
 
 namespace osora::topology::doctor {
 
-/// What one rule says: findings of one node each (alike ones are folded later), or why it could not
-/// be checked.
+/// Result of one rule: findings of one node each (similar ones are merged later), or why it could
+/// not be checked.
 struct Outcome {
     std::vector<Finding> findings;
     std::string skipped;
@@ -21,15 +21,15 @@ struct Outcome {
 struct Rule {
     std::string_view id;
     int row;                    // of the catalogue in docs/rfc/007; 0: not in it
-    std::string_view question;  // that it answers
-    std::string_view threads;   // where it was met: "nccl#1580 nccl#1581"
+    std::string_view question;  // the question that it answers
+    std::string_view threads;   // threads with such cases: "nccl#1580 nccl#1581"
     Outcome (*check)(Evidence const& evidence);
 };
 
 /// Every rule, in the order of the catalogue.
 [[nodiscard]] std::span<Rule const> rule_table();
 
-/// Runs every rule, folds alike findings over nodes, puts the worst first.
+/// Runs every rule, merges similar findings over nodes, sorts the worst first.
 [[nodiscard]] Diagnosis diagnose(Evidence const& evidence);
 [[nodiscard]] Diagnosis diagnose(Evidence const& evidence, std::span<Rule const> rules);
 

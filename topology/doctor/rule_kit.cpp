@@ -1,4 +1,4 @@
-// What the rules share.
+// Helpers shared by the rules.
 #include "topology/doctor/rules_internal.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::optional<long> number_of(NodeEvidence const& node, std::string_view name) {
 }
 
 std::string version_of(NodeEvidence const& node, std::string const& name) {
-    // What ran says more than what is installed.
+    // The running version is more reliable than the installed one.
     if (name == "nccl" && node.log.versions.size() == 1) return *node.log.versions.begin();
     auto const found = node.versions.find(name);
     if (found != node.versions.end()) return found->second;

@@ -1,4 +1,4 @@
-// Rules about collectives that were measured: rows 20 and 30.
+// Rules about measured collectives: rows 20 and 30.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"

@@ -1,5 +1,5 @@
-// Rules about what RDMA ports count: rows 7 and 14. Two readings tell what happens; one alone only
-// what once happened.
+// Rules about counters of RDMA ports: rows 7 and 14. Two readings show what happens now; a single
+// one only what happened once.
 #include "topology/doctor/lost_peers.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -63,7 +63,7 @@ void check_node(NodeEvidence const& node, bool roce, CounterFinding const& what,
                           : fmt::format("{} has counted {} since it was started", each.device,
                                         each.name),
              .seen = now ? fmt::format("{} grew by {} (to {})", each.name, grown, each.value)
-                         : fmt::format("{} {}; a second reading tells whether it grows", each.name,
+                         : fmt::format("{} {}; a second reading shows whether it grows", each.name,
                                        each.value),
              .effect = now ? what.effect : "",
              .fix = now ? what.fix : "",

@@ -1,4 +1,4 @@
-// Rules about which network NCCL takes, and whether RDMA works: rows 1, 6, 8, 13, 23.
+// Rules about the network that NCCL uses, and whether RDMA works: rows 1, 6, 8, 13, 23.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/text/units.hpp"
@@ -32,7 +32,7 @@ std::string rdma_text(NodeEvidence const& node) {
     return text + ")";
 }
 
-/// Why NCCL would not use the RDMA ports of a node; "" when nothing says so.
+/// Why NCCL would not use the RDMA ports of a node; "" if nothing indicates that.
 std::string tcp_reason(NodeEvidence const& node) {
     auto const* disabled = setting(node, "NCCL_IB_DISABLE");
     if (disabled != nullptr && disabled->value == "1" && !has_kind(node, NicKind::efa)) {
@@ -63,7 +63,7 @@ bool uses_sockets(NodeEvidence const& node) {
     return node.log.networks == std::set<std::string>{"Socket"};
 }
 
-/// What the nodes use whose log tells of another network than TCP.
+/// The networks of nodes whose log shows another one than TCP.
 std::set<std::string> other_networks(Evidence const& evidence) {
     std::set<std::string> networks;
     for (auto const& node : evidence.nodes) {
@@ -73,7 +73,7 @@ std::set<std::string> other_networks(Evidence const& evidence) {
     return networks;
 }
 
-/// Logs alone: a node that fell back to TCP while the others did not.
+/// With logs alone: a node that fell back to TCP while the others did not.
 void check_odd_sockets(Evidence const& evidence, Outcome& outcome) {
     auto const others = other_networks(evidence);
     if (others.empty()) return;
@@ -166,7 +166,7 @@ bool is_routable_v2(Gid const& gid) {
            !is_empty(gid.value);
 }
 
-/// What is wrong with GID `index` of a port; "" when it is fine or not known.
+/// What is wrong with GID `index` of a port; "" if it is fine or unknown.
 std::string gid_fault(Nic const& nic, long index) {
     auto const found = std::ranges::find(nic.gids, index, &Gid::index);
     if (found == nic.gids.end() || is_empty(found->value)) {
@@ -181,7 +181,7 @@ std::string gid_fault(Nic const& nic, long index) {
     return {};
 }
 
-/// "3 (RoCE v2)" of the first that routes.
+/// "3 (RoCE v2)" for the first that routes.
 std::string better_gid(Nic const& nic) {
     auto const found = std::ranges::find_if(nic.gids, is_routable_v2);
     return found == nic.gids.end() ? "" : fmt::format("{} (RoCE v2)", found->index);
@@ -242,7 +242,7 @@ Outcome check_gid(Evidence const& evidence) {
     if (!any && !any_log(evidence)) return skip("no RoCE");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
-        // Without GPUs ranks talk over TCP.
+        // Without GPUs ranks communicate over TCP.
         if (has_kind(node, NicKind::roce) && has_gpus(node)) check_gids_of(node, outcome);
     }
     find_trouble(outcome, evidence, LogTrouble::bad_gid,

@@ -1,4 +1,4 @@
-// Rules about the way between GPUs and NICs: rows 3, 4, 5, 12.
+// Rules about the path between GPUs and NICs: rows 3, 4, 5, 12.
 #include "topology/device_path.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -19,18 +19,18 @@ bool any_gdr(Evidence const& evidence) {
     return std::ranges::any_of(evidence.nodes, gpus_beside_rdma);
 }
 
-/// GPU memory that the CPU's memory controller serves: Grace reaches it over C2C.
+/// GPU memory served by the CPU's memory controller: Grace reaches it over C2C.
 bool is_grace(NodeEvidence const& node) {
     return node.machine && node.machine->cpu_arch == "arm64";
 }
 
-/// On hardware every device hangs below a root port; a virtual machine's may hang below nothing.
+/// On hardware every device is below a root port; in a virtual machine it may be below nothing.
 bool has_bridges(NodeEvidence const& node, MachineGpu const& gpu) {
     auto const found = std::ranges::find(node.machine->pci, gpu.address, &PciDevice::address);
     return found != node.machine->pci.end() && !found->parent.empty();
 }
 
-/// Why GPUDirect RDMA cannot work; "" when it can, or nothing is known.
+/// Why GPUDirect RDMA cannot work; "" if it can, or if that is unknown.
 std::string gdr_fault(NodeEvidence const& node) {
     if (node.log.via_ib > 0 && node.log.via_gdr == 0) {
         return fmt::format("log: {} channels via NET/IB, none with GDRDMA", node.log.via_ib);
@@ -60,7 +60,7 @@ bool knows_no_peermem(NodeEvidence const& node) {
            compare_versions(version, kKnowsPeermem) < 0;
 }
 
-/// What helps, by what is loaded.
+/// The fix, depending on the loaded modules.
 Finding gdr_finding(NodeEvidence const& node, std::string seen) {
     Finding finding{
         .severity = Severity::fault,
@@ -93,7 +93,7 @@ Finding gdr_finding(NodeEvidence const& node, std::string seen) {
     return finding;
 }
 
-/// A log without the machine's files: GPUs that cannot do it have the same lines.
+/// A log without the machine's files: GPUs that do not support it log the same lines.
 void check_logged_gdr(NodeEvidence const& node, Outcome& outcome) {
     auto const& log = node.log;
     bool const says = log.gdr_disabled_for_hca && log.gdr_distance.empty();
@@ -123,7 +123,7 @@ Outcome check_gdr(Evidence const& evidence) {
         check_logged_gdr(node, outcome);
         if (!gpus_beside_rdma(node)) continue;
         auto const fault = gdr_fault(node);
-        // Distance has a rule of its own.
+        // Distance has a separate rule.
         if (fault.empty() || !node.log.gdr_distance.empty()) continue;
         outcome.findings.push_back(gdr_finding(node, fault + bandwidth_note(evidence, node.name)));
     }
@@ -233,7 +233,7 @@ Outcome check_acs(Evidence const& evidence) {
 
 namespace {
 
-/// "PIX 8, SYS 56; 8 of 8 GPUs beside a NIC" of a machine: what NCCL's search stands on.
+/// "PIX 8, SYS 56; 8 of 8 GPUs beside a NIC" for a machine: the input of NCCL's search.
 std::string shape_of(Machine const& machine) {
     std::map<std::string, int> counts;
     int beside = 0;
@@ -301,7 +301,7 @@ Outcome check_topology(Evidence const& evidence) {
         if (!has_gpus(node)) continue;
         check_virtual(node, outcome);
         if (!usual || !usual_gpus || !usual_nics) continue;
-        // A card that is missing has a rule of its own.
+        // A missing card has a separate rule.
         if (!same_devices(*node.machine, *usual_gpus, *usual_nics)) continue;
         auto const shape = shape_of(*node.machine);
         if (shape == *usual) continue;

@@ -1,4 +1,4 @@
-// Rules about what a process may use on its node: rows 16 and 17.
+// Rules about the resources of a process on its node: rows 16 and 17.
 #include "topology/cpu_list.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -95,7 +95,7 @@ Outcome check_rank_cpus(Evidence const& evidence) {
         }
         if (bound < 2) continue;
         any = true;
-        // As many CPUs as ranks, even if all may use all, is no crowd.
+        // As many CPUs as ranks is enough, even if all ranks may use all.
         if (ranks_on.size() >= static_cast<std::size_t>(bound)) continue;
         outcome.findings.push_back(
             {.severity = Severity::fault,
@@ -176,7 +176,7 @@ Outcome check_open_files(Evidence const& evidence) {
     for (auto const& node : evidence.nodes) {
         if (node.open_files == kNotKnown) continue;
         any = true;
-        // NCCL raises the soft limit to the hard one, so that only the hard one counts.
+        // NCCL raises the soft limit to the hard one, so only the hard one counts.
         if (node.open_files == kUnlimited || node.open_files >= 4096) continue;
         outcome.findings.push_back(
             {.severity = Severity::warning,

@@ -1,4 +1,4 @@
-// Rules about the interfaces that TCP goes over: rows 2 and 22, and their MTU.
+// Rules about the interfaces used for TCP: rows 2 and 22, and their MTU.
 #include "topology/doctor/interface_names.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -23,7 +23,7 @@ std::vector<Nic const*> interfaces(NodeEvidence const& node) {
     return list;
 }
 
-/// Of those that `chosen` allows, the ones that are up; of all when it is nullptr.
+/// Interfaces that are up, of those that `chosen` allows; of all if it is nullptr.
 std::vector<Nic const*> usable(NodeEvidence const& node, NameFilter const* chosen) {
     auto list = interfaces(node);
     bool const addresses = std::ranges::any_of(
@@ -54,8 +54,8 @@ std::string names_of(std::vector<Nic const*> const& list) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// The interface to name in a fix: the fastest of the machine, or what its log or the others' use;
-/// "" = none is known.
+/// The interface to name in a fix: the fastest of the machine, or the one in its log or the others'
+/// logs; "" = none is known.
 std::string best_name(Evidence const& evidence, NodeEvidence const& node) {
     auto const list = usable(node, nullptr);
     double const rate = fastest(list);
@@ -71,10 +71,10 @@ struct Choice {
     std::string value, origin;
     NameFilter filter;
     bool carries_data;  // no RDMA: the gradients go over it
-    std::string best;   // the interface that it should be; "" = not known
+    std::string best;   // the interface that it should be; "" = unknown
 };
 
-/// "--set nccl.NCCL_SOCKET_IFNAME="=eth0"", or how to find the name where none is known.
+/// "--set nccl.NCCL_SOCKET_IFNAME="=eth0"", or how to find the name if none is known.
 std::string fix_of(std::string const& variable, std::string const& best) {
     bool const nccl = variable == "NCCL_SOCKET_IFNAME";
     if (best.empty()) {
@@ -97,7 +97,7 @@ Finding wrong(Choice const& choice, std::string title, std::string seen) {
             .impact = 1};
 }
 
-/// Prefixes that catch more than they name: eth1 also takes eth10.
+/// Prefixes that match more than intended: eth1 also matches eth10.
 void check_prefix(Choice const& choice, Outcome& outcome) {
     if (choice.filter.exact || choice.filter.exclude) return;
     for (auto const& name : choice.filter.names) {
@@ -115,7 +115,7 @@ void check_prefix(Choice const& choice, Outcome& outcome) {
              .nodes = {choice.node.name},
              .title = fmt::format("{}={} also takes {}", choice.variable, choice.value,
                                   fmt::join(caught, ", ")),
-             .seen = "a name stands for all that begin with it; from " + choice.origin,
+             .seen = "a name matches all that begin with it; from " + choice.origin,
              .effect = "traffic may go over the other one",
              .fix = fmt::format("--set nccl.{}=\"={}\"", choice.variable, choice.value),
              .impact = 0.2});
@@ -159,13 +159,13 @@ void check_choice(Evidence const& evidence, Choice const& choice, Outcome& outco
     check_prefix(choice, outcome);
 }
 
-/// Whether it tells of one interface alone: pairs on the network that ranks meet on, too.
+/// Whether it is about a single interface: also pairs on the network that ranks meet on.
 bool tells_of_interface(topology::PairSample const& sample) {
     return sample.stage == ProbeStage::interface_one ||
            (sample.stage == ProbeStage::matching && sample.network.empty());
 }
 
-/// Gbit/s of a node over each interface that the probe tried; medians.
+/// Gbit/s of a node over each interface that the probe used; medians.
 std::map<std::string, double> measured(ProbeResult const& probe, int node) {
     std::map<std::string, std::vector<double>> samples;
     for (auto const& each : probe.pairs) {

@@ -1,4 +1,4 @@
-// Private to topology/doctor: what the rules share, and the rules themselves, by theme.
+// Private to topology/doctor: helpers of the rules, and the rules by topic.
 #pragma once
 
 #include "topology/doctor/rule.hpp"
@@ -27,34 +27,34 @@ namespace osora::topology::doctor {
 [[nodiscard]] bool is_rdma(Nic const& nic);
 /// RDMA ports of a node that are up.
 [[nodiscard]] std::vector<Nic const*> rdma_up(NodeEvidence const& node);
-/// Of these the ones for ranks: where there is InfiniBand, Ethernet is for storage and control;
-/// then those that are as fast as the fastest, within a tenth.
+/// The ports among these that ranks should use: with InfiniBand present, Ethernet is for storage
+/// and control; then those within a tenth of the fastest rate.
 [[nodiscard]] std::vector<Nic const*> compute_nics(NodeEvidence const& node);
-/// GPUs that can hand their memory to a NIC: not GeForce, not those that share the host's memory.
+/// GPUs whose memory a NIC can access: not GeForce, not those that share the host's memory.
 [[nodiscard]] bool can_do_gdr(NodeEvidence const& node);
 [[nodiscard]] bool any_machine(Evidence const& evidence);
 [[nodiscard]] bool any_log(Evidence const& evidence);
-/// More than one node takes part: in the evidence, the run or the probe.
+/// Whether more than one node takes part: in the evidence, the run or the probe.
 [[nodiscard]] bool many_nodes(Evidence const& evidence);
 
-/// What the probe says of a node; nullptr: it was not there.
+/// The probe's score of a node; nullptr: it was not probed.
 [[nodiscard]] NodeScore const* score_of(Evidence const& evidence, std::string const& node);
 /// "; pair bandwidth 0.31 of the median" for a node that is slower than most, else "".
 [[nodiscard]] std::string bandwidth_note(Evidence const& evidence, std::string const& node);
 
-/// Gbit/s that a PCIe link carries, after its encoding.
+/// Gbit/s of a PCIe link, after encoding.
 [[nodiscard]] double pcie_gbit(double gt_s, int width);
 /// "gen3 x8"
 [[nodiscard]] std::string pcie_text(double gt_s, int width);
-/// A pattern as NCCL reads it for interfaces and HCAs: "^" all but, "=" whole names, commas.
+/// A pattern in NCCL's syntax for interfaces and HCAs: "^" all but, "=" exact names, commas.
 struct NameFilter {
     bool exclude = false, exact = false;
-    std::vector<std::string> names;  // without what stands behind ':'
+    std::vector<std::string> names;  // without the part after ':'
     [[nodiscard]] bool matches(std::string_view name) const;
 };
 [[nodiscard]] NameFilter parse_filter(std::string_view text);
 
-/// The value that most have; nullopt when none has more than half of at least three, or all of two.
+/// The most common value; nullopt unless it has more than half of at least three, or all of two.
 template <class T>
 [[nodiscard]] std::optional<T> majority(std::vector<T> const& values) {
     for (T const& each : values) {
@@ -64,7 +64,7 @@ template <class T>
     return {};
 }
 
-/// Adds a finding for every node whose log has the trouble.
+/// Adds a finding for every node with this problem in its log.
 void find_trouble(Outcome& outcome, Evidence const& evidence, LogTrouble trouble,
                   Finding const& finding);
 

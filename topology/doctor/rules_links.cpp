@@ -1,5 +1,5 @@
-// The rule about PCIe links that run below what they could: row 11. NCCL reads what a NIC's link
-// could do, not what it does, so only this rule sees it.
+// The rule about PCIe links that run below their capability: row 11. NCCL reads the maximum of a
+// NIC's link, not its current state, so only this rule sees it.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/text/units.hpp"
@@ -18,10 +18,10 @@ struct Link {
     std::string address;
     PcieLink link;
     bool is_gpu = false;
-    double needs_gbit = 0;  // a NIC's rate; 0 = all it can get
+    double needs_gbit = 0;  // a NIC's rate; 0 = as much as possible
 };
 
-/// What both ends of the link can do: a card of gen5 in a slot of gen4 is not degraded.
+/// The capability of both ends of the link: a card of gen5 in a slot of gen4 is not degraded.
 PcieLink attainable(Machine const& machine, Link const& link) {
     PcieLink best = link.link;
     auto const self = std::ranges::find(machine.pci, link.address, &PciDevice::address);
@@ -59,13 +59,13 @@ std::vector<Link> links_of(NodeEvidence const& node) {
     return links;
 }
 
-/// GPUs lower their speed when they have nothing to do: gen1 says little.
+/// Idle GPUs lower their speed: gen1 means little.
 bool may_be_idle(Link const& link, PcieLink const& could) {
     return link.is_gpu && link.link.current_gt_s <= 2.5 &&
            link.link.current_width >= could.max_width;
 }
 
-/// Where a tree does not say what a GPU hangs on, a slot that is slower than the card is likely.
+/// If a tree does not show what a GPU is connected to, a slot slower than the card is likely.
 bool may_be_slot(Machine const& machine, Link const& link, PcieLink const& could, bool all_alike) {
     auto const self = std::ranges::find(machine.pci, link.address, &PciDevice::address);
     bool const known = self != machine.pci.end() && !self->parent.empty();
@@ -87,7 +87,7 @@ double carried(PcieLink const& link) {
     return pcie_gbit(link.current_gt_s, link.current_width);
 }
 
-/// How many of a model there are, and how many run exactly so.
+/// The number of devices of a model, and how many of them run exactly like this.
 struct Share {
     int all = 0, alike = 0;
 };
@@ -98,7 +98,7 @@ void check_link(NodeEvidence const& node, Evidence const& evidence, Link const& 
     auto const& [could, share] = known;
     double const is = carried(link.link), best = pcie_gbit(could.max_gt_s, could.max_width);
     bool const enough = link.needs_gbit > 0 && is >= link.needs_gbit;
-    // All of them the same: that is the machine's design, or it would be a rare accident.
+    // If all are the same it is the machine's design; otherwise it would be a rare accident.
     bool const by_design = share.all >= 4 && share.alike == share.all;
     Severity severity = Severity::fault;
     bool const slot = may_be_slot(*node.machine, link, could, share.alike == share.all);

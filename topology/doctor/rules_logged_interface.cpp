@@ -1,4 +1,4 @@
-// What NCCL's log says of interfaces and connections: part of row 2.
+// Interfaces and connections in NCCL's log: part of row 2.
 #include "topology/doctor/interface_names.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -11,7 +11,7 @@
 namespace osora::topology::doctor {
 namespace {
 
-/// Why other nodes are not reached over it; "" = they may be.
+/// Why other nodes are unreachable over it; "" = they may be reachable.
 std::string why_nowhere(NcclLog const& log, std::string const& name) {
     if (name == "lo") return "lo leads to no other node";
     if (is_host_internal(name)) return "it is a bridge or pair inside the host";
@@ -29,7 +29,7 @@ std::string interface_text(NcclLog const& log, std::string const& name) {
     return address == log.addresses.end() ? name : name + ":" + address->second;
 }
 
-/// The log itself says that nobody else takes part: what leads to no other node will do.
+/// The log itself shows that no other node takes part: then any interface will do.
 bool is_alone(Evidence const& evidence, NodeEvidence const& node) {
     auto const& log = node.log;
     if (many_nodes(evidence) || log.nodes > 1 || log.via_socket > 0 || log.via_ib > 0) return false;

@@ -1,5 +1,5 @@
-// Cause before echo: part of row 14. The node whose port went down says "port error"; the others
-// then wait for it until their retries run out, "error 12" (nccl#905).
+// Cause before secondary failure: part of row 14. The node whose port went down logs "port error";
+// the others then wait for it until their retries run out, "error 12" (nccl#905).
 #include "base/host_list.hpp"
 #include "topology/doctor/lost_peers.hpp"
 #include "topology/doctor/rules_internal.hpp"
@@ -18,7 +18,7 @@ bool has(NodeEvidence const& node, LogTrouble trouble) {
     return node.log.troubles.contains(trouble);
 }
 
-/// "node-48" and "node48" are one host: its name and its name in the network may differ in that.
+/// "node-48" and "node48" are one host: its own name and its network name may differ like that.
 std::string plain_name(std::string_view name) {
     std::string plain;
     for (char const each : name.substr(0, name.find('.'))) {
@@ -33,7 +33,7 @@ bool has_address(NodeEvidence const& node, std::string const& address) {
                                [&](auto const& each) { return each.second == address; });
 }
 
-/// The node that a peer's name or address means; as it stands where no node's log tells.
+/// The node that a peer's name or address belongs to; unchanged if no node's log shows it.
 std::string host_of_peer(Evidence const& evidence, std::string const& peer) {
     bool const is_address = peer.find_first_not_of("0123456789.") == std::string::npos;
     for (auto const& node : evidence.nodes) {
@@ -64,10 +64,10 @@ void add_echo(NodeEvidence const& node, std::vector<std::string> const& causes, 
     outcome.findings.push_back(
         {.severity = Severity::info,
          .nodes = {node.name},
-         .title = fmt::format("An echo of the port error on {}: a peer no longer answered",
+         .title = fmt::format("Secondary to the port error on {}: a peer no longer answered",
                               fold_hosts(causes)),
          .seen = "log: " + node.log.troubles.at(LogTrouble::retry_exceeded),
-         .effect = "none of its own",
+         .effect = "none by itself",
          .fix = ""});
 }
 
@@ -87,7 +87,7 @@ void add_lost(Evidence const& evidence, NodeEvidence const& node, Outcome& outco
          .impact = 0.9});
 }
 
-/// Who closed a connection ended first; the reason stands in its own log.
+/// The rank that closed a connection exited first; the reason is in its own log.
 void check_closed(Evidence const& evidence, Outcome& outcome) {
     if (!outcome.findings.empty()) return;
     find_trouble(outcome, evidence, LogTrouble::peer_closed,

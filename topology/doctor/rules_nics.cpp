@@ -1,5 +1,4 @@
-// Rules about NICs and GPUs that are there, and whether their links are as they could be: rows 9,
-// 10, 11.
+// Rules about the presence of NICs and GPUs, and the state of their links: rows 9, 10, 11.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/text/units.hpp"
@@ -13,7 +12,7 @@
 namespace osora::topology::doctor {
 namespace {
 
-/// RDMA ports in order, those that are down too.
+/// RDMA ports in order, including those that are down.
 std::vector<Nic const*> rdma_all(NodeEvidence const& node) {
     std::vector<Nic const*> nics;
     if (!node.machine) return nics;
@@ -23,7 +22,7 @@ std::vector<Nic const*> rdma_all(NodeEvidence const& node) {
     return nics;
 }
 
-/// Ports that are up, by rate: what NCCL's minimum over ranks is taken of.
+/// Ports that are up, by rate: NCCL takes the minimum of these over ranks.
 std::size_t ports_at(NodeEvidence const& node, double rate) {
     auto const nics = rdma_up(node);
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -41,7 +40,7 @@ Nic const* nic_named(NodeEvidence const& node, std::string const& device) {
     return nullptr;
 }
 
-/// What the usual NICs are called, at their usual rate.
+/// Names of the usual NICs, and their usual rate.
 std::map<std::string, double> usual_nics(Evidence const& evidence) {
     std::map<std::string, std::vector<double>> rates;
     std::size_t machines = 0;
@@ -78,7 +77,7 @@ void compare_with_others(NodeEvidence const& node, std::map<std::string, double>
         if (!well && rate >= 0.9 * fastest) bad.push_back(device);
     }
     std::size_t const have = ports_at(node, fastest);
-    if (bad.empty() || have >= compute) return;  // cards may be called otherwise here
+    if (bad.empty() || have >= compute) return;  // cards may have other names here
     std::vector<std::string> seen;
     for (auto const& each : bad) seen.push_back(state_of(node, each));
     outcome.findings.push_back(
@@ -93,7 +92,7 @@ void compare_with_others(NodeEvidence const& node, std::map<std::string, double>
                            static_cast<double>(std::max<std::size_t>(compute, 1))});
 }
 
-/// One of several alike InfiniBand ports of a node is down.
+/// One of several similar InfiniBand ports of a node is down.
 void check_alone(NodeEvidence const& node, Outcome& outcome) {
     std::map<std::pair<double, int>, std::vector<Nic const*>> alike;  // by the card's PCIe link
     for (auto const* each : rdma_all(node)) {
@@ -224,7 +223,7 @@ std::string exact_list(NodeEvidence const& node) {
     return fmt::format("--set nccl.NCCL_IB_HCA=\"={}\"", fmt::join(names, ","));
 }
 
-/// A name that stands for itself and for longer ones: mlx5_1 and mlx5_10.
+/// A name that matches itself and longer ones: mlx5_1 and mlx5_10.
 bool is_trap(NodeEvidence const& node, NameFilter const& filter) {
     return std::ranges::any_of(filter.names, [&](std::string const& name) {
         return nic_named(node, name) != nullptr &&
@@ -263,7 +262,7 @@ Outcome check_hca_setting(Evidence const& evidence) {
             finding.severity = Severity::warning;
             finding.title = fmt::format("NCCL_IB_HCA without '=' also takes {}",
                                         fmt::join(selected.caught, ", "));
-            finding.effect = "a name stands for all that begin with it";
+            finding.effect = "a name matches all that begin with it";
             finding.impact = 0.2;
         } else if (selected.compute_taken < selected.compute) {
             finding.severity = Severity::warning;

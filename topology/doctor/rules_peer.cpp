@@ -1,4 +1,4 @@
-// Rules about GPUs among themselves and their health: rows 24, 25, 26, throttling and clocks.
+// Rules about GPUs of a node and their health: rows 24, 25, 26, throttling and clocks.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
@@ -156,7 +156,7 @@ Outcome check_mnnvl(Evidence const& evidence) {
 
 namespace {
 
-// Bits of NVML's clocks-event reasons that mean trouble.
+// Bits of NVML's clocks-event reasons that indicate a problem.
 constexpr std::int64_t kHardware = 0x8, kThermalSoftware = 0x20, kThermalHardware = 0x40,
                        kPowerBrake = 0x80;
 
@@ -169,7 +169,7 @@ std::string throttle_words(std::int64_t reasons) {
     return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// docs.nvidia.com/deploy/xid-errors: those after which the GPU is not to be trusted.
+/// docs.nvidia.com/deploy/xid-errors: Xids after which the GPU cannot be trusted.
 bool is_fatal_xid(int xid) {
     constexpr std::array kFatal{48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140};
     return std::ranges::find(kFatal, xid) != kFatal.end();
@@ -275,7 +275,7 @@ Outcome check_gpu_health(Evidence const& evidence) {
 }
 
 Outcome check_clocks(Evidence const& evidence) {
-    // A GPU that has nothing to do lowers its clock: only those that work are compared.
+    // An idle GPU lowers its clock: only busy ones are compared.
     auto const works = [](GpuState const& gpu) { return gpu.sm_mhz > 0 && gpu.utilisation > 0.5; };
     std::vector<double> clocks;
     for (auto const& node : evidence.nodes) {

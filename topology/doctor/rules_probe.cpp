@@ -1,4 +1,4 @@
-// Rules about what was measured: rows 8, 15, 20, 27, 30, pair bandwidth and storage.
+// Rules about measurements: rows 8, 15, 20, 27, 30, pair bandwidth and storage.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
@@ -15,7 +15,7 @@
 namespace osora::topology::doctor {
 namespace {
 
-/// Gbit/s; 0 for a sample that makes no sense.
+/// Gbit/s; 0 for an invalid sample.
 double gbit(PairSample const& sample) {
     bool const sane = sample.seconds > 0 && std::isfinite(sample.seconds) && sample.size_bytes > 0;
     return sane ? static_cast<double>(sample.size_bytes) * 8e-9 / sample.seconds : 0;
@@ -44,8 +44,8 @@ std::vector<double> rates_of(ProbeResult const& probe, ProbeStage stage,
     return rates;
 }
 
-/// Of a rank, over two nodes: of pairs, else of all_reduce over the ranks of two nodes, whose busbw
-/// is what the cards of a node carry together.
+/// Per rank, between two nodes: from pairs, else from all_reduce over the ranks of two nodes, whose
+/// busbw is the combined rate of a node's cards.
 std::vector<double> nccl_rates(ProbeResult const& probe) {
     auto rates = rates_of(probe, ProbeStage::matching, "nccl");
     std::int64_t largest = 0;
@@ -62,7 +62,7 @@ std::vector<double> nccl_rates(ProbeResult const& probe) {
     return rates;
 }
 
-/// Share of the speed that is gone at `ratio` of it; a ratio that is none is all of it.
+/// Share of the speed that is lost at `ratio` of it; an invalid ratio loses all.
 double lost(double ratio) {
     return std::isfinite(ratio) ? std::clamp(1 - ratio, 0.0, 1.0) : 1.0;
 }
@@ -152,7 +152,7 @@ Outcome check_two_modes(Evidence const& evidence) {
     auto rates = rates_of(probe, ProbeStage::matching, "");
     if (rates.size() < 12) return skip("too few pairs measured");
     std::ranges::sort(rates);
-    // The widest gap, as a ratio, that leaves a seventh of the samples on either side.
+    // The largest gap, as a ratio, that leaves a seventh of the samples on either side.
     std::size_t const least = std::max<std::size_t>(rates.size() / 7, 2);
     std::size_t cut = least;
     for (std::size_t i = least; i + least <= rates.size(); ++i) {

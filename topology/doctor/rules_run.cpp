@@ -1,4 +1,4 @@
-// Rules about how a run spends its step, and how it would start again: rows 21 and 28, requeue.
+// Rules about the parts of a run's step, and about its restart: rows 21 and 28, requeue.
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/text/units.hpp"

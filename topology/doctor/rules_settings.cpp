@@ -1,4 +1,4 @@
-// Rules about NCCL_* that nobody of this run asked for: row 29, and row 20's forced choices.
+// Rules about NCCL_* that this run did not ask for: row 29, and row 20's forced choices.
 #include "topology/doctor/rules_internal.hpp"
 #include "topology/nccl/nccl_catalogue.hpp"
 
@@ -16,7 +16,7 @@ bool any_settings(Evidence const& evidence) {
                                [](auto const& node) { return !node.settings.empty(); });
 }
 
-/// The user asked for it in the run file: nothing was inherited.
+/// The user set it in the run file: it is not inherited.
 bool is_own(Evidence const& evidence, InheritedSetting const& each) {
     if (!evidence.run) return false;
     auto const found = evidence.run->own_settings.find(each.name);
@@ -27,7 +27,7 @@ bool is_forced_choice(std::string const& name) {
     return name == "NCCL_ALGO" || name == "NCCL_PROTO";
 }
 
-/// Values that change nothing, or are what NCCL would take.
+/// Values that change nothing, or equal NCCL's choice.
 bool is_harmless(InheritedSetting const& each) {
     if (auto const* variable = find_variable(each.name)) {
         if (each.value == default_of(*variable, 0)) return true;
@@ -39,7 +39,7 @@ bool is_harmless(InheritedSetting const& each) {
     return false;
 }
 
-/// Rules of their own look at these.
+/// Separate rules check these.
 bool has_own_rule(std::string const& name) {
     for (char const* each : {"NCCL_IB_GID_INDEX", "NCCL_NVLS_ENABLE"}) {
         if (name == each) return true;
@@ -108,7 +108,7 @@ Outcome check_forced_choice(Evidence const& evidence) {
         for (auto const& each : node.settings) {
             if (!each.effective || !is_forced_choice(each.name) || each.value.empty()) continue;
             bool const own = is_own(evidence, each);
-            // "^LL128" and a list with a choice left over leave the tuner something to do.
+            // "^LL128" and a list with several choices leave the tuner a choice.
             bool const excludes = each.value.find('^') != std::string::npos;
             bool const forced_ll128 = each.name == "NCCL_PROTO" && !excludes &&
                                       each.value.find("LL128") != std::string::npos;
@@ -118,7 +118,7 @@ Outcome check_forced_choice(Evidence const& evidence) {
                      .nodes = {node.name},
                      .title = fmt::format("{}={} forces LL128", each.name, each.value),
                      .seen = "from " + origin_text(each),
-                     .effect = "sums may be wrong without a word where the path is not fit for it",
+                     .effect = "sums may be silently wrong where the path does not support it",
                      .fix = "unset it: NCCL takes LL128 by itself where it is safe",
                      .impact = 1});
                 continue;
@@ -183,8 +183,8 @@ Outcome check_settings_differ(Evidence const& evidence) {
 
 namespace {
 
-/// Where a setting comes from: "/opt/graph.xml from /etc/nccl.conf line 2"; by the machine's files,
-/// else by the log.
+/// The origin of a setting: "/opt/graph.xml from /etc/nccl.conf line 2"; from the machine's files,
+/// else from the log.
 std::string file_text(NodeEvidence const& node, std::string const& name) {
     if (auto const* set = setting(node, name)) {
         std::string origin = origin_text(*set);
@@ -217,7 +217,7 @@ struct FileTrouble {
     char const* advice;
 };
 
-/// Files that NCCL opened, and that its log says are none for this machine.
+/// Files that NCCL opened and rejected for this machine, according to its log.
 void check_unfit_files(NodeEvidence const& node, Outcome& outcome) {
     for (auto const& each : {FileTrouble{LogTrouble::graph_file, "NCCL_GRAPH_FILE",
                                          "; NCCL searches its own graph without it"},
@@ -260,7 +260,7 @@ Outcome check_named_files(Evidence const& evidence) {
                  .nodes = {node.name},
                  .title = fmt::format("{} names a file that is not there", name),
                  .seen = file_text(node, name),
-                 .effect = "NCCL goes on without it, and hangs when other nodes have it",
+                 .effect = "NCCL continues without it, and hangs when other nodes have it",
                  .fix = fmt::format("install the file on every node, or unset {}", name),
                  .impact = 0.7});
         }

@@ -38,7 +38,7 @@ bool any_versions(Evidence const& evidence, std::string const& name) {
                                [&](auto const& node) { return !version_of(node, name).empty(); });
 }
 
-/// "2.14.3 on gpu-1; 2.19.3 on gpu-2": few nodes by name, many by number.
+/// "2.14.3 on gpu-1; 2.19.3 on gpu-2": a few nodes by name, many as a number.
 std::string versions_text(Evidence const& evidence, std::string const& name) {
     constexpr std::size_t kBytesNamed = 40;
     std::map<std::string, std::vector<std::string>> nodes;
@@ -95,7 +95,8 @@ void compare_one(Evidence const& evidence, Mixed const& mixed, Outcome& outcome)
     }
 }
 
-/// What NCCL says that it loaded, on nodes whose log tells of networks; nullopt: it does not tell.
+/// The plug-ins that NCCL's log says it loaded, on nodes whose log shows networks; nullopt: no log
+/// shows it.
 std::optional<std::string> plugins_of(NodeEvidence const& node) {
     auto const& log = node.log;
     if (log.plugins.empty() && log.networks.empty()) return {};
@@ -200,7 +201,7 @@ Outcome check_known_troubles(Evidence const& evidence) {
                 .title = fmt::format("{} {} was slow for others",
                                      each.name == "nccl" ? "NCCL" : "ColossalAI", version),
                 .seen = std::string(each.what),
-                .effect = "perhaps here too: an A/B at the same nodes tells",
+                .effect = "perhaps here too: compare A/B on the same nodes",
                 .fix = std::string(each.fix),
                 .impact = each.note ? 0 : 0.4};
             for (auto rest = each.threads; !rest.empty();) {

@@ -1,4 +1,4 @@
-// The tables: where each row comes from stands in it.
+// The tables; each row names its source.
 #include "topology/doctor/versions.hpp"
 
 #include "base/text/text.hpp"
@@ -17,7 +17,7 @@ View head(View version) {
     return version.substr(0, version.find_first_of("+- "));
 }
 
-/// Takes the first part off.
+/// Removes and returns the first part.
 View next_part(View& version) {
     std::size_t const dot = std::min(version.find('.'), version.size());
     View const part = version.substr(0, dot);
@@ -35,7 +35,7 @@ int compare_parts(View a, View b) {
     return a.compare(b);
 }
 
-// The wheels' own requirements: torch X.Y.Z needs exactly these.
+// The wheels' requirements: torch X.Y.Z needs exactly these.
 constexpr std::array kCombinations{
     KnownCombination{"PyTorch 2.1's wheels", "12.1", "2.18.1", "2.1", "", ""},
     KnownCombination{"PyTorch 2.2's wheels", "12.1", "2.19.3", "2.2", "", ""},
@@ -93,7 +93,7 @@ constexpr std::array kTroubles{
     KnownTrouble{.name = "nccl",
                  .first = "2.27.0",
                  .last = "2.28.99",
-                 .what = "NVLS that cannot be set up is left out without a word, and may hang",
+                 .what = "NVLS that cannot be set up is silently left out, and may hang",
                  .fix = "look for NVLS in the log of NCCL_DEBUG=INFO; 2.29 fails instead",
                  .threads = "nccl:env.rst",
                  .gpus = "H100 H200 B200",
@@ -138,7 +138,7 @@ int compare_versions(View a, View b) {
     while (!a.empty() || !b.empty()) {
         View const x = next_part(a);
         View const y = next_part(b);
-        // A part that is missing is a zero.
+        // A missing part counts as zero.
         if (int const order = compare_parts(x.empty() ? "0" : x, y.empty() ? "0" : y)) return order;
     }
     return 0;

@@ -1,5 +1,5 @@
-// hwloc's objects as plain cores. PCI is not looked at: sysfs says the same, and hwloc's plug-ins
-// would start the drivers of the GPUs. No type is filtered out: hwloc hangs NUMA nodes on groups.
+// Converts hwloc's objects to plain cores. Ignores PCI: sysfs has the same, and hwloc's plug-ins
+// would start the GPU drivers. Filters no type, because hwloc attaches NUMA nodes to groups.
 #include "topology/live/hwloc_cores_internal.hpp"
 #include "topology/live/read_cores.hpp"
 
@@ -8,7 +8,7 @@
 namespace osora::topology {
 namespace {
 
-/// Memory of several kinds next to one core: the first counts, as it does for the kernel.
+/// If several kinds of memory are next to one core, the first counts, as for the kernel.
 int numa_of(hwloc_topology_t topology, hwloc_obj_t core) {
     hwloc_obj_t node = nullptr;
     while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
@@ -40,7 +40,7 @@ Topology new_topology() {
 }
 
 std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable) {
-    // Some virtual machines tell of no cores: each hardware thread is one then.
+    // Some virtual machines report no cores: then each hardware thread counts as one.
     bool const told = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
     auto const type = told ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     std::vector<Core> cores;

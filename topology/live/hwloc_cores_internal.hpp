@@ -16,9 +16,9 @@ struct DestroyTopology {
 };
 using Topology = std::unique_ptr<std::remove_pointer_t<hwloc_topology_t>, DestroyTopology>;
 
-/// Looks at no device; not loaded yet. Empty: hwloc cannot.
+/// A topology without devices, not loaded yet. Empty: hwloc failed.
 [[nodiscard]] Topology new_topology();
-/// Of a loaded topology, with those hardware threads that are among `usable`.
+/// Cores of a loaded topology, with the hardware threads that are in `usable`.
 [[nodiscard]] std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable);
 
 }  // namespace osora::topology

@@ -1,4 +1,4 @@
-// Without hwloc nothing is known of the cores.
+// Without hwloc the cores are unknown.
 #include "topology/live/read_cores.hpp"
 
 namespace osora::topology {

@@ -1,4 +1,4 @@
-// All that this node can tell of itself: its files, then what hwloc and NVML add to them.
+// All facts of this node: from its files, then from hwloc and NVML.
 #pragma once
 
 #include "topology/core_binding.hpp"
@@ -15,23 +15,23 @@ namespace osora::topology {
 class NodeFacts {
 public:
     virtual ~NodeFacts() = default;
-    /// May block on a driver that hangs.
+    /// May block if a driver hangs.
     [[nodiscard]] virtual Machine read() = 0;
 };
 
 struct NodeFactsOptions {
     std::filesystem::path root = "/";
     std::string nvml = "libnvidia-ml.so.1";  // "" = not asked
-    bool hwloc = true;                       // sees the machine it runs on, whatever the root
+    bool hwloc = true;                       // shows the machine it runs on, whatever the root
 };
 
 [[nodiscard]] std::unique_ptr<NodeFacts> make_node_facts(NodeFactsOptions options = {});
 
-/// GPUs as the driver tells them; numa, and a link that it did not tell, stay those of the files.
-/// Pure.
+/// Merges GPUs as reported by the driver; numa, and a link that it did not report, are kept from
+/// the files. Pure.
 void add_nvml_gpus(Machine& machine, NvmlGpus const& told);
 
-/// Sockets, cores and NUMA nodes, where files told none. Pure.
+/// Fills in sockets, cores and NUMA nodes that files did not show. Pure.
 void add_cores(Machine& machine, std::vector<Core> const& cores);
 
 }  // namespace osora::topology

@@ -1,5 +1,5 @@
-// The functions are declared here as nvml.h has them: its ABI does not change, and no toolkit is
-// needed to build. Those that a driver lacks are left out.
+// The functions are declared here as in nvml.h: its ABI is stable, and no toolkit is needed to
+// build. Functions that a driver lacks stay empty.
 #include "topology/live/nvml.hpp"
 
 #include "topology/live/nvml_library.hpp"
@@ -110,7 +110,7 @@ private:
         }
     }
 
-    /// Whether the GPU answers at all: one that fell off the bus tells nothing.
+    /// Whether the GPU answers at all: one that fell off the bus returns nothing.
     [[nodiscard]] bool fill(GpuReading& reading, NvmlDevice device) const {
         int answers = 0;
         auto const ask = [&](auto* function, auto& value, auto... arguments) {
@@ -130,7 +130,7 @@ private:
         return answers > 0;
     }
 
-    /// Those of a GPU that does not answer any more come with it: it may have been the reason.
+    /// Includes events of a GPU that no longer answers: it may be the cause.
     void take_xids(std::vector<GpuReading>& readings) {
         EventData event{};
         for (unsigned i = 0; events_ != nullptr && i < kEventsAtOnce; ++i) {

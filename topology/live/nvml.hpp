@@ -1,5 +1,5 @@
-// NVIDIA's management library, taken at run time where there is one. Its calls may block for as
-// long as the driver likes: use it from a thread that nobody waits for.
+// NVIDIA's management library, loaded at run time if present. Its calls may block for as long as
+// the driver does: use it from a thread that nobody waits for.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace osora::topology {
 
-/// What is not told is NaN, or 0.
+/// Unknown values are NaN, or 0.
 struct GpuReading {
     int index = 0;
     double temperature_c = std::numeric_limits<double>::quiet_NaN();
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] virtual std::vector<GpuReading> read() = 0;
 };
 
-/// None where the library or a GPU is not there.
+/// None if the library or a GPU is missing.
 [[nodiscard]] std::unique_ptr<Nvml> open_nvml(std::string const& library = "libnvidia-ml.so.1");
 
 }  // namespace osora::topology

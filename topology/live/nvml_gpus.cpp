@@ -1,5 +1,5 @@
-// Functions and structs are declared here as nvml.h has them: its ABI does not change, and no
-// toolkit is needed to build.
+// Functions and structs are declared here as in nvml.h: its ABI is stable, and no toolkit is needed
+// to build.
 #include "topology/live/nvml_gpus.hpp"
 
 #include "topology/live/nvml_library.hpp"
@@ -36,7 +36,7 @@ class DriverQueries {
 public:
     explicit DriverQueries(void* library) : library_(library) {}
 
-    /// Whether the function is there and says that it worked.
+    /// Whether the function exists and succeeded.
     template <class... Arguments>
     bool ask(char const* name, Arguments... arguments) const {
         auto* const function =

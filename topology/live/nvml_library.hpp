@@ -1,4 +1,4 @@
-// Private to the readers of NVML: its basic types as nvml.h has them, and the open library.
+// Private to the readers of NVML: its basic types as in nvml.h, and the open library.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-// The cores of this machine as hwloc sees them. Without hwloc (OSORA_WITH_HWLOC) it knows none, and
-// ranks are not bound.
+// The cores of this machine according to hwloc. Without hwloc (OSORA_WITH_HWLOC) there are none,
+// and ranks are not bound.
 #pragma once
 
 #include "topology/core_binding.hpp"
@@ -8,11 +8,11 @@
 
 namespace osora::topology {
 
-/// CPUs that process `pid` may run on (0: this one), ascending; empty: the kernel does not say.
+/// CPUs that process `pid` may run on (0: this one), ascending; empty: unknown.
 [[nodiscard]] std::vector<int> usable_cpus(int pid);
 
-/// Cores with a hardware thread among `usable`, in hwloc's order. Empty: not known. Takes some
-/// milliseconds; looks at no device.
+/// Cores with a hardware thread in `usable`, in hwloc's order. Empty: unknown. Takes some
+/// milliseconds; accesses no device.
 [[nodiscard]] std::vector<Core> read_cores(std::vector<int> const& usable);
 
 }  // namespace osora::topology

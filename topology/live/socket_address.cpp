@@ -22,7 +22,7 @@ std::string text_of(int family, void const* address) {
     return written == nullptr ? std::string() : std::string(written);
 }
 
-/// Bytes of an address with those outside the mask cleared, and the mask's length.
+/// Bytes of an address with bits outside the mask cleared, and the length of the mask.
 template <std::size_t N>
 std::string network_of(int family, std::array<unsigned char, N> address,
                        std::array<unsigned char, N> const& mask) {

@@ -24,13 +24,12 @@ private:
     socklen_t size_ = 0;
 };
 
-/// "10.0.0.4", "fe80::1%eth0" and a port; invalid_input when it is neither.
+/// Parses "10.0.0.4" or "fe80::1%eth0" with a port; invalid_input if it is neither.
 [[nodiscard]] Result<SocketAddress> parse_address(std::string const& address, int port);
-/// 0: not bound.
+/// 0: unbound.
 [[nodiscard]] int bound_port(int socket);
 
-/// The numeric address of the other side of a connection; an IPv4 one plain, also behind an IPv6
-/// socket. "" when it is not connected.
+/// The numeric address of a connection's peer; IPv4 without the IPv6 prefix. "" if not connected.
 [[nodiscard]] std::string peer_address(int socket);
 
 struct OwnAddress {
@@ -38,8 +37,7 @@ struct OwnAddress {
     std::string address;    // "10.0.0.4"
     std::string network;    // "10.0.0.0/24"
 };
-/// Of interfaces that are up, without loopback and addresses that mean something on one link only;
-/// by name of the interface.
+/// Addresses of interfaces that are up, without loopback and link-local ones; by interface name.
 [[nodiscard]] std::vector<OwnAddress> network_addresses();
 
 }  // namespace osora::topology

@@ -26,7 +26,7 @@ double since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Adds what it reads of one file; false: nothing.
+/// Adds what it reads from one file; false: nothing.
 bool read_one(std::string const& path, std::vector<char>& block, Clock::time_point until,
               StorageRead& total, std::vector<double>& opens_us) {
     auto const begin = Clock::now();
@@ -109,7 +109,11 @@ double memory_copy_bytes_per_s() {
         from[static_cast<std::size_t>(copy)] = static_cast<char>(copy);
         auto const begin = Clock::now();
         std::memcpy(to.data(), from.data(), kBytes);
-        asm volatile("" : : "r"(to.data()) : "memory");  // it is read, the compiler is told
+        asm volatile(""
+                     :
+                     : "r"(to.data())
+                     : "memory");  // keeps the compiler from removing the
+                                   // read
         rates.push_back(kBytes / since(begin));
     }
     return median(std::move(rates));

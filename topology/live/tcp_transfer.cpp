@@ -1,4 +1,4 @@
-// Non-blocking sockets under poll(); the clock is steady_clock, read once a wake-up.
+// Non-blocking sockets with poll(); reads steady_clock once per wake-up.
 #include "topology/live/tcp_transfer.hpp"
 
 #include "base/robust.hpp"
@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kTokenBytes = 64, kSendBytes = 256 << 10;
 constexpr int kPings = 11;
-/// A side that started first goes on so long for the other one's window.
+/// A side that started first continues this long for the other side's window.
 constexpr double kTail_s = 0.05;
 
 Clock::duration seconds(double value) {
@@ -93,7 +93,7 @@ std::string padded(StreamToken const& token) {
 void prepare(int socket) {
     int const yes = 1;
     ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    // What is still queued at the end is of no use to anybody: the next round wants the link.
+    // Data still queued at the end is discarded: the next round needs the link.
     linger const drop{.l_onoff = 1, .l_linger = 0};
     ::setsockopt(socket, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
 }
@@ -136,13 +136,12 @@ Result<double> round_trip_us(int socket, bool pings, Clock::time_point until) {
 
 constexpr std::size_t kNewcomersMax = 64;
 
-/// Has connected, and not shown its whole token yet: strangers show nothing for as long as they
-/// like.
+/// A connection that has not shown its whole token yet: strangers may never show one.
 struct Newcomer {
     Descriptor socket;
     std::string shown;
 
-    /// Reads on; true when the token is there, or the other side is gone.
+    /// Reads more; true when the token is complete, or the peer is gone.
     bool has_shown_all() {
         std::array<char, kTokenBytes> buffer{};
         ssize_t const got = ::recv(socket.get(), buffer.data(), kTokenBytes - shown.size(), 0);
@@ -160,10 +159,10 @@ struct Window {
 
 struct StreamCount {
     std::int64_t bytes = 0;
-    Clock::time_point last;  // when it ended; before window.end: the other side went away
+    Clock::time_point last;  // when it ended; before window.end: the peer disconnected
 };
 
-/// Until window.stop, or until the other side is gone.
+/// Runs until window.stop, or until the peer is gone.
 StreamCount pump(int socket, Window const& window) {
     std::vector<char> in(kSendBytes), out(kSendBytes);
     StreamCount count;
@@ -208,7 +207,7 @@ Result<std::vector<Descriptor>> connect_streams(std::string const& address, int 
 
 Result<StreamListener> StreamListener::open() {
     StreamListener listener;
-    // An IPv6 socket takes IPv4, too; a kernel without IPv6 gets a plain one.
+    // An IPv6 socket also accepts IPv4; a kernel without IPv6 gets an IPv4 socket.
     for (auto const* any : {"::", "0.0.0.0"}) {
         OSORA_TRY(auto const address, parse_address(any, 0));
         Descriptor socket(

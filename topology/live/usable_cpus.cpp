@@ -1,4 +1,4 @@
-// sched_getaffinity, with a mask that grows until the kernel is content.
+// sched_getaffinity, with a mask that grows until it is large enough.
 #include "topology/live/read_cores.hpp"
 
 #include <sched.h>

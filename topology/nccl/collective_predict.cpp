@@ -10,7 +10,7 @@
 namespace osora::topology {
 namespace {
 
-/// How far NCCL's model is off on the published sweeps: it is too fast (RFC 006).
+/// Error of NCCL's model on the published sweeps: it is too fast (RFC 006).
 double model_error(std::int64_t size_bytes) {
     if (size_bytes < kMiB) return 0.8;
     return size_bytes <= 256 * kMiB ? 0.6 : 0.15;
@@ -55,8 +55,8 @@ CollectiveAnswer from_fit(Measured const& measured, CollectiveQuestion const& qu
     return answer;
 }
 
-/// The nearest fit below and above in ranks, with as many ranks a node, on the same side of the
-/// step from one node to several.
+/// The nearest fits below and above in ranks, with as many ranks per node, both on one node or both
+/// on several.
 std::optional<CollectiveAnswer> between_fits(std::vector<Measured> const& fits,
                                              CollectiveQuestion const& question) {
     Measured const* below = nullptr;
@@ -78,7 +78,7 @@ std::optional<CollectiveAnswer> between_fits(std::vector<Measured> const& fits,
     double const high = predict_us(above->fit, question.size_bytes);
     CollectiveAnswer answer;
     answer.time_us = low * std::pow(high / low, share);
-    // Somewhere between the two is all that is known for certain.
+    // Only known for certain to be between the two.
     answer.error = expected_error(below->fit, question.size_bytes) +
                    std::abs(std::log(high / low)) * std::min(share, 1 - share);
     answer.method = "between fits";
@@ -94,7 +94,7 @@ double model_us(NcclGroup const& group, PredictionSources const& sources,
     return ranking.empty() ? 0 : ranking.front().time_us;
 }
 
-/// The law's terms with a ring's steps and bytes instead of the old ones; sqrt as their product.
+/// The law's terms with the steps and bytes of the new ring; sqrt as their product.
 double ring_ratio(Measured const& measured, CollectiveQuestion const& question) {
     auto const steps = [&](GroupShape const& s) {
         return static_cast<double>(ring_steps(question.collective, s.ranks));

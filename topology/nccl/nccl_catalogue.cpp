@@ -1,4 +1,4 @@
-// Look-ups over the rows, which are put into one list once.
+// Look-ups in the rows, which are merged into one list once.
 #include "topology/nccl/nccl_catalogue.hpp"
 
 #include "base/text/nearest.hpp"
@@ -20,7 +20,7 @@ std::vector<NcclVariable> all_rows() {
     return all;
 }
 
-/// A whole number in [0, limit] in front of `text`, taken off it.
+/// Parses a whole number in [0, limit] at the start of `text` and removes it.
 std::optional<int> take_number(std::string_view& text, int limit) {
     int value = 0;
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

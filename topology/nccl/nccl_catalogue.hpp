@@ -1,5 +1,5 @@
 // The variables that NCCL, PyTorch's NCCL group and Gloo read: default, syntax, how safe they are
-// to set, and who must agree on them. From NVIDIA's user guide (env.rst, 2.30.7; later additions to
+// to set, and which ranks must agree. From NVIDIA's user guide (env.rst, 2.30.7; later additions to
 // 2.32) and threads of its tracker. Pure.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace osora::topology {
 
-/// Who decides a value, and by what.
+/// Who decides a value, and how.
 enum class SettingClass {
-    job,    // J: a job may try it and keep it when a measurement says so
+    job,    // J: a job may try it and keep it if a measurement supports it
     probe,  // P: follows from facts and the probe
     site,   // S: needs to know the site: switch classes, subnet manager, images
-    bisect  // B: to find a cause; never to be left on
+    bisect  // B: for debugging; never to be left on
 };
 /// 'J', 'P', 'S', 'B'.
 [[nodiscard]] char letter_of(SettingClass cls);
 
-/// Who must have the same value. Narrower is always fine.
+/// Which ranks must have the same value. A narrower scope is always fine.
 enum class SettingScope { rank, node, job };
 
 enum class ValueKind {
@@ -34,7 +34,7 @@ enum class ValueKind {
     names,         // exact names with commas, no '=' (Gloo)
     hcas,          // "[^][=]mlx5_0[:port[:rail[:plane]]],..." at most 32
     level,         // path class, or a number of the old kind
-    text           // anything that is one line
+    text           // any text of one line
 };
 
 struct ValueRule {
@@ -62,22 +62,22 @@ struct NcclVariable {
     SettingClass cls = SettingClass::job;
     SettingScope scope = SettingScope::job;
     ValueRule rule;
-    std::string_view default_value;  // "" = unset; words where NCCL decides: "auto"
-    std::string_view reason;         // what it does, or what goes wrong with it
+    std::string_view default_value;  // "" = unset; a word if NCCL decides: "auto"
+    std::string_view reason;         // its effect, or its problems
     NcclDetails details = {};
 };
 
 /// All, by name.
 [[nodiscard]] std::span<NcclVariable const> nccl_catalogue();
-/// nullptr: not known; plug-ins have variables of their own, so that is no error.
+/// nullptr: unknown; plug-ins have variables of their own, so that is not an error.
 [[nodiscard]] NcclVariable const* find_variable(std::string_view name);
 /// The known name that was probably meant.
 [[nodiscard]] std::optional<std::string_view> nearest_variable(std::string_view name);
 /// `version` 0: the newest known.
 [[nodiscard]] std::string_view default_of(NcclVariable const& variable, int version);
 
-/// "2.21", "2.21.5", "2.21.5-1", "2.21.5+cuda12.4", "22105" -> 22105 (2.21 -> 22100); nullopt for
-/// what is no version from 2.0 on.
+/// "2.21", "2.21.5", "2.21.5-1", "2.21.5+cuda12.4", "22105" -> 22105 (2.21 -> 22100); nullopt if it
+/// is not a version from 2.0 on.
 [[nodiscard]] std::optional<int> nccl_version_code(std::string_view text);
 
 }  // namespace osora::topology

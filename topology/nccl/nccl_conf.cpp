@@ -1,4 +1,4 @@
-// The order of NCCL's files is that of initEnvFunc in its src/misc/param.cc (2.23 and later).
+// The order of NCCL's files is that of initEnvFunc in src/misc/param.cc (2.23 and later).
 #include "topology/nccl/nccl_conf.hpp"
 
 #include "topology/text_of.hpp"
@@ -60,7 +60,7 @@ struct Place {
     std::string file;  // "/etc/profile.d/nccl.sh"
 };
 
-/// "environment, set by FILE:LINE": of the places that set the name to that value.
+/// "environment, set by FILE:LINE": the places that set the name to that value.
 std::string environment_origin(std::string const& name, std::string const& value,
                                std::vector<Place> const& places) {
     std::string exact, perhaps;
@@ -78,7 +78,7 @@ std::string environment_origin(std::string const& name, std::string const& value
     return perhaps.empty() ? "environment" : "environment, perhaps set by " + perhaps;
 }
 
-/// The files that NCCL opens, in its order, and what is wrong with the choice.
+/// The files that NCCL opens, in its order, and problems of the choice.
 std::vector<std::string> nccl_files(std::map<std::string, std::string> const& environment,
                                     fs::path const& root, fs::path const& home,
                                     std::string& conf_file_note) {

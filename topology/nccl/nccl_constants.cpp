@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kNcclAlgos> kAlgos{
     "Tree", "Ring", "CollNetDirect", "CollNetChain", "NVLS", "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, kNcclProtos> kProtos{"LL", "LL128", "Simple"};
 
-// Rows by algorithm as in kAlgos, columns LL, LL128, Simple; 0: not used.
+// Rows by algorithm in the order of kAlgos, columns LL, LL128, Simple; 0: not used.
 constexpr ByAlgo kBase{{{6.8, 14.0, 8.4},
                         {6.6, 14.0, 8.4},
                         {0, 0, 0},

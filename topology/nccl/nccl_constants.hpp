@@ -16,7 +16,7 @@ constexpr std::size_t kNcclAlgos = 7, kNcclProtos = 3;
 [[nodiscard]] std::string_view algo_name(NcclAlgo algo);     // "Tree", "Ring", "CollNetDirect", ...
 [[nodiscard]] std::string_view proto_name(NcclProto proto);  // "LL", "LL128", "Simple"
 
-/// What a link is, for latencies.
+/// The kind of a link, for latencies.
 enum class NcclHardware { nvlink, pci, net };
 
 using ByProto = std::array<double, kNcclProtos>;
@@ -24,13 +24,13 @@ using ByAlgo = std::array<ByProto, kNcclAlgos>;
 /// [Volta, Ampere, Hopper, Blackwell][1, 2, 4 and more nodes], GB/s.
 using BandwidthTable = std::array<std::array<double, 3>, 4>;
 
-/// Laid out as the constants that the tuner plug-in's init gets in v5 and v6.
+/// Laid out like the constants that the tuner plug-in's init gets in v5 and v6.
 struct NcclConstants {
     ByAlgo base_latency_us;
     std::array<ByAlgo, 3> hardware_latency_us;  // by NcclHardware
-    /// Of LL in total; the row is the generation on one node, else 1 with AMD's CPUs, else 0.
+    /// LL in total; the row is the generation on one node, else 1 with AMD's CPUs, else 0.
     BandwidthTable ll_max_gbps;
-    // A channel.
+    // Per channel.
     BandwidthTable ring_ll128_max_gbps, tree_ll128_max_gbps, tree_max_gbps, nvls_tree_max_gbps;
 };
 
@@ -43,8 +43,8 @@ struct NcclVersion {
 [[nodiscard]] Result<NcclVersion> parse_nccl_version(std::string_view text);
 [[nodiscard]] std::string describe(NcclVersion const& version);  // "2.30.7"
 
-/// What changed between versions: Tree's latency with Simple, NVLSTree's over the network. The
-/// Blackwell rows are those of 2.30.7 for all.
+/// Differences between versions: Tree's latency with Simple, NVLSTree's over the network. All
+/// versions use the Blackwell rows of 2.30.7.
 [[nodiscard]] NcclConstants nccl_constants(NcclVersion version = {});
 
 }  // namespace osora::topology

@@ -82,7 +82,7 @@ std::string plain_name_of(std::string_view name) {
     return text;
 }
 
-/// Where a graph of that name goes; nullptr: there is none.
+/// The member for a graph of that name; nullptr: there is none.
 std::optional<NcclGraph>* slot_of(NcclGroup& group, std::string_view name) {
     std::string const text = plain_name_of(name);
     std::optional<NcclGraph>* const slots[] = {&group.ring, &group.tree, &group.nvls,
@@ -101,7 +101,7 @@ Result<void> add_graph(CsvTable const& table, NcclGroup& group) {
         return table.error(fmt::format("graph '{:.40}' is not known; nearest: {}", name,
                                        nearest ? *nearest : "ring, tree, nvls"));
     }
-    if (*slot) return table.error(fmt::format("graph '{}' stands there twice", name));
+    if (*slot) return table.error(fmt::format("graph '{}' is listed twice", name));
     OSORA_TRY(NcclGraph const graph, graph_in(table));
     if (graph.channels > 0) *slot = graph;
     return {};

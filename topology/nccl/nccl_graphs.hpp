@@ -1,4 +1,4 @@
-// The channels that NCCL's search found, from a CSV: what `osora nccl model --graphs` takes.
+// The channels found by NCCL's search, from a CSV: the input of `osora nccl model --graphs`.
 #pragma once
 
 #include "topology/nccl/nccl_model.hpp"
@@ -10,9 +10,9 @@ namespace osora::topology {
 
 /// Columns topo, nNodes, nRanks, cpuArch, cpuVendor, minCompCap, graph (ring, tree, nvls,
 /// collnet_direct, collnet_chain), pattern, nChannels, bwIntra_GBps, bwInter_GBps, typeIntra,
-/// typeInter (LOC ... SYS), sameChannels, commChannels in any order; latencyInter_us may be there.
-/// One group for each topology and shape, in the order in which they first come. invalid_input
-/// names line and column; rows of a group that contradict each other are an error.
+/// typeInter (LOC ... SYS), sameChannels, commChannels in any order; latencyInter_us is optional.
+/// One group per topology and shape, in the order of their first row. invalid_input names line and
+/// column; rows of a group that contradict each other are an error.
 [[nodiscard]] Result<std::vector<NcclGroup>> parse_nccl_graphs(std::string_view csv);
 
 }  // namespace osora::topology

@@ -27,7 +27,7 @@ int floor_log2(int value) {
     return std::bit_width(static_cast<unsigned>(value)) - 1;
 }
 
-/// One algorithm, protocol and collective of a group, with what the equations name.
+/// One algorithm, protocol and collective of a group, with the variables of the equations.
 struct Case {
     NcclGroup const& group;
     NcclConstants const& constants;
@@ -81,7 +81,7 @@ bool serves(NcclAlgo algo, Collective collective) {
     }
 }
 
-/// What NCCL leaves on without NCCL_ALGO, NCCL_PROTO and their kin.
+/// What NCCL enables without NCCL_ALGO, NCCL_PROTO and similar settings.
 bool is_enabled(Case const& c) {
     bool const has_collnet = c.group.collnet_direct || c.group.collnet_chain;
     switch (c.cost.algo) {
@@ -125,7 +125,7 @@ double collnet_direct_gbps(Case const& c, double bandwidth) {
     return bandwidth / factor * (c.group.min_compute_capability >= 90 ? 0.85 : 1);
 }
 
-/// On the wire, before the share that is the collective's own size.
+/// On the wire, before scaling to the collective's own size.
 double wire_gbps(Case const& c) {
     bool const intra = c.nodes() <= 2 || c.is_collnet();
     double const channel = c.is_nvls() ? nvls_channel_gbps(c)
@@ -191,7 +191,7 @@ double latency_us(Case const& c) {
     Latencies const l{inside,
                       c.constants.base_latency_us[algo][static_cast<std::size_t>(c.cost.proto)],
                       c.hardware_us(inside, c.cost.algo),
-                      // Simple flushes, which costs a NIC's latency once more.
+                      // Simple flushes, which adds a NIC's latency.
                       c.hardware_us(NcclHardware::net, between) +
                           c.graph.inter_latency_us * (c.is(NcclProto::simple) ? 2 : 1)};
     int const others = c.ranks() / c.nodes() - 1;

@@ -1,7 +1,7 @@
 // NCCL's own cost model (src/graph/tuning.cc of 2.30.7): latency and bandwidth of every algorithm
-// and protocol that NCCL would consider, their time for a size, and its choice. It needs the
-// channels that NCCL's search found. Absolute times are 1.2 to 2x too fast between 1 and 256 MiB:
-// use ratios. Equations and sources: docs/rfc/006. Pure.
+// and protocol that NCCL would consider, their time for a size, and its choice. Needs the channels
+// found by NCCL's search. Absolute times are 1.2 to 2x too fast between 1 and 256 MiB: use ratios.
+// Equations and sources: docs/rfc/006. Pure.
 #pragma once
 
 #include "topology/collectives/collective.hpp"
@@ -16,10 +16,11 @@ namespace osora::topology {
 /// NCCL's classes of paths, nearest first.
 enum class NcclPath { loc, nvl, nvb, c2c, pix, pxb, p2c, pxn, phb, sys };
 
-/// Pattern of a tree that hangs all of a node's traffic on one GPU's NIC (NCCL_TOPO_PATTERN_TREE).
+/// Pattern of a tree that sends all of a node's traffic through one GPU's NIC
+/// (NCCL_TOPO_PATTERN_TREE).
 constexpr int kPlainTreePattern = 3;
 
-/// What NCCL's search found for one algorithm.
+/// Result of NCCL's search for one algorithm.
 struct NcclGraph {
     int pattern = 0;  // NCCL_TOPO_PATTERN_*
     int channels = 0;
@@ -29,7 +30,7 @@ struct NcclGraph {
     double inter_latency_us = 0;  // of the NIC; InfiniBand and sockets report 0
 };
 
-/// A communicator as the model sees it.
+/// A communicator in the model.
 struct NcclGroup {
     std::string topology;  // name of its machines
     GroupShape shape;
@@ -49,7 +50,7 @@ struct NcclCost {
     double algbw_gbps = 0;  // GB/s of the collective's size, before corrections by size
 };
 
-/// Those that NCCL enables by default, in its order: AllReduce, AllGather, ReduceScatter,
+/// The ways that NCCL enables by default, in its order: AllReduce, AllGather, ReduceScatter,
 /// Broadcast, Reduce; then algorithms; then protocols. Empty for one rank.
 [[nodiscard]] std::vector<NcclCost> nccl_costs(NcclGroup const& group,
                                                NcclConstants const& constants);

@@ -21,7 +21,7 @@ constexpr std::array kEngineRows{
                  kJob,
                  {ValueKind::per_function, 0, 0, "ll|ll128|simple", true},
                  "LL,Simple and LL128 where it is safe",
-                 "LL128 forced where it is not supported corrupts data in silence; only exclude",
+                 "LL128 forced where it is not supported silently corrupts data; only exclude",
                  {.since = 20500}},
     NcclVariable{"NCCL_MIN_CTAS",
                  J,
@@ -137,8 +137,8 @@ constexpr std::array kEngineRows{
                  kJob,
                  in(0, 2),
                  "2",
-                 "NVLink SHARP gives all_reduce 23-31 % on one node; 2.27 and 2.28 fell back in "
-                 "silence and could hang",
+                 "NVLink SHARP gives all_reduce 23-31 % on one node; 2.27 and 2.28 silently fell "
+                 "back and could hang",
                  {.since = 21700}},
     NcclVariable{"NCCL_PXN_DISABLE",
                  J,

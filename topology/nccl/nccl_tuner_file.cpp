@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 3> kHardware{"NVLINK", "PCI", "NET"};
 constexpr std::array<std::string_view, 4> kGenerations{"volta", "ampere", "hopper", "blackwell"};
 constexpr std::array<std::string_view, 3> kScales{"1", "2", "4"};
 
-/// "12.5": six digits behind the point are kept.
+/// "12.5": at most six digits after the point.
 Result<std::string> decimal(double value, std::string_view what) {
     if (!std::isfinite(value) || value < 0 || value > kValueMax) {
         return Error{Errc::invalid_input,

@@ -49,7 +49,7 @@ Problem check_word(std::string_view value, std::string_view words, bool any_case
                         near ? std::string(*near) : std::string()};
 }
 
-/// The problem of a part of `value`, with the whole of it mended.
+/// The problem of a part of `value`, with a corrected whole value.
 Problem within(std::string_view value, std::string_view part, Problem problem) {
     if (!problem || problem->nearest.empty()) return problem;
     auto const at = static_cast<std::size_t>(part.data() - value.data());
@@ -89,7 +89,7 @@ Problem check_real(std::string_view value) {
     return ValueProblem{"must be a number above 0", "1"};
 }
 
-/// "[^][=]a,b": the part behind the signs.
+/// "[^][=]a,b": the part after the signs.
 std::string_view without_signs(std::string_view value) {
     if (value.starts_with('^')) value.remove_prefix(1);
     if (value.starts_with('=')) value.remove_prefix(1);

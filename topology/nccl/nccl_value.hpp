@@ -1,5 +1,5 @@
-// Whether a value is one that NCCL (PyTorch, Gloo) would take for a variable. NCCL itself mostly
-// takes what it can and says nothing: "abc" for a number is 0, an unknown word the default. Pure.
+// Whether NCCL (PyTorch, Gloo) would accept a value for a variable. NCCL itself mostly takes what
+// it can and reports nothing: "abc" for a number is 0, an unknown word the default. Pure.
 #pragma once
 
 #include "topology/nccl/nccl_catalogue.hpp"
@@ -11,16 +11,16 @@
 namespace osora::topology {
 
 struct ValueProblem {
-    std::string message;  // "must be in 1..16", in words that follow "NAME=VALUE: "
+    std::string message;  // "must be in 1..16", as text after "NAME=VALUE: "
     std::string nearest;  // valid value that was probably meant; "" = none
 };
 
-/// nullopt: valid, or empty (as good as unset). `version` as NCCL counts, 0 = the newest: the
+/// nullopt: valid, or empty (the same as unset). `version` in NCCL's encoding, 0 = the newest: the
 /// grammar of NCCL_ALGO and NCCL_PROTO changed with 2.24.
 [[nodiscard]] std::optional<ValueProblem> check_value(NcclVariable const& variable,
                                                       std::string_view value, int version = 0);
 
-/// Whether a file or an environment can carry it: one line of at most 4,095 bytes without control
+/// Whether a file or an environment can hold it: one line of at most 4,095 bytes without control
 /// bytes. The same problem for every variable, known or not.
 [[nodiscard]] std::optional<ValueProblem> check_text(std::string_view value);
 

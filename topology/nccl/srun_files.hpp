@@ -1,6 +1,5 @@
-// The files that osora's plug-in in Slurm reads (docs/rfc/003): what an agent learned about its
-// node, and what a plan sets for a plain srun. Pure. What the plug-in would refuse is an error
-// here.
+// The files for osora's plug-in in Slurm (docs/rfc/003): facts that an agent learned about its
+// node, and a plan's settings for plain srun. Pure. What the plug-in would refuse is an error here.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,13 +11,13 @@
 namespace osora::topology {
 
 struct NodeProfile {
-    std::string boot_id;                     // of the boot it was measured in
+    std::string boot_id;                     // boot in which it was measured
     std::map<std::string, std::string> env;  // NCCL_, TORCH_NCCL_, GLOO_, UCX_, FI_ variables
-    std::vector<std::string> cpus;           // by local rank, as Linux writes lists: "0-3,8"; ""
+    std::vector<std::string> cpus;           // by local rank, as Linux CPU lists: "0-3,8"; ""
 };
 
 struct SrunPlan {
-    std::map<std::string, std::string> env;  // of the same names
+    std::map<std::string, std::string> env;  // variables with these prefixes
     int tasks = 0;                           // of the whole step; 0: any
     int tasks_per_node = 0;                  // 0: any
 };

@@ -1,4 +1,4 @@
-// Medians, twice over: of all pairs, then of the pairs that no bad end slows.
+// Medians in two passes: of all pairs, then of the pairs without a bad end.
 #include "topology/probe/end_scores.hpp"
 
 #include "base/check.hpp"
@@ -13,9 +13,10 @@ namespace osora::topology {
 namespace {
 
 constexpr int kPassesMax = 6;
-/// A single transfer has no second one that agrees with it.
+/// A single transfer has no second one to confirm it.
 constexpr double kAloneFactor = 2.5;
-constexpr double kErrorsAllowed = 4.5;         // standard errors of a median; 1e-5 of good ends
+constexpr double kErrorsAllowed = 4.5;         // standard errors of a median; good ends exceed it
+                                               // with probability 1e-5
 constexpr double kDeviationsPerMad = 1.4826;   // of normal noise
 constexpr double kMedianInefficiency = 1.253;  // standard error of a median / of a mean
 
@@ -40,7 +41,7 @@ std::vector<std::vector<OfEnd>> by_end(std::size_t count, Values const& values) 
     return ends;
 }
 
-/// The best but one, so that one lucky transfer clears nobody; of fewer than three the best.
+/// The second best, so that one lucky transfer clears nobody; of fewer than three the best.
 double second_best(std::vector<double> const& values) {
     double best = 0, second = 0;
     for (double const value : values) {
@@ -53,7 +54,7 @@ double second_best(std::vector<double> const& values) {
     return values.size() < 3 ? best : second;
 }
 
-/// By what each end reached at its best: most pairs may be low while most ends are good.
+/// By the best result of each end: most pairs may be low while most ends are good.
 void first_guess(EndScores& scores, std::vector<std::vector<OfEnd>> const& ends,
                  double least_drop) {
     std::vector<double> best, known;
@@ -83,7 +84,7 @@ void find_median(EndScores& scores, Values const& values) {
     scores.median = clean.empty() ? 0 : median(clean);
 }
 
-/// From what each pair should reach, the slower of its ends: bad ends do not count as noise.
+/// Relative to what each pair should reach, the slower of its ends: bad ends do not count as noise.
 void find_noise(EndScores& scores, Values const& values) {
     std::vector<double> residuals;
     for (PairValue const& each : values) {
@@ -95,8 +96,8 @@ void find_noise(EndScores& scores, Values const& values) {
     scores.noise = residuals.empty() ? 0 : kDeviationsPerMad * median_and_mad(residuals).mad;
 }
 
-/// A slow end slows every transfer; one that a busy machine held up slows some. So the second best
-/// has to be low as well, if only by half as much: noise lifts it.
+/// A slow end slows every transfer; an end on a busy machine slows some. So the second best must
+/// also be low, if only by half as much, because noise raises it.
 void judge(EndScore& end, std::vector<OfEnd> const& values, EndScores const& scores,
            double least_drop) {
     std::vector<double> clean, all;

@@ -21,7 +21,7 @@ std::vector<std::string_view> parts_of(std::string_view text) {
 std::string leaf_of_address(std::string_view address, std::string_view pattern) {
     auto const parts = parts_of(address);
     auto const kinds = parts_of(pattern);
-    // A host name with dots in it makes more parts than the pattern has: all of those are the node.
+    // A host name with dots gives more parts than the pattern has: all of those are the node.
     std::size_t const known = kinds.empty() ? parts.size() : kinds.size();
     if (parts.size() < 2 || known < 2 || parts.size() < known) return "";
     return std::string(parts[known - 2]);

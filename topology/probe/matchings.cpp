@@ -1,4 +1,4 @@
-// The circle method on shuffled labels: pairs never repeat, and who sits out changes.
+// The circle method on shuffled labels: pairs never repeat, and the idle node changes.
 #include "topology/probe/matchings.hpp"
 
 #include "base/check.hpp"
@@ -32,7 +32,7 @@ int circle_rounds(int count) {
 Matching circle_round(int count, int round) {
     OSORA_CHECK(round >= 0);
     OSORA_CHECK_LT(round, circle_rounds(count));
-    // The last place of an even circle stands still; an odd count leaves that place empty.
+    // The last place of an even circle is fixed; with an odd count that place is empty.
     int const places = count + count % 2, turning = places - 1;
     Matching pairs;
     if (count % 2 == 0) pairs.emplace_back(round, turning);

@@ -1,5 +1,5 @@
-// Which nodes talk to which in a round of a probe: disjoint pairs, so that no transfer shares a
-// node with another. Pure.
+// Which nodes communicate in a round of a probe: disjoint pairs, so that no transfer shares a node
+// with another. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace osora::topology {
 using NodePair = std::pair<int, int>;
 using Matching = std::vector<NodePair>;  // no node twice
 
-/// Round `round` of the circle method over `count` nodes, round in [0, circle_rounds(count)):
-/// together every pair once. With an odd count one node sits out, another one in each round.
+/// Round `round` of the circle method over `count` nodes, round in [0, circle_rounds(count)): all
+/// rounds together have every pair once. With an odd count one node is idle, a different one in
+/// each round.
 [[nodiscard]] Matching circle_round(int count, int round);
 /// count - 1 for an even count, count for an odd one; 0 below two nodes.
 [[nodiscard]] int circle_rounds(int count);
@@ -22,8 +23,8 @@ using Matching = std::vector<NodePair>;  // no node twice
 [[nodiscard]] std::vector<Matching> random_matchings(std::vector<int> nodes, int rounds,
                                                      std::uint64_t seed);
 
-/// The same inside each group at once: round r joins round r of every group's own matchings. As
-/// many rounds as the largest group has.
+/// The same inside each group in parallel: round r combines round r of every group's own matchings.
+/// As many rounds as the largest group has.
 [[nodiscard]] std::vector<Matching> grouped_matchings(std::vector<std::vector<int>> const& groups,
                                                       int rounds, std::uint64_t seed);
 

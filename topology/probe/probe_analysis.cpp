@@ -1,4 +1,4 @@
-// Leaves first, then nodes by what no slow uplink touched, then pairs that are low between good
+// Leaves first, then nodes by transfers without slow uplinks, then pairs that are low between good
 // nodes.
 #include "topology/probe/probe_analysis.hpp"
 
@@ -27,16 +27,16 @@ bool is_node_stage(PairRate const& each) {
            each.stage == ProbeStage::leaf_one;
 }
 
-/// What the pairs between two leaves reached together.
+/// Rates of the pairs between two leaves.
 struct LeafPair {
     int a = 0, b = 0;
     double all = 0;       // mean rate of a pair of nodes while all are active
-    double possible = 0;  // what they would reach one by one
+    double possible = 0;  // what they would reach one at a time
     double one = 0;       // rate of one pair alone
     int pairs = 0;
 };
 
-/// `reference`: what nodes reach where no uplink is shared.
+/// `reference`: rate of nodes without shared uplinks.
 std::vector<LeafPair> leaf_pairs(Leaves const& leaves, std::vector<PairRate> const& rates,
                                  EndScores const& reference) {
     auto const possible = [&](int node) {
@@ -108,7 +108,7 @@ LeafVerdict judge_leaves(Leaves const& leaves, std::vector<PairRate> const& rate
                                      nodes.size(), leaf_figures(*shown), score.of_median,
                                      score.samples, leaves.count() - 1)});
     }
-    // What is left is alike on all leaves: a fabric that carries less than its nodes.
+    // The rest is the same on all leaves: a fabric with less capacity than its nodes.
     double const share = scores.median;
     if (share < 1 - kLeafDrop) {
         bool const two = pairs.size() == 1;
@@ -158,7 +158,8 @@ void judge_nodes(ProbeAnalysis& analysis, EndScores const& scores,
     }
 }
 
-/// Pairs that are low although both nodes do well with others: said when further transfers agree.
+/// Pairs that are low although both nodes do well with others: reported when further transfers
+/// confirm it.
 void judge_pairs(ProbeAnalysis& analysis, EndScores const& scores,
                  std::vector<std::string> const& names, std::vector<PairRate> const& rates) {
     std::map<std::pair<int, int>, std::vector<double>> pairs;
@@ -194,7 +195,7 @@ void judge_pairs(ProbeAnalysis& analysis, EndScores const& scores,
     for (auto const& each : suspects) analysis.suspect_pairs.push_back(each.second);
 }
 
-/// Which interface a node's transfers of a network took.
+/// The interface that a node's transfers of a network used.
 using Interfaces = std::map<std::pair<int, std::string>, std::string>;
 
 Interfaces interfaces_of(std::vector<PairSample> const& samples) {
@@ -203,8 +204,8 @@ Interfaces interfaces_of(std::vector<PairSample> const& samples) {
     return found;
 }
 
-/// A network that ranks do not meet on and that carries clearly more, or a node that does well on
-/// another one only: its traffic takes the wrong interface.
+/// A network that ranks do not use and that is clearly faster, or a node that is fast only on
+/// another network: its traffic uses the wrong interface.
 void judge_networks(ProbeAnalysis& analysis, std::vector<std::string> const& names,
                     std::vector<PairRate> const& rates, Interfaces const& interfaces) {
     std::map<std::string, std::vector<PairValue>> networks;
@@ -311,7 +312,7 @@ ProbeAnalysis analyse_probe(std::vector<std::string> const& nodes,
     auto rates = pair_rates(samples, count);
     std::vector<PairRate> single;
     std::ranges::copy_if(rates, std::back_inserter(single), is_node_stage);
-    // What nodes of one leaf reach, and lone pairs between leaves: no uplink is shared there.
+    // Rates between nodes of one leaf, and of lone pairs between leaves: they share no uplink.
     std::vector<PairRate> unshared;
     std::ranges::copy_if(single, std::back_inserter(unshared), [&](PairRate const& each) {
         return each.stage == ProbeStage::leaf_one || !leaves.crosses(each);

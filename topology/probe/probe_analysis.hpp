@@ -1,5 +1,5 @@
-// What the transfers of a probe say: a score for each node, and findings that name a node, a leaf's
-// uplink or a pair with the figures that show it. Pure.
+// Results from the transfers of a probe: a score for each node, and findings that name a node, a
+// leaf's uplink or a pair, with figures. Pure.
 #pragma once
 
 #include "topology/probe_result.hpp"
@@ -10,7 +10,7 @@
 
 namespace osora::topology {
 
-/// One value a pair, stage, round and network: the slower of its directions, in Gbit/s.
+/// One value per pair, stage, round and network: the slower of its directions, in Gbit/s.
 struct PairRate {
     ProbeStage stage = ProbeStage::matching;
     int round = 0;
@@ -18,11 +18,10 @@ struct PairRate {
     std::string network;  // PairSample::network
     double gbit_s = 0;
 };
-/// Samples that are no measurement (no time, not finite, negative, of a node that is not there)
-/// are left out.
+/// Ignores samples that are not measurements (no time, not finite, negative, of an unknown node).
 [[nodiscard]] std::vector<PairRate> pair_rates(std::vector<PairSample> const& samples, int nodes);
 
-/// Leaves as numbers, by node; -1 = not known. Names in order of appearance.
+/// Leaves as numbers, by node; -1 = unknown. Names in order of appearance.
 struct Leaves {
     std::vector<int> of_node;
     std::vector<std::string> names;
@@ -41,12 +40,13 @@ struct ProbeAnalysis {
     double median_gbit_s = 0;
     std::vector<ProbeFinding> findings;              // worst first
     std::vector<InterfaceScore> interfaces;          // when there is more than one network
-    std::set<int> suspects;                          // nodes that another transfer would make clear
+    std::set<int> suspects;                          // nodes for which another transfer would give
+                                                     // certainty
     std::vector<std::pair<int, int>> suspect_pairs;  // low between good nodes, worst first
 };
 
-/// `nodes`: names; `leaves`: by node, "" = not known. A transfer through a leaf's uplink that is
-/// slow accuses no node.
+/// `nodes`: names; `leaves`: by node, "" = unknown. A slow transfer through a leaf's uplink blames
+/// no node.
 [[nodiscard]] ProbeAnalysis analyse_probe(std::vector<std::string> const& nodes,
                                           std::vector<std::string> const& leaves,
                                           std::vector<PairSample> const& samples);

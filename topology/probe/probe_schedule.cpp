@@ -1,4 +1,4 @@
-// The rounds that are known beforehand, then those that their figures ask for.
+// The rounds that are fixed, then those that depend on results.
 #include "topology/probe/probe_schedule.hpp"
 
 #include "topology/probe/matchings.hpp"
@@ -74,14 +74,14 @@ void ProbeSchedule::plan_matchings() {
     int const rounds = setup_.all_pairs ? std::numeric_limits<int>::max() : setup_.matchings;
     auto const across = random_matchings(all_nodes(setup_), rounds, setup_.seed);
     auto const leaves = leaves_of(setup_.leaves);
-    // Inside the leaves, too: there a slow uplink slows nobody.
+    // Also inside the leaves: there a slow uplink slows nobody.
     bool const inside = leaves.count() > 1 && !setup_.all_pairs;
     auto const within = inside
                             ? grouped_matchings(leaves.nodes(), setup_.matchings / 2, setup_.seed)
                             : std::vector<Matching>();
     std::size_t used_within = 0;
     for (std::size_t round = 0; round < across.size(); ++round) {
-        // A leaf of few nodes has few rounds: what it lacks is done across.
+        // A leaf with few nodes has few rounds: the remaining ones go across leaves.
         bool const is_within = round % 2 == 1 && used_within < within.size() &&
                                static_cast<int>(within[used_within].size()) * 3 >= count;
         Matching const& pairs = is_within ? within[used_within++] : across[round];
@@ -98,7 +98,8 @@ void ProbeSchedule::plan_leaves() {
             auto const& left = nodes[static_cast<std::size_t>(a)];
             auto const& right = nodes[static_cast<std::size_t>(b)];
             std::size_t const pairs = std::min(left.size(), right.size());
-            // Another node of the leaf in each round: one bad node must not stand for its leaf.
+            // Uses another node of the leaf in each round: one bad node must not represent its
+            // leaf.
             std::size_t const lone = static_cast<std::size_t>(round) % pairs;
             one.pairs.push_back({left[lone], right[lone]});
             for (std::size_t pair = 0; pair < pairs; ++pair) {

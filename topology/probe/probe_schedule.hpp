@@ -1,7 +1,7 @@
-// Which transfers a probe makes, round by round, from what the rounds before showed: random
-// disjoint pairs, pairs of leaves with one and with all their nodes, suspects again with nodes
-// known to be good, further networks. Pure; driven by the prober of rank 0 and by simulations.
-// Where the figures come from: docs/rfc/008.
+// The transfers of a probe, round by round, depending on earlier rounds: random disjoint pairs,
+// pairs of leaves with one and with all their nodes, suspects again with known good nodes, further
+// networks. Pure; driven by the prober of rank 0 and by simulations. Source of the figures:
+// docs/rfc/008.
 #pragma once
 
 #include "topology/probe_result.hpp"
@@ -41,10 +41,10 @@ class ProbeSchedule {
 public:
     explicit ProbeSchedule(ProbeSetup setup);
 
-    /// The next round; nullopt: all is measured. Lost nodes are in none.
+    /// The next round; nullopt: everything is measured. Excludes lost nodes.
     [[nodiscard]] std::optional<ProbeRound> next();
-    /// Of the rounds so far, in any order; several of one pair and round are its directions, of
-    /// which the slower one counts.
+    /// Samples of the rounds so far, in any order; several of one pair and round are its
+    /// directions, of which the slower one counts.
     void add(std::vector<PairSample> const& samples);
     /// The node is gone, or does not answer.
     void lose(int node);

@@ -1,5 +1,5 @@
-// What a probe measured, in one line for people, what may be kept of it, and what is put together.
-// Pure.
+// A probe's result in one line for people, whether it may be saved, and its combination with
+// collectives. Pure.
 #pragma once
 
 #include "topology/probe_result.hpp"
@@ -13,11 +13,11 @@ namespace osora::topology {
 /// 2 h 00 min ago: ..."; both 0: without a time.
 [[nodiscard]] std::string probe_summary(ProbeResult const& result, double took_s, double age_s);
 
-/// Whether every node was measured: what is kept says nothing of a node that was lost.
+/// Whether every node was measured: a saved result must not lack a lost node.
 [[nodiscard]] bool is_complete(ProbeResult const& result);
 
-/// What the workers of a probe measured, beside what is known of their links; without the latter
-/// the answer has no nodes. What was left out is a warning.
+/// The collectives measured by the workers of a probe, added to what is known of their links;
+/// without links the result has no nodes. Skipped measurements become a warning.
 [[nodiscard]] ProbeResult with_collectives(std::optional<ProbeResult> links, CollectiveTimes times,
                                            std::int64_t wall_us);
 

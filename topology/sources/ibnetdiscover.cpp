@@ -1,4 +1,5 @@
-// The format is that of infiniband-diags: a section for each switch and adapter, its ports below.
+// Parses the format of infiniband-diags: a section for each switch and adapter, with its ports
+// below.
 #include "topology/sources/ibnetdiscover.hpp"
 
 #include "base/text/text.hpp"
@@ -31,7 +32,7 @@ struct Entry {
 };
 using Entries = std::map<std::string, Entry>;  // by id
 
-/// The next "..." of `text`, which is cut off with what is in front of it.
+/// The next "..." of `text`; removes it and everything before it.
 std::optional<std::string> cut_quoted(std::string_view& text) {
     auto const open = text.find('"');
     if (open == std::string_view::npos) return {};
@@ -103,7 +104,7 @@ bool is_host(Entry const& entry) {
     return !entry.is_switch && entry.description.find("Aggregation") == std::string::npos;
 }
 
-/// What adapters are called before an administrator names the node: their model, "MT23108
+/// Default descriptions of adapters before an administrator names the node: their model, "MT23108
 /// InfiniHost Mellanox Technologies", "ConnectX-6".
 bool is_model(std::string_view word) {
     bool const part = word.size() >= 5 && word.starts_with("MT") &&
@@ -113,7 +114,7 @@ bool is_model(std::string_view word) {
 }
 
 /// The host's name in an adapter's description: "n7" of "n7 mlx5_0", "n7" of "'n7 HCA-1'". "": the
-/// description is the adapter's own.
+/// description is the default.
 std::string described_host(Entry const& entry) {
     std::string_view text = trimmed(entry.description);
     while (text.starts_with('\'')) text.remove_prefix(1);
@@ -122,8 +123,8 @@ std::string described_host(Entry const& entry) {
     return is_model(word) || names_device ? std::string() : std::string(word);
 }
 
-/// A name for each adapter's host. Two adapters that are described alike are of two hosts, which
-/// their GUIDs tell apart ("localhost-0002c903001"); so are those without a host's name.
+/// A name for each adapter's host. Two adapters with the same description belong to two hosts,
+/// distinguished by GUID ("localhost-0002c903001"); so are those without a host's name.
 std::map<std::string, std::string> host_names(Entries const& entries) {
     std::map<std::string, int> alike;
     for (auto const& [id, entry] : entries) {
@@ -211,7 +212,7 @@ std::map<std::string, int> levels_of(Entries const& entries) {
     return levels;
 }
 
-/// The rate that most links have, above or below a switch.
+/// The most common rate of links, above or below a switch.
 double usual_rate(std::map<double, int> const& counts) {
     double usual = 0;
     int most = 0;
@@ -264,7 +265,7 @@ private:
         fabric_.switches.push_back(std::move(made));
     }
 
-    /// "n7 mlx5_0", or the GUID where the description names no host.
+    /// "n7 mlx5_0", or the GUID if the description names no host.
     std::string adapter_text(Entries::value_type const& adapter) const {
         std::string const& name = hosts_.at(adapter.first);
         return name == described_host(adapter.second) ? adapter.second.description : name;
@@ -275,12 +276,12 @@ private:
         Switch& made;
     };
 
-    /// Each cable stands in the sections of both its ends: true for the first of them.
+    /// Each cable is in the sections of both its ends: true for the first of them.
     static bool is_first_end(std::string const& id, Port const& port) {
         return std::pair(id, port.number) < std::pair(port.peer, port.peer_port);
     }
 
-    /// The rate that the other end tells of the same cable; 0 = it does not.
+    /// The rate of the same cable according to its other end; 0 = missing.
     [[nodiscard]] double rate_at_peer(std::string const& id, Port const& port) const {
         for (Port const& each : entries_.at(port.peer).ports) {
             bool const same =
@@ -355,7 +356,7 @@ private:
 }  // namespace
 
 std::optional<double> infiniband_gbit(std::string_view text) {
-    // Gbit/s of one lane, as the speeds are called.
+    // Gbit/s of one lane, by the name of the speed.
     constexpr auto kLanes = std::to_array<std::pair<std::string_view, double>>({{"SDR", 2.5},
                                                                                 {"DDR", 5},
                                                                                 {"QDR", 10},

@@ -78,7 +78,7 @@ private:
             return bad(element, fmt::format("busid '{}' is no PCI address", busid.substr(0, 40)));
         }
         if (!addresses_.insert(*address).second) {
-            return bad(element, fmt::format("PCI device {} stands twice", *address));
+            return bad(element, fmt::format("PCI device {} is listed twice", *address));
         }
         PciDevice device;
         device.address = *address;
@@ -98,7 +98,7 @@ private:
         return read_children_below(element, *address, depth);
     }
 
-    /// Its "nic" has been read with the device's own data.
+    /// Its "nic" was read with the device itself.
     Result<void> read_children_below(pugi::xml_node element, std::string const& address,
                                      int depth) {
         if (depth > kDepthMax) return bad(element, "nested deeper than 64");
@@ -138,8 +138,7 @@ private:
         machine_.gpus.push_back(std::move(gpu));
     }
 
-    /// Files that clouds hand out name no <gpu> and no <net>: what a device is, its PCI class
-    /// tells.
+    /// Files from cloud providers have no <gpu> and no <net>: the PCI class shows what a device is.
     void add_by_class(pugi::xml_node element, PciDevice const& device) {
         bool const no_vendor = device.vendor.empty() || device.vendor == "0xffff";
         bool const display =
@@ -155,7 +154,7 @@ private:
         }
     }
 
-    /// A card that has no name but its address.
+    /// A card that is known only by its address.
     void add_card(PciDevice const& device, NicKind kind) {
         Nic nic;
         (kind == NicKind::ethernet ? nic.interface : nic.device) = device.address;
@@ -171,7 +170,7 @@ private:
         return device.vendor == "0x1d0f" && device.device.starts_with("0xefa");
     }
 
-    /// NCCL writes guid and gdr for plain sockets, too, with port 0; InfiniBand counts from 1.
+    /// NCCL also writes guid and gdr for plain sockets, with port 0; InfiniBand counts from 1.
     static bool is_rdma_net(pugi::xml_node net, PciDevice const& device) {
         if (is_efa(device)) return true;
         auto const port = net.attribute("port");
@@ -219,7 +218,7 @@ private:
             nic.numa = device.address.empty() ? numa_ : device.numa;
             nic.link = device.link;
             nic.rate_gbit = mbit / 1000;
-            nic.up = true;  // NCCL lists those alone that are
+            nic.up = true;  // NCCL lists only those that are
             machine_.nics.push_back(std::move(nic));
         }
         return {};

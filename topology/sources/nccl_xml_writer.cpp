@@ -1,5 +1,5 @@
-// A Machine as NCCL's topology file. A switch of sysfs is an upstream port with downstream ports
-// below it; NCCL wants one element, that of the upstream port.
+// Writes a Machine as NCCL's topology file. A switch in sysfs is an upstream port with downstream
+// ports below it; NCCL expects one element, for the upstream port.
 #include "topology/device_path.hpp"
 #include "topology/sources/nccl_xml.hpp"
 
@@ -101,7 +101,7 @@ private:
 
     void add_nic(pugi::xml_node system, Nic const& nic) {
         auto element = element_of(system, nic.address, nic.numa);
-        if (nic.device == nic.address) return;  // known by its class alone: NCCL finds its name
+        if (nic.device == nic.address) return;  // known only by its class: NCCL finds its name
         auto holder = element.child("nic");
         if (!holder) holder = element.append_child("nic");
         auto net = holder.append_child("net");

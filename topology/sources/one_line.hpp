@@ -1,4 +1,4 @@
-// Private to the parsers: messages that quote what a file holds.
+// Private to the parsers: messages that quote the content of a file.
 #pragma once
 
 #include "base/result.hpp"

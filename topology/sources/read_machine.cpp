@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kNvswitch = "0x0680", kNvidia = "0x10de";
 
-/// GPUs, NICs, NVSwitches and every bridge above one of them; a server has hundreds of others.
+/// Keeps GPUs, NICs, NVSwitches and every bridge above one of them; a server has hundreds of
+/// others.
 std::vector<PciDevice> devices_that_matter(std::filesystem::path const& root,
                                            std::map<std::string, PciDevice> const& pci,
                                            Machine const& machine) {
@@ -26,7 +27,7 @@ std::vector<PciDevice> devices_that_matter(std::filesystem::path const& root,
     }
     std::set<std::string> kept;
     for (std::string at : wanted) {
-        // A loop of parents in a damaged tree ends at what is kept already.
+        // A loop of parents in a damaged tree ends at a device that is already kept.
         for (auto found = pci.find(at); found != pci.end() && kept.insert(at).second;
              found = pci.find(at)) {
             at = found->second.parent;
@@ -40,7 +41,7 @@ std::vector<PciDevice> devices_that_matter(std::filesystem::path const& root,
     return devices;
 }
 
-/// GPUs and cards have the links of their PCI devices, but for cards that told of their own.
+/// GPUs and cards get the links of their PCI devices, except cards that have their own.
 void fill_links(Machine& machine) {
     auto const device_at = [&](std::string const& address) {
         auto const found = std::ranges::lower_bound(machine.pci, address, {}, &PciDevice::address);

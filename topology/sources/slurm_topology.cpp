@@ -56,7 +56,7 @@ std::vector<LogicalLine> logical_lines(std::string_view text) {
 
 using Keys = std::map<std::string, std::string>;  // lower case
 
-/// "SwitchName=s1 Switches=l[1-2]"; names the known word that is nearest to one that is none.
+/// "SwitchName=s1 Switches=l[1-2]"; an unknown key is an error with the nearest known one.
 Result<Keys> keys_of(LogicalLine const& line) {
     Keys keys;
     std::string_view rest = line.text;
@@ -85,7 +85,7 @@ Result<Keys> keys_of(LogicalLine const& line) {
     }
 }
 
-/// What one text has told so far.
+/// What was read from one text so far.
 struct Reading {
     Fabric fabric;
     std::size_t nodes = 0;
@@ -136,7 +136,7 @@ Result<void> read_keys(Reading& reading, Keys const& keys) {
         if (name == keys.end()) continue;
         if (name->second.empty()) return Error{Errc::invalid_input, "an empty name"};
         OSORA_TRY(auto const nodes, names_of(reading, keys, "nodes"));
-        // Blocks of blocks: their nodes are those of blocks that have a line of their own.
+        // Blocks of blocks: their nodes are those of blocks that have a separate line.
         if (key == std::string_view("aggregatedblock")) return {};
         reading.rings |= key == std::string_view("ringname");
         reading.fabric.blocks.push_back({name->second, nodes});

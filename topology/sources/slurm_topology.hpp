@@ -1,5 +1,5 @@
-// Slurm's own descriptions of a fabric: what `scontrol show topology` prints and topology.conf hold
-// the same kind of lines. Also the address of one node that Slurm gives to its jobs. Pure.
+// Slurm's own descriptions of a fabric: `scontrol show topology` and topology.conf have the same
+// kind of lines. Also the address of one node that Slurm gives to its jobs. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,8 +13,8 @@
 namespace osora::topology {
 
 /// Lines of SwitchName=, BlockName=, BlockSizes= or RingName=, keys in any case, '#' comments,
-/// lines continued with '\'. A ring becomes a block, with a warning. invalid_input names the line;
-/// a text without any such line is one.
+/// lines continued with '\'. A ring becomes a block, with a warning. invalid_input names the line,
+/// or says that there is no such line.
 [[nodiscard]] Result<Fabric> parse_slurm_topology(std::string_view text, std::string source);
 
 /// SLURM_TOPOLOGY_ADDR "s1.l2.node7" with SLURM_TOPOLOGY_ADDR_PATTERN "switch.switch.node", one

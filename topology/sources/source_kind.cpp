@@ -11,7 +11,7 @@
 namespace osora::topology {
 namespace {
 
-/// What one line without its indent tells.
+/// The kind that one line without its indent implies.
 SourceKind kind_of_line(std::string_view line) {
     auto const starts = [&](std::string_view key) {
         return line.size() >= key.size() &&
@@ -33,7 +33,7 @@ SourceKind kind_of_line(std::string_view line) {
 }  // namespace
 
 SourceKind source_kind(std::string_view text) {
-    // ibnetdiscover starts with comments and keys of its own.
+    // ibnetdiscover's output starts with comments and keys.
     constexpr int kLinesMax = 1000;
     for (int i = 0; i < kLinesMax && !text.empty(); ++i) {
         std::size_t const end = std::min(text.find('\n'), text.size());

@@ -1,4 +1,4 @@
-// Which of the formats a text is, by its content: files are called as their owners like. Pure.
+// The format of a text, recognised by its content, because files can have any name. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,14 +13,14 @@ enum class SourceKind { nccl_xml, json, ibnetdiscover, slurm, yaml, unknown };
 
 [[nodiscard]] SourceKind source_kind(std::string_view text);
 
-/// What to read of a text.
+/// Which part of a text to read.
 struct ParseChoice {
     std::string machine;   // its name, if it is one
     std::string topology;  // which of a topology.yaml's; "" = its default
 };
 
-/// A text of any kind but JSON (that is protocol/'s). invalid_input says why, or which kinds there
-/// are; a topology is chosen of a text that names none.
+/// Reads a text of any kind except JSON (see protocol/). invalid_input: why, or the list of kinds;
+/// a topology was selected in a text that names none.
 [[nodiscard]] Result<ClusterTopology> parse_topology_text(std::string_view text,
                                                           ParseChoice const& choice);
 

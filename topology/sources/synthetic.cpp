@@ -80,7 +80,7 @@ Result<void> read_word(std::string_view word, Words& words) {
     }
     std::string_view const value = word.substr(colon + 1);
     bool const is_new = !words.numbers.contains(key) && !words.texts.contains(key);
-    if (!is_new) return bad(word, "stands twice");
+    if (!is_new) return bad(word, "is given twice");
     if (is_text) {
         words.texts.emplace(key, value);
         return {};
@@ -100,7 +100,7 @@ Result<void> read_word(std::string_view word, Words& words) {
     return {};
 }
 
-/// What every node is made of.
+/// The components of every node.
 struct Recipe {
     int spines = 0, leaves = 0, nodes_per_leaf = 1, nodes = 1;
     int gpus = 0, nics = 1, sockets = 1, cores = 0, block = 0;

@@ -23,8 +23,8 @@
 
 namespace osora::topology {
 
-/// With or without "synthetic:" in front. invalid_input names the word, and the key that is nearest
-/// to one that is none; at most 65,536 nodes and 1,048,576 devices.
+/// With or without the prefix "synthetic:". invalid_input names the word, and the nearest key to an
+/// unknown one; at most 65,536 nodes and 1,048,576 devices.
 [[nodiscard]] Result<ClusterTopology> parse_synthetic(std::string_view text);
 
 }  // namespace osora::topology

@@ -1,6 +1,6 @@
-// Addresses of interfaces from proc/net. IPv4: fib_trie names this machine's own addresses, route
-// the networks of each interface; an address belongs to the interface with the narrowest network
-// that holds it. IPv6: if_inet6 says it all.
+// Addresses of interfaces from proc/net. IPv4: fib_trie has this machine's own addresses, route the
+// networks of each interface; an address belongs to the interface with the narrowest network that
+// contains it. IPv6: if_inet6 has everything.
 #include "base/text/text.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
@@ -38,7 +38,7 @@ void for_each_line(std::string_view text, Each each) {
     }
 }
 
-/// Lines "eth0 0000000A 00000000 0001 0 0 0 00FFFFFF ...": little endian on the machines we know.
+/// Lines "eth0 0000000A 00000000 0001 0 0 0 00FFFFFF ...": little endian on all supported machines.
 std::vector<Route> read_routes(std::string const& text) {
     std::vector<Route> routes;
     for_each_line(text, [&](std::string_view line) {
@@ -52,7 +52,7 @@ std::vector<Route> read_routes(std::string const& text) {
     return routes;
 }
 
-/// "|-- 10.0.0.4" that is followed by "/32 host LOCAL".
+/// "|-- 10.0.0.4" followed by "/32 host LOCAL".
 std::set<std::uint32_t> read_own_addresses(std::string const& text) {
     std::set<std::uint32_t> own;
     std::uint32_t last = 0;

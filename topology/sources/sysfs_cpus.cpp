@@ -22,7 +22,7 @@ std::optional<long long> number(std::string_view text) {
     return value;
 }
 
-/// What /proc/cpuinfo says of one hardware thread.
+/// One hardware thread in /proc/cpuinfo.
 struct Thread {
     long long socket = 0, core = -1, cores_of_socket = 0;
 };
@@ -80,8 +80,8 @@ Cpus parse_cpuinfo(std::string_view text) {
     return cpus;
 }
 
-/// All cores: those that are named, or what each socket says it has, whichever is more; threads
-/// where neither is told.
+/// Number of cores: those that are named, or what each socket says it has, whichever is more;
+/// threads if neither is given.
 long long cores_of(Cpus const& cpus) {
     long long told = 0;
     for (auto const& [socket, count] : cpus.cores_told) told += count;
@@ -105,7 +105,7 @@ NumaNode numa_node(fs::path const& folder, int id) {
 }  // namespace
 
 void read_cpus(fs::path const& root, Machine& machine) {
-    // A large machine's is larger than other files here.
+    // This file of a large machine is larger than other files here.
     constexpr std::int64_t kCpuinfoBytesMax = 16 << 20;
     auto const cpuinfo = read_file(root / "proc/cpuinfo", kCpuinfoBytesMax);
     Cpus const cpus = parse_cpuinfo(cpuinfo.has_value() ? *cpuinfo : std::string());

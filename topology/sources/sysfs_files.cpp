@@ -1,4 +1,5 @@
-// Small files of sysfs: opened and read once, so that a tree of hundreds takes milliseconds.
+// Reads small files of sysfs with one open and one read, so that a tree of hundreds takes
+// milliseconds.
 #include "base/files/descriptor.hpp"
 #include "base/files/regular_file.hpp"
 #include "base/text/text.hpp"
@@ -24,7 +25,7 @@ bool is_digit(char each) {
     return each >= '0' && each <= '9';
 }
 
-/// The digits that `text` starts with, without leading zeros, cut off it.
+/// The digits at the start of `text`, without leading zeros; removes them.
 std::string_view cut_digits(std::string_view& text) {
     std::size_t end = 0;
     while (end < text.size() && is_digit(text[end])) ++end;
@@ -43,9 +44,9 @@ std::string text_in(fs::path const& file) {
     std::array<char, 4096> piece;
     while (text.size() < kTextBytesMax) {
         auto const count = ::read(opened->get(), piece.data(), piece.size());
-        if (count <= 0) break;  // an attribute that cannot be told now: EINVAL
+        if (count <= 0) break;  // an attribute without a value now: EINVAL
         text.append(piece.data(), static_cast<std::size_t>(count));
-        // sysfs gives a page at once: what is shorter has ended.
+        // sysfs returns a whole page at once: a shorter read is the end.
         if (static_cast<std::size_t>(count) < piece.size() / 2) break;
     }
     return std::string(trimmed(text));
@@ -119,7 +120,7 @@ PcieLink link_in(fs::path const& device) {
 }
 
 std::string address_of(fs::path const& device) {
-    // The folder may be that of a part (virtio2), which is below the PCI function.
+    // The folder may belong to a part (virtio2), which is below the PCI function.
     for (fs::path const& link : {device, device.parent_path()}) {
         std::error_code error;
         fs::path at = fs::read_symlink(link, error);

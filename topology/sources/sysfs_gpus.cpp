@@ -1,5 +1,5 @@
-// NVIDIA's GPUs: PCI devices of its display and accelerator classes, with what the driver's files
-// in /proc add to them.
+// NVIDIA's GPUs: PCI devices of its display and accelerator classes, completed from the driver's
+// files in /proc.
 #include "topology/gpu_models.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"

@@ -1,5 +1,5 @@
 // Network cards: RDMA devices of sys/class/infiniband, each port joined with its interface of
-// sys/class/net, then the interfaces that are left.
+// sys/class/net, then the remaining interfaces.
 #include "base/text/text.hpp"
 #include "topology/sources/sysfs_internal.hpp"
 
@@ -28,7 +28,7 @@ double rate_gbit(std::string_view text) {
     return good && unit.starts_with("Gb/sec") ? rate : 0;
 }
 
-/// Of an interface without a device: what kind of virtual one it is.
+/// The kind of a virtual interface, which has no device.
 std::string virtual_driver(fs::path const& folder, std::string const& name) {
     std::error_code error;
     auto const has = [&](char const* entry) { return fs::exists(folder / entry, error); };
@@ -98,7 +98,7 @@ NicKind rdma_kind(Nic const& nic, std::string_view layer) {
     return layer == "Ethernet" ? NicKind::roce : NicKind::other;
 }
 
-/// The interface of a port: the one that the GID table names, or one of the same card.
+/// The interface of a port: the one in the GID table, or one of the same card.
 Interfaces::iterator interface_of(Interfaces& interfaces, fs::path const& port, Nic const& nic) {
     std::string const named = text_in(port / "gid_attrs/ndevs/0");
     if (auto const found = interfaces.find(named); found != interfaces.end()) return found;
@@ -111,8 +111,8 @@ Interfaces::iterator interface_of(Interfaces& interfaces, fs::path const& port, 
     return exact != interfaces.end() ? exact : std::ranges::find_if(interfaces, same_card);
 }
 
-/// Where the folder is a link, the device of `pci` is read for it. A plain folder may not say its
-/// address, but tells of the link.
+/// If the folder is a link, the device in `pci` has its link. A plain folder may not show its
+/// address, but has the link.
 void read_place(Nic& nic, fs::path const& device, std::map<std::string, PciDevice> const& pci) {
     std::error_code error;
     bool const plain = !fs::is_symlink(device, error) && fs::is_directory(device, error);

@@ -1,5 +1,5 @@
-// The PCIe tree. Where sys/bus/pci/devices holds links, their targets say who is below whom; where
-// it was copied into plain folders, the bus numbers of the bridges do.
+// The PCIe tree. If sys/bus/pci/devices has links, their targets show the hierarchy; if it was
+// copied into plain folders, the bus numbers of the bridges do.
 #include "base/files/regular_file.hpp"
 #include "topology/pci_address.hpp"
 #include "topology/sources/sysfs_internal.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kBridge = "0x0604";
 
-/// Parent and host out of "../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0".
+/// Parent and host from "../../../devices/pci0000:16/0000:16:01.0/0000:17:00.0".
 bool place_by_link(fs::path const& link, PciDevice& device) {
     std::error_code error;
     fs::path const target = fs::read_symlink(link, error);
@@ -34,7 +34,7 @@ std::string domain_of(std::string const& address) {
     return address.substr(0, address.find(':'));
 }
 
-/// For devices whose links are gone: the bridge whose secondary bus they are on.
+/// For devices without links: the bridge whose secondary bus they are on.
 void place_by_bus(fs::path const& folder, std::map<std::string, PciDevice>& pci,
                   std::vector<std::string> const& unplaced) {
     std::map<std::pair<std::string, int>, std::string> bridge_of;  // by domain and bus
@@ -51,8 +51,8 @@ void place_by_bus(fs::path const& folder, std::map<std::string, PciDevice>& pci,
     }
 }
 
-/// The extended capability ACS (PCIe 6.0, 7.7.11) of a bridge: "on" when a request between two
-/// devices below it takes the way over the root. Only root can read that far.
+/// The extended capability ACS (PCIe 6.0, 7.7.11) of a bridge: "on" if a request between two
+/// devices below it goes through the root. Only root can read that far.
 std::string acs_in(fs::path const& device) {
     constexpr std::size_t kFirst = 0x100, kSize = 4096;
     constexpr unsigned kAcs = 0x000d, kSourceValidation = 1 << 0, kRedirects = 1 << 2 | 1 << 3;

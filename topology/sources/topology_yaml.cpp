@@ -1,4 +1,4 @@
-// yaml-cpp throws; everything it may throw is caught in parse_topology_yaml().
+// yaml-cpp throws; parse_topology_yaml() catches everything.
 #include "topology/sources/topology_yaml.hpp"
 
 #include "base/host_list.hpp"
@@ -31,7 +31,7 @@ Result<std::string> name_in(YAML::Node const& map, char const* key) {
     return value.Scalar();
 }
 
-/// A host list; absent: none.
+/// A host list; empty if absent.
 Result<std::vector<std::string>> hosts_in(YAML::Node const& map, char const* key) {
     YAML::Node const value = map[key];
     if (!value || value.IsNull()) return std::vector<std::string>();
@@ -43,7 +43,7 @@ Result<std::vector<std::string>> hosts_in(YAML::Node const& map, char const* key
     return names;
 }
 
-/// Absent or without a value: an empty one, as tools write before they know of switches.
+/// Absent or without a value: empty, as tools write it before they know switches.
 Result<std::vector<YAML::Node>> list_in(YAML::Node const& map, char const* key) {
     if (map.IsMap() && (!map[key] || map[key].IsNull())) return std::vector<YAML::Node>();
     if (!map.IsMap() || !map[key].IsSequence()) {
@@ -149,7 +149,7 @@ std::string names_of(Entries const& entries, std::size_t without) {
     return names;
 }
 
-/// The topology of that name; without a name the first default, else the first, as Slurm takes it.
+/// The topology of that name; without a name the first default, else the first, as Slurm does.
 Result<std::size_t> chosen_of(Entries const& entries, std::string_view name) {
     auto const found = std::ranges::find_if(entries, [&](YAML::Node const& each) {
         return name.empty() ? is_default(each) : name_of(each) == name;

@@ -1,5 +1,5 @@
-// Which clips and captions go into which shard of a cache: a function of the buckets, the captions
-// and the sizes alone, so that any number of ranks writes the same files. Pure; no LibTorch.
+// Which clips and captions go into which shard of a cache: depends only on the buckets, the
+// captions and the sizes, so that any number of ranks writes the same files. Pure; no LibTorch.
 #pragma once
 
 #include "plan/buckets/assign.hpp"
@@ -11,11 +11,11 @@
 
 namespace osora::worker {
 
-/// Largest size of a shard. A shard also holds at most 1/64 of all entries, so that the work
+/// Maximum size of a shard. A shard also holds at most 1/64 of all entries, so that the work
 /// divides over ranks and little is lost when a job is killed.
 struct ShardLimits {
     std::int64_t bytes = std::int64_t{256} << 20;
-    std::int64_t entry_bytes = 1;  // of a caption: the most it can have
+    std::int64_t entry_bytes = 1;  // of a caption: its maximum
 };
 
 /// One shard of latents: clips with the same share of one bucket, in the order of the manifest.
@@ -24,17 +24,17 @@ struct LatentWork {
     float share = 1;
     std::vector<std::uint32_t> clips;
 };
-/// `clip_bytes[i]`: of a clip of bucket i. Buckets in order; a bucket's larger shares first.
+/// `clip_bytes[i]`: bytes of a clip of bucket i. Buckets in order; a bucket's larger shares first.
 [[nodiscard]] std::vector<LatentWork> latent_work(plan::BucketSet const& set,
                                                   std::span<std::int64_t const> clip_bytes,
                                                   std::int64_t shard_bytes);
 
 struct Caption {
     std::int64_t hash = 0;
-    std::uint32_t clip = 0;  // the first that has it
+    std::uint32_t clip = 0;  // the first clip that has it
 };
-/// Shards of captions, each text once, by ascending hash. `texts[i]`: of clip i; `used`: clips of
-/// any bucket, ascending.
+/// Shards of captions, each text once, by ascending hash. `texts[i]`: caption of clip i; `used`:
+/// clips of any bucket, ascending.
 [[nodiscard]] std::vector<std::vector<Caption>> caption_work(
     std::span<std::string_view const> texts, std::span<std::uint32_t const> used,
     ShardLimits const& limits);

@@ -1,5 +1,5 @@
-// Cached latents by number, mapped from their shards: what training reads in place of clips. One
-// thread uses a reader; several readers of one folder do not know of each other.
+// Cached latents by number, mapped from their shards: training reads them instead of clips. One
+// thread per reader; several readers of one folder are independent.
 #pragma once
 
 #include "worker/cache/latent_shard.hpp"
@@ -23,11 +23,11 @@ struct CachedClip {
 
 class LatentCache {
 public:
-    /// `index` must be of `folder` and outlive this.
+    /// `index` must belong to `folder` and outlive this object.
     LatentCache(std::filesystem::path folder, CacheIndex const& index);
 
     /// Clip `number` in [0, index.clips()): shards in order, rows in order. Errors: those of a
-    /// shard that does not read.
+    /// shard that cannot be read.
     [[nodiscard]] Result<CachedClip> read(std::uint32_t number);
 
 private:

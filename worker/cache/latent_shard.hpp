@@ -1,6 +1,6 @@
-// Cached clips of one bucket in one safetensors file, and the list of them in a CSV beside it. The
-// file appears last, so where it is, both are complete. Written by the encode job, read by
-// training.
+// Cached clips of one bucket in one safetensors file, with their list in a CSV beside it. The
+// safetensors file appears last, so if it exists both are complete. Written by the encode job, read
+// by training.
 #pragma once
 
 #include "protocol/cache_index.hpp"
@@ -30,7 +30,7 @@ struct LatentRows {
     at::Tensor fps;          // (N) float64; 0: unknown
 };
 
-/// What a shard says of itself.
+/// Metadata of a shard.
 struct ShardMark {
     std::string settings;  // as in the index
     std::int64_t number = 0;
@@ -42,12 +42,12 @@ struct ShardMark {
                                               ShardMark const& mark);
 
 /// Views of the mapped file. corrupt names the tensor that is missing or has another shape or type
-/// than `shard` says.
+/// than in `shard`.
 [[nodiscard]] Result<LatentRows> read_latent_shard(std::filesystem::path const& path,
                                                    LatentFormat const& format,
                                                    LatentShard const& shard);
 
-/// Of a shard that is complete: clips (latents) or captions (text) in it. not_found: none there;
+/// The number of clips (latents) or captions (text) in a complete shard. not_found: none there;
 /// invalid_input: it belongs to other settings.
 [[nodiscard]] Result<std::int64_t> finished_shard(std::filesystem::path const& path,
                                                   ShardMark const& mark);
@@ -59,7 +59,7 @@ struct ShardMark {
 [[nodiscard]] std::vector<std::int64_t> latent_shape(LatentFormat const& format,
                                                      LatentShard const& shard);
 
-/// "BF16" or "F32" as LibTorch calls it.
+/// LibTorch's type for "BF16" or "F32".
 [[nodiscard]] at::ScalarType cache_type(std::string_view dtype);
 
 }  // namespace osora::worker

@@ -1,5 +1,5 @@
-// The shards that were used last, mapped; a bounded number, so that a folder of 100,000 shards does
-// not use up the process's maps. One thread. Private to worker/cache.
+// The most recently used shards, mapped; a bounded number, so that a folder of 100,000 shards does
+// not exhaust the process's maps. One thread. Private to worker/cache.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,7 +13,7 @@ namespace osora::worker {
 template <class Rows>
 class OpenShards {
 public:
-    /// The rows of shard `number`, opened by `open()` if need be; valid until the next call.
+    /// The rows of shard `number`, opened by `open()` if necessary; valid until the next call.
     template <class Open>
     [[nodiscard]] Result<Rows const*> get(std::size_t number, Open const& open) {
         for (auto const& [known, rows] : open_)

@@ -16,7 +16,7 @@ class ShardTensors {
 public:
     [[nodiscard]] static Result<ShardTensors> open(std::filesystem::path const& path);
 
-    /// corrupt when it is missing or is another; a size of -1 may be anything.
+    /// corrupt if it is missing or differs; a size of -1 matches any.
     [[nodiscard]] Result<at::Tensor> take(std::string const& name, at::ScalarType type,
                                           std::vector<std::int64_t> const& shape) const;
 

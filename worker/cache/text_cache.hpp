@@ -1,5 +1,5 @@
 // Cached embeddings of captions by hash, mapped from their shards, and batches of them. One thread
-// uses a reader.
+// per reader.
 #pragma once
 
 #include "worker/cache/open_shards.hpp"
@@ -19,22 +19,22 @@ struct CachedCaption {
     at::Tensor pooled;     // (V), or undefined
 };
 
-/// As MicroBatch has them, in fp32 on the CPU.
+/// In the form of MicroBatch, in fp32 on the CPU.
 struct TextBatch {
-    at::Tensor text;    // (B, L, channels), L of the longest; zeros behind the shorter
+    at::Tensor text;    // (B, L, channels), L of the longest; shorter ones are padded with zeros
     at::Tensor mask;    // (B, L) bool, true: token
     at::Tensor pooled;  // (B, V), or undefined
 };
 
 class TextCache {
 public:
-    /// `index` must be of `folder` and outlive this.
+    /// `index` must belong to `folder` and outlive this object.
     TextCache(std::filesystem::path folder, CacheIndex const& index);
 
-    /// nullopt: not cached. Errors: those of a shard that does not read.
+    /// nullopt: not cached. Errors: those of a shard that cannot be read.
     [[nodiscard]] Result<std::optional<CachedCaption>> find(std::int64_t hash);
 
-    /// That of "", which stands for none, in fp32 on the CPU; undefined where it is not cached.
+    /// The embedding of "", used for no caption, in fp32 on the CPU; undefined if it is not cached.
     [[nodiscard]] Result<CachedCaption> null_caption();
 
     /// Captions in their order, each cut to `tokens_max`. not_found: one is not cached.

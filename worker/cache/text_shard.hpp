@@ -17,7 +17,7 @@ struct TextRows {
 [[nodiscard]] Result<void> write_text_shard(std::filesystem::path const& path, TextRows const& rows,
                                             ShardMark const& mark);
 
-/// Views of the mapped file; offsets and order are checked, so that they can be used as they are.
+/// Views of the mapped file; offsets and order are checked, so that they can be used directly.
 [[nodiscard]] Result<TextRows> read_text_shard(std::filesystem::path const& path,
                                                TextFormat const& format, TextShard const& shard);
 

@@ -1,5 +1,5 @@
-// The inputs of a case, in/NAME or in/VARIANT/NAME, taken by name with the type and shape they must
-// have. What nobody asked for is an error too.
+// The inputs of a case, in/NAME or in/VARIANT/NAME, taken by name with the required type and shape.
+// Unused inputs are errors too.
 #pragma once
 
 #include "worker/cases/case_file.hpp"
@@ -29,28 +29,28 @@ struct Expected {
 
 class CaseInputs {
 public:
-    /// `file` outlives this.
+    /// `file` must outlive this object.
     explicit CaseInputs(CaseFile const& file);
 
-    /// Those with inputs of their own, in order; {""} when there is none.
+    /// Variants with separate inputs, in order; {""} if there is none.
     [[nodiscard]] std::vector<std::string> const& variants() const { return variants_; }
     /// Whether any variant has an input of this name.
     [[nodiscard]] bool has(std::string_view name) const;
 
-    /// The variant's own or else the one that all share; an Error names what is missing or wrong.
+    /// The variant's own input or else the shared one; an Error names what is missing or wrong.
     [[nodiscard]] Result<at::Tensor> need(std::string_view variant, std::string_view name,
                                           Expected const& expected);
     /// Undefined when there is none.
     [[nodiscard]] Result<at::Tensor> maybe(std::string_view variant, std::string_view name,
                                            Expected const& expected);
 
-    /// Names the inputs that were not asked for.
+    /// An error that names the unused inputs.
     [[nodiscard]] Result<void> finish() const;
 
 private:
     CaseFile const& file_;
     std::vector<std::string> variants_;
-    std::set<std::string, std::less<>> taken_, asked_;  // whole names; names behind the variant
+    std::set<std::string, std::less<>> taken_, asked_;  // whole names; names after the variant
 };
 
 /// "out/NAME" or "out/VARIANT/NAME"; `group` is "out", "grad", "grad_in".

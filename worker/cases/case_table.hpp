@@ -18,7 +18,7 @@ struct CaseRow {
 /// not_found names the nearest and all known components.
 [[nodiscard]] Result<CaseFunction> find_case(std::string_view component);
 
-// Cases without a header of their own: COMPONENT_case.cpp says what it reads and gives.
+// Cases without a header: COMPONENT_case.cpp documents its inputs and outputs.
 [[nodiscard]] CaseResult run_mmdit_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_mmdit_train_step_case(CaseFile const& file);
 [[nodiscard]] CaseResult run_rectified_flow_case(CaseFile const& file);

@@ -5,9 +5,9 @@
 
 namespace osora::worker {
 
-/// in/input_ids (B, L) int64 and, where there is padding, in/attention_mask (B, L), or in/VARIANT/
-/// of both -> out/last_hidden_state (B, L, hidden_size) and out/pooler_output (B, hidden_size), or
-/// of each variant. It is never trained: train_step is an error.
+/// in/input_ids (B, L) int64 and, with padding, in/attention_mask (B, L), or in/VARIANT/ of both ->
+/// out/last_hidden_state (B, L, hidden_size) and out/pooler_output (B, hidden_size), or of each
+/// variant. It is never trained: train_step is an error.
 [[nodiscard]] CaseResult run_clip_text(CaseFile const& file);
 
 }  // namespace osora::worker

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// That of all layers; null where they differ.
+/// The value that all layers have; null if they differ.
 json::value scale_of(LoadedAdapter const& adapter) {
     if (adapter.scales.empty()) return adapter.scale;
     double const first = adapter.scales.begin()->second;

@@ -1,5 +1,4 @@
-// `osora-worker --model merge`: weights with a LoRA adapter added in. `osora model merge` starts
-// it.
+// `osora-worker --model merge`: adds a LoRA adapter to weights. Started by `osora model merge`.
 #pragma once
 
 #include "base/result.hpp"
@@ -16,11 +15,11 @@ struct MergeCommand {
     std::filesystem::path out;
 };
 
-/// The words behind "--model merge"; invalid_input says which is missing or unknown.
+/// Parses the words after "--model merge"; invalid_input names a missing or unknown one.
 [[nodiscard]] Result<MergeCommand> parse_merge_command(std::span<std::string const> words);
 
-/// Writes the merged weights (all of them, or no file) and gives a summary as JSON
-/// (osora.model_merge/1). Files that are broken or do not fit are invalid_input.
+/// Writes the merged weights (all of them, or no file) and returns a summary as JSON
+/// (osora.model_merge/1). Files that are broken or do not match are invalid_input.
 [[nodiscard]] Result<std::string> run_merge_command(MergeCommand const& command);
 
 }  // namespace osora::worker

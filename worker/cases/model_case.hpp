@@ -18,7 +18,8 @@ namespace osora::worker {
 /// weights/KEY as KEY.
 [[nodiscard]] std::vector<NamedTensor> case_weights(CaseFile const& file);
 
-/// One real type for all weights, and no NaN or infinity: asked of every case before it is run.
+/// Requires one real type for all weights, and no NaN or infinity: checked for every case before it
+/// runs.
 [[nodiscard]] Result<void> check_weight_values(CaseFile const& file);
 
 /// Model(config) in that type with these weights, whose names and shapes are compared on the meta
@@ -33,7 +34,7 @@ template <class Model, class Config>
     return model;
 }
 
-/// The same with the type and the weights of the file.
+/// The same with the type and the weights in the file.
 template <class Model, class Config>
 [[nodiscard]] Result<Model> load_case_model(CaseFile const& file, Config const& config) {
     OSORA_TRY(auto const type, case_type(file));
@@ -44,7 +45,7 @@ template <class Model, class Config>
 struct CaseRun {
     std::string variant;
     at::Tensor loss_weight;           // of the shape of the output; undefined: no loss
-    std::vector<NamedTensor> inputs;  // leaves that gradients are wanted of; undefined: absent
+    std::vector<NamedTensor> inputs;  // leaves that need gradients; undefined: absent
     std::function<at::Tensor()> forward;
 };
 
@@ -52,10 +53,10 @@ struct CaseRun {
 [[nodiscard]] Result<at::Tensor> read_loss_weight(CaseFile const& file, CaseInputs& inputs,
                                                   std::string_view variant,
                                                   std::vector<std::int64_t> const& shape);
-/// `input` as a leaf of its own that takes a gradient; in a forward pass, or undefined: as it is.
+/// `input` as a separate leaf with a gradient; unchanged in a forward pass, or if undefined.
 [[nodiscard]] at::Tensor as_leaf(CaseFile const& file, at::Tensor const& input);
 
-/// Appends out/out, out/loss where there is a loss_weight, and in a training step the gradients.
+/// Appends out/out, out/loss if there is a loss_weight, and in a training step the gradients.
 void append_outputs(CaseFile const& file, Parameters& parameters, CaseRun const& run,
                     std::vector<NamedTensor>& outputs);
 

@@ -1,5 +1,5 @@
-// `osora-worker --model forward|train-step`: runs a case and writes what it gives. `osora model`
-// starts it.
+// `osora-worker --model forward|train-step`: runs a case and writes its outputs. Started by `osora
+// model`.
 #pragma once
 
 #include "worker/cases/case_file.hpp"
@@ -18,7 +18,7 @@ struct ModelCommand {
     std::filesystem::path out;
 };
 
-/// The words behind --model; invalid_input says which is missing or unknown.
+/// Parses the words after --model; invalid_input names a missing or unknown one.
 [[nodiscard]] Result<ModelCommand> parse_model_command(std::span<std::string const> words);
 
 /// A case from a file whose metadata name component and config.
@@ -26,8 +26,8 @@ struct ModelCommand {
 /// A case of a named architecture; inputs may be called in/NAME or NAME.
 [[nodiscard]] Result<CaseFile> open_arch(ModelCommand const& command);
 
-/// Runs the case, writes the outputs (all of them, or no file) and gives a summary as JSON
-/// (osora.model/1). Files that are broken or do not fit are invalid_input.
+/// Runs the case, writes the outputs (all of them, or no file) and returns a summary as JSON
+/// (osora.model/1). Files that are broken or do not match are invalid_input.
 [[nodiscard]] Result<std::string> run_model_command(ModelCommand const& command);
 
 }  // namespace osora::worker

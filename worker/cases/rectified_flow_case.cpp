@@ -1,4 +1,4 @@
-// Component rectified_flow, of Open-Sora v1.2. What is asked for is told by the inputs: those of
+// Component rectified_flow, of Open-Sora v1.2. The inputs select what is computed: those of
 // timestep_transform (scale), add_noise (original_samples), training_losses (x_start), draws of
 // times (uniform, normal, randint), or the sampling loop with a linear network (z).
 #include "worker/cases/case_inputs.hpp"
@@ -117,7 +117,7 @@ CaseResult run_losses(CaseInputs& inputs) {
     return outputs;
 }
 
-/// The name of a variant says what becomes of its draws: "uniform_transform_scale2".
+/// The name of a variant says how its draws are transformed: "uniform_transform_scale2".
 CaseResult run_draws(CaseInputs& inputs) {
     constexpr std::string_view kScale = "_scale";
     Outputs outputs;

@@ -27,7 +27,7 @@ at::Tensor positions_of(Grid const& grid, Stdit3Config const& config, at::Scalar
     return table.get({1, 1, grid.rows, grid.columns}, scale, config.hidden_size, type).unsqueeze(0);
 }
 
-/// (frames, head_dim): each angle stands for two numbers of a head.
+/// (frames, head_dim): each angle is repeated for two values of a head.
 at::Tensor angles_of(at::Tensor const& freqs, std::int64_t frames) {
     return rope_angles(freqs, frames).repeat_interleave(2, -1);
 }

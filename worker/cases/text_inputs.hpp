@@ -1,5 +1,5 @@
-// The inputs that cases of text encoders have in common: in/input_ids (B, L) int64 and, where there
-// is padding, in/attention_mask (B, L), or in/VARIANT/ of both. Private to worker/cases.
+// Inputs common to cases of text encoders: in/input_ids (B, L) int64 and, with padding,
+// in/attention_mask (B, L), or in/VARIANT/ of both. Private to worker/cases.
 #pragma once
 
 #include "worker/cases/case_inputs.hpp"
@@ -22,8 +22,8 @@ struct TextLimits {
     std::int64_t length_max = 0;
 };
 
-/// Refuses a train step (the encoders are never trained), what is missing, unknown or misshapen,
-/// and ids outside the vocabulary; `component` begins the messages.
+/// Rejects a train step (the encoders are never trained), missing, unknown or misshapen inputs, and
+/// ids outside the vocabulary; messages begin with `component`.
 [[nodiscard]] Result<std::vector<TextInput>> read_text_inputs(CaseFile const& file,
                                                               std::string_view component,
                                                               TextLimits const& limits);

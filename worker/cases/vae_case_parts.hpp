@@ -34,8 +34,8 @@ struct VaeRun {
 [[nodiscard]] Result<at::Tensor> need_frames(CaseInputs& inputs, std::string_view variant,
                                              std::vector<std::int64_t> shape, std::int64_t factor);
 
-/// The weights of the file against the names and shapes of Part(parameters, config), before memory
-/// is taken.
+/// Compares the weights of the file with the names and shapes of Part(parameters, config), before
+/// memory is taken.
 template <class Part, class Config>
 [[nodiscard]] Result<void> check_part(Config const& config,
                                       std::vector<NamedTensor> const& weights) {
@@ -52,7 +52,7 @@ struct VaeOutputs {
     /// Adds moments, mean, logvar, z and kl; z is drawn with in/eps, and returned.
     [[nodiscard]] at::Tensor add_posterior(at::Tensor const& moments) const;
     /// Gradients of sum(out * in/loss_weight): out/loss, grad/KEY of all trainable tensors,
-    /// grad_in/x. The gradients of `parameters` are dropped first.
+    /// grad_in/x. Clears the gradients of `parameters` first.
     void add_gradients(at::Tensor const& out, Parameters& parameters) const;
 };
 

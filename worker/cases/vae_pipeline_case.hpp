@@ -6,9 +6,9 @@
 namespace osora::worker {
 
 /// Inputs of each variant: x (B, in_channels, T, H, W); eps2d (B T, latent_channels, h, w) and
-/// eps_temporal0, eps_temporal1, ... of the chunks, or no noise at all: means are taken then.
-/// Outputs: z, decoded = decode(z, T). With train_step also loss_weight (shape of decoded):
-/// loss = sum(decoded * loss_weight), its gradients.
+/// eps_temporal0, eps_temporal1, ... of the chunks, or no noise at all, which takes means. Outputs:
+/// z, decoded = decode(z, T). With train_step also loss_weight (shape of decoded): loss =
+/// sum(decoded * loss_weight), its gradients.
 [[nodiscard]] CaseResult run_vae_pipeline(CaseFile const& file);
 
 }  // namespace osora::worker

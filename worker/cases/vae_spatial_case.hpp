@@ -1,4 +1,4 @@
-// Component "vae_spatial": the 2-D VAE (AutoencoderKL of diffusers 0.29.2) on its own.
+// Component "vae_spatial": the 2-D VAE (AutoencoderKL of diffusers 0.29.2) alone.
 #pragma once
 
 #include "worker/cases/case_file.hpp"

@@ -1,4 +1,4 @@
-// Component "vae_temporal": the temporal VAE of Open-Sora v1.2 on its own.
+// Component "vae_temporal": the temporal VAE of Open-Sora v1.2 alone.
 #pragma once
 
 #include "worker/cases/case_file.hpp"

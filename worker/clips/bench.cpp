@@ -30,7 +30,7 @@ double cpu_s(int who) {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Of this process alone: getrusage() would count the program before exec, too.
+/// For this process only: getrusage() would also count the program before exec.
 double peak_rss_mib() {
     auto const status = read_file("/proc/self/status");
     if (status.has_error()) return 0;

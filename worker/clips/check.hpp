@@ -1,4 +1,4 @@
-// `osora data check`: which clips of a manifest training could not use, found before it needs them.
+// `osora data check`: finds clips of a manifest that training could not use, before it needs them.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,9 +7,9 @@
 namespace osora::worker {
 
 /// Opens every clip and decodes its first, middle and last frame, or all of them (`full`). A row
-/// that says more frames than its file has, or another size than players show, is damaged, too.
-/// `damaged` is in the order of the manifest and does not depend on the number of workers. Errors:
-/// not_found, io, invalid_input (of the manifest itself or of the request).
+/// with more frames than its file, or another size than players show, is also damaged. `damaged` is
+/// in the order of the manifest and does not depend on the number of workers. Errors: not_found,
+/// io, invalid_input (of the manifest itself or of the request).
 [[nodiscard]] Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request);
 
 }  // namespace osora::worker

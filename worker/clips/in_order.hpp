@@ -1,5 +1,5 @@
-// Numbered pieces of work made by threads and taken by the caller in order, with a bounded number
-// ahead of it. What is made is the caller's business: it owns one place per slot.
+// Numbered work items made by threads and taken by the caller in order, with a bounded number
+// ahead. The caller owns the items: one place per slot.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ struct InOrderPiece {
 
 struct InOrderWork {
     std::function<void(InOrderPiece const&)> make;  // from several threads; must not throw
-    std::function<bool(InOrderPiece const&)> take;  // the calling thread; false: no more
+    std::function<bool(InOrderPiece const&)> take;  // on the calling thread; false: stop
 };
 
-/// Pieces that exist at one time.
+/// Maximum number of items that exist at one time.
 [[nodiscard]] std::size_t in_order_slots(int workers);
 
-/// All `count` pieces, or until take() says no. 0 workers: made in the calling thread.
+/// All `count` items, or until take() returns false. 0 workers: made on the calling thread.
 void run_in_order(std::size_t count, int workers, InOrderWork const& work);
 
 }  // namespace osora::worker

@@ -60,7 +60,7 @@ int run(std::vector<std::string> const& arguments) {
         fmt::print("{}", kUsage);
         return 0;
     }
-    silence_ffmpeg();  // what is wrong with a clip stands in the answer
+    silence_ffmpeg();  // problems of clips are in the answer
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
     fmt::print(stderr, "{}", kUsage);

@@ -1,5 +1,5 @@
-// What libosora_cuda.so offers. osora-worker links libtorch_cpu alone, so that a CPU rank stays
-// small; the module, which links libtorch_cuda and NCCL, is loaded when the machine has a GPU.
+// The interface of libosora_cuda.so. osora-worker links only libtorch_cpu, so that a CPU rank stays
+// small; the module, which links libtorch_cuda and NCCL, is loaded if the machine has a GPU.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -29,10 +29,10 @@ struct CudaMemory {
 
 constexpr int kCudaModuleVersion = 2;
 
-/// Functions may throw c10::Error; their caller is a boundary.
+/// Functions may throw c10::Error; the caller is a boundary.
 struct CudaModule {
     int version = kCudaModuleVersion;
-    int nccl_version = 0;  // as NCCL counts: 22809
+    int nccl_version = 0;  // in NCCL's encoding: 22809
     int (*device_count)() = nullptr;
     void (*use_device)(int device) = nullptr;
     void (*synchronize)(int device) = nullptr;  // this thread's stream of the device

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint8_t kGap = 32;  // dark grey
 
-/// Index of the frame that stands at `place` of `shown` places.
+/// Index of the frame shown at position `place` of `shown`.
 int frame_at(int place, int shown, int frames) {
     if (shown == 1) return 0;
     return static_cast<int>(std::lround(static_cast<double>(place) * (frames - 1) / (shown - 1)));

@@ -1,4 +1,4 @@
-// One picture with frames of a clip side by side, for people who want to look. Pure.
+// One picture with frames of a clip side by side, for people. Pure.
 #pragma once
 
 #include "worker/data/frames/rgb_frames.hpp"
@@ -11,7 +11,7 @@ struct ContactSheetOptions {
     int gap_px = 4;
 };
 
-/// A grid that is about as wide as high, in reading order; one frame of RGB. Of at least one frame.
+/// A grid about as wide as high, in reading order; one frame of RGB. Needs at least one frame.
 [[nodiscard]] RgbFrames contact_sheet(RgbFrames const& clip,
                                       ContactSheetOptions const& options = {});
 

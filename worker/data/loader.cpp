@@ -16,7 +16,7 @@
 namespace osora::worker {
 namespace {
 
-/// A codec's buffers come and go with each clip, in sizes of its own, and the heap of a decoding
+/// A codec's buffers come and go with each clip, in sizes of their own, and the heap of a decoding
 /// thread keeps the holes: 14 MiB more after 1,500 clips of mixed codecs, in one run of four.
 /// Giving free pages back now and then costs 1 ms.
 constexpr int kClipsBetweenTrims = 100;

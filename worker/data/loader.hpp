@@ -1,6 +1,6 @@
-// Batches of decoded clips, one per step, made ahead by threads of its own in a fixed number of
-// slots. What a batch holds depends on (schedule, step, files) alone: not on the number of workers,
-// the rank count or on where the run was resumed.
+// Batches of decoded clips, one per step, made ahead by the loader's threads in a fixed number of
+// slots. A batch depends only on (schedule, step, files): not on the number of workers, the rank
+// count or where the run was resumed.
 #pragma once
 
 #include "base/result.hpp"
@@ -18,28 +18,28 @@ namespace osora::worker {
 
 struct LoaderOptions {
     int num_workers = 2;      // decoding threads; 0: next() decodes
-    int prefetch_factor = 2;  // batches ready or in work while one is trained on
+    int prefetch_factor = 2;  // batches ready or in progress while one is being trained on
     std::int64_t host_memory_bytes = std::int64_t{4} << 30;  // of this loader: slots and decoders
-    int frame_stride = 1;                                    // as the buckets were assigned with
+    int frame_stride = 1;                                    // with which the buckets were assigned
     int dp_rank = 0;
     int dp_size = 1;
     std::uint64_t start_step = 0;          // resume: the first step that next() gives
     std::uint64_t stop_step = UINT64_MAX;  // not prefetched past it
     double clip_deadline_s = 30.0;
-    double bad_share_max = 0.10;  // of samples with an undecodable clip, looked at from
-    int bad_grace_samples = 50;   // this many samples on
-    bool replace_bad = true;      // false: a bad clip's sample is missing, and no error
-    bool count_frames = false;    // LoadedSample::num_frames is asked of the file, not of the list
+    double bad_share_max = 0.10;  // share of samples with an undecodable clip, checked after
+    int bad_grace_samples = 50;   // this many samples
+    bool replace_bad = true;      // false: a bad clip's sample is missing, which is not an error
+    bool count_frames = false;    // LoadedSample::num_frames comes from the file, not from the list
 };
 
-/// A clip that was listed but could not be decoded for a sample, and what was taken instead.
+/// A listed clip that could not be decoded for a sample, and what was used instead.
 struct BadClip {
     std::string path;
     std::string reason;
     plan::SampleRef sample;
     std::string replacement;  // path of the next clip that was tried; empty: none
-    /// The list is wrong, not the file: it has fewer frames than listed, or another size. Told once
-    /// a clip, and no bad sample; with `path` as replacement it is used all the same.
+    /// The list is wrong, not the file: it has fewer frames than listed, or another size. Reported
+    /// once per clip, and not a bad sample; with `path` as replacement the clip is used anyway.
     bool listed_wrong = false;
 };
 
@@ -48,15 +48,15 @@ struct BadClip {
 
 struct LoadedSample {
     plan::SampleRef ref;
-    std::uint32_t clip = 0;        // index in the manifest; ref.clip unless that one was bad
+    std::uint32_t clip = 0;        // index in the manifest; ref.clip unless that clip was bad
     std::int64_t start_frame = 0;  // of the window, in the clip
     int num_frames = 0;            // of the whole clip, as far as is known
-    int height = 0;                // of its pictures, as players show them
+    int height = 0;                // of the whole clip, as far as known
     int width = 0;
-    bool missing = false;  // the clip was bad, nothing stands in: its pixels mean nothing
+    bool missing = false;  // the clip was bad and has no replacement: its pixels are undefined
 };
 
-/// One step's samples in a slot. Movable; the slot is free for reuse when it goes.
+/// One step's samples in a slot. Movable; releases the slot when destroyed.
 class Batch {
 public:
     Batch(Batch&&) noexcept;
@@ -82,21 +82,22 @@ private:
 class Loader {
 public:
     /// Checks the memory first (out_of_memory with what would fit), allocates every slot, starts
-    /// the threads. `schedule` and `manifest` must outlive the loader; its clip indices are the
+    /// the threads. `schedule` and `manifest` must outlive the loader; clip indices are the
     /// schedule's.
     [[nodiscard]] static Result<std::unique_ptr<Loader>> start(plan::Schedule const& schedule,
                                                                Manifest const& manifest,
                                                                LoaderOptions const& options);
     Loader(Loader const&) = delete;
     Loader& operator=(Loader const&) = delete;
-    ~Loader();  // cancels and joins; batches still held stay valid
+    ~Loader();  // cancels and joins; batches still in use stay valid
 
-    /// The batch of `step`; steps come one by one from start_step. Errors: corrupt (a sample has
-    /// no decodable clip, or too many clips are bad), cancelled, busy (the caller holds every
-    /// slot), invalid_input (not the next step). After an error other than busy the loader is done.
+    /// The batch of `step`; steps must be consecutive from start_step. Errors: corrupt (a sample
+    /// has no decodable clip, or too many clips are bad), cancelled, busy (the caller uses every
+    /// slot), invalid_input (not the next step). After an error other than busy the loader is
+    /// finished.
     [[nodiscard]] Result<Batch> next(std::uint64_t step);
 
-    /// Ends a blocked next() and all decoding soon; from any thread.
+    /// Ends a blocked next() and all decoding soon; callable from any thread.
     void cancel();
 
     [[nodiscard]] plan::LoaderMemory const& memory() const;

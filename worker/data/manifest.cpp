@@ -43,7 +43,7 @@ public:
         return listed;
     }
 
-    /// Of a row of several lines: whether a quote that was not closed took the next rows in.
+    /// For a row of several lines: whether an unclosed quote swallowed the next rows.
     [[nodiscard]] bool took_others(CsvRow const& row) const {
         if (!row.fault.empty() || row.last_line == row.line) return false;
         if (row.fields.size() != width_) return true;
@@ -60,7 +60,7 @@ private:
         return lines;
     }
 
-    /// Whether a line of a caption is a row of its own: a clip's name where paths stand.
+    /// Whether a line inside a caption is really a row: it has a clip's name in the path column.
     [[nodiscard]] bool is_row(std::string_view line) const {
         constexpr std::array<std::string_view, 14> kEndings{
             ".mp4", ".mkv", ".webm", ".mov", ".avi",  ".m4v",  ".ts",
@@ -159,14 +159,14 @@ std::string other_kind(std::string_view list) {
     return {};
 }
 
-/// A list's text, where it lies, and how its columns are called.
+/// A list's text, its folder, and its column names.
 struct ListText {
     std::string_view text;
     std::filesystem::path folder;
     plan::ColumnNames const& columns;
 };
 
-/// Hands each row on as it is read: a manifest may have millions.
+/// Passes each row on as it is read: a manifest may have millions.
 template <class Take>
 Result<void> read_rows(ListText const& list, Take take) {
     if (auto other = other_kind(list.text); !other.empty())
@@ -275,7 +275,7 @@ private:
     void look(Clip& clip) {
         if (clip.gone) return;
         auto const file = decoder_.probe_sizes(clip.path);
-        if (file) settle(clip, *file);  // otherwise decoding it says what is wrong
+        if (file) settle(clip, *file);  // otherwise decoding reports the problem
     }
 
     void settle(Clip& clip, PictureSizes const& file) {
@@ -350,7 +350,7 @@ Result<void> remember_clips(Manifest const& manifest, std::filesystem::path cons
         csv += fmt::format("{},{},{},{},{}\n", csv_field(path), clip.num_frames, clip.height,
                            clip.width, clip.fps);
     }
-    std::error_code ignored;  // writing says what is wrong
+    std::error_code ignored;  // writing reports the problem
     std::filesystem::create_directories(file.parent_path(), ignored);
     return write_file_atomic(file, csv);
 }

@@ -1,5 +1,5 @@
-// The list of clips to train on, from a CSV or JSON lines with Open-Sora's columns. A row that
-// cannot be used is skipped and reported; only a manifest without any usable row is an error.
+// The list of training clips, from a CSV or JSON lines with Open-Sora's columns. An unusable row is
+// skipped and reported; only a manifest without any usable row is an error.
 #pragma once
 
 #include "base/result.hpp"
@@ -23,7 +23,7 @@ struct Clip {
     double fps = 0.0;     // 0: unknown, or an image
     int line = 0;         // of the manifest, 1-based
     bool probed = false;  // some of its numbers were read from its file
-    bool gone = false;    // its file is not there; only with ManifestOptions::keep_gone
+    bool gone = false;    // its file is missing; only with ManifestOptions::keep_gone
 };
 
 struct SkippedRow {
@@ -32,11 +32,11 @@ struct SkippedRow {
     std::string reason;
 };
 
-/// A row as it stands; its file has not been looked at.
+/// A row as read; its file was not opened.
 struct ListedClip {
-    Clip clip;          // 0 where the row does not say
-    std::string name;   // the path as it is written
-    std::string fault;  // why the row says nothing that can be used; empty: it does
+    Clip clip;          // 0 if the row does not say
+    std::string name;   // the path as written
+    std::string fault;  // why the row is unusable; empty: it is usable
 };
 
 struct Manifest {
@@ -49,33 +49,33 @@ struct Manifest {
 struct ManifestOptions {
     double probe_deadline_s = 10.0;  // per file
     plan::ColumnNames columns = {};  // [data] columns
-    /// Rows that say all of a clip whose file is not there stay in `clips`, so that the numbers and
-    /// buckets of the others do not depend on it; they are told in `skipped` all the same.
+    /// Rows with all figures of a clip whose file is missing stay in `clips`, so that the numbers
+    /// and buckets of the others do not depend on it; they are also reported in `skipped`.
     bool keep_gone = false;
-    /// 64 of the listed sizes, evenly spread, are compared with their files, and all of them where
-    /// one is wrong. Files are right: what is read depends on the list and its files alone.
+    /// Compares 64 of the listed sizes, evenly spread, with their files, and all of them if one is
+    /// wrong. Files win: the result depends only on the list and its files.
     bool check_sizes = false;
-    /// What remember_clips() wrote, for rows of such clips that do not say all; need not be there.
+    /// Written by remember_clips(), for rows of such clips without all figures; optional.
     std::filesystem::path remembered = {};
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`
 /// required, others ignored; comma, semicolon, tab or | between them; quoted fields may hold
-/// separators, quotes and line ends; a BOM and CRLF are fine. A broken quote costs its line alone.
-/// JSON lines ({"path": "a.mp4", "text": "..."}, one object a line) have keys in place of columns.
-/// Relative paths start at the manifest's folder. Numbers that a row lacks are read from the file
+/// separators, quotes and line ends; a BOM and CRLF are fine. A broken quote costs only its line.
+/// JSON lines ({"path": "a.mp4", "text": "..."}, one object per line) have keys instead of columns.
+/// Relative paths start at the manifest's folder. Figures that a row lacks are read from the file
 /// itself. Errors: not_found, io (the manifest cannot be read), invalid_input (no path column, no
-/// rows, no usable row, neither of the two: with the line that converts it).
+/// rows, no usable row, neither format: with the command that converts it).
 [[nodiscard]] Result<Manifest> read_manifest(std::filesystem::path const& path,
                                              ManifestOptions const& options = {});
 
-/// The same from text; `folder` is where relative paths start.
+/// The same from text; `folder` is the base of relative paths.
 [[nodiscard]] Result<Manifest> parse_manifest(std::string_view csv,
                                               std::filesystem::path const& folder,
                                               ManifestOptions const& options = {});
 
-/// Adds to `file` the numbers that were read from clips, so that a later read of the list knows
-/// them when a clip is gone. Nothing to add: it is left alone. Errors: io.
+/// Adds to `file` the figures that were read from clips, so that a later read of the list has them
+/// when a clip is gone. Does nothing if there is nothing to add. Errors: io.
 [[nodiscard]] Result<void> remember_clips(Manifest const& manifest,
                                           std::filesystem::path const& file);
 

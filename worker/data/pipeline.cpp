@@ -1,4 +1,4 @@
-// The bounded queue of batches behind the loader.
+// The loader's bounded queue of batches.
 #include "worker/data/pipeline.hpp"
 
 #include "base/check.hpp"
@@ -76,7 +76,7 @@ Result<std::unique_ptr<BatchWork>> Pipeline::wait_front() {
     for (;;) {
         if (cancelled_) return Error{Errc::cancelled, "loader: cancelled"};
         if (batches_.empty() && free_.empty()) {
-            return Error{Errc::busy, "loader: every batch is held; let one go before the next"};
+            return Error{Errc::busy, "loader: all batches are in use; release one before the next"};
         }
         if (!batches_.empty() && batches_.front()->completed == batches_.front()->refs.size()) {
             auto batch = std::move(batches_.front());

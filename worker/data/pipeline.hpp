@@ -1,5 +1,5 @@
-// Private to worker/data: batches on their way through a fixed number of slots, shared by the
-// decoding threads (take, complete), the trainer's thread (wait_front) and batches that are held.
+// Private to worker/data: batches in a fixed number of slots, shared by the decoding threads (take,
+// complete), the trainer's thread (wait_front) and batches in use.
 #pragma once
 
 #include "plan/buckets/schedule.hpp"
@@ -17,16 +17,16 @@
 
 namespace osora::worker {
 
-/// One step's batch while it is made and while it is held.
+/// One step's batch while it is made and while it is used.
 struct BatchWork {
     std::uint64_t step = 0;
     plan::BucketKey key;
     std::size_t slot = 0;
     std::size_t sample_bytes = 0;
     std::vector<plan::SampleRef> refs;
-    std::vector<std::optional<Result<FilledSample>>> filled;  // one place a sample
-    std::size_t taken = 0;                                    // samples given to threads
-    std::size_t completed = 0;                                // samples that came back
+    std::vector<std::optional<Result<FilledSample>>> filled;  // one entry per sample
+    std::size_t taken = 0;                                    // samples handed to threads
+    std::size_t completed = 0;                                // samples completed
 };
 
 struct PipelineOptions {
@@ -47,14 +47,13 @@ public:
         std::size_t sample = 0;
         std::span<std::uint8_t> out;
     };
-    /// The next sample in step order; waits for a free slot. nullopt: cancelled, or nothing is
-    /// left.
+    /// The next sample in step order; waits for a free slot. nullopt: cancelled, or finished.
     [[nodiscard]] std::optional<Task> take();
-    /// As take(), but returns nullopt instead of waiting, and only for the step that is due.
+    /// Like take(), but returns nullopt instead of waiting, and only for the due step.
     [[nodiscard]] std::optional<Task> try_take();
     void complete(Task const& task, Result<FilledSample> filled);
 
-    /// The batch of the step that is due, once whole. busy: no slot is free or in work.
+    /// The batch of the due step, once complete. busy: no slot is free or in progress.
     [[nodiscard]] Result<std::unique_ptr<BatchWork>> wait_front();
     void give_back(std::size_t slot);
     void cancel();
@@ -74,8 +73,8 @@ private:
     std::uint64_t due_step_;
 
     std::mutex mutex_;
-    std::condition_variable work_;   // a slot came free, or the end
-    std::condition_variable ready_;  // a batch is whole, or the end
+    std::condition_variable work_;   // a slot became free, or the end
+    std::condition_variable ready_;  // a batch is complete, or the end
     std::vector<std::size_t> free_;
     std::deque<std::unique_ptr<BatchWork>> batches_;  // in step order
     std::uint64_t open_step_;                         // the next one to open

@@ -1,5 +1,5 @@
-// Items of steps, made in order by a thread of its own, a bounded number ahead of who takes them.
-// What an item holds is the maker's business. Owner and taker are one thread.
+// Items of steps, made in order by a separate thread, a bounded number ahead of the consumer. The
+// maker defines their content. Owner and consumer are one thread.
 #pragma once
 
 #include "base/check.hpp"
@@ -23,9 +23,9 @@ public:
 
     struct Steps {
         std::uint64_t start = 0, stop = 0;  // [start, stop)
-        std::size_t ahead = 1;              // items ready or in work
+        std::size_t ahead = 1;              // items ready or in progress
     };
-    /// `make` is called from the thread only.
+    /// `make` is called only from the thread.
     Prefetcher(Make make, Steps steps)
         : make_(std::move(make)), steps_(steps), due_(steps.start), thread_([this] { run(); }) {}
     Prefetcher(Prefetcher const&) = delete;
@@ -39,7 +39,7 @@ public:
         thread_.join();
     }
 
-    /// Waits for the item of `step`; steps come one by one. An error is the last item.
+    /// Waits for the item of `step`; steps must be consecutive. An error is the last item.
     [[nodiscard]] Result<Item> next(std::uint64_t step) {
         OSORA_CHECK_EQ(step, due_);
         OSORA_CHECK_LT(step, steps_.stop);
@@ -74,7 +74,7 @@ private:
 
     Make make_;
     Steps steps_;
-    std::uint64_t due_;  // the taker's
+    std::uint64_t due_;  // the consumer's
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Result<Item>> ready_;

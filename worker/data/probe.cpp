@@ -1,5 +1,5 @@
-// What a file says about its video. Nothing is decoded but a picture that is the whole clip, and
-// clips whose packets do not say how many pictures come out.
+// Reads what a file says about its video. Decodes nothing except a picture that is the whole clip,
+// and clips whose packets do not show how many pictures come out.
 #include "worker/data/frames/frame_display.hpp"
 #include "worker/data/frames/frame_reader.hpp"
 #include "worker/data/frames/h264_ratio.hpp"
@@ -74,7 +74,7 @@ Result<AVRational> ratio_of_codec(Demuxer& demuxer, DecodeLimits const& limits) 
     return opened->sample_aspect_ratio;
 }
 
-/// What the headers say.
+/// The information in the headers.
 Result<PictureSizes> sizes_of_stream(Demuxer& demuxer, DecodeLimits const& limits) {
     AVStream const& stream = *demuxer.stream();
     AVCodecParameters const& codec = *stream.codecpar;
@@ -93,7 +93,7 @@ Result<PictureSizes> sizes_of_clip(Demuxer& demuxer, std::string const& path,
     bool const photo =
         demuxer.is_image() && demuxer.stream()->codecpar->codec_id == AV_CODEC_ID_MJPEG;
     if (photo) {
-        // What cannot be decoded is said where it is wanted.
+        // Undecodable pictures are reported where they are needed.
         if (auto const sizes = sizes_of_picture(path, limits)) return sizes;
     }
     return sizes_of_stream(demuxer, limits);

@@ -106,7 +106,7 @@ private:
         sample.num_frames = source_.lengths->frames(index, clip.num_frames);
         if (!source_.count_frames) return;
         auto const facts = decoder_.probe(clip.path);
-        if (facts.has_error()) return;  // it was decoded: what the row says must do
+        if (facts.has_error()) return;  // it was decoded: the row's figure must suffice
         sample.num_frames = facts->num_frames;
         if (facts->num_frames < clip.num_frames) source_.lengths->found(index, facts->num_frames);
     }

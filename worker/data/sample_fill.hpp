@@ -1,7 +1,7 @@
-// Private to worker/data: one sample into its place in a batch. If its clip cannot be decoded,
-// other clips of the bucket are tried in an order that depends on the sample alone, and for a clip
-// that is gone, or of another size than listed, those of other buckets after them. A list may say
-// too many frames: the file is asked then, and windows are taken from what it has.
+// Private to worker/data: fills one sample into its place in a batch. If its clip cannot be
+// decoded, other clips of the bucket are tried in an order that depends only on the sample, and for
+// a clip that is gone, or of another size than listed, those of other buckets after them. If the
+// list has too many frames, the file's number is used for windows.
 #pragma once
 
 #include "base/result.hpp"
@@ -25,8 +25,8 @@ struct FilledSample {
     std::vector<BadClip> bad;  // in the order of the attempts
 };
 
-/// Frames of clips whose list says too many, as decoding finds them; from any thread. They are the
-/// files' own: a sample is the same whoever asked first.
+/// Frames of clips for which the list has too many, as found by decoding; from any thread. They are
+/// properties of the files: a sample is the same whichever thread asked first.
 class ClipLengths {
 public:
     [[nodiscard]] int frames(std::uint32_t clip, int listed) const;
@@ -37,13 +37,13 @@ private:
     std::unordered_map<std::uint32_t, int> frames_;
 };
 
-/// Where samples come from; the schedule's clip indices are the manifest's.
+/// The source of samples; the schedule's clip indices are the manifest's.
 struct SampleSource {
     plan::Schedule const& schedule;
     Manifest const& manifest;
     int frame_stride = 1;
     bool replace_bad = true;
-    bool count_frames = false;       // LoadedSample::num_frames is asked of the file
+    bool count_frames = false;       // LoadedSample::num_frames comes from the file
     ClipLengths* lengths = nullptr;  // must be given
 };
 
@@ -52,9 +52,9 @@ struct SampleSource {
 [[nodiscard]] std::int64_t window_start_frame(plan::SampleRef const& ref, int frames,
                                               std::uint32_t clip_index, int window_frames);
 
-/// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Without
-/// replacements a bad clip's sample is `missing`. Errors: corrupt (the clip
-/// and every replacement that may be tried are bad), cancelled, out_of_memory never.
+/// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Without replacements a bad
+/// clip's sample is `missing`. Errors: corrupt (the clip and every allowed replacement are bad),
+/// cancelled, never out_of_memory.
 [[nodiscard]] Result<FilledSample> fill_sample(SampleSource const& source,
                                                plan::SampleRef const& ref, ClipDecoder& decoder,
                                                std::span<std::uint8_t> out);

@@ -1,6 +1,6 @@
-// The worker's end of the socketpair to its agent: metrics and events out, stop orders in. Ranks
-// print nothing of that themselves. Without an agent (fd < 0) messages become JSON lines on stdout.
-// send() may be called from any thread.
+// The worker's end of the socketpair to its agent: sends metrics and events, receives stop orders.
+// Ranks print none of these themselves. Without an agent (fd < 0) messages become JSON lines on
+// stdout. send() may be called from any thread.
 #pragma once
 
 #include "base/result.hpp"
@@ -20,11 +20,11 @@ public:
     AgentLink(AgentLink const&) = delete;
     AgentLink& operator=(AgentLink const&) = delete;
 
-    /// Blocks while the agent is slow to read. An agent that is gone ends this process soon
-    /// (PDEATHSIG); until then what it is sent is dropped.
+    /// Blocks while the agent is slow to read. If the agent is gone, this process ends soon
+    /// (PDEATHSIG); until then messages are dropped.
     void send(protocol::FromWorker const& message);
 
-    /// The stop order, once it has arrived. Never blocks. A closed link counts as an order to stop
+    /// The stop order, if one has arrived. Never blocks. A closed link counts as an order to stop
     /// without a checkpoint.
     [[nodiscard]] std::optional<protocol::StopWorker> stop_order();
 

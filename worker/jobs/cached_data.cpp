@@ -71,7 +71,7 @@ Result<void> check_latents_fit(CacheFolder const& cache, plan::ModelShape const&
                       fmt::format("its latents have {} channels, {} takes {} (model.in_channels)",
                                   latents.channels, model.arch, model.in_channels));
     }
-    // An architecture in pixel space has no autoencoder that latents could be held against.
+    // An architecture in pixel space has no autoencoder to compare latents with.
     bool const any = model.vae.spatial == 1 && model.vae.temporal == 1;
     if (any || (latents.spatial == model.vae.spatial && latents.temporal == model.vae.temporal))
         return {};

@@ -1,5 +1,5 @@
-// A cache as training sees it: which buckets its clips are in, and whether it fits the model. Pure
-// but for open_cache_folder().
+// A cache as training sees it: the buckets of its clips, and whether it fits the model. Pure,
+// except open_cache_folder().
 #pragma once
 
 #include "plan/buckets/assign.hpp"
@@ -17,7 +17,7 @@ struct CacheFolder {
     std::filesystem::path path;
     protocol::CacheIndex index;
 };
-/// `key`: of the run file, for errors.
+/// `key`: run file key, for errors.
 [[nodiscard]] Result<CacheFolder> open_cache_folder(std::filesystem::path const& path,
                                                     std::string const& key);
 

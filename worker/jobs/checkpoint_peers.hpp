@@ -1,5 +1,5 @@
-// Ranks that write a checkpoint together tell each other through the run's store when they are
-// done. Used from the thread that writes.
+// Ranks that write a checkpoint together report completion to each other through the run's store.
+// Used from the writing thread.
 #pragma once
 
 #include "worker/jobs/rank_environment.hpp"
@@ -18,11 +18,10 @@ public:
     [[nodiscard]] int rank() const override { return self_.rank; }
     [[nodiscard]] std::string tag() const override;
     [[nodiscard]] Result<void> tell(int step, Result<void> const& written) override;
-    /// unreachable when the store is gone, or after give_up(): nobody waits for a rank that has
-    /// died.
+    /// unreachable if the store is gone, or after give_up(): nobody waits for a rank that has died.
     [[nodiscard]] Result<void> wait_for_all(int step) override;
 
-    /// Ends wait_for_all(), now and later. Any thread.
+    /// Ends wait_for_all(), now and later. Callable from any thread.
     void give_up() { given_up_ = true; }
 
 private:

@@ -33,7 +33,7 @@ std::vector<plan::OnePassStep> steps_of(TrainData const& data, std::size_t count
     for (auto const& bucket : data.schedule->buckets()) total += bucket.clips.size();
     count = std::min(count, total);
     std::vector<plan::OnePassStep> steps;
-    std::size_t at = 0, taken = 0;  // clips looked at, and of them taken
+    std::size_t at = 0, taken = 0;  // clips examined, and those of them used
     for (std::size_t b = 0; b < data.schedule->buckets().size(); ++b) {
         auto const most = static_cast<std::size_t>(data.bucket_plans[b].micro_batch_size);
         for (auto const clip : data.schedule->buckets()[b].clips) {

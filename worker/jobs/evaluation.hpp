@@ -1,5 +1,5 @@
-// The loss on clips that are not trained on: the same clips, windows, times and noise each time, so
-// that two values differ by the weights alone. Driven by the training loop.
+// The loss on held-out clips: the same clips, windows, times and noise each time, so that two
+// values differ only by the weights. Driven by the training loop.
 #pragma once
 
 #include "worker/jobs/job_parts.hpp"
@@ -26,22 +26,21 @@ public:
     Evaluation(plan::WorkerJob job, TrainRanks ranks)
         : job_(std::move(job)), ranks_(std::move(ranks)) {}
 
-    /// nullptr where data.eval_manifest is empty. Errors are those of open_train_data().
+    /// nullptr if data.eval_manifest is empty. Errors are those of open_train_data().
     [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(plan::WorkerJob const& job,
                                                                   TrainRanks ranks);
 
-    /// All ranks call it after the same step; each takes a share of the samples. The live weights
-    /// are evaluated, as the training loss is of them. `progress` is called before each
-    /// micro-batch.
+    /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
+    /// live weights, like the training loss. Calls `progress` before each micro-batch.
     [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& progress);
 
-    /// Whether one is due when `next_step` is the next to train.
+    /// Whether an evaluation is due before `next_step` is trained.
     [[nodiscard]] bool is_due(int next_step) const;
 
 private:
     [[nodiscard]] Result<void> add_over_ranks(double& loss_sum, double& samples) const;
 
-    plan::WorkerJob job_;  // with the held-out clips in place of the others
+    plan::WorkerJob job_;  // with the held-out clips instead of the others
     TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;

@@ -1,4 +1,4 @@
-// What the jobs of a worker share: joining the ranks, facts about the process, the meaning of a
+// Code shared by the jobs of a worker: joining the ranks, facts about the process, the meaning of a
 // stop order.
 #pragma once
 
@@ -22,32 +22,32 @@ namespace osora::worker {
 /// How ranks wait for each other.
 struct Waiting {
     double timeout_s = 600;  // of joining and of each collective: faults.collective_timeout
-    std::shared_ptr<FlightRecorder> flight = nullptr;  // is told of collectives; null: nobody
+    std::shared_ptr<FlightRecorder> flight = nullptr;  // recorder of collectives; null: none
 };
-/// As the run file says, without a recorder.
+/// As in the run file, without a recorder.
 [[nodiscard]] Waiting waiting_of(plan::WorkerJob const& job);
-/// The ranks of the run, with NCCL beside Gloo where they have GPUs; none for a single rank.
+/// The ranks of the run, with NCCL beside Gloo if they have GPUs; none for a single rank.
 [[nodiscard]] Result<std::optional<Group>> join_ranks(RankEnvironment const& self,
                                                       Device const& device, Waiting waiting);
 
-/// Ranks of a run and how they share its work: those that share layers or tokens train on the same
+/// Ranks of a run and how they share its work: ranks that share layers or tokens train on the same
 /// samples.
 struct TrainRanks : RankGroups {
-    int dp_rank = 0, dp_size = 1;  // which of the runs of samples this rank trains on
-    bool leads = true;  // the first of those that share samples: counts them (in the last stage)
+    int dp_rank = 0, dp_size = 1;  // index of the sample stream that this rank trains on
+    bool leads = true;  // the first of those that share samples: it counts them (in the last stage)
 };
-/// Errors: invalid_input when the plan is for another number of ranks; those of join_ranks().
+/// Errors: invalid_input if the plan is for another number of ranks; those of join_ranks().
 [[nodiscard]] Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& device,
                                                   plan::LayoutPlan const& layout, Waiting waiting);
 
-/// train.deterministic: kernels that give the same bits every time, before the device is used; an
-/// operator that has none ends the step with an error that names it.
+/// train.deterministic: uses kernels that give the same bits every time; call it before the device
+/// is used. An operator without one ends the step with an error that names it.
 void use_deterministic_kernels();
 
 /// Versions, threads and device, for WorkerHello.
 [[nodiscard]] std::map<std::string, std::string> process_facts(Device const& device);
 
-/// Beside the program: bin/osora-worker and lib/libosora_cuda.so.
+/// Relative to the program: bin/osora-worker and lib/libosora_cuda.so.
 [[nodiscard]] std::filesystem::path cuda_module_path();
 
 /// Of this process.

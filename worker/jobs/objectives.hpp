@@ -1,4 +1,4 @@
-// The network of a job with its first weights, behind what the trainer drives.
+// The network of a job with its initial weights, wrapped in the trainer's interface.
 #pragma once
 
 #include "base/result.hpp"
@@ -17,22 +17,22 @@
 namespace osora::worker {
 
 /// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
-/// and what is wrong in it. `groups`: with whom an objective sums, and its network shares tokens
-/// and linear layers. `notices` gets what was left out of weights, renamed or changed.
+/// and the problem. `groups`: ranks over which an objective sums and which share its network's
+/// tokens and linear layers. Adds to `notices` what was dropped from weights, renamed or changed.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device,
                                                                 RankGroups const& groups,
                                                                 Notices& notices);
 
-/// MMDiT: "" as the run's cache of captions (text.embeddings) has it; undefined without a cache, or
-/// where it has none. Errors: those of a cache that does not read or fit.
+/// MMDiT: "" from the run's cache of captions (text.embeddings); undefined without a cache, or if
+/// it lacks it. Errors: those of a cache that cannot be read or does not match.
 [[nodiscard]] Result<NullCaption> cached_null(plan::WorkerJob const& job,
                                               plan::ModelShape const& shape);
 
-/// STDiT3: how train.timesteps and train.timestep_shift make times.
+/// STDiT3: how train.timesteps and train.timestep_shift define times.
 [[nodiscard]] RectifiedFlowConfig flow_of(plan::WorkerJob const& job,
                                           plan::ModelShape const& shape);
-/// train.timestep_shift; auto: as the family is trained in Open-Sora.
+/// train.timestep_shift; auto: as in Open-Sora's training of the family.
 [[nodiscard]] bool shifts_timesteps(plan::WorkerJob const& job, plan::ModelShape const& shape);
 
 }  // namespace osora::worker

@@ -89,7 +89,7 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
         return differs("optim.lora_rank", state.lora_rank, config.optim.lora_rank);
     }
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
-    // Of the last step that it has done: at the border of two stages that is the earlier one's.
+    // Stage of the last step done: at the border of two stages that is the earlier one.
     OSORA_TRY(auto const hash, context.data_hash(std::max(0, state.step - 1)));
     if (state.schedule_hash != hash) {
         return differs("the hash of clips, buckets and batches", state.schedule_hash, hash);

@@ -14,7 +14,7 @@ Result<void> check_same_data(std::optional<Group> const& group, ReadSummary cons
     std::vector<ReadSummary> all;
     int const rank = group->rank();
     try {
-        // Each rank fills a row of its own: the sum over ranks has all.
+        // Each rank fills a separate row: the sum over ranks has all rows.
         std::vector<at::Tensor> rows{at::zeros({group->world_size(), 3}, at::kLong)};
         auto* const mine = rows[0].mutable_data_ptr<std::int64_t>() + std::ptrdiff_t{3} * rank;
         mine[0] = own.hash;

@@ -1,4 +1,4 @@
-// Ranks compare what they read before anything is trained on or encoded.
+// Ranks compare what they read before they train or encode anything.
 #pragma once
 
 #include "worker/data/read_summary.hpp"
@@ -8,7 +8,7 @@
 
 namespace osora::worker {
 
-/// Collective. Errors: corrupt, on every rank, naming those that differ; unreachable.
+/// Collective. Errors: corrupt, on every rank, naming the ranks that differ; unreachable.
 [[nodiscard]] Result<void> check_same_data(std::optional<Group> const& group,
                                            ReadSummary const& own);
 

@@ -1,5 +1,5 @@
-// Tells people of passes that did not fit into memory: a report of this rank, a notice where the
-// run goes on, what it ends with where it does not. The training loop drives it.
+// Reports passes that did not fit into memory: a report of this rank, a notice if the run
+// continues, the final error if it does not. Driven by the training loop.
 #pragma once
 
 #include "plan/worker_job.hpp"
@@ -18,7 +18,7 @@ public:
     ShortageReporter(plan::WorkerJob const& job, int rank, Device device, AgentLink& agent)
         : job_(job), rank_(rank), device_(device), agent_(agent) {}
 
-    /// Another rank's is told by that one.
+    /// Another rank's shortage is reported by that rank.
     void report(StepBatch const& batch, MemoryShortage const& shortage);
     /// `error`: out_of_memory, of a step on `batch`; with bucket, prediction and what would help.
     [[nodiscard]] Error end(StepBatch const& batch, Error const& error) const;

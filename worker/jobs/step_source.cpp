@@ -41,7 +41,7 @@ std::int64_t predicted_bytes(TrainData const& data, std::size_t bucket) {
                                      static_cast<double>(kGiB));
 }
 
-/// Embeddings of the run's captions, where it has a cache of them.
+/// Embeddings of the run's captions, if it has a cache of them.
 class Captions {
 public:
     explicit Captions(TrainData const& data) : tokens_max_(data.text_tokens) {

@@ -1,5 +1,5 @@
-// Where a rank's steps come from: clips that are decoded, or latents of a cache. Driven by the
-// training loop, one step after the other.
+// The source of a rank's steps: decoded clips, or latents from a cache. Driven by the training
+// loop, in step order.
 #pragma once
 
 #include "worker/data/loader.hpp"
@@ -14,20 +14,20 @@
 
 namespace osora::worker {
 
-/// One step of this rank: for the trainer, and for the loop to tell of.
+/// One step of this rank: for the trainer, and for the loop's reports.
 struct StepBatch {
     StepInput input;                   // its pixels are `clips`'s
     std::string bucket;                // "64x64x8"
     std::int64_t predicted_bytes = 0;  // peak of a rank in this bucket, by the plan
-    double data_wait_s = 0;            // how long next() blocked
-    std::vector<BadClip> bad;          // clips that something else stands in for
-    std::optional<Batch> clips;        // keeps the pixels
+    double data_wait_s = 0;            // peak of a rank in this bucket according to the plan
+    std::vector<BadClip> bad;          // clips that were replaced
+    std::optional<Batch> clips;        // clips that were replaced
 };
 
 class StepSource {
 public:
     virtual ~StepSource() = default;
-    /// Steps come one by one. Errors: those of the loader, or of a shard that does not read.
+    /// Steps must be consecutive. Errors: those of the loader, or of a shard that cannot be read.
     [[nodiscard]] virtual Result<StepBatch> next(int step) = 0;
 };
 
@@ -37,7 +37,7 @@ struct SourceSteps {
     std::uint64_t start = 0, stop = 0;  // [start, stop)
 };
 
-/// As the job says. `data` and `job` must outlive it.
+/// As configured in the job. `data` and `job` must outlive it.
 [[nodiscard]] Result<std::unique_ptr<StepSource>> make_step_source(TrainData const& data,
                                                                    plan::WorkerJob const& job,
                                                                    SourceSteps const& steps);

@@ -59,7 +59,7 @@ Result<std::unique_ptr<plan::Schedule>> make_schedule(plan::WorkerJob const& job
     return std::make_unique<plan::OriginalSchedule>(std::move(schedule));
 }
 
-/// Of the text of an index's settings.
+/// Hash of the text of an index's settings.
 std::uint64_t number_of(std::string const& settings) {
     return static_cast<std::uint64_t>(protocol::caption_hash(settings));
 }
@@ -212,7 +212,7 @@ std::vector<std::string> describe_unused(TrainData const& data, plan::WorkerJob 
     auto const gone = std::ranges::count(data.manifest.clips, true, &Clip::gone);
     if (gone > 0) {
         lines.push_back(
-            fmt::format("{} of {} clips are gone; others stand in for them, the same "
+            fmt::format("{} of {} clips are gone; other clips replace them, the same "
                         "ones each time",
                         gone, clip_used.size()));
     }

@@ -1,5 +1,5 @@
-// What a training job reads: manifest, buckets and step schedule of one run, the same on every rank
-// because nothing here depends on the rank.
+// The data of a training job: manifest, buckets and step schedule of one run, the same on every
+// rank because nothing here depends on the rank.
 #pragma once
 
 #include "plan/buckets/schedule.hpp"
@@ -25,35 +25,36 @@ struct TrainData {
     int text_tokens = 0;                 // of the model: longer captions are cut
     std::unique_ptr<plan::Schedule> schedule;
     std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
-    std::uint64_t hash = 0;  // of everything that decides which samples a step trains on
+    std::uint64_t hash = 0;  // hash of everything that decides which samples a step trains on
 };
 
 /// Reads the manifest or the cache and makes the schedule. Errors: not_found / invalid_input with
-/// the path; invalid_input when no clip fits any bucket, a cache does not fit the model, or a
+/// the path; invalid_input if no clip fits any bucket, a cache does not match the model, or a
 /// caption is not cached.
 [[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job);
 
 /// Threads and memory of a rank's loader, as planned.
 [[nodiscard]] LoaderOptions loader_options(plan::WorkerJob const& job);
 
-/// What the checkpoints of the run say of its samples.
+/// Facts about the run's samples for its checkpoints.
 [[nodiscard]] TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data);
 
-/// Rows whose size is not what players show, ten at most, and how many there are; empty: none is.
+/// Rows whose size is not what players show, at most ten, and their number; empty: none.
 [[nodiscard]] std::vector<std::string> describe_sizes(Manifest const& manifest,
                                                       plan::WorkerJob const& job);
 
-/// Clips that no bucket takes and buckets that no clip fits, for the user; empty when all is used.
+/// Clips that fit no bucket and buckets that no clip fits, for the user; empty if there are none.
 [[nodiscard]] std::vector<std::string> describe_unused(TrainData const& data,
                                                        plan::WorkerJob const& job);
 
-/// Numbers of clips that the list does not give, as the run first read them; empty: no run folder.
+/// File for the figures of clips that the list lacks, as first read by the run; empty: no run
+/// folder.
 [[nodiscard]] std::filesystem::path clips_read_path(plan::WorkerJob const& job);
 
 /// "64x64x8": height x width x frames.
 [[nodiscard]] std::string bucket_name(plan::BucketKey const& key);
 
-/// `path` of a run file: relative ones start at the run file's folder.
+/// `path` in a run file: relative ones start at the run file's folder.
 [[nodiscard]] std::string resolve(plan::WorkerJob const& job, std::string const& path);
 
 }  // namespace osora::worker

@@ -25,8 +25,8 @@
 namespace osora::worker {
 namespace {
 
-/// The data of one stage at a time, opened once: a checkpoint is held against what is then trained
-/// on.
+/// Data of one stage at a time, opened once: a checkpoint is compared with the data that is then
+/// trained on.
 class StageData {
 public:
     StageData(plan::WorkerJob const& job, RankEnvironment const& self) : job_(job), self_(self) {}
@@ -87,7 +87,7 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
     }
 }
 
-/// MMDiT's null caption is "" embedded; where the cache has it not, zeros stand for it.
+/// MMDiT's null caption is "" embedded; if the cache lacks it, zeros are used.
 Result<void> report_null_caption(TrainData const& data, plan::WorkerJob const& job,
                                  AgentLink& agent) {
     if (job.config.run.job != "train") return {};
@@ -104,7 +104,8 @@ Result<void> report_null_caption(TrainData const& data, plan::WorkerJob const& j
     agent.send(protocol::WorkerNotice{.kind = "null_caption",
                                       .severity = "info",
                                       .step = 0,
-                                      .detail = "zeros stand for the null caption, as " + missing +
+                                      .detail = "zeros are used for the null caption, as " +
+                                                missing +
                                                 "; published weights know the embeddings of \"\""});
     return {};
 }

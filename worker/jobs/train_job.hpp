@@ -1,6 +1,6 @@
-// Jobs that train ("train", "train_vae", "train_vqvae"): data, model, ranks and checkpoints put
-// together, and the loop over steps. Driven by main; talks to the agent only. Errors end the worker
-// with exit_code_of(error).
+// Jobs that train ("train", "train_vae", "train_vqvae"): combines data, model, ranks and
+// checkpoints with the loop over steps. Driven by main; communicates only with the agent. Errors
+// end the worker with exit_code_of(error).
 #pragma once
 
 #include "base/result.hpp"
@@ -12,7 +12,7 @@ namespace osora::worker {
 
 struct TrainOutcome {
     int steps = 0;         // of the run, all attempts together
-    bool stopped = false;  // by order, before the last step
+    bool stopped = false;  // stopped by order, before the last step
 };
 
 [[nodiscard]] Result<TrainOutcome> run_train_job(plan::WorkerJob const& job,

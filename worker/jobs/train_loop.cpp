@@ -41,8 +41,8 @@ StepTerms TrainLoop::terms_of(StepBatch const& batch) const {
     return terms;
 }
 
-/// Ranks that share samples meet within a pass: they must have agreed before. Others need not wait
-/// for that, as they meet behind their passes.
+/// Ranks that share samples exchange data within a pass, so they must agree before it. Others need
+/// not wait for that, because they exchange data only after their passes.
 Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
     auto const& layout = parts_.job.plan.chosen;
     bool const meet_in_passes = layout.tp_size * layout.sp_size * layout.pp_size > 1;
@@ -119,7 +119,7 @@ void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
 }
 
 Result<void> TrainLoop::count_skipped(int step, StepOutput const& output) {
-    // fp16 looks for its loss scale by skipping steps; there is none to find below 1.
+    // fp16 searches for its loss scale by skipping steps; below 1 there is none to find.
     bool const searching = output.loss_scale > 1;
     skipped_in_a_row_ = output.skipped && !searching ? skipped_in_a_row_ + 1 : 0;
     if (!output.skipped) return {};
@@ -154,7 +154,7 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     return state;
 }
 
-/// What the objective has to say, with each checkpoint: "codes_used 0.91, psnr_db 25.3".
+/// The objective's figures, reported with each checkpoint: "codes_used 0.91, psnr_db 25.3".
 void TrainLoop::report_figures(int next_step) {
     std::string said;
     for (auto const& [name, value] : parts_.trainer.figures())

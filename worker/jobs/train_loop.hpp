@@ -21,7 +21,7 @@ public:
     struct Parts {
         plan::WorkerJob const& job;
         RankEnvironment const& self;
-        bool counts_samples;  // not another rank that trains on the same ones
+        bool counts_samples;  // false: another rank trains on the same samples
         TrainData const& data;
         AgentLink& agent;
         Trainer& trainer;
@@ -29,13 +29,14 @@ public:
         StopVote& vote;
         Device device;
         Evaluation* evaluation = nullptr;  // none: no clips are held out
-        CheckpointPeers* peers = nullptr;  // with whom checkpoints are written; none: rank 0 alone
-        FlightRecorder* flight = nullptr;  // is told of steps and phases
+        CheckpointPeers* peers = nullptr;  // ranks that write checkpoints together; none: rank 0
+                                           // alone
+        FlightRecorder* flight = nullptr;  // receives steps and phases
     };
     explicit TrainLoop(Parts parts);
 
-    /// These steps, or until the ranks vote to stop. A checkpoint follows the last one of the run
-    /// (config.train.steps), not that of a stage.
+    /// Runs these steps, or until the ranks vote to stop. Writes a checkpoint after the last step
+    /// of the run (config.train.steps), not after that of a stage.
     [[nodiscard]] Result<TrainOutcome> run(plan::StepSpan steps);
 
 private:

@@ -1,4 +1,4 @@
-// The objectives of job = "train_vae" and "train_vqvae" with their first weights.
+// The objectives of job = "train_vae" and "train_vqvae" with their initial weights.
 #pragma once
 
 #include "base/result.hpp"

@@ -1,5 +1,5 @@
-// The store's index lives as long as a forward pass: which memory is packed already, and as what.
-// Entries hold weak references to storages, so that an address that is used again is told apart.
+// The store's index lives as long as a forward pass: which memory is already packed, and as what.
+// Entries hold weak references to storages, so that a reused address is recognised.
 #include "worker/memory/activation_store.hpp"
 
 #include "worker/memory/forward_state.hpp"
@@ -49,7 +49,7 @@ struct OffloadPlace {
     int prefetch_tensors = 0;
 };
 
-/// One tensor that waits for backward: itself, or packed values and how it lies in them.
+/// One tensor kept until backward: itself, or packed values and their layout.
 struct Saved {
     at::Tensor kept;
     std::int64_t version = 0;  // of `kept`
@@ -111,7 +111,7 @@ struct ActivationStore::Index {
         std::int64_t offset, count;
         Shape sizes, strides;  // of a view with gaps
         std::weak_ptr<Packed> packed;
-        std::shared_ptr<Packed> made;  // what remake() left: nobody else holds it yet
+        std::shared_ptr<Packed> made;  // left by remake(): no other reference yet
         std::optional<OffloadPlace> offloaded;
     };
     using Key = c10::StorageImpl const*;

@@ -1,8 +1,8 @@
-// What a forward pass saves for backward, in less memory: rounded to bf16, in blocks of int8, or in
-// host memory. An open Scope takes every tensor that autograd saves on its thread. Parameters and
-// their views, integers, statistics of a row and small tensors stay as they are; a tensor that
-// several nodes save is packed once, and values that layers can make again (saved_kind.hpp) are
-// not kept at all. docs/rfc/024.
+// Keeps what a forward pass saves for backward in less memory: rounded to bf16, in blocks of int8,
+// or in host memory. An open Scope handles every tensor that autograd saves on its thread.
+// Parameters and their views, integers, statistics of a row and small tensors are kept unchanged; a
+// tensor that several nodes save is packed once, and values that layers can recompute
+// (saved_kind.hpp) are not kept at all. docs/rfc/024.
 #pragma once
 
 #include "base/result.hpp"
@@ -35,11 +35,11 @@ struct StoreOptions {
     int prefetch_tensors = 2;  // offload: copied back ahead of their use
 };
 
-/// Of one kind of tensor, since the store was made.
+/// For one kind of tensor, since the store was made.
 struct SavedCounts {
     std::int64_t packed = 0;     // tensors
-    std::int64_t shared = 0;     // saves of a tensor that was packed before
-    std::int64_t remade = 0;     // saves of what is made again
+    std::int64_t shared = 0;     // saves of a tensor that was already packed
+    std::int64_t remade = 0;     // saves of values that are recomputed
     std::int64_t fallbacks = 0;  // int8 that became bf16
     std::int64_t bytes = 0, packed_bytes = 0, host_bytes = 0;
     double worst_error = 0;  // of a tensor in int8, relative L2
@@ -52,8 +52,8 @@ public:
     ActivationStore(ActivationStore const&) = delete;
     ActivationStore& operator=(ActivationStore const&) = delete;
 
-    /// Around the forward pass of one micro-batch, on the thread that runs it. Backward may come
-    /// after the scope, and after the store.
+    /// Open around the forward pass of one micro-batch, on the thread that runs it. Backward may
+    /// come after the scope, and after the store.
     class Scope {
     public:
         /// `weights`: parameters and buffers. `number`: of the pass in the run, for its random

@@ -88,7 +88,7 @@ template <bool kDithered>
         bool const lost = scale < kScaleMin;
         scales[block] = lost ? 0 : scale;
         std::uint64_t const place = salt.first + static_cast<std::uint64_t>(block * kBlockValues);
-        // A tensor of more than 2^32 values goes on with another key.
+        // A tensor of more than 2^32 values continues with another key.
         auto const folded =
             static_cast<std::uint32_t>(salt.key ^ (salt.key >> 32U) ^ (place >> 32U));
         std::int32_t const squares = round_block<kDithered>(

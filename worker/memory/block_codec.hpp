@@ -1,6 +1,6 @@
 // fp32 numbers as blocks of int8 codes with one fp32 scale each: value = code x scale, scale =
 // largest magnitude of the block / 127. Loops over plain memory, no LibTorch; a block's codes
-// depend on its values alone (and, rounded stochastically, on a key and its place).
+// depend only on its values (and, rounded stochastically, on a key and its position).
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace osora::worker {
 
-/// Values that share a scale: 1.03 bytes a value.
+/// Values that share a scale: 1.03 bytes per value.
 inline constexpr std::int64_t kBlockValues = 128;
 
 [[nodiscard]] constexpr std::int64_t block_count(std::int64_t values) {
     return (values + kBlockValues - 1) / kBlockValues;
 }
 
-/// What rounding does to a run of blocks. Sums of the runs of a tensor add up.
+/// Rounding errors of a run of blocks. Sums of the runs of a tensor add up.
 struct RoundingSums {
-    bool finite = true;          // else nothing can be said, and the codes are not to be used
+    bool finite = true;          // else the errors are unknown, and the codes must not be used
     double value_square = 0;     // of the rounded values
     double expected_square = 0;  // of the errors: scale^2 / 12 a value, 1 / 6 when stochastic
     double sampled_value_square = 0, sampled_error_square = 0;  // of the first block, measured
@@ -25,16 +25,16 @@ struct RoundingSums {
 
 [[nodiscard]] RoundingSums operator+(RoundingSums a, RoundingSums const& b);
 
-/// With a key: up or down with the probabilities that make the mean right, by random numbers that
-/// follow from the key and `first` + the place of a value (Gupta et al., arXiv 1502.02551).
+/// With a key: rounds up or down with the probabilities that make the mean right, by random numbers
+/// derived from the key and `first` + the position of a value (Gupta et al., arXiv 1502.02551).
 /// Without: to the nearest.
 struct Rounding {
     std::optional<std::uint64_t> key = {};
     std::uint64_t first = 0;
 };
 
-/// `count` values -> as many codes and block_count(count) scales.
-/// A block whose largest magnitude is below 1.5e-36 becomes zeros, which the sums tell.
+/// `count` values -> as many codes and block_count(count) scales. A block whose largest magnitude
+/// is below 1.5e-36 becomes zeros, which the sums show.
 [[nodiscard]] RoundingSums encode_int8(float const* values, std::int64_t count,
                                        Rounding const& rounding, std::int8_t* codes, float* scales);
 

@@ -1,5 +1,5 @@
-// What the numbers of a forward pass depend on beside its tensors: autocast and the generators of
-// random numbers. Kept when a part runs, put back when it runs again. Private to worker/memory.
+// State that a forward pass depends on besides its tensors: autocast and random generators. Saved
+// when a part runs, restored when it runs again. Private to worker/memory.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -16,8 +16,8 @@ class AutocastState {
 public:
     [[nodiscard]] static AutocastState here(c10::Device device);
 
-    /// This state until the object goes, then what was there before. Without the cache of weights:
-    /// what a pass without a graph leaves in it would cut off their gradients in the next.
+    /// Sets this state until destroyed, then restores the previous one. Disables the cache of
+    /// weights: what a pass without a graph leaves in it would cut off their gradients in the next.
     class Scope {
     public:
         explicit Scope(AutocastState const& state);
@@ -45,7 +45,7 @@ class RandomState {
 public:
     [[nodiscard]] static RandomState here(c10::Device device);
 
-    /// The generators in this state until the object goes, then as they were.
+    /// Sets the generators to this state until destroyed, then restores them.
     class Scope {
     public:
         explicit Scope(RandomState const& state);

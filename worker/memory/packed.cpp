@@ -109,8 +109,8 @@ private:
     at::Tensor codes_, scales_;  // (blocks, kBlockValues), (blocks, 1)
 };
 
-/// Host memory that LibTorch's allocator of the CPU device does not count: it stands for another
-/// device there.
+/// Host memory that is not counted by LibTorch's allocator of the CPU device: here it represents
+/// another device.
 at::Tensor other_memory(std::int64_t count, at::TensorOptions const& options) {
     auto const bytes = static_cast<std::size_t>(count) * options.dtype().itemsize();
     void* const memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -140,7 +140,7 @@ public:
     }
 
 private:
-    // Not .to(): host memory itself must not be handed out where the device is the CPU.
+    // Not .to(): host memory itself must not be returned if the device is the CPU.
     at::Tensor copied_back() {
         at::Tensor values = at::empty({count()}, options());
         return values.copy_(host_, /*non_blocking=*/true);

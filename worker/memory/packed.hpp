@@ -1,4 +1,4 @@
-// Values of one tensor in another form until backward asks for them. Private to worker/memory.
+// Values of one tensor in another form until backward needs them. Private to worker/memory.
 #pragma once
 
 #include "worker/memory/block_codec.hpp"
@@ -20,8 +20,8 @@ public:
     Packed(Packed const&) = delete;
     Packed& operator=(Packed const&) = delete;
 
-    /// (count): all values in the order of memory. While somebody holds the result the next caller
-    /// gets the same one. Any thread.
+    /// (count): all values in memory order. While the result is alive, the next caller gets the
+    /// same one. Any thread.
     [[nodiscard]] at::Tensor values();
 
     /// Bytes held on the tensor's device.
@@ -43,7 +43,7 @@ private:
 [[nodiscard]] std::shared_ptr<Packed> pack_bf16(at::Tensor const& tensor);
 
 struct Int8Packed {
-    std::shared_ptr<Packed> packed;  // nullptr: there is something that is not finite
+    std::shared_ptr<Packed> packed;  // nullptr: some value is not finite
     double expected_error = 0;       // relative L2, from the scales
     double sampled_error = 0;        // of one block in 32, measured
 };
@@ -56,13 +56,13 @@ struct Int8Packed {
 class OffloadedValues : public Packed {
 public:
     using Packed::Packed;
-    /// Starts the copy back; values() hands it out.
+    /// Starts the copy back; values() returns it.
     virtual void prefetch() = 0;
     [[nodiscard]] virtual std::int64_t host_bytes() const = 0;
 };
 [[nodiscard]] std::shared_ptr<OffloadedValues> pack_offload(at::Tensor const& tensor);
 
-/// Values that a function makes again.
+/// Values that a function recomputes.
 [[nodiscard]] std::shared_ptr<Packed> pack_function(at::Tensor const& made,
                                                     std::function<at::Tensor()> make);
 

@@ -1,4 +1,4 @@
-// A node of the autograd graph whose backward runs its part again with a graph of its own.
+// A node of the autograd graph whose backward runs its part again with a separate graph.
 #include "worker/memory/recompute.hpp"
 
 #include "worker/memory/forward_state.hpp"
@@ -28,8 +28,8 @@ c10::Device device_of(variable_list const& inputs, variable_list const& paramete
     return at::kCPU;
 }
 
-/// Inputs lie in SavedVariables: they are checked against changes in place, and an activation store
-/// takes them as it takes what LibTorch's own nodes save.
+/// Inputs are SavedVariables: they are checked for changes in place, and an activation store
+/// handles them like what LibTorch's own nodes save.
 class RecomputedPart : public torch::autograd::Node {
 public:
     RecomputedPart(Part part, variable_list const& inputs, variable_list parameters)

@@ -1,6 +1,6 @@
-// Where autograd asks what to keep of a tensor that a node saves for backward. LibTorch asks its
-// engine; ours answers with the store that is open on the thread, if there is one. The engine is
-// put in place once, with the first store (torch/csrc/autograd/engine.h: set_default_engine_stub).
+// The hook where autograd decides how to keep a tensor that a node saves for backward. LibTorch
+// asks its engine; osora's engine forwards to the store that is open on the thread, if any. It is
+// installed once, with the first store (torch/csrc/autograd/engine.h: set_default_engine_stub).
 #pragma once
 
 #include "worker/memory/saved_kind.hpp"
@@ -19,7 +19,7 @@ public:
     virtual void remake(at::Tensor const& made, std::vector<at::Tensor> const& from, Make make) = 0;
 };
 
-/// Until it goes, what this thread's graphs save goes through `place`; nullptr: is kept plainly.
+/// Until destroyed, what this thread's graphs save goes through `place`; nullptr: kept plainly.
 class SavingScope {
 public:
     explicit SavingScope(SavingPlace* place);

@@ -1,5 +1,5 @@
-// What layers say about the activations that autograd saves of them. Costs nothing where no
-// activation store is open.
+// Layers' hints about the activations that autograd saves for them. Free if no activation store is
+// open.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,12 +9,12 @@
 
 namespace osora::worker {
 
-/// Where a saved tensor comes from; errors are told for each kind.
+/// Origin of a saved tensor; errors are reported per kind.
 enum class SavedKind { other, attention, scores, mlp };
 inline constexpr int kSavedKinds = 4;
 
-/// Until it goes, what this thread saves is of this kind. `scores`: inside scaled dot product
-/// attention, whose sums of exponents (all that has not four dimensions) are never rounded.
+/// Until destroyed, what this thread saves is of this kind. `scores`: inside scaled dot product
+/// attention, whose sums of exponents (everything that is not four-dimensional) are never rounded.
 class SavedKindScope {
 public:
     explicit SavedKindScope(SavedKind kind);
@@ -29,8 +29,8 @@ private:
 
 using Make = at::Tensor (*)(std::vector<at::Tensor> const& from);
 
-/// `made`, of which an activation store keeps `from` alone: make(from) gives it again, for a small
-/// part of the time that its making took with what came before it. Contiguous.
+/// `made`, of which an activation store keeps only `from`: make(from) recomputes it, in a small
+/// part of the time that computing it took with what came before. Contiguous.
 at::Tensor remade(at::Tensor made, std::initializer_list<at::Tensor> from, Make make);
 
 }  // namespace osora::worker

@@ -11,7 +11,7 @@ namespace osora::mock {
 [[nodiscard]] Result<std::filesystem::path> save_checkpoint(std::filesystem::path const& folder,
                                                             int step, int keep);
 
-/// The next step of the newest one that reads back; 0 when there is none.
+/// The next step of the newest one that can be read; 0 if there is none.
 [[nodiscard]] int find_checkpoint(std::filesystem::path const& folder);
 
 }  // namespace osora::mock

@@ -24,7 +24,7 @@ int integer_or(Environment const& environment, std::string_view name, int otherw
     return text.empty() ? otherwise : std::atoi(text.c_str());
 }
 
-/// A process that outlives its parent unless somebody looks for it.
+/// A process that outlives its parent unless something looks for it.
 void leave_child() {
     if (::fork() != 0) return;
     ::setsid();

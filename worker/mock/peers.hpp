@@ -1,4 +1,4 @@
-// Keeps the mock ranks in step, as collectives do in a real worker: rank 0 is a small server on the
+// Keeps the mock ranks in step, like collectives in a real worker: rank 0 is a small server on the
 // run's store port, the others are its clients. A peer that is gone is an error, as with Gloo.
 #pragma once
 
@@ -23,7 +23,7 @@ public:
     /// Meets all other ranks; at most 60 s.
     [[nodiscard]] static Result<Peers> meet(PeerOptions const& options);
 
-    /// Waits until every rank is here; all return what rank 0 gave as `stop`.
+    /// Waits until every rank is here; all return the `stop` of rank 0.
     [[nodiscard]] Result<bool> agree(bool stop);
 
 private:

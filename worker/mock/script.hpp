@@ -53,9 +53,9 @@ struct Script {
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
 };
 
-/// What `rank` works in a step before it waits for the others.
+/// Compute time of `rank` in a step before it waits for the others.
 [[nodiscard]] double work_s(Script const& script, int rank, int attempt, int step);
-/// The same of the slowest of `world_size` ranks: as long as the step takes.
+/// The same for the slowest of `world_size` ranks: the duration of the step.
 [[nodiscard]] double slowest_work_s(Script const& script, int world_size, int attempt, int step);
 
 /// invalid_input names the variable.

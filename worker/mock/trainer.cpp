@@ -93,7 +93,7 @@ bool Trainer::asked_to_stop() const {
     return agent_.stop_request().has_value() && !script_.ignore_stop;
 }
 
-/// The phase is repeated meanwhile: only a rank that says nothing counts as hung.
+/// The phase is repeated meanwhile: only a rank that sends nothing counts as hung.
 Result<void> Trainer::hold(int step) {
     if (script_.hold != step) return {};
     auto const go = std::filesystem::path(job_.run_dir) / "go";

@@ -9,7 +9,7 @@
 
 namespace osora::mock {
 
-/// Who this rank is (from its environment).
+/// The identity of this rank (from its environment).
 struct Place {
     int rank = 0;
     int local_rank = 0;
@@ -22,20 +22,20 @@ public:
     Trainer(plan::WorkerJob job, Place place, Script script, protocol::AgentLink& agent,
             Peers peers);
 
-    /// Exit code of the worker. Errors: what it could not go on without (exit 10 or 16).
+    /// Exit code of the worker. Errors: fatal ones (exit 10 or 16).
     [[nodiscard]] Result<int> run();
 
 private:
     [[nodiscard]] Result<void> announce(int start_step);
     [[nodiscard]] Result<void> enter(protocol::Phase phase);
-    /// Own work, then the other ranks are waited for. Whether they all stop behind it.
+    /// Computes, then waits for the other ranks. Returns whether they all stop after it.
     [[nodiscard]] Result<bool> do_step(int step);
     /// Waits at the scripted step until it is released or asked to stop.
     [[nodiscard]] Result<void> hold(int step);
     [[nodiscard]] bool asked_to_stop() const;
     [[nodiscard]] Result<void> save(int next_step);
     [[nodiscard]] Result<int> finish(int next_step, bool stopped);
-    /// The exit code when `step` is where this rank fails cleanly.
+    /// The exit code if this rank fails cleanly at `step`.
     [[nodiscard]] Result<std::optional<int>> commit_faults(int step);
     [[nodiscard]] Result<void> hang();
 

@@ -15,7 +15,7 @@
 namespace osora::worker {
 namespace {
 
-/// (..., tokens, heads, head_dim) as SDPA wants it: heads before tokens.
+/// (..., tokens, heads, head_dim) as SDPA requires: heads before tokens.
 at::Tensor attend(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v) {
     SavedKindScope const scores(SavedKind::scores);
     return at::scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))

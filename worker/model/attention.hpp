@@ -9,8 +9,8 @@
 
 namespace osora::worker {
 
-/// qkv projection, RMSNorm of q and k (eps 1e-6), rotation of q and k when there are positions. Of
-/// ranks that share it each has some of the heads and adds to the result (Linear::summed).
+/// qkv projection, RMSNorm of q and k (eps 1e-6), rotation of q and k if there are positions. If
+/// ranks share it, each has some of the heads and adds to the result (Linear::summed).
 struct SelfAttention {
     /// `rotates_first`: the rotation before the RMSNorm, as in v1.1.
     SelfAttention(Parameters& parameters, std::string const& name, Stdit3Config const& config,
@@ -37,8 +37,8 @@ private:
     [[nodiscard]] at::Tensor values_alone(at::Tensor const& rows) const;
 };
 
-/// x (B, T, S, hidden): each token attends to those of its frame, which `shared` may share out, or
-/// to those of its place in every frame.
+/// x (B, T, S, hidden): each token attends to those of its frame, which may be divided among
+/// `shared`, or to those of its place in every frame.
 [[nodiscard]] at::Tensor within_frames(SelfAttention const& attention, SharedTokens const& shared,
                                        at::Tensor const& x);
 [[nodiscard]] at::Tensor across_frames(SelfAttention const& attention, at::Tensor const& x,

@@ -6,7 +6,7 @@
 
 namespace osora::worker {
 
-/// What every block of one forward pass reads.
+/// Input of every block in one forward pass.
 struct Conditioning {
     TokenGrid grid;
     // (B, 1 or T, 6, 1, hidden): t_block(t) for each sample, or for each frame with an x_mask;
@@ -19,8 +19,8 @@ struct Conditioning {
     SharedTokens linears = {};  // ranks that share the linear layers, and all their tokens
 
     [[nodiscard]] SharedTokens shared() const { return {ranks, {grid.per_frame()}}; }
-    /// What is the same when a part of a block runs again; modulation and text.tokens are its
-    /// inputs.
+    /// Values that do not change when a part of a block runs again; modulation and text.tokens are
+    /// its inputs.
     [[nodiscard]] Conditioning without_gradients() const;
 };
 
@@ -61,7 +61,8 @@ struct FinalLayer {
     FinalLayer(Parameters& parameters, Stdit3Config const& config);
 
     /// x (B, T, S, hidden), t (B, hidden) -> (B, T, S, patch_volume * out_channels). With x_mask
-    /// (B, T), t0 is the embedding of time 0, and given frames are modulated twice, as there.
+    /// (B, T), t0 is the embedding of time 0, and given frames are modulated twice, as in
+    /// Open-Sora.
     [[nodiscard]] at::Tensor operator()(at::Tensor const& x, at::Tensor const& t,
                                         at::Tensor const& t0, at::Tensor const& x_mask) const;
 

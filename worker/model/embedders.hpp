@@ -1,5 +1,5 @@
-// What turns pixels or latents, times and captions into vectors of the hidden size, and the tables
-// of positions. Private to worker/model.
+// Converts pixels or latents, times and captions into vectors of the hidden size, and the tables of
+// positions. Private to worker/model.
 #pragma once
 
 #include "worker/model/linear.hpp"
@@ -56,8 +56,8 @@ struct CaptionEmbed {
     at::Tensor null_caption;  // (model_max_length, caption_channels), a buffer
 };
 
-/// Of the positions of a network of this type, (hidden / 4) in fp32: a buffer of the network, so
-/// rounded to its type.
+/// Frequencies for the positions of a network of this type, (hidden / 4) in fp32: a buffer of the
+/// network, so rounded to its type.
 [[nodiscard]] at::Tensor position_frequencies(std::int64_t hidden,
                                               at::TensorOptions const& options);
 

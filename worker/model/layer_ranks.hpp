@@ -1,4 +1,4 @@
-// Ranks that share the layers of a network. Either may be null: nothing is shared so.
+// Ranks that share the layers of a network. Either may be null: then nothing is shared in that way.
 #pragma once
 
 #include "worker/model/pipeline_stage.hpp"
@@ -9,9 +9,9 @@
 namespace osora::worker {
 
 struct LayerRanks {
-    /// Of the linear layers of the blocks each has its slices (tensor parallel).
+    /// Each has slices of the blocks' linear layers (tensor parallel).
     std::shared_ptr<TokenRanks> linears = nullptr;
-    /// Each has some of the blocks (pipeline parallel). forward() of all but the last gives the
+    /// Each has some of the blocks (pipeline parallel). forward() of all but the last returns the
     /// scalar of to_next().
     std::shared_ptr<StageRanks> stages = nullptr;
 };

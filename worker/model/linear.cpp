@@ -26,9 +26,9 @@ Linear::Linear(Parameters& parameters, std::string const& name, std::int64_t in,
     is_partial = inputs && parameters.share().ranks > 1;
 }
 
-// The adapter goes beside the weight, not into it: a weight W + scale B A made in each forward
-// would be one more copy of all weights among the activations, and its gradient a product as large
-// as that of training W.
+// The adapter is applied beside the weight, not merged into it: a weight W + scale B A computed in
+// each forward would be another copy of all weights among the activations, and its gradient a
+// product as large as that of training W.
 at::Tensor Linear::operator()(at::Tensor const& rows) const {
     at::Tensor const base = bias.defined() && !is_partial ? at::addmm(bias, rows, weight.t())
                                                           : at::mm(rows, weight.t());

@@ -1,4 +1,4 @@
-// One Linear: weight (out, in) and bias (out), applied to rows, with its adapter where it has one.
+// One Linear: weight (out, in) and bias (out), applied to rows, with its adapter if it has one.
 // Private to worker/model.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace osora::worker {
 
-/// How ranks share a layer: each has its run of each of `parts` of its outputs or of its inputs.
+/// How ranks share a layer: each has its slice of each of `parts` of its outputs or of its inputs.
 struct SharedSide {
     enum class Side { outputs, inputs };
     Side side = Side::outputs;
@@ -35,16 +35,16 @@ struct Linear {
     Linear(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t out,
            SharedSide const& shared);
 
-    /// rows (n, in) -> (n, out): two dimensions take the one-call path (addmm) in ATen. Of shared
-    /// inputs: what this rank adds to the outputs, without the bias.
+    /// rows (n, in) -> (n, out): two dimensions take the one-call path (addmm) in ATen. With shared
+    /// inputs: this rank's summand of the outputs, without the bias.
     [[nodiscard]] at::Tensor operator()(at::Tensor const& rows) const;
-    /// What the ranks add -> this rank's tokens (along `dim`) of the outputs.
+    /// The ranks' summands -> this rank's tokens (along `dim`) of the outputs.
     [[nodiscard]] at::Tensor summed(SharedTokens const& over, at::Tensor const& partial,
                                     std::int64_t dim) const;
     /// x (..., in) -> (..., out).
     [[nodiscard]] at::Tensor over(at::Tensor const& x) const;
 
-    /// The outputs [first, first + count) alone, with `part` for their bias.
+    /// Only the outputs [first, first + count), with `part` for their bias.
     [[nodiscard]] at::Tensor outputs(at::Tensor const& rows, std::int64_t first, std::int64_t count,
                                      at::Tensor const& part) const;
 
@@ -54,14 +54,14 @@ struct Linear {
     std::shared_ptr<Adapter const> adapter;
 };
 
-/// GELU in its tanh form, of which a store keeps x alone.
+/// GELU in its tanh form, of which a store keeps only x.
 [[nodiscard]] at::Tensor gelu_tanh(at::Tensor const& x);
 
 /// fc1, GELU (tanh form), fc2.
 struct Mlp {
     Mlp(Parameters& parameters, std::string const& name, std::int64_t in, std::int64_t hidden,
         std::int64_t out);
-    /// Shared by its hidden numbers: fc2 adds to the outputs (Linear::summed).
+    /// Shared by hidden values: fc2 adds to the outputs (Linear::summed).
     [[nodiscard]] static Mlp shared(Parameters& parameters, std::string const& name,
                                     std::int64_t in, std::int64_t hidden, std::int64_t out);
     [[nodiscard]] at::Tensor operator()(at::Tensor const& rows) const;

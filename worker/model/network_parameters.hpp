@@ -1,4 +1,4 @@
-// The tensors of a network by its sizes alone, for whoever needs names and shapes without memory.
+// The tensors of a network from its sizes alone, for names and shapes without memory.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 
 namespace osora::worker {
 
-/// On the meta device. invalid_input for a family that the worker has no network of.
+/// On the meta device. invalid_input for a family without a network in the worker.
 [[nodiscard]] Result<Parameters> network_parameters(plan::ModelShape const& shape);
 
 }  // namespace osora::worker

@@ -118,7 +118,7 @@ std::int64_t Parameters::trainable_count() const {
     return count;
 }
 
-/// Weights of another network, or under other names: what they are called says more than a list of
+/// Weights of another network, or under other names: their names are more helpful than a list of
 /// all that is missing.
 Result<void> Parameters::check_any_known(std::vector<NamedTensor> const& values) const {
     std::vector<std::string_view> names, parts;
@@ -133,7 +133,7 @@ Result<void> Parameters::check_any_known(std::vector<NamedTensor> const& values)
     std::string const choice =
         parts.empty() ? ""
                       : fmt::format(
-                            "; behind these it has names of the network: {}; choose one as "
+                            "; after these prefixes it has names of the network: {}; choose one as "
                             "FILE#{}",
                             first_parts(parts), parts.front().substr(0, parts.front().size() - 1));
     return Error{

@@ -39,15 +39,15 @@ struct NamedTensor {
     return names;
 }
 
-/// Low-rank adapter of a linear layer (LoRA, arXiv 2106.09685): its outputs get
-/// scale (x a^T) b^T on top. Undefined tensors: it has none.
+/// Low-rank adapter of a linear layer (LoRA, arXiv 2106.09685): adds scale (x a^T) b^T to its
+/// outputs. Undefined tensors: no adapter.
 struct Adapter {
     at::Tensor a;      // (rank, in)
     at::Tensor b;      // (out, rank)
     double scale = 1;  // alpha / rank
 };
 
-/// A linear layer "NAME.weight" and the adapter that it looks at in each forward.
+/// A linear layer "NAME.weight" and the adapter that it reads in each forward.
 struct LinearSlot {
     std::string name;
     std::int64_t in = 0, out = 0;
@@ -55,7 +55,7 @@ struct LinearSlot {
     std::size_t unit = 0;
 };
 
-/// On which ranks a tensor is, where some have blocks of their own (pipeline parallel).
+/// The ranks that have a tensor, if ranks have separate blocks (pipeline parallel).
 enum class Place { every_rank, this_stage, other_stage };
 
 class Parameters {
@@ -64,30 +64,30 @@ public:
     explicit Parameters(at::TensorOptions options, TensorShare share = {})
         : options_(std::move(options)), share_(share) {}
 
-    /// A new uninitialised tensor; a name is used once.
+    /// A new uninitialised tensor; names must be unique.
     at::Tensor add(std::string name, at::IntArrayRef shape,
                    TensorKind kind = TensorKind::trainable);
     /// This rank's slice of a tensor of `shape` (TensorSlice).
     at::Tensor add_slice(std::string name, at::IntArrayRef shape, std::int64_t dim,
                          std::vector<std::int64_t> parts);
     [[nodiscard]] TensorShare share() const { return share_; }
-    /// Of what a tensor of all() is this rank's part; nullptr: it is whole.
+    /// The whole of which a tensor of all() is this rank's part; nullptr: it is whole itself.
     [[nodiscard]] TensorSlice const* slice_of(NamedTensor const& own) const;
     [[nodiscard]] at::IntArrayRef whole_sizes(NamedTensor const& own) const;
-    /// Copies what a tensor of all() has of `whole`.
+    /// Copies the part of `whole` that a tensor of all() has.
     void take(NamedTensor const& own, at::Tensor const& whole) const;
 
     /// The adapter of a new linear layer, which has none yet.
     std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out);
     [[nodiscard]] std::vector<LinearSlot> const& linears() const { return linears_; }
-    /// Whether add_adapters (worker/train/trainable.hpp) has been here.
+    /// Whether add_adapters (worker/train/trainable.hpp) was called.
     [[nodiscard]] bool has_adapters() const;
 
-    /// What is added from here on belongs to `unit` (at first 0).
+    /// Tensors added from here on belong to `unit` (initially 0).
     void enter_unit(std::size_t unit) { unit_ = unit; }
-    /// Of each of trainable().
+    /// For each of trainable().
     [[nodiscard]] std::vector<std::size_t> trainable_units() const;
-    /// Asked by forward passes at each unit; null: nobody. It must outlive them.
+    /// Called by forward passes at each unit; null: none. It must outlive them.
     void set_gate(UnitGate* gate) { gate_ = gate; }
     void open_unit(std::size_t unit) const {
         if (gate_ != nullptr) gate_->open(unit);
@@ -96,29 +96,29 @@ public:
         if (gate_ != nullptr) gate_->close(unit, outputs);
     }
 
-    /// Where what is added from here on lives. Elsewhere it has a name and a shape, on the meta
-    /// device.
+    /// Where tensors added from here on are. On other ranks they have only a name and a shape, on
+    /// the meta device.
     void set_place(Place place) { place_ = place; }
     [[nodiscard]] Place place_of(NamedTensor const& own) const;
     [[nodiscard]] bool is_here(NamedTensor const& own) const {
         return place_of(own) != Place::other_stage;
     }
 
-    /// Takes the tensors that `which` names out of training.
+    /// Excludes the tensors that `which` names from training.
     void freeze(std::function<bool(std::string_view)> const& which);
 
     [[nodiscard]] std::vector<NamedTensor> const& all() const { return entries_; }
-    /// Handles of the trainable ones that are here, in order: what optimizer, reducer and EMA take.
+    /// Handles of the trainable ones on this rank, in order: for optimizer, reducer and EMA.
     [[nodiscard]] std::vector<at::Tensor> trainable() const;
     /// nullptr when there is none.
     [[nodiscard]] NamedTensor const* find(std::string_view name) const;
-    /// Numbers, not tensors, of the whole network.
+    /// Number of values, not tensors, of the whole network.
     [[nodiscard]] std::int64_t trainable_count() const;
 
-    /// Missing, additional and misshapen tensors among `values`, all named in one Error.
+    /// One Error that names all missing, additional and misshapen tensors among `values`.
     [[nodiscard]] Result<void> check(std::vector<NamedTensor> const& values) const;
-    /// Copies what this rank has of the values in by name (a slice too: this rank's); nothing is
-    /// changed when check() finds something.
+    /// Copies this rank's part of the values by name (also a slice: this rank's); changes nothing
+    /// if check() fails.
     [[nodiscard]] Result<void> load(std::vector<NamedTensor> const& values);
 
     /// Drops the gradients (they are taken over, not accumulated into, by the next backward).

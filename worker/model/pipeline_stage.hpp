@@ -1,5 +1,5 @@
-// Ranks that share the blocks of a network (pipeline parallel): each runs some of them, one behind
-// the other. What goes from stage to stage is part of the graph: backward sends gradients back.
+// Ranks that share the blocks of a network (pipeline parallel): each runs some of them, in
+// sequence. What is sent between stages is part of the graph: backward sends gradients back.
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -11,15 +11,15 @@
 
 namespace osora::worker {
 
-/// How neighbouring stages talk; worker/parallel implements it. Throws c10::DistError when a peer
-/// is gone. What a stage sends arrives in order; sending does not wait. The last stage's next is
-/// the first one, where stages have several runs of blocks.
+/// Communication of neighbouring stages; implemented by worker/parallel. Throws c10::DistError if a
+/// peer is gone. What a stage sends arrives in order; sending does not wait. The last stage's next
+/// is the first one, if stages have several runs of blocks.
 class StageRanks {
 public:
     virtual ~StageRanks() = default;
     [[nodiscard]] virtual int size() const = 0;
     [[nodiscard]] virtual int rank() const = 0;  // of this stage
-    /// Runs of blocks that each stage has (virtual stages), and the one of the next forward pass.
+    /// Number of block groups per stage (virtual stages), and the one of the next forward pass.
     [[nodiscard]] virtual int virtual_stages() const = 0;
     [[nodiscard]] virtual int virtual_stage() const = 0;
     virtual void send_forward(at::Tensor const& x) = 0;
@@ -28,15 +28,15 @@ public:
     virtual void receive_backward(at::Tensor const& into) = 0;
 };
 
-/// Blocks that run one behind the other on one rank.
+/// Blocks that run in sequence on one rank.
 struct StageSpan {
     std::int64_t begin = 0, end = 0;
     bool first = true, last = true;  // of the network's
 };
 
-/// Which of `blocks` this rank has: all of them where `stages` is null. Of p stages with v runs
-/// each, stage r has the runs r, r + p, ... of p v; the first runs have a block more where they do
-/// not divide.
+/// Which of `blocks` this rank has: all of them if `stages` is null. With p stages of v runs each,
+/// stage r has the runs r, r + p, ... of p v; the first runs have one block more if they do not
+/// divide.
 class StageCut {
 public:
     StageCut(StageRanks const* stages, std::int64_t blocks) : stages_(stages), blocks_(blocks) {}
@@ -51,11 +51,11 @@ private:
     std::int64_t blocks_;
 };
 
-/// What the stage before sends, of these sizes; backward sends its gradient there.
+/// Receives from the previous stage, with these sizes; backward sends its gradient there.
 [[nodiscard]] at::Tensor from_previous(StageRanks& stages, at::IntArrayRef sizes,
                                        at::TensorOptions const& options);
-/// Sends x. Returns a scalar 0 for backward to begin at: the gradient of x is the one that the next
-/// stage sends, whatever the scalar is multiplied by.
+/// Sends x. Returns a scalar 0 from which backward begins: the gradient of x is the one that the
+/// next stage sends, whatever the scalar is multiplied by.
 [[nodiscard]] at::Tensor to_next(StageRanks& stages, at::Tensor const& x);
 
 }  // namespace osora::worker

@@ -13,7 +13,7 @@ namespace osora::worker {
 [[nodiscard]] at::Tensor rope_freqs(std::int64_t pairs);
 
 /// Angles position x freq, (frames, head_dim / 2), in the type of `freqs`, to which positions are
-/// rounded as well (bf16: 257 becomes 256), as rotary_embedding_torch 0.5.3 does.
+/// also rounded (bf16: 257 becomes 256), as in rotary_embedding_torch 0.5.3.
 [[nodiscard]] at::Tensor rope_angles(at::Tensor const& freqs, std::int64_t frames);
 /// exp(i angle) as complex fp32 numbers, rounded to the type of `freqs`, (frames, 1, 1, head_dim /
 /// 2).
@@ -22,7 +22,7 @@ namespace osora::worker {
 /// Rotates pairs (2i, 2i + 1) of the last dimension of x (groups, frames, ..., heads, head_dim).
 [[nodiscard]] at::Tensor rotate_frames(at::Tensor const& x, at::Tensor const& rotations);
 
-/// Which two numbers of a head of n turn together: (2i, 2i + 1), or (i, i + n / 2) as in Liger.
+/// Which two values of a head of n rotate together: (2i, 2i + 1), or (i, i + n / 2) as in Liger.
 enum class RopeLayout { pairs, halves };
 
 struct AxesRope {

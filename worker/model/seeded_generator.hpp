@@ -8,7 +8,7 @@
 
 namespace osora::worker {
 
-/// The CPU stream of one tensor, made from the seed and its name: the draws of a tensor do not
+/// The CPU random stream of one tensor, from the seed and its name: the draws of a tensor do not
 /// depend on the others.
 [[nodiscard]] at::Generator generator_for(std::uint64_t seed, std::string_view name);
 

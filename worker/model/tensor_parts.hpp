@@ -1,5 +1,5 @@
 // A safetensors file that several ranks write together: each knows all names and shapes, and has
-// some of the values. The file is the one that a single rank would write.
+// some of the values. The file equals one written by a single rank.
 #pragma once
 
 #include "base/result.hpp"
@@ -15,12 +15,12 @@
 
 namespace osora::worker {
 
-/// A tensor of a file, and what of it is here.
+/// A tensor of a file, and the part of it on this rank.
 struct TensorParts {
     struct Part {
         std::int64_t first = 0;  // item of the flattened tensor
         at::Tensor values;       // any shape, on any device
-        /// Where the values are not one run of items: all of them; `first` is unread.
+        /// If the values are not one contiguous range: all ranges; `first` is then unused.
         std::vector<ItemRun> runs = {};
 
         /// Copies its values out of the whole, flattened tensor.
@@ -36,9 +36,9 @@ struct TensorParts {
     std::vector<Part> parts;
 };
 
-/// Writes the parts in place, synced; `first_writer`: the header and the size as well. Ranks may
-/// come in any order, each has its own process. The file is whole when all of them have been here:
-/// write it under a name that nobody reads.
+/// Writes the parts in place, synced; `first_writer` also writes the header and the size. Ranks may
+/// come in any order, each in its own process. The file is complete when all have written: use a
+/// name that nobody reads.
 [[nodiscard]] Result<void> write_parts(std::filesystem::path const& path,
                                        std::vector<TensorParts> const& tensors,
                                        std::map<std::string, std::string> const& metadata,

@@ -44,7 +44,7 @@ struct Exchange : torch::autograd::Function<Exchange> {
     }
 };
 
-/// Runs of all ranks, one behind the other; the gradient of this rank's own is its part.
+/// Concatenates the runs of all ranks; the gradient of this rank's own run is its part.
 struct Gather : torch::autograd::Function<Gather> {
     static at::Tensor forward(AutogradContext* context, at::Tensor const& own, TokenRanks* ranks,
                               std::int64_t dim, std::int64_t tokens) {

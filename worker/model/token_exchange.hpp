@@ -1,5 +1,5 @@
-// What a network does with tokens that several ranks share; with gradients. `ranks` null: one rank
-// has all of them, and nothing is exchanged.
+// Operations of a network on tokens that several ranks share; with gradients. `ranks` null: one
+// rank has all of them, and nothing is exchanged.
 #pragma once
 
 #include "worker/model/token_ranks.hpp"
@@ -9,7 +9,7 @@
 
 namespace osora::worker {
 
-/// A run of tokens. The first ranks have one more where the number does not divide.
+/// A run of tokens. The first ranks have one more if the number does not divide.
 struct TokenSpan {
     std::int64_t begin = 0, count = 0;
 };
@@ -18,8 +18,8 @@ struct TokenSpan {
 /// This rank's run of `dim`.
 [[nodiscard]] at::Tensor own_tokens(TokenRanks const* ranks, at::Tensor const& x, std::int64_t dim);
 
-/// All tokens of `dim`, of which there are `tokens`, on every rank; `x` has this rank's. What
-/// follows must be the same on every rank: its gradient is taken for the sum over them.
+/// All `tokens` tokens of `dim` on every rank; `x` has this rank's. What follows must be the same
+/// on every rank: its gradient is taken for the sum over them.
 [[nodiscard]] at::Tensor all_tokens(TokenRanks* ranks, at::Tensor const& x, std::int64_t dim,
                                     std::int64_t tokens);
 
@@ -29,16 +29,16 @@ struct SharedTokens {
     std::vector<std::int64_t> sequences = {};  // lengths over all ranks: text, then image
 };
 
-/// Where `tokens` share `sequences` (null: not): this rank's run of each, which `linears` share.
+/// If `tokens` share `sequences` (null: no): this rank's run of each, which `linears` share.
 [[nodiscard]] SharedTokens shared_run(TokenRanks* linears, TokenRanks const* tokens,
                                       std::vector<std::int64_t> const& sequences);
-/// Tokens that this rank has of all of them.
+/// Number of tokens that this rank has in total.
 [[nodiscard]] std::int64_t own_count(SharedTokens const& shared);
 [[nodiscard]] TensorShare share_of(TokenRanks const* linears);
 
 /// Sequences of which this rank has its runs -> all of them, for a layer that the ranks share
-/// (tensor parallel with sequences shared out between its layers, arXiv 2205.05198). The gradient
-/// is summed over the ranks.
+/// (tensor parallel with sequences divided between its layers, arXiv 2205.05198). The gradient is
+/// summed over the ranks.
 [[nodiscard]] at::Tensor gathered_tokens(SharedTokens const& shared, at::Tensor const& own,
                                          std::int64_t dim);
 /// This rank's runs of the sum over ranks of all tokens; the gradient is gathered.
@@ -49,9 +49,9 @@ struct SharedTokens {
 using Attention =
     std::function<at::Tensor(at::Tensor const& q, at::Tensor const& k, at::Tensor const& v)>;
 
-/// `attention` over the tokens of all ranks. q, k and v have this rank's runs, one sequence behind
-/// the other, and all heads, as the result. The order in which `attention` sees tokens does not
-/// matter: positions are in q and k already. Heads divide by the ranks.
+/// `attention` over the tokens of all ranks. q, k and v have this rank's runs of the sequences,
+/// concatenated, and all heads, like the result. The order in which `attention` sees tokens does
+/// not matter: positions are already in q and k. The ranks must divide the heads.
 [[nodiscard]] at::Tensor attention_over(SharedTokens const& shared, at::Tensor const& q,
                                         at::Tensor const& k, at::Tensor const& v,
                                         Attention const& attention);

@@ -1,6 +1,6 @@
-// Ranks that share the tokens of each sample (sequence parallel as DeepSpeed-Ulysses,
-// arXiv 2309.14509): each keeps a run of the tokens through the network, and for attention trades
-// them for all tokens of its share of the heads.
+// Ranks that share the tokens of each sample (sequence parallel as DeepSpeed-Ulysses, arXiv
+// 2309.14509): each keeps a run of the tokens through the network, and for attention exchanges them
+// for all tokens of its share of the heads.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,12 +17,12 @@ public:
     virtual ~TokenRanks() = default;
     [[nodiscard]] virtual int size() const = 0;
     [[nodiscard]] virtual int rank() const = 0;
-    /// `values` (1-D, contiguous): send[i] items for rank i, one after the other. Returns
-    /// receive[i] items from each rank i likewise.
+    /// `values` (1-D, contiguous): send[i] items for rank i, in rank order. Returns receive[i]
+    /// items from each rank i likewise.
     [[nodiscard]] virtual at::Tensor all_to_all(at::Tensor const& values,
                                                 std::vector<std::int64_t> const& send,
                                                 std::vector<std::int64_t> const& receive) = 0;
-    /// What each rank brings (one size, contiguous) under a new first dimension.
+    /// Each rank's tensor (equal sizes, contiguous) under a new first dimension.
     [[nodiscard]] virtual at::Tensor all_gather(at::Tensor const& own) = 0;
 };
 

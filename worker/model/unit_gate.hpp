@@ -1,5 +1,6 @@
-// Units are the parts of a network that run one after the other: embedders, each block, the final
-// layer. Who shares parameters between ranks is told when each unit needs its own, and when not.
+// Units are the parts of a network that run in sequence: embedders, each block, the final layer.
+// Notifies an implementation that shares parameters between ranks when each unit needs its
+// parameters, and when it no longer does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,8 +13,8 @@ namespace osora::worker {
 class UnitGate {
 public:
     virtual ~UnitGate() = default;
-    /// The parameters of the unit are about to be read. Throws c10::DistError when they cannot be
-    /// had.
+    /// The parameters of the unit are about to be read. Throws c10::DistError if they cannot be
+    /// obtained.
     virtual void open(std::size_t unit) = 0;
     /// They have been read, for these outputs.
     virtual void close(std::size_t unit, std::initializer_list<at::Tensor> outputs) = 0;

@@ -1,5 +1,5 @@
-// One collective of a given size over a backend, again and again on the same tensors: what a probe
-// times.
+// One collective of a given size over a backend, repeated on the same tensors: the operation that a
+// probe times.
 #pragma once
 
 #include "worker/parallel/device.hpp"
@@ -19,14 +19,14 @@ namespace osora::worker {
 class CollectiveOp {
 public:
     /// `name`: all_reduce, all_gather, reduce_scatter, broadcast or send_recv (ranks 0-1, 2-3, ...
-    /// of the group, both ways at once). Tensors are fp32; `size_bytes` as nccl-tests counts it.
+    /// of the group, in both directions). Tensors are fp32; `size_bytes` as nccl-tests counts it.
     CollectiveOp(std::string name, std::int64_t size_bytes, c10d::Backend& backend,
                  Device const& device);
 
     /// Returns when this rank is done. Throws what the backend throws.
     void run();
 
-    /// Of a whole operation, after rounding up to numbers a rank.
+    /// Size of a whole operation, after rounding up to whole values per rank.
     [[nodiscard]] std::int64_t size_bytes() const { return size_bytes_; }
 
 private:

@@ -14,7 +14,7 @@ namespace {
 
 using Clock = CollectiveTimer::Clock;
 
-/// Not every backend has futures, or tells of their ends.
+/// Not every backend has futures or reports their ends.
 void note_end(c10d::Work& work, std::shared_ptr<std::atomic<Clock::rep>> done) {
     try {
         auto const future = work.getFuture();

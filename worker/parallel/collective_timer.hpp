@@ -1,5 +1,5 @@
 // Counts the collectives of one class in a step of this rank: calls, bytes, and the time in which
-// any of them was under way. Whoever starts them tells it; it starts nothing and never fails.
+// any of them was in flight. Their callers report them; it starts nothing and never fails.
 #pragma once
 
 #include "protocol/steps/collectives.hpp"
@@ -29,20 +29,20 @@ public:
     ~CollectiveTimer();
     CollectiveTimer(CollectiveTimer&&) noexcept;
 
-    /// A step begins.
+    /// Begins a step.
     void begin();
-    /// One was asked for at `start`. Its end is noted when the backend tells it (Gloo), or read
-    /// from the device's own events by cost() (NCCL).
+    /// A collective was started at `start`. Its end is recorded when the backend reports it (Gloo),
+    /// or read from the device's events by cost() (NCCL).
     void started(Clock::time_point start, c10::intrusive_ptr<c10d::Work> work, std::int64_t bytes);
 
-    /// Of this step; `exposed_s`: what the rank waited for them. Call it when all are done, on a
-    /// GPU behind a synchronisation.
+    /// Costs of this step; `exposed_s`: what the rank waited for them. Call it when all are done,
+    /// on a GPU after a synchronisation.
     [[nodiscard]] protocol::CollectiveCost cost(double exposed_s) const;
 
 private:
     struct Call {
         Clock::time_point start;
-        std::shared_ptr<std::atomic<Clock::rep>> done;  // since the clock's epoch; 0: not told
+        std::shared_ptr<std::atomic<Clock::rep>> done;  // since the clock's epoch; 0: not reported
         c10::intrusive_ptr<c10d::Work> work;            // that keeps its own time; else null
     };
     [[nodiscard]] double seconds() const;

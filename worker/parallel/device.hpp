@@ -1,5 +1,5 @@
 // Where a rank computes: the CPU, or one GPU of its node through the module of worker/cuda. Every
-// rank sees all GPUs of its node and takes the one of its LOCAL_RANK.
+// rank sees all GPUs of its node and uses the one of its LOCAL_RANK.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,8 +19,8 @@ public:
     Device() = default;  // the CPU
     Device(CudaModule const& cuda, int index) : cuda_(&cuda), index_(index) {}
 
-    /// The GPU of `local_rank`, or the CPU where there is none. `module`: libosora_cuda.so.
-    /// invalid_input: fewer GPUs than ranks, or a GPU that cannot be used (load_cuda).
+    /// The GPU of `local_rank`, or the CPU if there is none. `module`: libosora_cuda.so.
+    /// invalid_input: fewer GPUs than ranks, or an unusable GPU (load_cuda).
     [[nodiscard]] static Result<Device> choose(std::filesystem::path const& module, int local_rank,
                                                std::filesystem::path const& root = "/");
 
@@ -28,8 +28,8 @@ public:
     [[nodiscard]] c10::Device torch() const;
     /// Waits for what this thread has queued on the GPU; nothing on the CPU. Throws c10::Error.
     void synchronize() const;
-    /// Of tensors where this rank computes, most since reset_peak(); on the CPU as CountedAllocator
-    /// knows it, 0 where nobody installed one.
+    /// Peak size of tensors on this rank's device since reset_peak(); on the CPU from
+    /// CountedAllocator, 0 if it is not installed.
     [[nodiscard]] std::int64_t peak_allocated_bytes() const;
     [[nodiscard]] std::int64_t allocated_bytes() const;
     void reset_peak() const;

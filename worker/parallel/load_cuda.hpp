@@ -1,5 +1,5 @@
 // Finds a GPU and the module that drives it (worker/cuda). A GPU without a usable module is an
-// error, never a silent fall back to the CPU: CUDA_VISIBLE_DEVICES= says that the CPU is meant.
+// error, never a silent fallback to the CPU: set CUDA_VISIBLE_DEVICES= to use the CPU.
 #pragma once
 
 #include "base/result.hpp"

@@ -1,4 +1,4 @@
-// A yes or no of each rank, and whether any of them said yes.
+// Whether any rank answers yes.
 #pragma once
 
 #include "base/result.hpp"
@@ -8,8 +8,8 @@
 
 namespace osora::worker {
 
-/// One all_reduce of a number, through Gloo; every rank of `group` calls it. Without a group the
-/// own word decides. unreachable: a peer is gone.
+/// One all_reduce of a number, through Gloo; every rank of `group` must call it. Without a group
+/// this rank's answer decides. unreachable: a peer is gone.
 [[nodiscard]] Result<bool> on_any_rank(std::optional<Group> const& group, bool own);
 
 }  // namespace osora::worker

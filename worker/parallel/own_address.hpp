@@ -1,4 +1,4 @@
-// By which address the other ranks reach this one.
+// The address by which the other ranks reach this one.
 #pragma once
 
 #include "base/result.hpp"

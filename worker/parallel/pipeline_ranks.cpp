@@ -1,6 +1,6 @@
 // Sends are kept until their peer must have received them: a stage has received as many
 // micro-batches as gradients have come back. Gradients are kept for as many passes as a stage may
-// be behind.
+// lag.
 #include "worker/parallel/pipeline_ranks.hpp"
 
 #include "worker/parallel/with_peers.hpp"

@@ -31,7 +31,7 @@ struct Group::Impl {
 namespace {
 
 Error unreachable(GroupConfig const& config, std::string_view what, std::exception const& why) {
-    // c10 puts a stack trace behind the first line.
+    // c10 appends a stack trace after the first line.
     std::string_view const text = why.what();
     return Error{Errc::unreachable,
                  fmt::format("rank {} of {}: {}: {}", config.rank, config.world_size, what,
@@ -42,8 +42,8 @@ std::chrono::milliseconds timeout_of(GroupConfig const& config) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(config.timeout_s * 1000));
 }
 
-/// c10d's watchdog aborts the process. Where somebody else looks at the time (FlightWatch), which
-/// ends it in order, the watchdog comes after that.
+/// c10d's watchdog aborts the process. If FlightWatch checks the time and ends the process cleanly,
+/// the watchdog's limit is later.
 std::int64_t nccl_timeout_ms(GroupConfig const& config) {
     auto const timeout_ms = timeout_of(config).count();
     return config.flight ? 2 * timeout_ms + 5000 : timeout_ms;

@@ -1,6 +1,6 @@
-// The ranks of a run as one c10d group: Gloo, and NCCL beside it where they use GPUs. The agent of
-// node 0 opens the store's socket, so a port cannot be taken between choice and use. Failures of
-// peers are Errc::unreachable.
+// The ranks of a run as one c10d group: Gloo, and also NCCL if they use GPUs. The agent of node 0
+// opens the store's socket, so a port cannot be taken between choice and use. Failures of peers are
+// Errc::unreachable.
 #pragma once
 
 #include "base/result.hpp"
@@ -31,10 +31,10 @@ struct GroupConfig {
     std::string my_address = "127.0.0.1";  // address or host name the peers reach this rank by
     std::string my_interface = "";         // "ib0": instead of my_address
     double timeout_s = 60;                 // of joining and of each collective
-    std::shared_ptr<FlightRecorder> flight = nullptr;  // who is told of collectives; null: nobody
+    std::shared_ptr<FlightRecorder> flight = nullptr;  // recorder of collectives; null: none
 };
 
-/// A joined group; copies share it.
+/// A joined group; shared by its copies.
 class Group {
 public:
     struct Impl;
@@ -47,10 +47,10 @@ public:
     [[nodiscard]] c10d::Backend& device_backend() const;
     /// Makes an NCCL group of the same ranks; all of them call it.
     [[nodiscard]] Result<void> use_nccl(Device const& device);
-    /// The group of `ranks`, in this order. Every rank of this group calls it with the ranks of its
-    /// own part; `name` is used once.
+    /// The group of `ranks`, in this order. Every rank of this group must call it with the ranks of
+    /// its own part; `name` must be unique.
     [[nodiscard]] Result<Group> split(std::string const& name, std::vector<int> const& ranks) const;
-    /// Who is told of its collectives; null: nobody.
+    /// The recorder of its collectives; null: none.
     [[nodiscard]] FlightRecorder* flight() const;
     [[nodiscard]] c10d::Store& store() const;
     [[nodiscard]] c10::intrusive_ptr<c10d::Store> const& store_handle() const;  // to build upon
@@ -59,11 +59,11 @@ private:
     std::shared_ptr<Impl> impl_;
 };
 
-/// Joins; returns when all ranks have, or with Errc::unreachable after timeout_s.
+/// Joins; returns when all ranks have joined, or with Errc::unreachable after timeout_s.
 [[nodiscard]] Result<Group> join_gloo_group(GroupConfig const& config);
 
-/// A group over a backend of the caller's: fakes, and recorders of what a rank asks for. `store`
-/// may be null where nobody reads it.
+/// A group over the caller's backend: fakes, and recorders of a rank's calls. `store` may be null
+/// if nobody reads it.
 [[nodiscard]] Group make_group(c10::intrusive_ptr<c10d::Store> store,
                                c10::intrusive_ptr<c10d::Backend> backend);
 
@@ -72,7 +72,7 @@ private:
 /// FlightRecorder::recordWithResetEnabled), and two groups in one process spoil its map.
 void allow_ranks_as_threads();
 
-/// Joins over a store of the caller's: ranks as threads of one process over a HashStore.
+/// Joins over the caller's store: ranks as threads of one process over a HashStore.
 [[nodiscard]] Result<Group> join_gloo_group(c10::intrusive_ptr<c10d::Store> store,
                                             GroupConfig const& config);
 

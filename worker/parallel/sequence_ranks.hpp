@@ -1,5 +1,5 @@
-// TokenRanks over a process group, counted by class. Each exchange is waited for: attention needs
-// what it brings.
+// TokenRanks over a process group, counted by class. Each exchange is waited for, because attention
+// needs its result.
 #pragma once
 
 #include "protocol/steps/collectives.hpp"
@@ -15,7 +15,7 @@ namespace osora::worker {
 class SequenceRanks final : public TokenRanks, public StepExchange {
 public:
     /// `group`: the ranks that share samples, in the order of their runs of tokens. `what` they
-    /// share, before the names of its collectives.
+    /// share is the prefix of its collectives' names.
     explicit SequenceRanks(Group group, std::string const& what = "tokens");
 
     [[nodiscard]] int size() const override { return group_.world_size(); }

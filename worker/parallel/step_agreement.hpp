@@ -1,5 +1,5 @@
-// What ranks must agree on in a step, in the numbers of the stop vote's all_reduce: no collective
-// more. Only ranks that do not agree gather what each of them brought, to name it. Pure.
+// What ranks must agree on in a step, encoded in the stop vote's all_reduce: no additional
+// collective. Only ranks that disagree gather each other's values, to name them. Pure.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct StepTerms {
     friend bool operator==(StepTerms const&, StepTerms const&) = default;
 };
 
-/// Numbers whose maxima over ranks tell whether all brought the same: each with its negative.
+/// Numbers whose maxima over ranks show whether all have the same: each with its negative.
 constexpr std::size_t kTermNumbers = 6;
 [[nodiscard]] std::array<double, kTermNumbers> numbers_of(StepTerms const& terms);
 [[nodiscard]] bool agree(std::span<double const, kTermNumbers> maxima);

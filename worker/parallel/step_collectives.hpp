@@ -1,6 +1,6 @@
 // The collectives of training steps over the ranks that share a model, started and counted by
-// class: the trainer and a rehearsal ask for theirs here, so that both count alike. Each of them
-// throws what the backend throws.
+// class: used by both the trainer and rehearsals, so that both count alike. Each throws what the
+// backend throws.
 #pragma once
 
 #include "worker/parallel/collective_timer.hpp"
@@ -17,7 +17,7 @@ namespace osora::worker {
 
 class StepCollectives {
 public:
-    /// `label`: before the names of its classes.
+    /// `label`: prefix of the names of its classes.
     explicit StepCollectives(Group group, std::string const& label = "");
 
     [[nodiscard]] int ranks() const { return group_.world_size(); }
@@ -36,11 +36,11 @@ public:
     [[nodiscard]] Started all_reduce(at::Tensor const& bucket);
     /// Each rank's part of the gradients of all ranks; `bucket` divides by the ranks.
     [[nodiscard]] Started reduce_scatter(at::Tensor const& bucket);
-    /// Behind wait(): this rank's part of the sum, in the type of `sum` (1-D), copied or added.
+    /// After wait(): this rank's part of the sum, in the type of `sum` (1-D), copied or added.
     static void take_sum(Started const& scattered, at::Tensor const& sum, bool add);
-    /// Parameters: `own` of each rank, one after the other, into `whole`.
+    /// Parameters: `own` of all ranks, concatenated, into `whole`.
     [[nodiscard]] Started all_gather(at::Tensor const& whole, at::Tensor const& own);
-    /// What clips gradients: a few numbers, summed.
+    /// For clipping gradients: a few numbers, summed.
     [[nodiscard]] Started sum_norms(at::Tensor const& numbers);
     /// Until it is done (on a GPU: for what this thread queues from now on).
     void wait(Started& started);
@@ -49,8 +49,8 @@ public:
 
     /// What this rank has waited for in this step so far, s.
     [[nodiscard]] double waited_s() const;
-    /// Of this step, when all are done; classes without a call are left out. `exposed_s`: what the
-    /// rank waited for all of them, where the device knows better than waited_s(): gradients get
+    /// Costs of this step, when all are done; classes without a call are omitted. `exposed_s`:
+    /// total waiting time of the rank, if the device knows better than waited_s(): gradients get
     /// the difference.
     [[nodiscard]] std::vector<protocol::CollectiveCost> costs(double exposed_s) const;
 

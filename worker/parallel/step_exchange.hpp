@@ -1,4 +1,4 @@
-// What ranks tell each other inside the passes of a step, as a trainer sees it.
+// Communication of ranks inside the passes of a step, in the trainer's view.
 #pragma once
 
 #include "protocol/steps/collectives.hpp"

@@ -1,7 +1,7 @@
 // Ranks must leave the loop after the same step. Each step carries a vote: an all_reduce of one
-// number that starts before the forward pass and has long arrived when the step ends, so it costs
-// no wait of its own. The same numbers tell whether the ranks do the same step. The training loop
-// drives it: begin, ..., finish, once a step.
+// number that starts before the forward pass and has long finished when the step ends, so it costs
+// no waiting. The same numbers show whether the ranks do the same step. The training loop drives
+// it: begin, ..., finish, once per step.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,14 +19,14 @@ enum class Vote { go_on = 0, stop_without_checkpoint = 1, stop_with_checkpoint =
 
 class StopVote {
 public:
-    /// Without a group the own vote decides.
+    /// Without a group this rank's vote decides.
     explicit StopVote(std::optional<Group> group);
     ~StopVote();
     StopVote(StopVote&&) noexcept;
 
     void begin(Vote own, StepTerms const& terms = {});
-    /// The decision, the same on every rank; unreachable when a peer is gone, invalid_input (with
-    /// what each rank brought) when they do not agree on the step. Called again, it says the same.
+    /// The decision, the same on every rank; unreachable if a peer is gone, invalid_input (with
+    /// each rank's values) if they do not agree on the step. Repeated calls return the same.
     [[nodiscard]] Result<Vote> finish();
 
     /// What it cost, once it is finished; none without a group.

@@ -1,5 +1,5 @@
-// What a backend throws, as the c10::DistError that step boundaries
-// (worker/train/step_boundary.hpp) take for a lost peer.
+// Converts a backend's exceptions to c10::DistError, which step boundaries
+// (worker/train/step_boundary.hpp) treat as a lost peer.
 #pragma once
 
 #include <c10/util/Exception.h>

@@ -1,5 +1,5 @@
-// Captions to embeddings: tokenizer and T5 from one folder of Hugging Face. What the encode job
-// caches. One thread.
+// Captions to embeddings: tokenizer and T5 from one Hugging Face folder. Used by the encode job.
+// One thread.
 #pragma once
 
 #include "worker/text/t5_encoder.hpp"
@@ -21,7 +21,7 @@ struct CaptionLimits {
     bool padded = false;            // all captions have max_tokens rows, and T5 gets no mask
 };
 
-/// Ids that T5 gets; padding only where it is asked for.
+/// Token ids for T5; with padding only if requested.
 struct CaptionTokens {
     std::vector<std::int64_t> ids;
     bool cut = false;  // the text had more
@@ -42,7 +42,7 @@ public:
 
     [[nodiscard]] std::int64_t channels() const { return encoder_.config().d_model; }
     [[nodiscard]] CaptionLimits const& limits() const { return limits_; }
-    /// Of tokenizer, weights and limits: equal ones give equal embeddings.
+    /// Hash of tokenizer, weights and limits: equal ones give equal embeddings.
     [[nodiscard]] std::string const& fingerprint() const { return fingerprint_; }
 
 private:

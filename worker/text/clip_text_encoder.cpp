@@ -92,7 +92,7 @@ ClipText ClipTextEncoder::operator()(at::Tensor const& ids, at::Tensor const& ma
     at::Tensor const tokens = ids.to(token_embedding_.device());
     at::Tensor x =
         at::embedding(token_embedding_, tokens) + position_embedding_.narrow(0, 0, length);
-    // No token sees those behind it.
+    // Causal: no token sees later ones.
     at::Tensor bias =
         at::full({length, length}, lowest_score(x.scalar_type()), x.options()).triu(1);
     if (mask.defined()) {

@@ -15,7 +15,7 @@
 namespace osora::worker {
 
 struct ClipText {
-    at::Tensor hidden;  // (B, L, hidden_size), behind the last layer norm
+    at::Tensor hidden;  // (B, L, hidden_size), after the last layer norm
     at::Tensor pooled;  // (B, hidden_size): `hidden` at the end token
 };
 
@@ -57,8 +57,8 @@ private:
 /// buffer of position numbers that old files have.
 [[nodiscard]] std::vector<NamedTensor> clip_text_tensors(std::vector<NamedTensor> const& tensors);
 
-/// From a folder as Hugging Face writes it. Errors name the file, and the tensors that are missing
-/// or do not fit.
+/// From a Hugging Face folder. Errors name the file, and the tensors that are missing or do not
+/// match.
 [[nodiscard]] Result<ClipTextEncoder> load_clip_text(std::filesystem::path const& folder,
                                                      at::TensorOptions const& options);
 

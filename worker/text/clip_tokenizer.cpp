@@ -24,7 +24,7 @@ constexpr std::int64_t kFileBytesMax = 64 << 20;
 constexpr std::int64_t kVocabularyMax = std::int64_t{1} << 20;
 constexpr std::string_view kStart = "<|startoftext|>", kEnd = "<|endoftext|>", kWordEnd = "</w>";
 
-/// The character that stands for a byte: itself where it can be seen, else one from U+0100 on.
+/// The character that represents a byte: itself if printable, else one from U+0100 on.
 std::string spelling(int byte) {
     auto const seen = [](int b) {
         return (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;

@@ -22,11 +22,11 @@ constexpr std::size_t kClipTokens = 77;  // start and end included
 class ClipTokenizer {
 public:
     /// `folder`: vocab.json and merges.txt. Errors: not_found; invalid_input names the file, and
-    /// the line or token that is wrong. A merges.txt that lacks lines of the vocabulary is one.
+    /// the wrong line or token, also if merges.txt lacks lines of the vocabulary.
     [[nodiscard]] static Result<ClipTokenizer> open(std::filesystem::path const& folder);
 
-    /// <|startoftext|>, all tokens, <|endoftext|>. Bytes that are no UTF-8 count as U+FFFD; the
-    /// two names written out in a text are those tokens.
+    /// <|startoftext|>, all tokens, <|endoftext|>. Invalid UTF-8 bytes count as U+FFFD; the two
+    /// names written in a text become those tokens.
     [[nodiscard]] std::vector<std::int64_t> encode(std::string_view text) const;
 
     /// Start, at most max_length - 2 tokens, end, and end tokens as padding; max_length >= 2.

@@ -1,4 +1,4 @@
-// What a tokenizer gives an encoder. No LibTorch.
+// The output of a tokenizer for an encoder. No LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace osora::worker {
 
 /// A caption of a fixed number of tokens, as the encoder wants it.
 struct PaddedTokens {
-    std::vector<std::int64_t> ids;   // the tokenizer's padding behind the end
+    std::vector<std::int64_t> ids;   // the tokenizer's padding after the end
     std::vector<std::int64_t> mask;  // 1: token, 0: padding
     bool cut = false;                // the text was longer
 };

@@ -1,5 +1,5 @@
-// Captions to CLIP's pooled vectors: tokenizer and text encoder from one folder of Hugging Face.
-// One thread.
+// Captions to CLIP's pooled vectors: tokenizer and text encoder from one Hugging Face folder. One
+// thread.
 #pragma once
 
 #include "worker/text/clip_text_encoder.hpp"
@@ -24,8 +24,8 @@ public:
     /// 77 tokens, or as many as the encoder has places for.
     [[nodiscard]] PaddedTokens tokens(std::string_view text) const;
 
-    /// -> (B, width) in the weights' type. No mask, as Open-Sora 2.0 gives none: what is behind the
-    /// end token does not reach it.
+    /// -> (B, width) in the weights' type. No mask, as in Open-Sora 2.0: tokens after the end token
+    /// do not affect it.
     [[nodiscard]] at::Tensor encode(std::span<PaddedTokens const> captions) const;
 
     [[nodiscard]] std::int64_t width() const { return encoder_.config().hidden_size; }

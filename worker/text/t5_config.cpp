@@ -31,7 +31,7 @@ Error invalid_t5(std::string message) {
     return Error{Errc::invalid_input, "t5: " + std::move(message)};
 }
 
-/// `key`, where it is given, must be the text `wanted`.
+/// `key`, if given, must be the text `wanted`.
 Result<void> require(json::object const& object, char const* key, std::string_view wanted,
                      bool must_be_given) {
     auto const* value = object.if_contains(key);

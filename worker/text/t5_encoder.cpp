@@ -24,7 +24,7 @@ namespace osora::worker {
 
 at::Tensor t5_position_buckets(at::Tensor const& distance, std::int64_t num_buckets,
                                std::int64_t max_distance) {
-    // The same operators in the same order as Hugging Face: a distance of exactly 2^n lies on the
+    // The same operators in the same order as Hugging Face: a distance of exactly 2^n is on the
     // border of two buckets.
     std::int64_t const side = num_buckets / 2;
     std::int64_t const exact = side / 2;

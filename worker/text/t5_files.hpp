@@ -1,5 +1,5 @@
-// T5 encoders from folders as Hugging Face writes them: config.json and model.safetensors, or
-// shards named by model.safetensors.index.json.
+// T5 encoders from Hugging Face folders: config.json and model.safetensors, or shards listed in
+// model.safetensors.index.json.
 #pragma once
 
 #include "worker/model/weights/safetensors.hpp"
@@ -10,9 +10,8 @@
 
 namespace osora::worker {
 
-/// The encoder's own among the tensors of a checkpoint: the decoder's and the head's are left out,
-/// and so is encoder.embed_tokens.weight, another name of shared.weight (taken where that is
-/// missing).
+/// The encoder's own tensors of a checkpoint: without the decoder's and the head's, and without
+/// encoder.embed_tokens.weight, another name of shared.weight (used if that is missing).
 [[nodiscard]] std::vector<NamedTensor> t5_encoder_tensors(std::vector<NamedTensor> const& tensors);
 
 /// Errors name the file, and the tensors that are missing or do not fit.

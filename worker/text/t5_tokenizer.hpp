@@ -17,7 +17,7 @@ namespace osora::worker {
 constexpr std::int64_t kT5Pad = 0;
 constexpr std::int64_t kT5Eos = 1;
 constexpr std::int64_t kT5Unknown = 2;
-constexpr int kT5ExtraIds = 100;  // <extra_id_0> .. <extra_id_99>, behind the model's pieces
+constexpr int kT5ExtraIds = 100;  // <extra_id_0> .. <extra_id_99>, after the model's pieces
 
 class T5Tokenizer {
 public:

@@ -82,8 +82,8 @@ void remove_quietly(fs::path const& path) {
     fs::remove_all(path, ignored);
 }
 
-/// What crashed savers left behind, and all but the newest `keep`. Other ranks may have begun to
-/// write a later step.
+/// Removes leftovers of crashed savers, and all but the newest `keep`. Other ranks may have begun
+/// to write a later step.
 void tidy(fs::path const& folder, int step, int keep) {
     auto const complete = list_checkpoints(folder);
     for (std::size_t i = static_cast<std::size_t>(keep); i < complete.size(); ++i) {

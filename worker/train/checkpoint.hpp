@@ -1,7 +1,7 @@
-// Checkpoints: a folder step-NNNNNNNN of safetensors files by parameter name and a state.json.
-// A folder under that name is complete: it is written under another name, synced and renamed.
-// Rank 0 writes, or all ranks their parts of the same files; every rank reads. A failed save leaves
-// the older checkpoints as they were.
+// Checkpoints: a folder step-NNNNNNNN of safetensors files by parameter name and a state.json. A
+// folder with that name is complete: it is written under another name, synced and renamed. Rank 0
+// writes, or all ranks their parts of the same files; every rank reads. A failed save leaves the
+// older checkpoints unchanged.
 #pragma once
 
 #include "base/result.hpp"
@@ -21,7 +21,7 @@
 
 namespace osora::worker {
 
-/// What the network was trained on, for whoever samples from it.
+/// How the network was trained, for sampling from it.
 struct TrainedOn {
     int height = 0, width = 0;  // pixels, of the run's first bucket; 0: an older checkpoint
     int num_frames = 0;
@@ -30,7 +30,7 @@ struct TrainedOn {
 };
 BOOST_DESCRIBE_STRUCT(TrainedOn, (), (height, width, num_frames, fps, timestep_shift))
 
-/// What is not a tensor. Training that resumes from it repeats nothing and skips nothing.
+/// State other than tensors. Training that resumes from it repeats nothing and skips nothing.
 struct CheckpointState {
     int version = 1;
     std::string run_uuid;
@@ -62,13 +62,13 @@ struct CheckpointFiles {
     std::vector<Tensor> adapter;  // under peft's names (worker/model/weights/merge_adapter.hpp)
     std::vector<Tensor> master;   // fp32, of what is trained; empty where the model is fp32
     std::vector<Tensor> ema, exp_avg, exp_avg_sq;
-    std::vector<Tensor> objective;  // what the objective keeps beside the network; often none
+    std::vector<Tensor> objective;  // the objective's tensors besides the network; often none
 };
 using CheckpointTensors = CheckpointFiles<NamedTensor>;  // as read
-/// What this rank has of them. Every rank lists all tensors of all files, in the same order.
+/// This rank's parts of them. Every rank lists all tensors of all files, in the same order.
 using CheckpointParts = CheckpointFiles<TensorParts>;
 
-/// Copies, so that training may go on while they are written.
+/// Copies, so that training may continue while they are written.
 [[nodiscard]] CheckpointParts snapshot(CheckpointParts const& live);
 
 /// The ranks that write a checkpoint together.
@@ -76,11 +76,11 @@ class CheckpointPeers {
 public:
     virtual ~CheckpointPeers() = default;
     [[nodiscard]] virtual int rank() const = 0;
-    /// The same on all of them, and another one in each launch of the run.
+    /// The same on all of them, and different in each launch of the run.
     [[nodiscard]] virtual std::string tag() const = 0;
-    /// Rank > 0: this rank's parts of `step` are written, or why not.
+    /// Rank > 0: reports that this rank's parts of `step` are written, or why not.
     [[nodiscard]] virtual Result<void> tell(int step, Result<void> const& written) = 0;
-    /// Rank 0: waits until all others have told; the first of their errors.
+    /// Rank 0: waits until all others have reported; the first of their errors.
     [[nodiscard]] virtual Result<void> wait_for_all(int step) = 0;
 };
 
@@ -90,8 +90,8 @@ struct SavedCheckpoint {
     std::int64_t bytes = 0;
 };
 
-/// Writes `folder`/step-NNNNNNNN and removes the oldest ones beyond `keep` (>= 1). Saving a step
-/// that is there already changes nothing. With `peers` all ranks call it; on rank 0 it returns when
+/// Writes `folder`/step-NNNNNNNN and removes the oldest ones beyond `keep` (>= 1). Saving an
+/// existing step changes nothing. With `peers` all ranks must call it; on rank 0 it returns when
 /// the checkpoint is complete, on the others when their parts are written.
 [[nodiscard]] Result<SavedCheckpoint> save_checkpoint(std::filesystem::path const& folder,
                                                       CheckpointState const& state,
@@ -108,8 +108,8 @@ struct LoadedCheckpoint {
 };
 [[nodiscard]] Result<CheckpointState> load_checkpoint_state(std::filesystem::path const& path);
 
-/// The network alone: state and weights, `averaged`: with the moving average in place of those that
-/// are trained. Errors as load_checkpoint().
+/// Only the network: state and weights; `averaged`: with the moving average instead of the trained
+/// weights. Errors as load_checkpoint().
 struct CheckpointWeights {
     CheckpointState state;
     std::vector<NamedTensor> tensors;
@@ -117,7 +117,7 @@ struct CheckpointWeights {
 [[nodiscard]] Result<CheckpointWeights> load_checkpoint_weights(std::filesystem::path const& path,
                                                                 bool averaged);
 
-/// corrupt or not_found names the file that does not read.
+/// corrupt or not_found names the file that cannot be read.
 [[nodiscard]] Result<LoadedCheckpoint> load_checkpoint(std::filesystem::path const& path);
 
 }  // namespace osora::worker

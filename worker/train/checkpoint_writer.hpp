@@ -1,4 +1,4 @@
-// Saves checkpoints on a thread of its own, one at a time, while training goes on. The training
+// Saves checkpoints on a separate thread, one at a time, while training continues. The training
 // loop starts a save and collects its outcome at a later step.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace osora::worker {
 
 class CheckpointWriter {
 public:
-    /// `peers`: with whom this rank writes, or null; they must outlive it.
+    /// `peers`: ranks that write with this one, or null; they must outlive it.
     CheckpointWriter(std::filesystem::path folder, int keep, CheckpointPeers* peers = nullptr)
         : folder_(std::move(folder)), keep_(keep), peers_(peers) {}
 
@@ -20,10 +20,10 @@ public:
         Result<SavedCheckpoint> saved;
     };
 
-    /// Copies `live` and starts to write. Waits first for a save that is still going on; its
-    /// outcome is returned.
+    /// Copies `live` and starts to write. First waits for a save in progress, whose outcome is
+    /// returned.
     std::optional<Outcome> start(CheckpointState state, CheckpointParts const& live);
-    /// The outcome of a save that has ended since the last call.
+    /// The outcome of a save that finished since the last call.
     [[nodiscard]] std::optional<Outcome> poll();
     /// Waits for the save in progress, if there is one.
     [[nodiscard]] std::optional<Outcome> wait();

@@ -1,6 +1,6 @@
-// What is done about a pass that does not fit into memory: the step is run again with fewer samples
-// in each pass, or with activations computed again. The trainer drives it; every rank comes to the
-// same decision, as all know the same.
+// Handles a pass that does not fit into memory: the step is run again with fewer samples in each
+// pass, or with activations recomputed. The trainer drives it; every rank comes to the same
+// decision, because all have the same facts.
 #pragma once
 
 #include <array>
@@ -10,16 +10,16 @@
 
 namespace osora::worker {
 
-/// A pass that did not fit on some rank, and what is done about it.
+/// A pass that did not fit on some rank, and the reaction.
 struct MemoryShortage {
     std::string lacked;                 // what this rank's allocator said; empty: another rank's
     std::int64_t micro_batch_size = 1;  // of the pass
-    std::int64_t next = 0;              // of the passes of the bucket from now on; 0: none is left
+    std::int64_t next = 0;              // of the bucket's passes from now on; 0: no smaller size
     bool recomputes = false;            // all activations from now on, in all buckets
 };
 
-/// `can_recompute`: activations are kept, and need not be. Half the samples, rounded up; of one
-/// sample the activations.
+/// `can_recompute`: activations are kept, and could be recomputed. Halves the samples, rounded up;
+/// with one sample, recomputes activations.
 [[nodiscard]] MemoryShortage answer_to(std::string lacked, std::int64_t micro_batch_size,
                                        bool can_recompute);
 
@@ -28,7 +28,7 @@ class MemoryGuard {
 public:
     using ClipSize = std::array<std::int64_t, 3>;  // frames, height, width in pixels
 
-    /// `planned`, or what is left of it.
+    /// `planned`, or the reduced size.
     [[nodiscard]] std::int64_t micro_batch_size(ClipSize const& clips, std::int64_t planned) const;
     void limit(ClipSize const& clips, std::int64_t micro_batch_size) {
         limits_[clips] = micro_batch_size;

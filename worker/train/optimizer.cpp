@@ -50,7 +50,7 @@ void AdamW::copy_back() {
     if (has_masters_) at::_foreach_copy_(parameters_, values_);
 }
 
-/// Of the parameters [begin, end).
+/// For the parameters [begin, end).
 void AdamW::update(std::size_t begin, std::size_t end, double lr, at::Tensor const& grad_scale) {
     std::vector<at::Tensor> values, grads, averages, squares;
     for (std::size_t i = begin; i < end; ++i) {

@@ -17,9 +17,9 @@ struct AdamWConfig {
     double weight_decay = 0.0;
 };
 
-/// torch.optim.AdamW(fused=True). Parameters without a gradient are left alone. Of parameters in
-/// bf16 or fp16 (one type for all) it keeps fp32 masters: gradients become fp32, the masters are
-/// updated, and what they round to is copied back, as ColossalAI's LowLevelZeroOptimizer does.
+/// torch.optim.AdamW(fused=True). Ignores parameters without a gradient. For parameters in bf16 or
+/// fp16 (one type for all) it keeps fp32 masters: gradients become fp32, the masters are updated,
+/// and their rounded values are copied back, as in ColossalAI's LowLevelZeroOptimizer.
 class AdamW {
 public:
     AdamW(std::vector<at::Tensor> parameters, AdamWConfig const& config);
@@ -28,7 +28,7 @@ public:
     /// divides the gradients inside the update, which saves a pass over them.
     void step(double lr, at::Tensor const& grad_scale = {});
 
-    /// What is updated, in fp32: the masters, or the parameters themselves.
+    /// The updated tensors, in fp32: the masters, or the parameters themselves.
     [[nodiscard]] std::vector<at::Tensor> const& values() const { return values_; }
     [[nodiscard]] bool has_masters() const { return has_masters_; }
     /// Rounds the masters into the parameters; nothing without masters.
@@ -50,8 +50,8 @@ private:
     std::int64_t steps_ = 0;
 };
 
-/// What gradients are divided by so that their norm is at most `max_norm`:
-/// max(1, (norm + 1e-6) / max_norm), as torch.nn.utils.clip_grad_norm_.
+/// The divisor for gradients that limits their norm to `max_norm`: max(1, (norm + 1e-6) /
+/// max_norm), as torch.nn.utils.clip_grad_norm_.
 [[nodiscard]] at::Tensor clip_scale(at::Tensor const& norm, double max_norm);
 
 /// Exponential moving average of fp32 tensors (AdamW::values()). With decay 0 it is the tensors
@@ -60,7 +60,7 @@ class Ema {
 public:
     Ema(std::vector<at::Tensor> const& parameters, double decay);
     void update();
-    /// Above 0 where an average is kept.
+    /// Above 0 if an average is kept.
     void set_decay(double decay) { decay_ = decay; }
     [[nodiscard]] std::vector<at::Tensor> const& values() const { return values_; }
 

@@ -15,9 +15,9 @@ struct StagePass {
     bool operator==(StagePass const&) const = default;
 };
 
-/// Of stage `stage` of `stages`: each micro-batch forward and backward through each virtual stage.
-/// A stage is as many forward passes ahead as keep the others at work. Micro-batches go through a
-/// virtual stage in groups of `stages`; the last group may be smaller.
+/// For stage `stage` of `stages`: each micro-batch forward and backward through each virtual stage.
+/// A stage is as many forward passes ahead as needed to keep the others busy. Micro-batches go
+/// through a virtual stage in groups of `stages`; the last group may be smaller.
 [[nodiscard]] std::vector<StagePass> pass_order(int stages, int stage, int virtual_stages,
                                                 std::int64_t micro_batches);
 

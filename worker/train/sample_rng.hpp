@@ -1,12 +1,12 @@
-// Random numbers that belong to a sample: they depend on (seed, epoch, sample id, purpose) and on
-// nothing else, so rank, world size, batch and resume do not change them. Pure; no LibTorch.
+// Random numbers that belong to a sample: they depend only on (seed, epoch, sample id, purpose), so
+// rank, world size, batch and resume do not change them. Pure; no LibTorch.
 #pragma once
 
 #include <cstdint>
 
 namespace osora::worker {
 
-/// What a stream is for; two purposes never share numbers.
+/// The purpose of a stream; two purposes never share numbers.
 enum class RngPurpose : std::uint64_t {
     timestep = 1,
     noise,

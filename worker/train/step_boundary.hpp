@@ -1,4 +1,4 @@
-// What LibTorch throws becomes an Error here, at the boundary of a step, and nowhere else.
+// Converts LibTorch's exceptions to an Error, at the boundary of a step, and nowhere else.
 #pragma once
 
 #include "base/result.hpp"
@@ -19,8 +19,7 @@ namespace osora::worker {
            std::string::npos;
 }
 
-/// What the allocator said when f() ran out of memory; nothing when it did not. Other exceptions
-/// pass.
+/// The allocator's message if f() ran out of memory; nothing if it did not. Other exceptions pass.
 template <class F>
 [[nodiscard]] std::optional<std::string> lacked_memory(F const& f) {
     try {

@@ -55,7 +55,7 @@ Result<void> freeze_prefixes(Parameters& parameters, std::vector<std::string> co
     return {};
 }
 
-/// Linears of attention and MLP: what stands in a block, but not what makes its modulation.
+/// Linears of attention and MLP: those in a block, but not those that compute its modulation.
 bool is_usual_target(std::string_view name) {
     bool const in_block = name.find("blocks.") != std::string_view::npos;
     return in_block && !name.ends_with("_mod.lin") && !name.ends_with("modulation.lin");

@@ -1,5 +1,6 @@
-// Which tensors of a network are trained: all, all but a list (optim.freeze), or low-rank adapters
-// beside frozen weights (optim.lora_rank). Asked once, when the first weights are in.
+// Which tensors of a network are trained: all, all except a list (optim.freeze), or low-rank
+// adapters beside frozen weights (optim.lora_rank). Applied once, after the initial weights are
+// loaded.
 #pragma once
 
 #include "base/result.hpp"

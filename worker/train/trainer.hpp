@@ -1,5 +1,5 @@
 // One rank's training step: micro-batches through the network, gradients reduced while backward
-// goes on, clip, AdamW, EMA. Drives objective, optimizer and the ranks' exchange; decides nothing
+// runs, clip, AdamW, EMA. Drives objective, optimizer and the ranks' exchange; decides nothing
 // about data or time.
 #pragma once
 
@@ -28,17 +28,17 @@ namespace osora::worker {
 /// The samples of one step on this rank.
 struct StepInput {
     int step = 0;
-    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB; unread where there are latents
+    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB; unused if there are latents
     at::Tensor latents;                    // (N, C, T', H', W') fp32 on the CPU, or undefined
     at::Tensor text, text_mask, pooled;    // as MicroBatch, on the CPU; undefined: null captions
     std::int64_t samples = 0, frames = 0, height = 0, width = 0;  // of the clips, in pixels
     std::vector<SampleIdentity> identities;                       // N
     std::int64_t micro_batch_size = 1;
     std::int64_t global_samples = 1;  // of all ranks
-    /// Called when this rank's own work is done and it begins to wait for the others.
+    /// Called when this rank's own compute is done and it begins to wait for the others.
     std::function<void()> on_arrival;
     /// Called when passes did not fit into memory on some rank: the step runs again, or is an error
-    /// where nothing is left to be done.
+    /// if nothing more can be done.
     std::function<void(MemoryShortage const&)> on_shortage;
 };
 struct StepOutput {
@@ -53,26 +53,27 @@ struct StepOutput {
 
 class Trainer {
 public:
-    /// `groups`: on GPUs with NCCL in them; those that share tokens or linear layers bring the same
-    /// samples, and the objective's network knows of them. Every rank must bring the same weights,
-    /// or its slices of them; those that are trained have one type.
+    /// `groups`: on GPUs including NCCL; ranks that share tokens or linear layers bring the same
+    /// samples, and the objective's network is built for them. Every rank must bring the same
+    /// weights, or its slices of them; the trained ones have one type.
     Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
             RankGroups const& groups, Device device = {});
 
-    /// Where a pass does not fit into memory, all ranks run the step again in smaller ones
-    /// (MemoryGuard; docs/rfc/026). out_of_memory: not even that fits, or peers wait in the pass.
+    /// If a pass does not fit into memory, all ranks run the step again in smaller ones
+    /// (MemoryGuard; docs/rfc/026). out_of_memory: not even that fits, or peers wait inside the
+    /// pass.
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
     /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
     [[nodiscard]] Result<double> loss(StepInput const& input);
-    /// Another stage of the run: rates, decays and clipping from now on. `rate`: the steps over
-    /// which the learning rate warms up and falls; at first those of the run.
+    /// Starts another stage of the run: rates, decays and clipping from now on. `rate`: the steps
+    /// over which the learning rate warms up and falls; initially those of the run.
     void use(plan::OptimSection const& optim, plan::StepSpan rate);
 
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies):
     /// the parts that this rank updates, and with `common` what every rank has.
     [[nodiscard]] CheckpointParts tensors(bool common = true) const;
-    /// Whether every rank has a part of each checkpoint; else all have all of it.
+    /// Whether every rank has a part of each checkpoint; else all have the whole.
     [[nodiscard]] bool is_sharded() const { return ranks_->is_sharded(); }
     /// Sets its part of a checkpoint's state.
     void describe(CheckpointState& state) const;

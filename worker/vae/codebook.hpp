@@ -43,7 +43,7 @@ public:
     /// Codes from vectors of the data (n_codes, embedding_dim), each counted as used once.
     void initialise(at::Tensor const& vectors);
 
-    /// Whether codes stand for anything: initialise() was called, or a trained codebook loaded.
+    /// Whether codes are usable: initialise() was called, or a trained codebook loaded.
     [[nodiscard]] bool is_initialised() const;
 
     /// z (B, embedding_dim, ...)

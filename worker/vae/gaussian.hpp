@@ -1,4 +1,4 @@
-// The diagonal Gaussian that an encoder gives (diffusers and Open-Sora:
+// The diagonal Gaussian that an encoder outputs (diffusers and Open-Sora:
 // DiagonalGaussianDistribution).
 #pragma once
 

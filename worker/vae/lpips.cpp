@@ -15,7 +15,7 @@ namespace osora::worker {
 namespace {
 
 /// Convolutions of each stage of VGG16, and the index of each in torchvision's `features`: a
-/// convolution, its ReLU, ...; between two stages stands one pool.
+/// convolution, its ReLU, ...; there is one pool between two stages.
 constexpr std::array<std::array<int, 3>, 5> kFeatures{
     {{0, 2, -1}, {5, 7, -1}, {10, 12, 14}, {17, 19, 21}, {24, 26, 28}}};
 

@@ -1,5 +1,5 @@
-// The 2-D autoencoder of Open-Sora v1.2: AutoencoderKL of diffusers 0.29.2, by name and number.
-// Its tensors live in Parameters of the caller, so it stands alone or as a part of a pipeline.
+// The 2-D autoencoder of Open-Sora v1.2: AutoencoderKL of diffusers 0.29.2, by name and number. Its
+// tensors are in the caller's Parameters, so it can be used alone or as a part of a pipeline.
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -13,7 +13,7 @@
 
 namespace osora::worker {
 
-/// Where the tensors of a part stand in `Parameters`.
+/// The position of a part's tensors in `Parameters`.
 struct PartOptions {
     std::string prefix;  // "spatial_vae.module"; empty: the root
     TensorKind kind = TensorKind::trainable;

@@ -1,6 +1,6 @@
-// Frames in overlapping tiles with blended seams, as AutoencoderKL.enable_tiling of diffusers
-// 0.29.2: the memory of a large frame is that of one tile. Each tile is normalised on its own, so
-// the result differs from that of the whole frame.
+// Processes frames in overlapping tiles with blended seams, as AutoencoderKL.enable_tiling of
+// diffusers 0.29.2: a large frame needs the memory of one tile. Each tile is normalised separately,
+// so the result differs from that of the whole frame.
 #pragma once
 
 #include "base/result.hpp"

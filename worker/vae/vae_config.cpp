@@ -120,7 +120,7 @@ Result<VaePipelineConfig> read_pipeline(json::value const& value) {
                                 {"tile_overlap_factor", reader(&Config::tile_overlap_factor)}});
 }
 
-/// Text to a checked configuration; the message says which part.
+/// Parses and checks a configuration; the message names the part.
 template <class Config>
 Result<Config> parse(std::string_view text, Result<Config> (*read)(json::value const&)) {
     boost::system::error_code failed;

@@ -18,10 +18,10 @@ namespace {
 constexpr std::array<double, 4> kShift{-0.10, 0.34, 0.27, 0.98};
 constexpr std::array<double, 4> kScale{3.85, 2.32, 2.33, 3.06};
 
-/// The weight beside a bias; itself for a weight.
+/// The weight that belongs to a bias; for a weight, itself.
 at::Tensor weight_of(Parameters const& parameters, std::string const& name) {
     auto const* found = parameters.find(name.substr(0, name.rfind('.')) + ".weight");
-    OSORA_CHECK(found != nullptr, "a bias stands beside a weight");
+    OSORA_CHECK(found != nullptr, "a bias has a weight beside it");
     return found->tensor;
 }
 

@@ -14,7 +14,7 @@
 
 namespace osora::worker {
 
-/// Where in the state dict a layer stands.
+/// The position of a layer in the state dict.
 struct Scope {
     Parameters& parameters;
     std::string name;  // "encoder.conv_in"; empty: the root
@@ -25,7 +25,7 @@ struct Scope {
     [[nodiscard]] at::Tensor add(char const* leaf, at::IntArrayRef shape) const;
 };
 
-/// GroupNorm, then SiLU unless `plain` is asked for.
+/// GroupNorm, then SiLU unless `plain`.
 struct GroupNorm {
     GroupNorm(Scope const& scope, std::int64_t channels, std::int64_t groups, double eps);
     [[nodiscard]] at::Tensor plain(at::Tensor const& x) const;
@@ -51,8 +51,8 @@ struct ConvOptions {
     bool with_bias = true;
 };
 
-/// Looks only at earlier frames: kernel - time_stride frames of zeros in front, none behind, zeros
-/// around each frame. Its tensors stand under "conv".
+/// Sees only earlier frames: kernel - time_stride frames of zeros before, none after, zeros around
+/// each frame. Its tensors are under "conv".
 struct CausalConv3d {
     CausalConv3d(Scope const& scope, std::int64_t in, std::int64_t out, std::int64_t kernel,
                  ConvOptions const& options = {});

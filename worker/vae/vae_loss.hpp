@@ -1,6 +1,6 @@
 // The loss of training the video autoencoder (Open-Sora v1.2, opensora/models/vae/losses.py
 // VAELoss): absolute error and perceptual distance under one learned-or-fixed log variance, and KL
-// divergence. Pure functions; what is weighed into the sum is the caller's choice.
+// divergence. Pure functions; the caller weights and sums them.
 #pragma once
 
 #include "worker/vae/gaussian.hpp"

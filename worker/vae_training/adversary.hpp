@@ -36,9 +36,9 @@ public:
 
     /// Adds a micro-batch to the gradients of its own step.
     void learn(at::Tensor const& real, at::Tensor const& fake);
-    /// Forgets what it learned since the last update: the step before was skipped.
+    /// Discards gradients since the last update, because the previous step was skipped.
     void forget();
-    /// One step of its own, by the mean over the clips of all ranks.
+    /// One optimizer step, by the mean over the clips of all ranks.
     void update(std::optional<Group> const& group);
 
     /// Live: weights, moments and the number of steps, for checkpoints.

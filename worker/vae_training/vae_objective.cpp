@@ -50,7 +50,7 @@ at::Tensor draws(MicroBatch const& batch, std::uint64_t seed, RngPurpose purpose
 
 struct VaeObjective::Latents {
     at::Tensor x_z;      // (B, C, T, h, w): of the 2-D part
-    at::Tensor x_z_rec;  // likewise, behind the temporal part
+    at::Tensor x_z_rec;  // likewise, after the temporal part
     at::Tensor z;        // (B, C', T', h, w)
     at::Tensor kl;       // (B)
 };
@@ -144,7 +144,7 @@ at::Tensor VaeObjective::decode_frames(at::Tensor const& x_z) const {
     return video_of(frames, x_z.size(0));
 }
 
-/// Of each frame (B T, 1, 1, 1), or undefined.
+/// Per frame (B T, 1, 1, 1), or undefined.
 at::Tensor VaeObjective::perceptual(at::Tensor const& x, at::Tensor const& x_rec) const {
     if (!parts_.perceptual) return {};
     at::Tensor const frames = frames_of(x);
@@ -155,7 +155,7 @@ at::Tensor VaeObjective::perceptual(at::Tensor const& x, at::Tensor const& x_rec
                      });
 }
 
-/// Of frames: reconstruction, divergence, and what the adversary says.
+/// Loss of frames: reconstruction, divergence, and the adversarial loss.
 at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) {
     at::Tensor const x_rec = decode_frames(latents.x_z_rec);
     at::Tensor const nll = reconstruction_loss(x, x_rec, perceptual(x, x_rec), config_);
@@ -166,7 +166,7 @@ at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) 
         squared_error_ += clips * x_rec.clamp(-1, 1).sub(x).square().mean().item<double>();
         clips_ += clips;
     }
-    // A clip that a step sees too little of has no patch to judge; an evaluation trains nobody.
+    // If a step sees too little of a clip there is no patch to judge; an evaluation does not train.
     bool const judged = parts_.adversary && c10::GradMode::is_enabled() &&
                         parts_.adversary->takes_part(step_) &&
                         x.size(2) >= Discriminator::least_size({})[0];

@@ -1,6 +1,6 @@
-// The video autoencoder towards its clips, as Open-Sora v1.2 trains it (scripts/train_vae.py). The
-// 2-D part takes micro_batch_size frames at a time and the temporal one micro_frame_size; what is
-// cut in pieces is computed again in backward (recompute.hpp), with the same gradients.
+// Trains the video autoencoder as Open-Sora v1.2 does (scripts/train_vae.py). The 2-D part
+// processes micro_batch_size frames at a time and the temporal one micro_frame_size; divided parts
+// are recomputed in backward (recompute.hpp), with the same gradients.
 #pragma once
 
 #include "plan/config/sections/vae_loss_section.hpp"
@@ -17,7 +17,7 @@
 
 namespace osora::worker {
 
-/// LPIPS with tensors of its own.
+/// LPIPS with separate tensors.
 struct Perceptual {
     explicit Perceptual(at::TensorOptions options) : parameters(options), distance(parameters) {}
     Parameters parameters;
@@ -58,7 +58,7 @@ private:
     std::uint64_t seed_;
     int step_ = 0;
     std::vector<at::Tensor> encoder_, decoder_, temporal_;  // trainable, by part
-    double squared_error_ = 0, clips_ = 0;                  // of the step that goes on
+    double squared_error_ = 0, clips_ = 0;                  // of the current step
     double psnr_db_ = 0;
 };
 

@@ -21,8 +21,8 @@ struct NormLog {
     std::vector<at::Tensor> means, variances;  // (channels), in the order of the norms
 };
 
-/// BatchNorm3d, then ReLU. Its running averages are moved once a step, by the mean over the step's
-/// micro-batches on all ranks, so that they depend on neither.
+/// BatchNorm3d, then ReLU. Its running averages are updated once per step, by the mean over the
+/// step's micro-batches on all ranks, so that they depend on neither.
 struct BatchNormRelu {
     BatchNormRelu(Scope const& scope, std::int64_t channels);
     /// `training`: by the statistics of x, which are added to `log`; else by the running ones.

@@ -70,7 +70,7 @@ void VqvaeObjective::count(Quantized const& codes, NormLog const& log, double me
     add_to(sums_->norms.variances, log.variances, weight);
 }
 
-/// Of frames that stand for `weight` of the clips of a step.
+/// Loss of frames that represent `weight` of the clips of a step.
 at::Tensor VqvaeObjective::piece_loss(at::Tensor const& x, double weight, bool counted) {
     NormLog log;
     NormLog* const kept = counted ? &log : nullptr;

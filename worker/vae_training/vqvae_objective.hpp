@@ -1,5 +1,5 @@
-// The VQ-VAE towards its clips, as VideoGPT trains it (squared error over 0.06, commitment), with
-// what its codebook and norms keep summed over micro-batches and ranks: one update of each a step.
+// Trains the VQ-VAE as VideoGPT does (squared error over 0.06, commitment); statistics for its
+// codebook and norms are summed over micro-batches and ranks: one update of each per step.
 #pragma once
 
 #include "worker/parallel/process_group.hpp"
@@ -33,7 +33,7 @@ public:
     [[nodiscard]] Figures figures() const override { return figures_; }
 
 private:
-    /// What the micro-batches of a step say, added up.
+    /// Statistics from the micro-batches of a step, summed.
     struct Sums {
         CodebookCounts counts;
         NormLog norms;

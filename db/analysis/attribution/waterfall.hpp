@@ -1,7 +1,7 @@
 // Where the seconds between the steps of A and of B went: rows that add up to the gap. Pure.
 //
 // Steps are compared bucket by bucket with A's mix of buckets (direct standardisation); what the
-// other mix of B adds or saves is a row of its own. When a rank of B does another number of samples
+// other mix of B adds or saves is a separate row. When a rank of B does another number of samples
 // a step (strong scaling, other batch sizes), A's forward and backward are first brought to B's
 // number, which is the row `work`; the other rows are then of the same work.
 #pragma once

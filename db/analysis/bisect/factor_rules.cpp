@@ -40,7 +40,7 @@ constexpr std::array kHarmless{
     Harmless{"probe.", kNoPartOfStep},
     Harmless{"faults.", kNoPartOfStep},
     Harmless{"train.log_every", kNoPartOfStep},
-    Harmless{"train.steps", "how long a run goes on is no part of a step"},
+    Harmless{"train.steps", "the length of a run is not part of a step"},
     Harmless{"checkpoint.keep", kNoPartOfStep},
     Harmless{"checkpoint.resume", kNoPartOfStep},
     Harmless{"resources.time_limit", kNoPartOfStep},

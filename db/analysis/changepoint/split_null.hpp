@@ -1,6 +1,6 @@
 // How much a series without a change of level seems to gain from one. The place of a change is
 // picked because the values differ there, so a test that takes it as given is far too sure; here
-// the best of all places is held against the best of series drawn at random. Pure: draws come from
+// the best of all places is compared with the best of series drawn at random. Pure: draws come from
 // a fixed seed.
 //
 // Values are in noises. The gain of a split is what it takes off the sum of min((y - median)^2, 9):

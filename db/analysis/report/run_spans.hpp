@@ -13,10 +13,10 @@ namespace osora::db::analysis {
 /// From `from_us` until `to_us`, which is no earlier; clocks may jump, and what would end before it
 /// began is left out.
 ///   queue       the run was submitted until its controller began, or the probe before it
-///   probe       links were measured before the run, by a run of its own in the same allocation
+///   probe       links were measured before the run, by a separate run in the same allocation
 ///   agents      the controller began until the last agent of the first launch was there
 ///   start       ranks were ordered until all had said that they are ready to train: processes,
-///               rendezvous, model, data, the checkpoint to go on from
+///               rendezvous, model, data, the checkpoint to continue from
 ///   first_step  all were ready until the first step was in the journal
 ///   checkpoint  as the rank that wrote it took the time
 ///   relaunch    a fault was seen until the ranks of the next launch were ready

@@ -70,7 +70,7 @@ Result<std::string> gunzip(std::string_view bytes, std::size_t limit) {
             ++stream.next_in;
             --stream.avail_in;
         }
-        if (stream.avail_in > 0 && inflateReset(&stream) != Z_OK) return fault("cannot go on");
+        if (stream.avail_in > 0 && inflateReset(&stream) != Z_OK) return fault("cannot continue");
     }
     return text;
 }

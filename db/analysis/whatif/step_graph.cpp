@@ -245,7 +245,7 @@ private:
 
     StepOps const& ops_;
     P2pMatch const& p2p_;
-    bool overlaps_ = false;  // gradients are reduced while backward goes on
+    bool overlaps_ = false;                                 // gradients are reduced during backward
     std::map<std::pair<OpKind, int>, SlotList> on_stages_;  // collectives over stages: kind, seq_id
     std::map<std::size_t, std::size_t> before_;  // compute op -> the one of its kind before it
     std::vector<std::size_t> unit_of_;

@@ -25,7 +25,7 @@ struct RunShape {
     int chunk_steps_max = 8;
     bool resend = false;       // some chunks arrive twice
     bool nan = false;          // some losses are not numbers
-    bool health = false;       // nodes tell how they are doing
+    bool health = false;       // nodes report their health
     bool matrices = false;     // and what each rank took: the last rank is slower
     bool collectives = false;  // what collectives cost, of each node twice a launch
     bool ended = true;
@@ -49,7 +49,7 @@ private:
     std::int64_t wall_us_ = 1'700'000'000'000'000;
 };
 
-/// Sums of two classes, one behind the first steps as well.
+/// Sums of two classes, one also after the first steps.
 [[nodiscard]] protocol::CollectiveSums collectives_of(RunShape const& shape, int attempt, int node,
                                                       int number);
 /// Twelve steps of a node's ranks, of which the last rank of all is slower.

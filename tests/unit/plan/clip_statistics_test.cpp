@@ -46,7 +46,7 @@ TEST(ClipStatistics, DecodesHalfOfWhatLiesInFrontOfTheWindow) {
     EXPECT_NEAR(film.buckets[0].decoded_pixels, (250 / 2.0 + 8) * 100 * 200, 1);
 }
 
-TEST(ClipStatistics, TheMostCommonShapeStandsForItsBucket) {
+TEST(ClipStatistics, TheMostCommonShapeRepresentsItsBucket) {
     auto const config = config_of({bucket("64", 1)});
     auto const found = statistics(config, {{1, 480, 640}, {1, 360, 640}, {1, 720, 1280}});
     EXPECT_LT(found.buckets[0].height * 3, found.buckets[0].width * 2);  // 16:9

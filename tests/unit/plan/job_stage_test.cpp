@@ -43,7 +43,7 @@ TEST(JobStage, EachStepHasOne) {
     EXPECT_EQ(stage_at(plain, 40).rate, (StepSpan{0, 100}));
 }
 
-TEST(JobStage, AStageIsAJobOfItsOwn) {
+TEST(JobStage, AStageIsASeparateJob) {
     WorkerJob const made = job();
     EXPECT_EQ(job_of_stage(made, 0).plan.chosen.num_workers, 1);
     WorkerJob const second = job_of_stage(made, 2);

@@ -290,7 +290,7 @@ TEST(Planner, ReasonsSayWhatAReaderMustKnow) {
         EXPECT_THAT(each.reason, HasSubstr("parallel.pp_size = \"auto\" does"));
 }
 
-// bf16 is the default for GPUs; what somebody wrote stays, and counts in the memory.
+// bf16 is the default for GPUs; a value set by the user stays, and counts in the memory.
 TEST(Planner, AWrittenPrecisionStays) {
     PlanRequest r = request(1);
     double const fp32 = plan_of(r).predicted.peak_memory_gib;

@@ -157,7 +157,7 @@ TEST(StepTime, MeasuredModelStepsScaleTheFormula) {
                      {"no-such-model", "64", 8, 1, 1, 5}};
     EXPECT_NEAR(pass_time_s(query, c), 2 * formula, 1e-12);
     EXPECT_NEAR(pass_time_scale(c, 1), 2, 1e-9);
-    EXPECT_GT(pass_time_scale(c, 7), 2);  // no row of its own: all rows count
+    EXPECT_GT(pass_time_scale(c, 7), 2);  // no row for it: all rows count
 }
 
 TEST(StepTime, ThreadsOfARankMakeNoGpuFaster) {

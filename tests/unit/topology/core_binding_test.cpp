@@ -109,7 +109,7 @@ TEST(CoreBinding, AGpuThatIsNearEverythingSaysNothing) {
                 ElementsAre("0-1", "2-3", "4-5", "6-7"));
 }
 
-/// Whatever the machine: no CPU twice, none that is not there, nobody below the even share.
+/// Whatever the machine: no CPU twice, no CPU that does not exist, no rank below the even share.
 TEST(CoreBinding, HoldsItsPromisesOnAnyMachine) {
     for (unsigned seed = 0; seed < 2000; ++seed) {
         std::mt19937 random(seed);

@@ -1,5 +1,5 @@
-// The words that nvidia-smi printed on such machines; where its matrices come from stands in
-// tests/data/topology/README.md.
+// Output of nvidia-smi on such machines; tests/data/topology/README.md names the sources of its
+// matrices.
 #include "topology/device_path.hpp"
 #include "tests/kit/recorded_tree.hpp"
 #include "topology/sources/read_machine.hpp"

@@ -31,7 +31,7 @@ protected:
     Machine const reference_ = read_machine(tree_.root(), "n1");
 };
 
-TEST_F(MachineDiff, NothingOfItsOwnIsADifference) {
+TEST_F(MachineDiff, IndividualPropertiesAreNoDifference) {
     tree_.write("sys/class/infiniband/mlx5_2/ports/1/gids/0", "fe80::77\n");
     tree_.write("proc/sys/kernel/hostname", "elsewhere\n");
     tree_.write("sys/class/net/veth7/mtu", "1500\n");
@@ -130,7 +130,7 @@ TEST_F(MachineDiff, TheMajorityIsTheReference) {
         fleet[i].name = "n" + std::to_string(i);
         fleet[i].gpus[0].uuid = "GPU-" + std::to_string(i);
     }
-    fleet[0].nics.pop_back();  // lo is nobody's business
+    fleet[0].nics.pop_back();  // lo does not matter
     fleet[1].nics.erase(fleet[1].nics.begin() + 4);
     fleet[7].gpus[3].link.current_width = fleet[9].gpus[3].link.current_width = 8;
     auto const groups = group_machines(fleet);

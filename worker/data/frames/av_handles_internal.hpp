@@ -61,7 +61,7 @@ private:
 /// Why the guard ends the call, or success.
 [[nodiscard]] Result<void> check(CallGuard const& guard);
 
-/// "WHAT: REASON" for an AVERROR; what the guard says goes first.
+/// "WHAT: REASON" for an AVERROR; the guard's reason takes precedence.
 [[nodiscard]] Error av_error(int error, std::string_view what, CallGuard const& guard);
 
 }  // namespace osora::worker

@@ -1,6 +1,5 @@
-// Decodes chosen frames of one clip, resized and cropped, straight into memory of the caller.
-// One decoder belongs to one thread at a time. Nothing in a file is fatal: whatever is wrong with
-// it comes back as an Error.
+// Decodes chosen frames of one clip, resized and cropped, directly into the caller's memory. One
+// thread at a time per decoder. Nothing in a file is fatal: every problem is returned as an Error.
 #pragma once
 
 #include "base/result.hpp"
@@ -27,8 +26,8 @@ struct FrameSize {
 };
 
 struct PictureSizes {
-    FrameSize shown;   // as players show it: turned, with square pixels
-    FrameSize stored;  // as the file holds it
+    FrameSize shown;   // as players show it: rotated, with square pixels
+    FrameSize stored;  // as stored in the file
 };
 
 struct ClipFacts {
@@ -47,12 +46,12 @@ struct ClipFacts {
 }
 
 struct DecodeLimits {
-    double deadline_s = 30.0;                   // for one call, file reads included
-    std::int64_t pixels_max = 8192ll * 4608;    // larger pictures are refused
+    double deadline_s = 30.0;                   // for one call, including file reads
+    std::int64_t pixels_max = 8192ll * 4608;    // larger pictures are rejected
     std::atomic<bool> const* cancel = nullptr;  // polled; true ends the call with `cancelled`
 };
 
-/// What decoding a window took; for tests and benchmarks.
+/// Cost of decoding a window; for tests and benchmarks.
 struct DecodeCounts {
     std::int64_t packets_sent = 0;
     std::int64_t frames_decoded = 0;
@@ -67,26 +66,26 @@ public:
     ClipDecoder& operator=(ClipDecoder const&) = delete;
     ~ClipDecoder();
 
-    /// Reads container and stream headers, and packets only where the container does not say how
-    /// many frames there are.
+    /// Reads container and stream headers, and packets only if the container does not give the
+    /// number of frames.
     [[nodiscard]] Result<ClipFacts> probe(std::string const& path);
 
     /// Headers only.
     [[nodiscard]] Result<PictureSizes> probe_sizes(std::string const& path);
 
-    /// Fills `out` (num_frames x height x width x 3 bytes) with the window. Each picture is
-    /// as a player shows it (display matrix, sample aspect ratio), cropped to the centred part with
-    /// the wanted aspect ratio and resized. Errors: not_found, io, corrupt (not a video, damaged,
+    /// Fills `out` (num_frames x height x width x 3 bytes) with the window. Each picture is as a
+    /// player shows it (display matrix, sample aspect ratio), cropped to the centred part with the
+    /// requested aspect ratio and resized. Errors: not_found, io, corrupt (not a video, damaged,
     /// shorter than the window), timed_out, cancelled, out_of_memory (picture over pixels_max).
     [[nodiscard]] Result<void> decode(std::string const& path, FrameWindow const& window,
                                       FrameSize size, std::span<std::uint8_t> out);
 
-    /// Decodes the window and drops its pictures. Errors as decode().
+    /// Decodes the window and discards its pictures. Errors as decode().
     [[nodiscard]] Result<void> verify(std::string const& path, FrameWindow const& window);
 
     [[nodiscard]] DecodeCounts const& counts() const { return counts_; }
 
-    /// Of the first picture of the last decode().
+    /// For the first picture of the last decode().
     [[nodiscard]] PictureSizes const& sizes() const { return sizes_; }
 
 private:
@@ -96,8 +95,8 @@ private:
     PictureSizes sizes_;
 };
 
-/// FFmpeg writes about every damaged file on stderr; what matters is in the errors. Process-wide,
-/// so for main to call.
+/// Silences FFmpeg, which writes about every damaged file on stderr; errors have what matters.
+/// Process-wide, so main should call it.
 void silence_ffmpeg();
 
 }  // namespace osora::worker

@@ -57,7 +57,7 @@ bool is_mov(AVFormatContext const& context) {
     return std::strncmp(context.iformat->name, "mov,", 4) == 0;
 }
 
-/// mp4 tells size, codec data and reorder depth in its header; other containers need
+/// mp4 has size, codec data and reorder depth in its header; other containers need
 /// avformat_find_stream_info(), which decodes the first frames (35 ms for a 1080p file).
 bool header_suffices(AVFormatContext const& context, AVStream const& stream) {
     AVCodecParameters const& codec = *stream.codecpar;
@@ -80,7 +80,7 @@ Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
     return {};
 }
 
-/// The format of a file that is none of kFormats, for a message; empty: nobody knows.
+/// The format of a file that is not in kFormats, for a message; empty: unknown.
 std::string other_format(std::string const& path) {
     constexpr std::streamsize kLooked = 1 << 16;
     constexpr int kSure = AVPROBE_SCORE_RETRY;
@@ -117,7 +117,7 @@ Result<FormatContext> open_input(std::string const& path, CallGuard& guard) {
     return FormatContext(context);
 }
 
-/// Of pictures that go with a sound or a clip: covers and thumbnails are never the video.
+/// Whether the pictures accompany a sound or a clip: covers and thumbnails are never the video.
 bool is_cover(AVStream const& stream) {
     return (stream.disposition & (AV_DISPOSITION_ATTACHED_PIC | AV_DISPOSITION_TIMED_THUMBNAILS)) !=
            0;
@@ -138,8 +138,8 @@ bool is_picture_codec(AVStream const& stream) {
     }
 }
 
-/// As libavformat ranks them, behind what is no video: moving pictures, the default one, more than
-/// a few frames, the larger bit rate.
+/// The order of libavformat, after excluding what is not video: moving pictures, the default one,
+/// more than a few frames, the larger bit rate.
 auto rank_of(AVStream const& stream) {
     constexpr std::int64_t kEnough = 5;
     bool const impaired = (stream.disposition &

@@ -1,5 +1,5 @@
-// Private to worker/data: one open file and its video stream. Reads local regular files only, in
-// container formats from a list, whatever their name says.
+// Private to worker/data: one open file and its video stream. Reads only local regular files, in
+// container formats from a list, whatever their name.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -24,7 +24,7 @@ public:
 
     /// The next packet of the stream; false at the end of the file.
     [[nodiscard]] Result<bool> read(AVPacket& packet);
-    /// To the packet with this decoding time, which must be a keyframe of the index.
+    /// Seeks to the packet with this decoding time, which must be a keyframe of the index.
     [[nodiscard]] Result<void> seek(std::int64_t dts);
     /// Reads from the first packet again.
     [[nodiscard]] Result<void> rewind();

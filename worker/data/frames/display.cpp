@@ -14,7 +14,7 @@
 namespace osora::worker {
 namespace {
 
-/// Of the smaller entries against the larger ones: about one degree.
+/// Ratio of the smaller matrix entries to the larger ones: about one degree.
 constexpr double kAngleTolerance = 0.02;
 
 double size_of(std::int32_t a, std::int32_t b) {

@@ -11,10 +11,10 @@
 
 namespace osora::worker {
 
-/// What is shown is the stored picture, transposed, then mirrored.
+/// Shown pictures are the stored picture, transposed, then mirrored.
 struct Display {
     bool transposed = false;  // its rows are shown as columns
-    bool mirrored_x = false;  // left and right change places
+    bool mirrored_x = false;  // left and right are swapped
     bool mirrored_y = false;  // top and bottom
     int pixel_width = 1;      // of a stored pixel: pixel_width / pixel_height is its aspect ratio
     int pixel_height = 1;
@@ -23,17 +23,17 @@ struct Display {
     friend bool operator==(Display const&, Display const&) = default;
 };
 
-/// `matrix`: a b u c d v x y w (ISO/IEC 14496-12, 8.3.2, as FFmpeg hands it on); empty: none.
-/// Anything near a multiple of 90 degrees is one. Errors: corrupt, any other angle.
+/// `matrix`: a b u c d v x y w (ISO/IEC 14496-12, 8.3.2, as FFmpeg returns it); empty: none. Angles
+/// near a multiple of 90 degrees are rounded to it. Errors: corrupt, any other angle.
 [[nodiscard]] Result<Display> display_of(std::span<std::int32_t const> matrix);
 
-/// Of a whole picture. As players do, the width is stretched, never the height.
+/// Of a whole picture. As in players, the width is stretched, never the height.
 [[nodiscard]] FrameSize displayed_size(FrameSize stored, Display const& display);
 
-/// Height and width that a stored picture must have for `shown` once it is turned.
+/// Height and width that a stored picture must have to be `shown` after rotation.
 [[nodiscard]] FrameSize unturned(FrameSize shown, Display const& display);
 
-/// Turns RGB of unturned(shown) into `out`, RGB of `shown`; both 3 bytes a pixel.
+/// Rotates RGB of unturned(shown) into `out`, RGB of `shown`; both 3 bytes per pixel.
 void turn_rgb(std::span<std::uint8_t const> stored, Display const& display, FrameSize shown,
               std::span<std::uint8_t> out);
 

@@ -1,4 +1,4 @@
-// Private to worker/data: what streams and pictures of FFmpeg say of how they are shown.
+// Private to worker/data: how streams and pictures of FFmpeg are to be shown.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -6,17 +6,17 @@
 
 namespace osora::worker {
 
-/// What a container says of its pictures, before any is decoded.
+/// The container's information on its pictures, before any is decoded.
 [[nodiscard]] Result<Display> display_of(AVStream const& stream);
 
-/// Puts what the container says on a decoded picture. As in the ffmpeg program, the container's
-/// aspect ratio and the picture's own display matrix (EXIF, SEI) go first.
+/// Applies the container's information to a decoded picture. As in the ffmpeg program, the
+/// container's aspect ratio and the picture's own display matrix (EXIF, SEI) take precedence.
 [[nodiscard]] Result<void> tag_display(AVStream const& stream, AVFrame& frame);
 
-/// Of a picture as it stands.
+/// Of a picture as it is.
 [[nodiscard]] Result<Display> display_of(AVFrame const& frame);
 
-/// A sample aspect ratio; one that says nothing leaves it alone.
+/// A sample aspect ratio; ignores an invalid one.
 void set_pixel(Display& display, AVRational ratio);
 
 /// Of a whole picture, not yet cropped.

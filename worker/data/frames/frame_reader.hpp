@@ -1,5 +1,5 @@
-// Private to worker/data: gives the pictures of a window, decoding from the keyframe before it and
-// leaving out pictures that nothing else refers to. Bit-exact with decoding everything.
+// Private to worker/data: returns the pictures of a window, decoding from the keyframe before it
+// and skipping pictures that nothing else refers to. Bit-exact with decoding everything.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -17,7 +17,7 @@ namespace osora::worker {
 using FrameSink = std::function<Result<void>(int index, AVFrame& frame)>;
 
 /// The window's frames in order, each exactly once, or an error. A damaged picture that the window
-/// depends on is an error. `counts` grows by what was done.
+/// depends on is an error. Adds to `counts` what was done.
 [[nodiscard]] Result<void> read_frames(std::string const& path, FrameWindow const& window,
                                        DecodeLimits const& limits, DecodeCounts& counts,
                                        FrameSink const& sink);
@@ -26,7 +26,7 @@ using FrameSink = std::function<Result<void>(int index, AVFrame& frame)>;
 [[nodiscard]] Result<CodecContext> open_codec(AVStream const& stream, DecodeLimits const& limits,
                                               CallGuard const& guard);
 
-/// What the file's headers (and packets, where they must be counted) say.
+/// Information from the file's headers (and packets, if they must be counted).
 [[nodiscard]] Result<ClipFacts> probe_clip(std::string const& path, DecodeLimits const& limits);
 
 /// Of its pictures only.

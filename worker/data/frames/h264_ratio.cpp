@@ -9,7 +9,7 @@
 namespace osora::worker {
 namespace {
 
-/// Of what is past the end, zeros.
+/// Returns zeros past the end.
 class Bits {
 public:
     explicit Bits(std::span<std::uint8_t const> nal) {

@@ -1,4 +1,4 @@
-// Private to worker/data: the sample aspect ratio that an H.264 stream's own headers give. Pure.
+// Private to worker/data: the sample aspect ratio in an H.264 stream's own headers. Pure.
 #pragma once
 
 #include <cstdint>

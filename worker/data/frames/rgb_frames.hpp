@@ -1,4 +1,4 @@
-// Pictures in memory: what sampling gives and writers take.
+// Pictures in memory: the output of sampling and the input of writers.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ extern "C" {
 namespace osora::worker {
 namespace {
 
-/// Where a picture does not say, formats that are full by their nature are; swscale agrees.
+/// If a picture does not say, formats that are full range by nature; swscale agrees.
 bool is_full_range(AVFrame const& frame) {
     if (frame.color_range != AVCOL_RANGE_UNSPECIFIED)
         return frame.color_range == AVCOL_RANGE_JPEG || frame.format == AV_PIX_FMT_YUVJ420P;
@@ -186,7 +186,7 @@ Result<void> Scaler::any_to_rgb(AVFrame const& frame, FrameSize size, std::span<
     int const* const from = sws_getCoefficients(space_of(frame));
     sws_setColorspaceDetails(sws_.get(), from, is_full_range(frame) ? 1 : 0,
                              sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
-    // swscale may write past the end of a row, so rows get room behind them.
+    // swscale may write past the end of a row, so rows are padded.
     std::size_t const row_bytes = static_cast<std::size_t>(size.width) * 3;
     std::size_t const stride = (row_bytes + 63) / 64 * 64 + 64;
     rows_.resize(stride * static_cast<std::size_t>(size.height));

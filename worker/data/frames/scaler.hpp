@@ -1,5 +1,5 @@
-// Private to worker/data: a decoded picture of any format, cropped, resized and converted to RGB in
-// memory of the caller. One per thread; its scratch memory stays.
+// Private to worker/data: crops and resizes a decoded picture of any format and converts it to RGB
+// in the caller's memory. One per thread; keeps its scratch memory.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -24,10 +24,10 @@ struct CropBox {
 class Scaler {
 public:
     /// `out`: height x width x 3 bytes of `size`, as a player shows the picture: it is cropped and
-    /// resized as it is stored and turned then. 8-bit 4:2:0 goes through libyuv's box filter,
-    /// everything else through swscale (area or bilinear). Colours by the picture's matrix and
-    /// range; without one BT.601, limited, as the ffmpeg program takes it. Errors: corrupt (a
-    /// matrix or an angle that cannot be converted).
+    /// resized as stored, then rotated. 8-bit 4:2:0 goes through libyuv's box filter, everything
+    /// else through swscale (area or bilinear). Colours by the picture's matrix and range; without
+    /// one BT.601, limited, as in the ffmpeg program. Errors: corrupt (a matrix or an angle that
+    /// cannot be converted).
     [[nodiscard]] Result<void> to_rgb(AVFrame& frame, FrameSize size, std::span<std::uint8_t> out);
 
 private:
@@ -37,7 +37,7 @@ private:
 
     std::vector<std::uint8_t> planes_;  // I420 of the last size
     std::vector<std::uint8_t> rows_;    // RGB with padded rows
-    std::vector<std::uint8_t> stored_;  // RGB before it is turned
+    std::vector<std::uint8_t> stored_;  // RGB before it is rotated
     SwsHandle sws_;
 };
 

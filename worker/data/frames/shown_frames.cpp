@@ -80,7 +80,7 @@ bool opens_without_past(AVPacket const& packet, AVCodecParameters const& codec) 
         case AV_CODEC_ID_H264:
             return !has_any(nal_types(bytes, codec), 5, 5);  // no IDR picture
         case AV_CODEC_ID_HEVC:
-            return true;  // its leading pictures say it themselves
+            return true;  // its leading pictures can be recognised themselves
         case AV_CODEC_ID_MPEG1VIDEO:
         case AV_CODEC_ID_MPEG2VIDEO:
             return is_open_mpeg_group(bytes);

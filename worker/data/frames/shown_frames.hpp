@@ -1,5 +1,5 @@
-// Private to worker/data: which packets give a picture that is shown. Counts then are those of the
-// ffmpeg program, which shows what comes out of the decoder.
+// Private to worker/data: which packets give a picture that is shown. Counts then match those of
+// the ffmpeg program, which shows what comes out of the decoder.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -19,16 +19,16 @@ namespace osora::worker {
                      static_cast<std::size_t>(packet.data == nullptr ? 0 : packet.size));
 }
 
-/// Whether the file's first packet is no keyframe, or one that pictures without their references
-/// may follow: what comes out then is fewer than what is in the file.
+/// Whether the file's first packet is not a keyframe, or one that pictures without their references
+/// may follow: then fewer pictures come out than are in the file.
 [[nodiscard]] bool starts_without_past(AVPacket const& first, AVCodecParameters const& codec);
 
 /// Times of packets in decoding order.
 class ShownFrames {
 public:
-    /// `from_first`: the first packet that is added is the first one of the file. What decoders
-    /// drop there does not count: pictures before the first keyframe, and pictures shown before it
-    /// that refer to others in front of the file ("leading", of a cut in an open group).
+    /// `from_first`: the first added packet is the first one of the file. Pictures that decoders
+    /// drop there do not count: those before the first keyframe, and those shown before it that
+    /// refer to others before the file ("leading", of a cut in an open group).
     ShownFrames(AVCodecParameters const& codec, bool from_first)
         : codec_(&codec), at_start_(from_first) {}
 

@@ -1,4 +1,4 @@
-// Private to worker/data: where in a file decoding must start to get a window of frames.
+// Private to worker/data: where decoding must start in a file to get a window of frames.
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
@@ -20,12 +20,12 @@ struct WindowStart {
     return (entry.flags & AVINDEX_DISCARD_FRAME) == 0;
 }
 
-/// Whether the pictures that the container's index shows are those that come out: not where the
-/// file starts with pictures that are dropped. Reads the first packet into `packet`.
+/// Whether the pictures in the container's index are those that come out: not if the file starts
+/// with pictures that are dropped. Reads the first packet into `packet`.
 [[nodiscard]] Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet);
 
-/// By the container's index where it has one, reading only the packets around the window;
-/// otherwise by reading packets from the first one up to the window. `packet` is scratch.
+/// By the container's index if it has one, reading only the packets around the window; otherwise by
+/// reading packets from the first one up to the window. `packet` is scratch.
 [[nodiscard]] Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window,
                                              AVPacket& packet);
 

@@ -1,5 +1,5 @@
-// `osora-worker --calibrate`: measures what the planner's formulas are scaled by, on this machine,
-// in well under a minute. Wall times on a shared machine are noisy: every figure is the best of
+// `osora-worker --calibrate`: measures the constants of the planner's formulas on this machine, in
+// well under a minute. Wall times on a shared machine are noisy: every figure is the best of
 // several runs.
 #pragma once
 

@@ -8,9 +8,9 @@
 
 namespace osora::worker {
 
-/// Milliseconds of one thread for a million decoded source pixels, reading and resizing included:
-/// mean over at most 16 clips spread over the manifest, each decoded twice and the faster one
-/// taken.
+/// Milliseconds of one thread per million decoded source pixels, including reading and resizing:
+/// mean over at most 16 clips spread over the manifest, each decoded twice, of which the faster
+/// counts.
 [[nodiscard]] Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
                                                      plan::ColumnNames const& columns = {});
 

@@ -1,12 +1,12 @@
-// Before the first step: is every caption that training will ask for in the cache?
+// Checks before the first step that every caption for training is in the cache.
 #pragma once
 
 #include "worker/jobs/train_data.hpp"
 
 namespace osora::worker {
 
-/// not_found with how many are missing and the first of them; shards that do not read are errors,
-/// too. Nothing is asked without text.embeddings, or of a folder that has both kinds: they were
+/// not_found with the number of missing captions and the first one; shards that cannot be read are
+/// errors, too. Does nothing without text.embeddings, or for a folder with both kinds, which were
 /// encoded together. Opens each text shard once.
 [[nodiscard]] Result<void> check_captions(TrainData const& data);
 

@@ -85,7 +85,7 @@ void report_start(EncodePlan const& plan, plan::WorkerJob const& job, EncodeStep
     }
 }
 
-/// All ranks count their steps from the same number, or nobody could add them up.
+/// All ranks count their steps from the same number, so that they can be added up.
 Result<int> first_step(std::optional<Group> const& group, int done) {
     if (!group) return done;
     try {
@@ -99,7 +99,8 @@ Result<int> first_step(std::optional<Group> const& group, int done) {
     }
 }
 
-/// Tells rank 0 that this rank's shards are complete, or waits for all to say so. true: they have.
+/// Reports to rank 0 that this rank's shards are complete, or waits for all ranks' reports. true:
+/// all are complete.
 Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment const& self,
                             AgentLink& agent) {
     if (!group) return true;
@@ -114,7 +115,7 @@ Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment c
         constexpr int kPollsAPulse = 50;
         for (int polls = 0; !group->store().check(keys); ++polls) {
             if (agent.stop_order()) return false;
-            // Waiting for slower ranks is no hang: theirs is noticed on them.
+            // Waiting for slower ranks is not a hang: a hang is detected on the slow rank itself.
             if (polls % kPollsAPulse == 0)
                 agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
             std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -125,7 +126,7 @@ Result<bool> all_ranks_done(std::optional<Group> const& group, RankEnvironment c
     }
 }
 
-/// What ranks that were killed left half written; nobody writes any more.
+/// Removes files left half written by killed ranks; nobody writes any more.
 void remove_partial_files(std::filesystem::path const& out) {
     std::error_code ignored;
     for (char const* folder : {"latents", "text"}) {

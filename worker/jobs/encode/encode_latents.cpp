@@ -77,7 +77,7 @@ private:
     std::vector<LoadedSample> samples_;
 };
 
-/// The batches of the shards, and where each shard ends in them.
+/// The batches of the shards, and where each shard ends among them.
 struct Visits {
     std::vector<plan::OnePassStep> steps;
     std::vector<std::size_t> ends;

@@ -1,17 +1,17 @@
-// Clips of an encode run: decoded by the loader, batch by batch through the autoencoder.
+// Clips of an encode run: decoded by the loader, then encoded by the autoencoder batch by batch.
 #pragma once
 
 #include "worker/jobs/encode/encode_steps.hpp"
 
 namespace osora::worker {
 
-/// Makes the shards `open` of plan.latents, in order; ends early when the agent says so. A clip
-/// that cannot be decoded is left out, and the agent is told.
+/// Makes the shards `open` of plan.latents, in order; ends early when the agent asks. Skips clips
+/// that cannot be decoded, and reports them to the agent.
 [[nodiscard]] Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
                                           VaePipeline const& vae,
                                           std::vector<std::size_t> const& open, EncodeSteps& steps);
 
-/// The posterior of clips: mean and deviation, both behind the VAE's shift and scale.
+/// The posterior of clips: mean and deviation, both after the VAE's shift and scale.
 struct Posterior {
     at::Tensor mean, std;  // (B, C, T, H, W)
 };

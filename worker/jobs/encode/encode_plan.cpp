@@ -98,7 +98,7 @@ void divide(EncodePlan& plan, std::int64_t shard_bytes, bool with_null) {
     plan.captions = caption_work(texts, used, {.bytes = shard_bytes, .entry_bytes = caption});
 }
 
-/// Of everything that a file of the cache depends on.
+/// Hash of everything that a file of the cache depends on.
 std::string settings_of(plan::WorkerJob const& job, EncodePlan const& plan) {
     std::uint64_t texts = 0;
     for (Clip const& clip : plan.manifest.clips) {

@@ -1,4 +1,4 @@
-// What an encode run makes: clips and captions by shard, the same on every rank because nothing
+// The output of an encode run: clips and captions by shard, the same on every rank because nothing
 // here depends on the rank.
 #pragma once
 
@@ -23,23 +23,23 @@ struct EncodePlan {
     std::filesystem::path out;
     Manifest manifest;
     plan::BucketSet set;
-    std::vector<LatentWork> latents;             // a shard each
-    std::vector<std::vector<Caption>> captions;  // a shard each
-    std::vector<int> batch;                      // of each bucket: clips at once
+    std::vector<LatentWork> latents;             // one per shard
+    std::vector<std::vector<Caption>> captions;  // one per shard
+    std::vector<int> batch;                      // clips at once, per bucket
     LatentFormat latent_format;
     TextFormat text_format;
     std::string settings;  // hash of all of it
 
     [[nodiscard]] std::filesystem::path latent_path(std::size_t shard) const;
     [[nodiscard]] std::filesystem::path text_path(std::size_t shard) const;
-    /// "" is a caption that no clip need have: what stands for none.
+    /// "" is the caption used for no caption; clips need not have it.
     [[nodiscard]] std::string_view text_of(Caption const& caption) const {
         return caption.clip < manifest.clips.size() ? manifest.clips[caption.clip].text
                                                     : std::string_view();
     }
 };
 
-/// What encodes; either of the first two may be missing, not both.
+/// The encoders; one of the first two may be missing, not both.
 struct Encoders {
     std::optional<VaePipeline> vae;
     std::optional<CaptionEncoder> text;
@@ -51,7 +51,7 @@ struct Encoders {
 [[nodiscard]] Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job,
                                                   Encoders const& encoders);
 
-/// The index over the shards, which must all be complete: errors name the one that is not.
+/// The index of the shards, which must all be complete: errors name the incomplete one.
 [[nodiscard]] Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job,
                                                     EncodePlan const& plan);
 

@@ -1,5 +1,5 @@
-// The steps of an encode run as its agent hears of them: one batch of clips or captions each. Also
-// says when to stop, and which shards are this rank's.
+// The steps of an encode run as reported to its agent: one batch of clips or captions each. Also
+// decides when to stop, and which shards are this rank's.
 #pragma once
 
 #include "worker/jobs/agent_link.hpp"
@@ -18,14 +18,14 @@ class EncodeSteps {
 public:
     EncodeSteps(AgentLink& agent, Device device) : agent_(agent), device_(device) {}
 
-    /// Steps of shards that an earlier launch has made.
+    /// Number of steps in shards from an earlier launch.
     void skip(int steps) { next_ += steps; }
     void begin();
-    /// `work_s`: of the encoder; the rest of the step is waiting for clips.
+    /// `work_s`: time of the encoder; the rest of the step is waiting for clips.
     void end(std::string const& bucket, std::int64_t samples, double work_s);
     void notice(std::string const& kind, std::string const& detail);
 
-    /// Asked for by the agent: the batch in work is the last.
+    /// Whether the agent asked to stop: the current batch is the last.
     [[nodiscard]] bool stopped() const { return agent_.stop_order().has_value(); }
     [[nodiscard]] int next_step() const { return next_; }
     [[nodiscard]] Device const& device() const { return device_; }
@@ -38,12 +38,12 @@ private:
     std::chrono::steady_clock::time_point start_;
 };
 
-/// One rank's shards that are not complete yet, ascending; `done` counts the entries of the others.
+/// One rank's incomplete shards, ascending; `done` counts the entries of the others.
 struct OpenWork {
     std::vector<std::size_t> latents, captions;
     std::int64_t done_clips = 0, done_captions = 0;
 };
-/// invalid_input when the folder holds shards of other settings. A shard that does not read back is
+/// invalid_input if the folder has shards of other settings. A shard that cannot be read back is
 /// made again.
 [[nodiscard]] Result<OpenWork> open_work(EncodePlan const& plan, int rank, int world_size);
 

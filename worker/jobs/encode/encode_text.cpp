@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 struct ShardTexts {
     std::vector<CaptionTokens> tokens;
     std::vector<at::Tensor> embeddings;  // (L, channels) on the CPU
-    std::vector<PaddedTokens> clip;      // CLIP's, where it encodes
+    std::vector<PaddedTokens> clip;      // CLIP's, if it encodes
     std::vector<at::Tensor> pooled;      // (V) on the CPU, likewise
     std::vector<std::size_t> by_length;  // order of work: equal lengths together
 };

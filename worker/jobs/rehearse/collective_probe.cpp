@@ -68,8 +68,8 @@ struct Case {
     };
     std::vector<Measured> measured = {};  // the last two
 
-    /// Of all iterations of that size: along the line through the last two; with one alone, which
-    /// may be mostly latency, along the root.
+    /// Time of all iterations of that size: extrapolated along the line through the last two; with
+    /// only one, which may be mostly latency, along the square root.
     [[nodiscard]] double expected_s(std::int64_t size,
                                     plan::CollectiveRequest const& request) const {
         if (measured.empty()) return 0;
@@ -291,7 +291,7 @@ Result<TrainOutcome> run_collective_probe(plan::WorkerJob const& job, RankEnviro
     agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
     TrainOutcome const done{job.config.train.steps, false};
     if (self.rank != 0) return done;
-    // For the history, and for whoever asked.
+    // For the history, and for the requester.
     agent.send(protocol::ProbeMeasured{
         protocol::json::object{{"collectives", protocol::to_json(answer.samples)}}});
     protocol::RunPaths const paths{job.run_dir};

@@ -13,9 +13,9 @@
 
 namespace osora::worker {
 
-/// On every rank of `group`; the answer of rank 0 is whole, the others' is empty. Ranks stand on
-/// nodes in blocks of `ranks_per_node`. Once `stopped` says so on any rank, what is measured is the
-/// answer. invalid_input: see check_collective_request; unreachable: a peer is gone.
+/// Call it on every rank of `group`; rank 0's result is complete, the others' is empty. Ranks are
+/// on nodes in blocks of `ranks_per_node`. Once `stopped` returns true on any rank, the result is
+/// what was measured. invalid_input: see check_collective_request; unreachable: a peer is gone.
 [[nodiscard]] Result<topology::CollectiveTimes> probe_collectives(
     plan::CollectiveRequest const& request, Group const& group, Device const& device,
     int ranks_per_node, std::function<bool()> stopped);

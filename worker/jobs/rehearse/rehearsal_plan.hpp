@@ -1,5 +1,5 @@
-// What a rank does in one rehearsed step, as a list: own work until a moment, then a collective.
-// Pure; made from parameter sizes alone, in the order in which trainer and GradReducer go.
+// The actions of a rank in one rehearsed step, as a list: compute until a time, then a collective.
+// Pure; made only from parameter sizes, in the order of trainer and GradReducer.
 #pragma once
 
 #include "plan/rehearsal.hpp"
@@ -13,25 +13,25 @@
 namespace osora::worker {
 
 struct ParameterSize {
-    std::string name;        // of the state dict: its block is found by it
-    std::int64_t items = 0;  // numbers
+    std::string name;        // in the state dict: identifies its block
+    std::int64_t items = 0;  // number of values
 };
 
 enum class RehearsalKind {
-    forward,     // own work until `until_s`
-    backward,    // own work until `until_s`
-    arrive,      // own work is done
+    forward,     // compute until `until_s`
+    backward,    // compute until `until_s`
+    arrive,      // compute is finished
     all_reduce,  // starts one of `bucket`
     wait,        // for all that were started
     barrier,
-    optimizer  // own work for `seconds`, once the gradients are there
+    optimizer  // compute for `seconds`, after the gradients arrived
 };
 
 struct RehearsalOp {
     RehearsalKind kind = RehearsalKind::forward;
     double until_s = 0;      // forward, backward: since the batch was there; optimizer: length
     std::size_t bucket = 0;  // all_reduce
-    bool blocking = false;   // all_reduce: waited for before the next one starts
+    bool blocking = false;   // all_reduce: wait for it before the next one starts
     std::int64_t items = 0;  // all_reduce
     friend bool operator==(RehearsalOp const&, RehearsalOp const&) = default;
 };
@@ -39,11 +39,11 @@ struct RehearsalOp {
 struct RehearsalPlan {
     ReduceWay way = ReduceWay::overlapped;
     std::vector<std::int64_t> bucket_items;  // empty: one rank, no collectives
-    /// Share of the last backward pass after which a bucket is full and all before it have
-    /// started; ascending, the last is 1.
+    /// Share of the last backward pass after which a bucket is full and all before it have started;
+    /// ascending, the last is 1.
     std::vector<double> full_at;
 
-    /// The stop vote runs beside these, as in the training loop.
+    /// The stop vote runs in parallel, as in the training loop.
     [[nodiscard]] std::vector<RehearsalOp> step(plan::BucketCompute const& compute,
                                                 int grad_accum_steps) const;
 };
@@ -54,9 +54,9 @@ struct RehearsalOptions {
     ReduceWay way = ReduceWay::overlapped;
     std::int64_t item_bytes = 4;  // gradients are fp32
 };
-/// `parameters` in forward order. Each block ("spatial_blocks.3.") takes the same share of backward
-/// and its gradients appear in the share of their numbers; what lies outside the blocks costs
-/// nothing. Without blocks all go by their numbers.
+/// `parameters` in forward order. Each block ("spatial_blocks.3.") takes the same share of
+/// backward, and its gradients appear in proportion to their sizes; parameters outside the blocks
+/// cost nothing. Without blocks all go by size.
 [[nodiscard]] RehearsalPlan make_rehearsal_plan(std::span<ParameterSize const> parameters,
                                                 RehearsalOptions const& options);
 

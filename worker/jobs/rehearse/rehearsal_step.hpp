@@ -1,5 +1,5 @@
-// Plays a RehearsalPlan on this rank: gradients are zeros, own work is a busy loop on the rank's
-// cores (CPU) or a sleep (GPU) until the moment that the plan names.
+// Executes a RehearsalPlan on this rank: gradients are zeros, compute is a busy loop on the rank's
+// cores (CPU) or a sleep (GPU) until the planned time.
 #pragma once
 
 #include "base/result.hpp"
@@ -22,17 +22,17 @@ struct RehearsedStep {
 
 class RehearsalStep {
 public:
-    /// `threads`: that a CPU rank's own work keeps busy.
+    /// `threads`: number that a CPU rank's compute keeps busy.
     RehearsalStep(RehearsalPlan plan, std::optional<Group> group, Device const& device,
                   int threads);
 
-    /// unreachable when a peer failed; the group is of no use after that. `on_arrival` is called
-    /// when the own work is done.
+    /// unreachable if a peer failed; the group is unusable after that. Calls `on_arrival` when the
+    /// compute is done.
     [[nodiscard]] Result<RehearsedStep> run(plan::BucketCompute const& compute,
                                             int grad_accum_steps,
                                             std::function<void()> const& on_arrival);
 
-    /// Passes time as own work does.
+    /// Passes time as compute does.
     void work_for(double seconds) const;
 
 private:

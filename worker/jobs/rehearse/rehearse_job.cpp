@@ -71,7 +71,7 @@ public:
 private:
     explicit Buckets(plan::WorkerJob const& job) : job_(&job) {}
     [[nodiscard]] plan::Bucket const& slot(int step) const {
-        // Rank 0's, where the ranks' buckets differ: all ranks rehearse the same step.
+        // Rank 0's bucket if the ranks' buckets differ: all ranks rehearse the same step.
         auto const& schedule = *data_->schedule;
         return schedule.buckets()[schedule.bucket_of(static_cast<std::uint64_t>(step), 0)];
     }

@@ -1,6 +1,6 @@
 // job = "rehearse": a run's collectives with its sizes, order and overlap, without its model.
-// Driven by main; talks to the agent only, with the messages of training, so that reports read it
-// alike.
+// Driven by main; communicates only with the agent, with the messages of training, so that reports
+// treat both alike.
 #pragma once
 
 #include "worker/jobs/agent_link.hpp"
@@ -9,7 +9,7 @@
 
 namespace osora::worker {
 
-/// Needs memory for the gradients alone. A relaunch begins again at step 0; there are no
+/// Needs memory only for the gradients. A relaunch begins again at step 0; there are no
 /// checkpoints. Errors as run_train_job; loss, gradient norm and lr of a step are NaN.
 [[nodiscard]] Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job,
                                                     RankEnvironment const& self, AgentLink& agent);

@@ -81,15 +81,15 @@ Result<plan::WorkerJob> job_of(fs::path const& run, SampleRequest const& request
     return job;
 }
 
-/// MMDiT: "" as the run trained on it. Undefined where the run has no cache of captions, or that
-/// is gone or of another width.
+/// MMDiT: the embedded "" that the run trained with. Undefined if the run has no cache of captions,
+/// or that is gone or has another width.
 NullCaption null_of_run(plan::WorkerJob const& job, plan::ModelShape const& shape) {
     if (shape.family != plan::ModelFamily::mmdit) return {};
     auto null = cached_null(job, shape);
     return null.has_value() ? std::move(*null) : NullCaption();
 }
 
-/// What stands for no caption: STDiT3 has its own.
+/// The embedding used for no caption: STDiT3 has its own.
 char const* null_name(SamplePlan const& plan, SampleCaption const& caption) {
     if (plan.shape.family != plan::ModelFamily::mmdit) return "of_the_model";
     return caption.null.text.defined() ? "cached" : "zeros";

@@ -1,5 +1,5 @@
 // `osora-worker --sample CHECKPOINT`: a clip from a checkpoint as an MP4, and frames of it as one
-// picture. `osora sample` starts it.
+// picture. Started by `osora sample`.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,8 +9,8 @@
 
 namespace osora::worker {
 
-/// Samples, decodes, writes both files and gives a summary as JSON (osora.sample/1). Nothing is
-/// written before the sample is there; what was asked for wrongly is invalid_input.
+/// Samples, decodes, writes both files and returns a summary as JSON (osora.sample/1). Writes
+/// nothing before the sample is complete; a wrong request is invalid_input.
 [[nodiscard]] Result<std::string> run_sample_command(SampleRequest const& request);
 
 }  // namespace osora::worker

@@ -1,4 +1,4 @@
-// Each family: a network behind the function that its sampler calls.
+// For each family: wraps a network in the function that its sampler calls.
 #include "worker/jobs/sample/sample_latent.hpp"
 
 #include "worker/model/mmdit/mmdit.hpp"
@@ -120,7 +120,7 @@ at::Tensor mmdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& 
     return unpack_latent(sampled, size, patch);
 }
 
-/// `tensor` as (1, sizes...), where -1 is any size.
+/// `tensor` as (1, sizes...), where -1 matches any size.
 Result<at::Tensor> shaped(SafetensorsContent const& content, std::string const& name,
                           std::vector<std::int64_t> const& sizes) {
     auto const* found = content.find(name);

@@ -10,7 +10,7 @@
 namespace osora::worker {
 namespace {
 
-/// Of opensora/schedulers/rf (v1.2) and of SamplingOption (v2.0).
+/// Defaults of opensora/schedulers/rf (v1.2) and of SamplingOption (v2.0).
 constexpr int kStdit3Steps = 30, kMmditSteps = 50;
 constexpr double kStdit3Scale = 7.0, kMmditScale = 4.0;
 constexpr double kUsualFps = 24;

@@ -1,5 +1,5 @@
-// What is sampled: a request over what the checkpoint was trained on, held against the sizes that
-// the network takes. Pure.
+// What to sample: a request over the settings of the checkpoint's training, checked against the
+// sizes that the network accepts. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -28,7 +28,7 @@ struct SamplePlan {
 };
 
 /// Sizes that are not whole tokens are not_divisible, with the nearest that are. `vae`: of the run;
-/// what a network without one of its own was trained behind when its channels are not RGB.
+/// used for a network without its own whose channels are not RGB.
 [[nodiscard]] Result<SamplePlan> sample_plan(SampleRequest const& request,
                                              CheckpointState const& state,
                                              plan::VaeShape const& vae = {});

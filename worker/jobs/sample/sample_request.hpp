@@ -1,5 +1,5 @@
-// What `osora sample` is asked for: the words behind `osora-worker --sample`, read and held against
-// ranges. Pure.
+// The request of `osora sample`: the words after `osora-worker --sample`, parsed and checked
+// against ranges. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -13,7 +13,7 @@
 namespace osora::worker {
 
 inline constexpr int kSampleFramesMax = 65536;
-inline constexpr int kSampleSideMax = 16384;  // pixels, as H.264 takes them
+inline constexpr int kSampleSideMax = 16384;  // pixels, as H.264 requires
 
 struct SampleRequest {
     std::filesystem::path checkpoint;  // a checkpoint's folder, or that of a run or of checkpoints
@@ -22,7 +22,7 @@ struct SampleRequest {
     int steps = 0;                    // Euler steps; 0: the family's
     std::optional<double> cfg_scale;  // none: the family's
     std::uint64_t seed = 42;
-    double fps = 0;                    // 0: of the clips that were trained on
+    double fps = 0;                    // 0: of the training clips
     std::filesystem::path embeddings;  // safetensors: text, text_mask, pooled; empty: null caption
     bool ema = true;                   // the moving average of the weights
     std::filesystem::path out;         // "*.mp4", or a folder; empty: samples/ of the run
@@ -31,7 +31,7 @@ struct SampleRequest {
     std::filesystem::path vae_weights;
 };
 
-/// invalid_input says which word is unknown or out of range, and what is valid.
+/// invalid_input names an unknown word or one out of range, and what is valid.
 [[nodiscard]] Result<SampleRequest> parse_sample_request(std::span<std::string const> words);
 
 }  // namespace osora::worker

@@ -36,7 +36,7 @@ Result<CheckpointWeights> sample_weights(fs::path const& checkpoint, fs::path co
     if (state.lora_rank == 0) {
         if (request.weights.empty()) return load_checkpoint_weights(checkpoint, request.ema);
         return Error{Errc::invalid_input, "--weights: " + checkpoint.string() +
-                                              " has weights of its own; it is for checkpoints "
+                                              " has its own weights; it is for checkpoints "
                                               "that keep adapters alone"};
     }
     if (run.empty() && request.weights.empty()) {

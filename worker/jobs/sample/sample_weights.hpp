@@ -1,4 +1,4 @@
-// The network of a checkpoint that `osora sample` draws from, its adapters added in.
+// The network of a checkpoint for `osora sample`, with its adapters added.
 #pragma once
 
 #include "base/result.hpp"
@@ -10,10 +10,10 @@
 
 namespace osora::worker {
 
-/// Of a checkpoint with adapters alone: the weights that they were trained on (request.weights,
+/// For a checkpoint with only adapters: the weights that they were trained on (request.weights,
 /// else model.init and the seed of the run's `job`) with the adapters added in fp32. `run` is the
-/// folder of the run, empty when there is none. Errors as load_checkpoint(), those of the weights,
-/// and invalid_input when it is not known what the adapters belong to.
+/// folder of the run, empty if there is none. Errors as load_checkpoint(), those of the weights,
+/// and invalid_input if the adapters' base is unknown.
 [[nodiscard]] Result<CheckpointWeights> sample_weights(std::filesystem::path const& checkpoint,
                                                        std::filesystem::path const& run,
                                                        plan::WorkerJob const& job,

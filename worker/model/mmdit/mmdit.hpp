@@ -16,7 +16,8 @@
 
 namespace osora::worker {
 
-/// What one forward pass reads. All but ids are rounded to the model's type; ids too, as there.
+/// Input of one forward pass. Everything except ids is rounded to the model's type; ids too, as in
+/// Open-Sora.
 struct MmditInput {
     at::Tensor img;        // (B, tokens, in_channels): packed patches of a noised latent
     at::Tensor img_ids;    // (B, tokens, 3): frame, row, column of each patch
@@ -45,11 +46,11 @@ public:
     /// (B, tokens, in_channels) in the model's type: the velocity, noise - sample.
     [[nodiscard]] at::Tensor forward(MmditInput const& input) const;
 
-    /// From now on forward() keeps the tokens of this rank's runs only, and returns all of them on
-    /// each rank. All ranks bring the same input and weights.
+    /// From now on forward() keeps only the tokens of this rank's runs, and returns all of them on
+    /// each rank. All ranks must bring the same input and weights.
     void share_tokens(std::shared_ptr<TokenRanks> ranks) { token_ranks_ = std::move(ranks); }
 
-    /// Which blocks (double, then single) run again in backward; nullptr: none. Read in each
+    /// Which blocks (double, then single) are recomputed in backward; nullptr: none. Read in each
     /// forward pass.
     void set_recompute(std::shared_ptr<plan::RecomputeChoice const> choice) {
         recompute_ = std::move(choice);

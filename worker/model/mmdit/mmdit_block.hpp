@@ -13,12 +13,12 @@
 
 namespace osora::worker {
 
-/// What every block of one forward pass reads.
+/// Input of every block in one forward pass.
 struct MmditConditioning {
     at::Tensor silu_vec;  // (B, hidden): SiLU of the embedded time, captions and guidance
     AxesRope rope;        // of those that share linear layers: their tokens, text first
     SharedTokens shared;  // text, image
-    /// Ranks that share the linear layers, and the tokens that they have together of each.
+    /// Ranks that share the linear layers, and the total number of tokens of each stream.
     SharedTokens linears;
 
     [[nodiscard]] SharedTokens text() const { return {linears.ranks, {linears.sequences[0]}}; }
@@ -42,10 +42,10 @@ struct Stream {
 
     /// Rows shift, scale, gate of attention, then of the MLP, (B, 1, hidden) each.
     [[nodiscard]] std::vector<at::Tensor> modulation(at::Tensor const& silu_vec) const;
-    /// Before their norms; of all tokens of `over`, and this rank's heads.
+    /// Before their norms; for all tokens of `over`, and this rank's heads.
     [[nodiscard]] Heads heads(at::Tensor const& x, std::vector<at::Tensor> const& rows,
                               SharedTokens const& over) const;
-    /// x and what it attended to -> x after attention and MLP.
+    /// x and the result of attention -> x after attention and MLP.
     [[nodiscard]] at::Tensor updated(at::Tensor const& x, at::Tensor const& attended,
                                      std::vector<at::Tensor> const& rows,
                                      SharedTokens const& over) const;
@@ -67,7 +67,7 @@ struct DoubleBlock {
     Stream img, txt;
 
 private:
-    /// Tokens and what they attended to follow each other: image, text.
+    /// Tokens followed by the result of attention: image, text.
     [[nodiscard]] std::vector<at::Tensor> plain(std::vector<at::Tensor> const& from,
                                                 MmditConditioning const& rest,
                                                 BlockRecompute const& recompute) const;

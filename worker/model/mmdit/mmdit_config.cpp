@@ -12,7 +12,7 @@
 namespace osora::worker {
 namespace {
 
-/// Keys of Open-Sora's MMDiTConfig that say where weights come from or how memory is saved.
+/// Keys of Open-Sora's MMDiTConfig for the source of weights or for saving memory.
 constexpr std::string_view kMmditUnread[] = {"model_type", "type", "from_pretrained", "cache_dir",
                                              "grad_ckpt_settings"};
 

@@ -49,7 +49,7 @@ BOOST_DESCRIBE_STRUCT(MmditConfig, (),
                        depth, depth_single_blocks, axes_dim, theta, qkv_bias, guidance_embed,
                        cond_embed, fused_qkv, use_liger_rope, patch_size))
 
-/// Of a MMDiT of any size; the one place where sizes of a run become those of the network.
+/// For a MMDiT of any size; the only conversion from a run's sizes to the network's.
 [[nodiscard]] Result<MmditConfig> mmdit_config(plan::ModelShape const& shape);
 
 /// "mmdit-11b" (text to video), "mmdit-11b-i2v", "mmdit-tiny"; not_found names the known ones.

@@ -99,7 +99,7 @@ at::Tensor Stdit2::forward(Stdit2Input const& input) const {
 
     StageSpan const span = layers.cut.span();
     parameters_.open_unit(0);
-    // What is told of the clip: two thirds of `info` for its size, one for its aspect ratio.
+    // Facts about the clip: two thirds of `info` for its size, one for its aspect ratio.
     at::Tensor const sides = at::stack({input.height, input.width}, 1);
     at::Tensor const sizes = layers.csize_embedder(sides.view({-1})).view({-1, hidden / 3 * 2});
     at::Tensor const info = at::cat(

@@ -14,8 +14,8 @@
 
 namespace osora::worker {
 
-/// What STDiT3 reads, and what is told of the clips: each is (B), or (n) that is repeated over the
-/// batch, as is fps.
+/// The input of STDiT3, and facts about the clips: each is (B), or (n) repeated over the batch, as
+/// is fps.
 struct Stdit2Input : Stdit3Input {
     at::Tensor height, width;  // pixels
     at::Tensor ar;             // width / height, as v1.1 trains; its inference gives height / width

@@ -7,7 +7,7 @@
 
 namespace osora::worker {
 
-/// What every block of one forward pass reads.
+/// Input of every block in one forward pass.
 struct Stdit2Conditioning {
     Conditioning both;    // modulation of attention within frames and of the MLP
     at::Tensor temporal;  // (B, 1 or T, 3, 1, hidden): shift, 1 + scale, gate over frames

@@ -1,5 +1,5 @@
 // Sizes of STDiT2 (Open-Sora v1.1, opensora/models/stdit/stdit2.py): those of STDiT3 with other
-// defaults; those of the named models stand in plan/model/model_description.
+// defaults; those of the named models are in plan/model/model_description.
 #pragma once
 
 #include "worker/model/stdit/stdit3_config.hpp"
@@ -17,7 +17,7 @@ struct Stdit2Config : Stdit3Config {
 };
 BOOST_DESCRIBE_STRUCT(Stdit2Config, (Stdit3Config), (qk_norm_legacy))
 
-/// Of a STDiT2 of any size; q and k are normalised, as v1.1 trained it.
+/// For a STDiT2 of any size; q and k are normalised, as in v1.1's training.
 [[nodiscard]] Result<Stdit2Config> stdit2_config(plan::ModelShape const& shape);
 
 /// "stdit2-xl/2", "stdit2-tiny" (pixel space); not_found names the known ones.

@@ -16,7 +16,7 @@
 
 namespace osora::worker {
 
-/// What one forward pass reads. Undefined tensors mean what their comment says.
+/// Input of one forward pass. Comments say what undefined tensors mean.
 struct Stdit3Input {
     at::Tensor x;          // (B, in_channels, T, H, W); padded to patches inside
     at::Tensor timestep;   // (B), 0..1000
@@ -45,12 +45,12 @@ public:
     /// (B, out_channels, T, H, W) in fp32; the first in_channels are the velocity.
     [[nodiscard]] at::Tensor forward(Stdit3Input const& input) const;
 
-    /// From now on forward() keeps the tokens of this rank's runs only, and returns all of them on
-    /// each rank. All ranks bring the same input and weights.
+    /// From now on forward() keeps only the tokens of this rank's runs, and returns all of them on
+    /// each rank. All ranks must bring the same input and weights.
     void share_tokens(std::shared_ptr<TokenRanks> ranks) { token_ranks_ = std::move(ranks); }
 
-    /// Which blocks (in the order of the forward pass: spatial, temporal, spatial, ...) run again
-    /// in backward; nullptr: none. Read in each forward pass.
+    /// Which blocks (in the order of the forward pass: spatial, temporal, spatial, ...) are
+    /// recomputed in backward; nullptr: none. Read in each forward pass.
     void set_recompute(std::shared_ptr<plan::RecomputeChoice const> choice) {
         recompute_ = std::move(choice);
     }

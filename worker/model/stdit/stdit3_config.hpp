@@ -1,6 +1,5 @@
-// Sizes of STDiT3 (Open-Sora v1.2, opensora/models/stdit/stdit3.py); those of the named models
-// stand in plan/model/model_description. Pure data; a size that cannot work is an Error that names
-// the rule.
+// Sizes of STDiT3 (Open-Sora v1.2, opensora/models/stdit/stdit3.py); those of the named models are
+// in plan/model/model_description. Pure data; an impossible size is an Error that names the rule.
 #pragma once
 
 #include "base/result.hpp"
@@ -46,7 +45,7 @@ BOOST_DESCRIBE_STRUCT(Stdit3Config, (),
                        caption_channels, model_max_length, class_dropout_prob, input_sq_size,
                        qk_norm, pred_sigma))
 
-/// Of a STDiT3 of any size; the one place where sizes of a run become those of the network.
+/// For a STDiT3 of any size; the only conversion from a run's sizes to the network's.
 [[nodiscard]] Result<Stdit3Config> stdit3_config(plan::ModelShape const& shape);
 
 /// "stdit3-xl/2", "stdit3-3b/2", "stdit3-tiny" (pixel space); not_found names the known ones.
@@ -65,9 +64,9 @@ BOOST_DESCRIBE_STRUCT(Stdit3Config, (),
 /// For STDiT2, which has these sizes too.
 void take_sizes(plan::ModelShape const& shape, Stdit3Config& config);
 [[nodiscard]] std::vector<std::string> names_of(plan::ModelFamily family);
-/// Keys of Open-Sora's configurations and of transformers that change no number here.
+/// Keys in configurations of Open-Sora and transformers that do not affect any result here.
 [[nodiscard]] std::span<std::string_view const> unread_stdit_keys();
-/// Those of them that would when on.
+/// Those of them that would if enabled.
 [[nodiscard]] Result<void> check_off(std::string_view json, std::string_view network);
 
 }  // namespace osora::worker

@@ -39,7 +39,7 @@ constexpr std::array kOtherKinds{OtherKind{"dora_scale", "DoRA"},
                                  OtherKind{"lora_embedding_", "LoRA of embeddings"},
                                  OtherKind{".lora_B.bias", "LoRA with a bias"}};
 
-/// What stands in front of the network's own names.
+/// The prefix before the network's own names.
 struct Front {
     std::string_view text;
     bool underscored = false, needs_alpha = false;

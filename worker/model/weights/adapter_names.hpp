@@ -1,5 +1,4 @@
-// What trainers of LoRA adapters call their tensors: peft, diffusers, kohya's sd-scripts and
-// ComfyUI. Pure.
+// Tensor names of LoRA trainers: peft, diffusers, kohya's sd-scripts and ComfyUI. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,10 +11,10 @@ namespace osora::worker {
 enum class AdapterPart { a, b, alpha };
 
 struct AdapterName {
-    std::string layer;  // of the network, without what the trainer puts in front
+    std::string layer;  // of the network, without the trainer's prefix
     AdapterPart part = AdapterPart::a;
     bool underscored = false;  // kohya: dots of the layer's name became underscores
-    bool needs_alpha = false;  // peft: its config has it; the others take 1 where there is none
+    bool needs_alpha = false;  // peft: its config has it; the others use 1 if there is none
 };
 /// invalid_input: a part of another kind of adapter (DoRA, LoHa, LoKr, OFT, LoCon), or of a text
 /// encoder, or no part of an adapter; the message names the tensor.

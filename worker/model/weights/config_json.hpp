@@ -25,8 +25,8 @@ template <class T>
     return got.has_value();
 }
 
-/// The members that `text` holds over the values of `config`. Unknown keys are errors that name
-/// the nearest; those of `unread` are Open-Sora's too but change no number here.
+/// `config` overridden by the members in `text`. Unknown keys are errors that name the nearest;
+/// those of `unread` are also Open-Sora's but have no effect here.
 template <class Config>
 [[nodiscard]] Result<Config> read_config(std::string_view text, Config config,
                                          std::span<std::string_view const> unread) {

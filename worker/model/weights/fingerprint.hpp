@@ -1,4 +1,4 @@
-// A name for weights, so that what was made with others is not taken for one's own.
+// An identifier for weights, so that results made with other weights are not mistaken for these.
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -8,8 +8,8 @@
 
 namespace osora::worker {
 
-/// 64 hex digits of names, shapes and the first 64 KiB of each tensor, and of `settings`: weights
-/// that were trained on differ there, and it takes no second for any model.
+/// 64 hex digits from names, shapes and the first 64 KiB of each tensor, and `settings`: trained
+/// weights differ there, and it takes less than a second for any model.
 [[nodiscard]] std::string fingerprint_of(Parameters const& parameters, std::string_view settings);
 
 }  // namespace osora::worker

@@ -1,4 +1,4 @@
-// What a file of weights gave.
+// The result of reading a file of weights.
 #pragma once
 
 #include "worker/model/parameters.hpp"
@@ -8,7 +8,7 @@
 
 namespace osora::worker {
 
-using Notices = std::vector<std::string>;  // what was left out or changed, for people
+using Notices = std::vector<std::string>;  // what was dropped or changed, for people
 
 struct LoadedWeights {
     std::vector<NamedTensor> tensors;

@@ -25,7 +25,7 @@ constexpr std::string_view kPrefix = "base_model.model.";
 constexpr std::string_view kA = ".lora_A.weight";
 constexpr std::string_view kB = ".lora_B.weight";
 
-/// Of a peft config, or what of it is not plain LoRA.
+/// Reads a peft config; names what in it is not plain LoRA.
 struct PeftConfig {
     double rank = 0, alpha = 0;
 };
@@ -51,7 +51,7 @@ Result<PeftConfig> config_of(json::object const& config) {
     return read;
 }
 
-/// diffusers keeps the config of peft in the metadata, its keys behind the part of the pipeline.
+/// diffusers stores peft's config in the metadata, with the part of the pipeline before its keys.
 json::object config_in(std::string_view metadata) {
     boost::system::error_code failed;
     auto const value = json::parse(metadata, failed);
@@ -64,7 +64,7 @@ json::object config_in(std::string_view metadata) {
     return config;
 }
 
-/// Where alpha is said for the whole adapter.
+/// If alpha is given for the whole adapter.
 Result<std::optional<PeftConfig>> config_for(fs::path const& file,
                                              std::map<std::string, std::string> const& metadata) {
     fs::path const beside = file.parent_path() / kAdapterConfigFile;
@@ -89,7 +89,7 @@ Result<std::optional<PeftConfig>> config_for(fs::path const& file,
     return std::optional(*read);
 }
 
-/// What the tensors of a file say, by the layer's name.
+/// The tensors of a file, by the layer's name.
 struct AdapterTensors {
     std::map<std::string, double> alphas;
     std::map<std::string, std::int64_t> ranks;
@@ -157,7 +157,7 @@ public:
             if (!prefix.empty()) by_name_.emplace(key_of(each.name.substr(prefix.size())), &each);
         }
     }
-    /// The weight of a layer; nullptr: there is none.
+    /// The weight of a layer; nullptr: missing.
     [[nodiscard]] NamedTensor* find(std::string const& layer) const {
         auto const found = by_name_.find(key_of(layer + ".weight"));
         return found == by_name_.end() ? nullptr : found->second;

@@ -1,6 +1,6 @@
-// Pickles of protocols 2 to 5 as values, from bytes nobody has checked. Nothing is called or made:
-// a call stays a value that names its function. Values refer to each other by number, so that no
-// depth and no cycle of them matters to who reads or frees them. Pure: no files, no LibTorch.
+// Parses pickles of protocols 2 to 5 as values, from unverified bytes. Calls and constructs
+// nothing: a call stays a value that names its function. Values refer to each other by number, so
+// that depth and cycles do not matter for reading or freeing them. Pure: no files, no LibTorch.
 #pragma once
 
 #include "base/result.hpp"
@@ -27,7 +27,7 @@ enum class PickleKind {
     global,      // text: module, line feed, name
     call,        // text: its function's; items: the tuple of arguments, then what was put in: key,
                  // value...
-    persistent,  // items: what stands for something outside of the pickle
+    persistent,  // items: a reference to something outside of the pickle
     other        // an integer of more than 64 bits, a call of no global
 };
 
@@ -47,9 +47,9 @@ struct Pickle {
     [[nodiscard]] PickleValue const& at(PickleId id) const { return values[id]; }
 };
 
-/// The pickle that `bytes` begin with; they must outlive the result. corrupt: cut off, or no stack
-/// machine runs it; invalid_input: an opcode that pickles of torch.save do not need, or more values
-/// than any file of weights has. The byte is named.
+/// The pickle at the start of `bytes`, which must outlive the result. corrupt: cut off, or not
+/// valid for any stack machine; invalid_input: an opcode that torch.save's pickles do not need, or
+/// more values than any file of weights has. The error names the byte.
 [[nodiscard]] Result<Pickle> read_pickle(std::string_view bytes);
 
 }  // namespace osora::worker

@@ -37,7 +37,7 @@ constexpr std::array kTypePairs{TypePair{DType::boolean, at::kBool},
                                 TypePair{DType::f32, at::kFloat},
                                 TypePair{DType::f64, at::kDouble}};
 
-/// A file mapped copy-on-write; unmapped when the last tensor that lies in it goes.
+/// A file mapped copy-on-write; unmapped when the last tensor in it is released.
 class Mapping {
 public:
     Mapping(void* data, std::size_t bytes) : data_(data), bytes_(bytes) {}

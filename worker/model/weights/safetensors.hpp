@@ -1,5 +1,5 @@
 // Tensors in safetensors files: read by mmap without a copy, written beside the target and renamed
-// over it. What a file holds is never trusted (safetensors_header.hpp).
+// over it. A file's content is never trusted (safetensors_header.hpp).
 #pragma once
 
 #include "base/result.hpp"
@@ -25,13 +25,13 @@ struct SafetensorsContent {
 
 /// The type of a file that holds this one; nullopt when none does.
 [[nodiscard]] std::optional<DType> file_type(at::ScalarType type);
-/// "F32", "BF16", ...: what a file calls this type; "?" when files cannot hold it.
+/// "F32", "BF16", ...: a file's name for this type; "?" if files cannot hold it.
 [[nodiscard]] std::string_view safetensors_type(at::ScalarType type);
 
 /// The mapping lives as long as any of the tensors.
 [[nodiscard]] Result<SafetensorsContent> load_safetensors(std::filesystem::path const& path);
 
-/// Complete and synced under `path`, or `path` as it was. Tensors may lie on any device.
+/// Writes `path` completely and synced, or leaves it unchanged. Tensors may be on any device.
 [[nodiscard]] Result<void> save_safetensors(
     std::filesystem::path const& path, std::vector<NamedTensor> const& tensors,
     std::map<std::string, std::string> const& metadata = {});

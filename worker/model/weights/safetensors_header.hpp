@@ -1,4 +1,4 @@
-// The header of a safetensors file, from bytes nobody has checked: every size, offset and name is
+// Parses the header of a safetensors file from unverified bytes: every size, offset and name is
 // validated before a tensor is made. Pure: no files, no LibTorch.
 #pragma once
 
@@ -31,8 +31,8 @@ struct SafetensorsHeader {
     std::int64_t data_offset_bytes = 0;  // of the data section in the file
 };
 
-/// Bytes of the length field and the header together, from the first 8 bytes of a file of
-/// `file_bytes`; corrupt when they cannot be.
+/// Length of the length field and the header together, from the first 8 bytes of a file of
+/// `file_bytes`; corrupt if it is impossible.
 [[nodiscard]] Result<std::int64_t> safetensors_header_bytes(std::string_view first_8,
                                                             std::int64_t file_bytes);
 

@@ -1,5 +1,5 @@
-// The part of a tensor that one rank has where ranks share a layer (tensor parallel): arithmetic on
-// sizes, and cutting it out of the whole.
+// The part of a tensor on one rank if ranks share a layer (tensor parallel): arithmetic on sizes,
+// and cutting it out of the whole.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,12 +14,12 @@ struct TensorShare {
     int rank = 0, ranks = 1;
 };
 
-/// Items that lie one behind the other in the whole (flattened) tensor and in the slice.
+/// Items that are contiguous in both the whole (flattened) tensor and the slice.
 struct ItemRun {
     std::int64_t whole = 0, own = 0, count = 0;
 };
 
-/// Along `dim` the whole tensor is `parts`, one behind the other (of qkv: queries, keys, values),
+/// Along `dim` the whole tensor consists of `parts` in sequence (of qkv: queries, keys, values),
 /// and each rank has its run of each part.
 struct TensorSlice {
     std::vector<std::int64_t> sizes;  // of the whole
@@ -30,7 +30,7 @@ struct TensorSlice {
     [[nodiscard]] std::vector<std::int64_t> own_sizes() const;
     /// A tensor of own_sizes() out of one of `sizes`.
     [[nodiscard]] at::Tensor of(at::Tensor const& whole) const;
-    /// Where items [first, first + count) of the slice lie in the whole, in order.
+    /// Positions of items [first, first + count) of the slice in the whole, in order.
     [[nodiscard]] std::vector<ItemRun> runs(std::int64_t first, std::int64_t count) const;
 };
 

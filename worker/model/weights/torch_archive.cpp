@@ -26,7 +26,7 @@ public:
         : file_bytes_(file->size()), reader_(std::make_shared<ArchiveBytes>(std::move(file))) {}
 
     /// Records are stored, not compressed, so that together they are smaller than the file; an
-    /// archive that says otherwise would unpack to any size.
+    /// archive with other sizes could unpack to any size.
     Result<void> check() {
         std::size_t left = file_bytes_;
         for (std::string const& name : reader_.getAllRecords()) {

@@ -50,7 +50,8 @@ Error corrupt_file(fs::path const& path, std::string_view why) {
     return Error{Errc::corrupt, fmt::format("{}: {}", path.string(), why)};
 }
 
-/// Of several sets one is chosen; what we cannot read another program converts.
+/// If there are several sets the user chooses one; another program must convert what osora cannot
+/// read.
 Error named(fs::path const& path, Error const& error) {
     if (error.code != Errc::invalid_input) return Error(error).in(path.string());
     constexpr std::string_view kFile = "FILE#";
@@ -103,7 +104,7 @@ constexpr std::array kScalars{ScalarName{"Bool", at::kBool},
                               ScalarName{"uint32", at::kUInt32},
                               ScalarName{"uint64", at::kUInt64}};
 
-/// Makes the tensors of claims, one copy in memory of each record however many lie in it.
+/// Makes the tensors of claims, with one copy in memory of each record however many tensors it has.
 class TensorMaker {
 public:
     TensorMaker(fs::path const& path, TorchRecords& records, std::size_t file_bytes)
@@ -140,7 +141,7 @@ private:
         std::int64_t const limit = static_cast<std::int64_t>(file_bytes_) * kTimesMax + kFreeBytes;
         std::int64_t left = limit;
         for (TorchTensor const& each : claims) {
-            if (!records_.has(each.record)) continue;  // record_of() says so
+            if (!records_.has(each.record)) continue;  // checked by record_of()
             auto const fits = check_in_record(each, records_.bytes_of(each.record));
             if (fits.has_error()) return Error(fits.error()).in(path_.string());
             if (bytes_of(each) > left) {
@@ -180,7 +181,7 @@ Result<LoadedWeights> load(fs::path const& path, std::string_view set) {
     return LoadedWeights{std::move(tensors), std::move(claims->notices)};
 }
 
-/// What LibTorch says of an archive that it does not read, in one line.
+/// LibTorch's error for an archive that it cannot read, in one line.
 Error unreadable(fs::path const& path, std::string_view what) {
     return corrupt_file(path,
                         fmt::format("cut off or damaged: {}", what.substr(0, what.find('\n'))));

@@ -59,7 +59,7 @@ private:
 
     PickleValue const& value(PickleId id) const { return pickle_.at(id); }
 
-    /// Of a call: its arguments; nullptr when they are no tuple.
+    /// Arguments of a call; nullptr if they are not a tuple.
     std::vector<PickleId> const* arguments_of(PickleValue const& call) const {
         PickleValue const& arguments = value(call.items.front());
         return arguments.kind == PickleKind::tuple ? &arguments.items : nullptr;
@@ -193,7 +193,7 @@ private:
     Pickle const& pickle_;
 };
 
-/// The number of the last element, and of all of them; nullopt where a number overflows.
+/// The number of the last element, and of all of them; nullopt if a number overflows.
 struct Extent {
     std::int64_t last = 0, count = 1;
 };
@@ -211,7 +211,7 @@ std::optional<Extent> extent_of(TorchTensor const& tensor) {
             return std::nullopt;
         }
     }
-    // Sizes beside a 0 count for nothing, but their product is a stride and must fit.
+    // Sizes next to a 0 have no effect, but their product is a stride and must fit.
     std::int64_t bytes = 0, end = 0;
     if (__builtin_mul_overflow(extent.count, tensor.width_bytes, &bytes) ||
         __builtin_add_overflow(extent.last, 1, &end)) {
@@ -221,7 +221,7 @@ std::optional<Extent> extent_of(TorchTensor const& tensor) {
     return extent;
 }
 
-/// Why the tensor cannot lie in a record of `record_bytes`; "" when it can.
+/// Why the tensor cannot be in a record of `record_bytes`; "" if it can.
 std::string problem_in(TorchTensor const& tensor, std::int64_t record_bytes) {
     auto const negative = [](std::int64_t each) { return each < 0; };
     if (tensor.sizes.size() != tensor.strides.size() || tensor.sizes.size() > kSizesMax) {

@@ -1,5 +1,5 @@
-// What the pickle of a torch.save archive says of its tensors. Each claim is checked against the
-// bytes of the record that it is about before anybody makes a tensor. Pure: no files, no LibTorch.
+// The tensors that the pickle of a torch.save archive claims. Each claim is checked against the
+// bytes of its record before a tensor is made. Pure: no files, no LibTorch.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,7 +12,7 @@
 
 namespace osora::worker {
 
-/// Claims: nothing here is true before check_in_record() says so. Counts are of elements.
+/// Claims: not verified before check_in_record(). Counts are of elements.
 struct TorchTensor {
     std::string name;
     std::string record;            // "data/KEY", its bytes in the archive
@@ -25,11 +25,11 @@ struct TorchTensor {
 
 struct TorchWeights {
     std::vector<TorchTensor> tensors;  // by name
-    std::vector<std::string> notices;  // what is left out, for people
+    std::vector<std::string> notices;  // what is dropped, for people
 };
-/// The tensors of the set `wanted` (torch_sets.hpp; "": the only one) of the pickle that `bytes`
-/// begin with. corrupt: no pickle, a tensor without its parts, a name twice; invalid_input: no such
-/// set, or a tensor that is quantized, sparse or else not a plain one, by its name.
+/// The tensors of the set `wanted` (torch_sets.hpp; "": the only one) of the pickle at the start of
+/// `bytes`. corrupt: not a pickle, a tensor without its parts, a duplicate name; invalid_input: no
+/// such set, or a tensor that is quantized, sparse or otherwise not plain, by its name.
 [[nodiscard]] Result<TorchWeights> parse_torch_pickle(std::string_view bytes,
                                                       std::string_view wanted = {});
 [[nodiscard]] Result<TorchWeights> torch_weights(Pickle const& pickle, std::string_view wanted);
@@ -37,8 +37,8 @@ struct TorchWeights {
 /// Bytes of an element of "torch\nFloatStorage"; 0: an unknown type.
 [[nodiscard]] std::int64_t width_of_storage(std::string_view global);
 
-/// Whether all elements lie within a record of `record_bytes`; corrupt: what is claimed and what
-/// the record holds.
+/// Checks that all elements are within a record of `record_bytes`; corrupt: names the claim and the
+/// size of the record.
 [[nodiscard]] Result<void> check_in_record(TorchTensor const& tensor, std::int64_t record_bytes);
 
 /// Bytes of the elements, each counted as often as the strides repeat it; the sizes must have

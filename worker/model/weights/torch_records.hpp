@@ -1,5 +1,5 @@
-// The bytes of a file of torch.save by record ("data/KEY"), of either form: a zip archive, or what
-// versions before 1.6 wrote, one pickle behind the other and the storages at the end.
+// The bytes of a torch.save file by record ("data/KEY"), in either form: a zip archive, or the
+// format before 1.6, a sequence of pickles with the storages at the end.
 #pragma once
 
 #include "base/files/descriptor.hpp"
@@ -13,7 +13,7 @@
 
 namespace osora::worker {
 
-/// Bytes in memory, for as long as somebody holds them.
+/// Bytes in memory, shared by their users.
 struct TorchRecord {
     std::shared_ptr<void> data;
     std::size_t bytes = 0;
@@ -22,7 +22,7 @@ struct TorchRecord {
 class TorchRecords {
 public:
     virtual ~TorchRecords() = default;
-    /// What the pickle says of the set `wanted`.
+    /// The pickle's claims for the set `wanted`.
     [[nodiscard]] virtual Result<TorchWeights> weights(std::string_view wanted) = 0;
     [[nodiscard]] virtual bool has(std::string const& record) = 0;
     /// Of one that is there.
@@ -31,7 +31,7 @@ public:
     [[nodiscard]] virtual Result<TorchRecord> read(std::string const& record) = 0;
 };
 
-/// The open file, as LibTorch and we read it; what cannot be read is short.
+/// The open file, for LibTorch and osora; a read beyond its end is short.
 class TorchFileBytes {
 public:
     explicit TorchFileBytes(Descriptor file);
@@ -43,12 +43,12 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Of a zip archive; LibTorch's exceptions pass through. corrupt: cut off, records that unpack to
+/// For a zip archive; LibTorch's exceptions pass through. corrupt: cut off, records that unpack to
 /// more than the file, the other byte order.
 [[nodiscard]] Result<std::unique_ptr<TorchRecords>> open_torch_archive(
     std::shared_ptr<TorchFileBytes const> file);
 
-/// Of a file from before torch 1.6. corrupt: cut off, or none.
+/// For a file from before torch 1.6. corrupt: cut off, or not such a file.
 [[nodiscard]] Result<std::unique_ptr<TorchRecords>> open_legacy_torch_file(
     std::shared_ptr<TorchFileBytes const> file);
 

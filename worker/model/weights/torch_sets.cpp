@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::size_t kLevels = 4;            // of dicts that are looked into
 constexpr std::size_t kNamesShown = 6;        // in a message
-constexpr std::size_t kEntriesMax = 4 << 20;  // that are looked at: dicts may share dicts
-constexpr std::size_t kSmallPart = 8;  // a set of fewer tensors than 1/8 is beside the weights
+constexpr std::size_t kEntriesMax = 4 << 20;  // dicts that are visited: dicts may share dicts
+constexpr std::size_t kSmallPart = 8;         // a set with fewer than 1/8 of the tensors is not the
+                                              // weights
 
 using Entry = std::pair<PickleId, PickleId>;  // key, value
 
@@ -24,7 +25,7 @@ struct Candidate {
     std::vector<Entry> entries;
 };
 
-/// Parts of checkpoints that hold tensors and are no weights.
+/// Parts of checkpoints with tensors that are not weights.
 bool is_beside(std::string_view key) {
     constexpr std::array<std::string_view, 7> kWords{"optim", "sched",    "scaler", "rng",
                                                      "loops", "callback", "buffer"};
@@ -58,7 +59,7 @@ public:
 private:
     PickleValue const& value(PickleId id) const { return pickle_.at(id); }
 
-    /// Of a dict, an OrderedDict or a defaultdict; nothing of anything else.
+    /// Items of a dict, an OrderedDict or a defaultdict; nothing for anything else.
     std::optional<std::vector<Entry>> entries_of(PickleValue const& dict) const {
         bool const ordered =
             dict.kind == PickleKind::call &&
@@ -109,7 +110,8 @@ private:
                                    candidates_.back().path));
     }
 
-    /// Tensors at the top beside dicts of more are states of random numbers and the like.
+    /// Tensors at the top, next to dicts with more of them, are states of random generators and
+    /// similar.
     Result<Candidate const*> only_one(std::vector<Entry> const& root) const {
         std::size_t most = 0;
         for (auto const& each : candidates_) most = std::max(most, each.aside ? 0 : each.tensors);
@@ -117,7 +119,7 @@ private:
         for (auto const& each : candidates_) {
             bool const small = each.tensors * kSmallPart < most;
             bool const top = each.path.empty() && each.tensors < most;
-            // What lies inside of another set is a part of its module.
+            // A set inside another set is a part of its module.
             bool const inside = std::ranges::any_of(likely, [&](Candidate const& outer) {
                 return outer.path.empty() || each.path.starts_with(outer.path + ".");
             });

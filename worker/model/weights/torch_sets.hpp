@@ -1,4 +1,4 @@
-// Where in a pickle of torch.save the weights are: checkpoints keep them a few levels deep, beside
+// Finds the weights in a pickle of torch.save: checkpoints keep them a few levels deep, beside
 // numbers, optimizers and averages. A set of weights is a dict with tensors under names. Pure.
 #pragma once
 
@@ -14,12 +14,12 @@ namespace osora::worker {
 
 struct TorchSet {
     std::vector<std::pair<std::string_view, PickleId>> tensors;  // name, the call that makes it
-    std::vector<std::string> notices;                            // what is left out, for people
+    std::vector<std::string> notices;                            // what is dropped, for people
 };
 
 /// The set that `wanted` names by its keys ("ema", "model.module"), or the only one. Optimizers,
-/// schedulers and sets of less than an eighth of the largest one's tensors are taken only by name.
-/// invalid_input: no set, or several; the message lists what there is.
+/// schedulers and sets with less than an eighth of the largest one's tensors are found only by
+/// name. invalid_input: no set, or several; the message lists them.
 [[nodiscard]] Result<TorchSet> find_torch_set(Pickle const& pickle, std::string_view wanted);
 
 /// Whether the call makes a tensor, plain or not.

@@ -111,8 +111,8 @@ Found weights_in(fs::path const& folder, bool variants, std::error_code& failed)
     return found;
 }
 
-/// By the usual names, else its only index, else its only file; weights in another type of number
-/// only where there are no others.
+/// By the usual names, else its only index, else its only file; weights in another number type only
+/// if there are no others.
 Result<fs::path> file_in(fs::path const& folder) {
     std::error_code failed;
     for (std::string_view const usual : kUsualNames)
@@ -172,7 +172,7 @@ struct Scale {
     }
 };
 
-/// 8-bit floating point as bf16, exactly; times its scale where it has one.
+/// 8-bit floating point as bf16, exactly; times its scale if it has one.
 Result<void> widen(LoadedWeights& weights) {
     std::int64_t const count = std::ranges::count_if(
         weights.tensors, [](auto const& each) { return is_8_bit(each.tensor); });

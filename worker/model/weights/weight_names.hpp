@@ -1,5 +1,5 @@
-// Names of tensors as wrappers leave them: DistributedDataParallel, torch.compile, LightningModule
-// and ComfyUI put words in front of all of them. Pure.
+// Names of tensors as wrappers change them: DistributedDataParallel, torch.compile, LightningModule
+// and ComfyUI put a prefix before all of them. Pure.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace osora::worker {
 
-/// "module._orig_mod.": what all names have in front of wrappers' words, in any nesting; "": none.
+/// "module._orig_mod.": the wrapper prefixes that all names share, in any nesting; "": none.
 [[nodiscard]] std::string wrapper_prefix(std::vector<std::string_view> const& names);
 
-/// "ema_model. (142), online_model. (142), step (1)": the first parts of names and how many have
-/// each, most first, at most six.
+/// "ema_model. (142), online_model. (142), step (1)": the first parts of names with the number of
+/// names for each, most first, at most six.
 [[nodiscard]] std::string first_parts(std::vector<std::string_view> const& names);
 
 }  // namespace osora::worker

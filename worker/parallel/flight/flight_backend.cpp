@@ -1,5 +1,5 @@
-// Gloo completes a work's future on its own thread: the end is noted there, or by wait() where
-// there is none. NCCL's works are asked when somebody looks; wait() only queues behind them.
+// Gloo completes a work's future on its own thread: the end is recorded there, or by wait() if
+// there is none. NCCL's works are polled on demand; wait() only queues after them.
 #include "worker/parallel/flight/flight_backend.hpp"
 
 #include <ATen/core/ivalue_inl.h>
@@ -18,7 +18,7 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
-/// A collective that failed, unless somebody says otherwise.
+/// A collective counts as failed unless its end is recorded otherwise.
 class Ending {
 public:
     Ending(FlightRecorder& recorder, std::uint64_t ticket) : recorder_(recorder), ticket_(ticket) {}
@@ -75,7 +75,7 @@ private:
     bool waits_for_the_end_;
 };
 
-/// Works whose ends nobody tells.
+/// Works whose ends are not reported.
 class Asked {
 public:
     void add(std::uint64_t ticket, WorkPtr work) {

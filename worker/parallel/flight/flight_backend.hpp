@@ -1,5 +1,5 @@
-// A c10d backend that hands everything on to another and tells a FlightRecorder of each collective:
-// the one place where those of a rank pass.
+// A c10d backend that forwards everything to another one and reports each collective to a
+// FlightRecorder: the single place that all collectives of a rank pass.
 #pragma once
 
 #include "worker/parallel/flight/flight_recorder.hpp"

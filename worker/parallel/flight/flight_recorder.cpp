@@ -9,7 +9,7 @@ using protocol::CollectiveState;
 
 namespace {
 
-/// Backends have one signature for all callers, so what a call is for comes beside it.
+/// Backends have one signature for all callers, so the purpose of a call is passed separately.
 char const*& label_here() {
     thread_local char const* label = "";
     return label;
@@ -67,7 +67,7 @@ void FlightRecorder::ended(std::uint64_t ticket, bool well, Clock::time_point no
     slot->end = now;
     auto& channel = channels_[static_cast<std::size_t>(slot->call.channel)];
     if (well) channel.finished = std::max(channel.finished, slot->sequence);
-    // Of those that fell out of the ring only a failure is worth keeping.
+    // Of the records that fell out of the ring only failures are kept.
     if (well && ring_[ticket % kRecords].ticket != ticket) {
         std::erase_if(pending_, [&](Slot const& each) { return each.ticket == ticket; });
         ++forgotten_;

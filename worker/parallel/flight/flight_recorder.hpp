@@ -1,6 +1,6 @@
-// The last collectives of this rank, in a ring of fixed size. Backends note them
-// (flight_backend.hpp), the training loop says which step it is; FlightWatch writes them down. Any
-// thread may call; a record costs a lock and no allocation of its own. No LibTorch.
+// The last collectives of this rank, in a ring of fixed size. Backends record them
+// (flight_backend.hpp), the training loop sets the step; FlightWatch writes them to disk. Any
+// thread may call; a record costs a lock and no allocation. No LibTorch.
 #pragma once
 
 #include "protocol/flight/flight.hpp"
@@ -26,7 +26,7 @@ public:
 
     explicit FlightRecorder(Clock::time_point start = Clock::now()) : start_(start) {}
 
-    /// `ranks` of the run call what `name` stands for in the same order.
+    /// `ranks` of the run call the collectives of `name` in the same order.
     [[nodiscard]] int add_channel(std::string name, std::vector<int> ranks);
 
     struct Call {
@@ -38,20 +38,20 @@ public:
     };
     /// A ticket for ended().
     [[nodiscard]] std::uint64_t started(Call const& call, Clock::time_point now = Clock::now());
-    /// Once is enough; later words about the same ticket change nothing.
+    /// Once is enough; later reports for the same ticket change nothing.
     void ended(std::uint64_t ticket, bool well, Clock::time_point now = Clock::now());
 
     void at_step(int step);
     void at_micro_batch(int index);
     void in_phase(std::string phase);
-    /// Asked before dump() and oldest(): ends that nobody has told yet are told.
+    /// Called before dump() and oldest(): reports ends that were not reported yet.
     void refresh_with(std::function<void()> refresh);
 
-    /// When the oldest collective that is under way began; nullopt: none is.
+    /// When the oldest collective in flight began; nullopt: none.
     [[nodiscard]] std::optional<Clock::time_point> oldest();
     [[nodiscard]] protocol::FlightDump dump(Clock::time_point now = Clock::now());
 
-    /// What collectives of this thread are for, while it lives. `text` lives longer than that.
+    /// The purpose of this thread's collectives, while it lives. `text` must outlive it.
     class Label {
     public:
         explicit Label(char const* text);

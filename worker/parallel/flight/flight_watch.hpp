@@ -1,6 +1,6 @@
-// Ends a rank that waits too long, with the reason. Its thread writes the recorder down when
-// somebody asks (a signal), looks at how long collectives take, and makes sure that a rank that has
-// failed is gone soon, whatever its destructors wait for. One a process, made by the job.
+// Ends a rank that waits too long, with the reason. Its thread writes the recorder to disk on
+// request (a signal), checks how long collectives take, and ensures that a failed rank exits soon,
+// whatever its destructors wait for. One per process, made by the job.
 #pragma once
 
 #include "base/result.hpp"
@@ -18,7 +18,7 @@ public:
         std::filesystem::path run_dir;
         int rank = 0, world_size = 1, attempt = 0;
         double timeout_s = 600;  // of a collective
-        /// Called once, on the watch's thread, for a rank that does not end by itself: tells the
+        /// Called once, on the watch's thread, for a rank that does not exit by itself: reports the
         /// error and does not return.
         std::function<void(Error const&)> end;
     };
@@ -29,9 +29,9 @@ public:
 
     [[nodiscard]] std::shared_ptr<FlightRecorder> const& recorder() const;
 
-    /// The rank ends with this error. Writes the recorder down; where a peer was lost
-    /// (unreachable), waits a little for what the peers write down and says whom they wait for.
-    /// From now on the rank has explain_limit_s() to end by itself.
+    /// The rank ends with this error. Writes the recorder to disk; if a peer was lost
+    /// (unreachable), waits briefly for the peers' records and adds whom they wait for. From now on
+    /// the rank has explain_limit_s() to exit by itself.
     [[nodiscard]] Error explain(Error error);
 
 private:

@@ -1,4 +1,4 @@
-// Parameters may lie in two buckets; their number is ceil(bytes / bucket size).
+// A parameter may span two buckets; the number of buckets is ceil(bytes / bucket size).
 #include "worker/parallel/sharding/bucket_layout.hpp"
 
 #include "base/check.hpp"

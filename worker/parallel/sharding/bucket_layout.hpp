@@ -1,5 +1,5 @@
-// Which gradients travel together: pure arithmetic on parameter sizes, without LibTorch. The
-// trainer's GradReducer and a rehearsal both lay their buckets out with it.
+// Which gradients are reduced together: pure arithmetic on parameter sizes, without LibTorch. Used
+// by the trainer's GradReducer and by rehearsals.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace osora::worker {
 
 /// The ways in which gradients are reduced (debug.collectives, parallel.overlap).
 enum class ReduceWay {
-    overlapped,    // while backward goes on; shared parameters come back during the next forward
+    overlapped,    // during backward; shared parameters come back during the next forward
     after,         // when backward has ended
     per_parameter  // known-bad: barrier, one blocking collective a parameter, barrier
 };
@@ -29,8 +29,8 @@ struct BucketLayout {
     [[nodiscard]] std::int64_t items() const;
 };
 
-/// All gradients lie in one flat tensor, last parameter first. `items`: of each parameter, in
-/// forward order, > 0. Buckets are pieces of `bucket_items` items, the last one what is left; with
+/// All gradients are in one flat tensor, last parameter first. `items`: of each parameter, in
+/// forward order, > 0. Buckets are pieces of `bucket_items` items, the last one the rest; with
 /// per_parameter each parameter is a bucket.
 [[nodiscard]] BucketLayout lay_out_buckets(std::span<std::int64_t const> items,
                                            std::int64_t bucket_items, ReduceWay way);

@@ -26,7 +26,7 @@ struct ParameterPiece {
     std::size_t parameter = 0;  // index among those that are trained
     std::int64_t first = 0;     // item of the flattened parameter
     at::Tensor values;          // the parameter itself, or (n) contiguous items of it
-    bool is_mine = true;        // this rank brings it to checkpoints of is_sharded() ranks
+    bool is_mine = true;        // this rank writes it to checkpoints of is_sharded() ranks
 };
 
 [[nodiscard]] inline std::vector<at::Tensor> values_of(std::vector<ParameterPiece> const& pieces) {
@@ -46,10 +46,10 @@ struct DataParallelOptions {
     int zero_stage = 0;
     double bucket_mib = 25;
     ReduceWay way = ReduceWay::overlapped;
-    /// In which gradients travel; none: that of the parameters. ZeRO stages add in fp32 what comes
-    /// (over NCCL it adds on the way, in this type); all_reduce adds in this type.
+    /// Type in which gradients travel; none: the parameters' type. ZeRO stages sum received parts
+    /// in fp32 (NCCL sums on the way, in this type); all_reduce sums in this type.
     std::optional<at::ScalarType> reduce_type = {};
-    std::string label = "";  // before the names of its collectives: "sliced "
+    std::string label = "";  // prefix of its collectives' names: "sliced "
 };
 
 /// Trained tensors in forward order, and the unit of each.
@@ -70,21 +70,22 @@ public:
 
     virtual void begin_step() = 0;
     virtual void begin(BackwardPass const& pass) = 0;
-    /// After the pass: behind the last one the gradients of all pieces are there. unreachable when
-    /// a peer failed or the group's timeout passed; the group is of no use after that.
+    /// After the pass: after the last one the gradients of all pieces are ready. unreachable if a
+    /// peer failed or the group's timeout passed; the group is unusable after that.
     [[nodiscard]] virtual Result<void> finish() = 0;
-    /// In place of finish(), for a pass that failed or is not made at all: peers get what they wait
-    /// for, and norm() is not finite on any rank. Errors are those of finish(); out_of_memory where
-    /// peers wait for more than gradients in a pass, and cannot be helped.
+    /// Instead of finish(), for a pass that failed or was not run: peers get what they wait for,
+    /// and norm() is not finite on any rank. Errors are those of finish(); out_of_memory if peers
+    /// wait for more than gradients in a pass, and cannot be helped.
     [[nodiscard]] virtual Result<void> abandon() = 0;
     /// L2 norm of all gradients, over all ranks: 0-d, fp32, the same bits everywhere. Throws
     /// c10::DistError.
     [[nodiscard]] virtual at::Tensor norm() = 0;
-    /// After an update of the pieces. Its collectives count for the step that comes. Returns what
-    /// it waited for others, s.
+    /// After an update of the pieces. Its collectives count for the next step. Returns its waiting
+    /// time for others, s.
     virtual double publish() = 0;
 
-    /// What this rank has waited for others in this step so far, s; 0 on a GPU, which waits itself.
+    /// Time that this rank has waited for others in this step so far, s; 0 on a GPU, which waits
+    /// itself.
     [[nodiscard]] virtual double waited_s() const = 0;
     /// Of this step by class, when they are done (on a GPU behind a synchronisation). `exposed_s`:
     /// what this rank waited for them.
@@ -93,7 +94,7 @@ public:
 
 /// zero_stage 0: all parameters on each rank, gradients all_reduced (GradReducer). 1, 2 and 3: see
 /// ShardedParameters. Without groups, or in a group of one rank, no collective runs and the stage
-/// makes no difference. Parameters must have one type, and must outlive it.
+/// has no effect. Parameters must have one type, and must outlive it.
 [[nodiscard]] std::unique_ptr<DataParallel> make_data_parallel(Parameters& parameters,
                                                                RankGroups groups,
                                                                DataParallelOptions const& options);

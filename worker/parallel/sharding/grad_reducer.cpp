@@ -115,7 +115,7 @@ void GradReducer::Impl::lay_out(DataParallelOptions const& options) {
                                                        std::make_unique<Hook>(*this, i));
 }
 
-/// Copies and scales the gradient into its place, where the parameter keeps it from now on.
+/// Copies and scales the gradient into its place, where the parameter keeps it from then on.
 void GradReducer::Impl::take(std::size_t index) {
     auto& slot = slots[index];
     OSORA_CHECK(!slot.ready, "one backward pass between begin and finish");
@@ -208,9 +208,9 @@ std::vector<protocol::CollectiveCost> GradReducer::costs(double exposed_s) const
 at::Tensor GradReducer::norm() {
     if (impl_->slots.empty() && impl_->abandoned)
         return at::full({}, std::numeric_limits<float>::quiet_NaN(), at::kFloat);
-    // Tensor by tensor also where the gradients lie in flat buckets: the fp32 sum over a long
+    // Computed per tensor even if the gradients are in flat buckets: the fp32 sum over a long
     // bucket differs by 1e-5, and the norm must not depend on the number of ranks. Reduced
-    // gradients are the same bits on every rank.
+    // gradients have the same bits on every rank.
     return global_norm(gradients_of(impl_->parameters));
 }
 

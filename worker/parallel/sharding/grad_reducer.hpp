@@ -1,5 +1,5 @@
 // ZeRO stage 0: gradients are copied into flat buckets as backward produces them, and each full
-// bucket is all-reduced while backward goes on. Every rank updates all parameters.
+// bucket is all-reduced while backward continues. Every rank updates all parameters.
 #pragma once
 
 #include "worker/parallel/sharding/data_parallel.hpp"
@@ -17,9 +17,9 @@ public:
     [[nodiscard]] std::vector<ParameterPiece> const& pieces() const override;
     [[nodiscard]] bool is_sharded() const override { return false; }
     void begin_step() override;
-    /// Passes before the last one just accumulate.
+    /// Passes before the last one only accumulate.
     void begin(BackwardPass const& pass) override;
-    /// Behind the last pass each parameter's grad is a view of its bucket.
+    /// After the last pass each parameter's grad is a view of its bucket.
     [[nodiscard]] Result<void> finish() override;
     [[nodiscard]] Result<void> abandon() override;
     [[nodiscard]] at::Tensor norm() override;

@@ -1,4 +1,4 @@
-// What clipping and the check for finite gradients look at.
+// The gradient norm for clipping and the check for finite gradients.
 #pragma once
 
 #include <ATen/core/Tensor.h>

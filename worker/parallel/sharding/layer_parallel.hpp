@@ -1,6 +1,6 @@
 // Data parallelism of a network whose layers are shared (tensor and pipeline parallel): gradients
 // are summed over the ranks that have the same parts: slices of linear layers, blocks of a stage,
-// and what every rank has. Each of the three has its engine, with collectives of its own.
+// and what every rank has. Each of the three has a separate engine and collectives.
 #pragma once
 
 #include "worker/model/token_ranks.hpp"

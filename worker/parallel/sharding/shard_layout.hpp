@@ -18,7 +18,7 @@ struct ShardLayoutOptions {
     std::vector<std::size_t> groups;
 };
 
-/// All parameters lie in one flat tensor, last parameter first, cut into buckets. A bucket is a
+/// All parameters are in one flat tensor, last parameter first, divided into buckets. A bucket is a
 /// multiple of shards * align_items long: rank r keeps its r-th part.
 struct ShardLayout {
     struct Slot {
@@ -47,9 +47,9 @@ struct ShardLayout {
 [[nodiscard]] ShardLayout lay_out_shards(std::span<std::int64_t const> items,
                                          ShardLayoutOptions const& options);
 
-/// Groups of whole units (parts of a network that run one after the other), each of at least
-/// `bucket_items` where units are left; the first unit is a group of its own. `units`: the first
-/// parameter of each, ascending from 0; two units may begin at the same one.
+/// Groups of whole units (parts of a network that run in sequence), each of at least `bucket_items`
+/// if units are left; the first unit is a separate group. `units`: the first parameter of each,
+/// ascending from 0; two units may begin at the same one.
 [[nodiscard]] std::vector<std::size_t> group_units(std::span<std::int64_t const> items,
                                                    std::span<std::size_t const> units,
                                                    std::int64_t bucket_items);

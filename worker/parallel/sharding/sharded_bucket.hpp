@@ -17,8 +17,8 @@ public:
         bool gradients = true;  // memory for all gradients; else until they are reduced
         std::optional<at::ScalarType> gradient_type = {};  // none: that of the values
     };
-    /// `values`: (n), n a multiple of the ranks; with a storage of its own where it is not kept.
-    /// All of this throws what LibTorch and the backend throw.
+    /// `values`: (n), n a multiple of the ranks; with a separate storage if it is not kept. All
+    /// functions throw what LibTorch and the backend throw.
     ShardedBucket(StepCollectives& collectives, at::Tensor values, Keeps keeps);
 
     /// (n). Their storage stays the same object; it is empty while they are released.
@@ -28,18 +28,18 @@ public:
     /// (n / ranks), fp32: of the sum over ranks and backward passes.
     [[nodiscard]] at::Tensor const& own_gradient() const { return own_gradient_; }
 
-    /// After the first values were written: own() takes its part, the rest may go.
+    /// After the first values were written: own() takes its part, the rest may be freed.
     void adopt();
     void start_gather();
     /// Waits for what start_gather() began, if it did.
     void finish_gather();
     /// Nothing where values are kept.
     void release();
-    /// Whether values() are there, or on their way.
+    /// Whether values() are available, or being gathered.
     [[nodiscard]] bool is_gathered() const { return gathered_; }
 
     void begin_step() { reduced_ = false; }
-    /// (n): where gradients of this pass go. Waits for the reduction of the pass before.
+    /// (n): where gradients of this pass go. Waits for the reduction of the previous pass.
     [[nodiscard]] at::Tensor const& gradients();
     void start_reduce();
     void finish_reduce();

@@ -24,7 +24,7 @@
 namespace osora::worker {
 namespace {
 
-/// Parameters begin where vector instructions and cuBLAS like them to.
+/// Alignment that suits vector instructions and cuBLAS.
 constexpr std::int64_t kAlignBytes = 64;
 /// Reductions under way at a time in stages 2 and 3: each holds a bucket and what it receives.
 constexpr std::size_t kInFlight = 4;
@@ -64,7 +64,7 @@ private:
 ShardedParameters::ShardedParameters(TrainedSet set, Group group,
                                      DataParallelOptions const& options, Parameters* network)
     : collectives_(std::move(group), options.label), options_(options), network_(network) {
-    // Who never tells what it reads next keeps everything.
+    // A network that never announces what it reads next keeps everything.
     if (set.units.empty() || set.units.back() == 0)
         options_.zero_stage = std::min(2, options.zero_stage);
     move_in(set);
@@ -93,7 +93,7 @@ ShardLayout ShardedParameters::layout_of(TrainedSet const& set) const {
     return lay_out_shards(items, options);
 }
 
-/// A parameter of this unit lies in these buckets.
+/// A parameter of this unit is in these buckets.
 void ShardedParameters::note_unit(std::size_t index, ShardLayout::Slot const& slot) {
     if (units_.size() <= index) units_.resize(index + 1);
     Unit& unit = units_[index];
@@ -111,7 +111,7 @@ void ShardedParameters::move_in(TrainedSet const& set) {
     auto const layout = layout_of(set);
     auto const tensor_options = parameters.front().options().requires_grad(false);
     auto const& last = layout.buckets.back();
-    // Cut evenly, a parameter may lie in two buckets: their values are one tensor.
+    // Evenly cut, a parameter may span two buckets: their values are one tensor.
     bool const whole = options_.zero_stage < 3;
     at::Tensor const flat =
         whole ? at::zeros({last.offset + last.items}, tensor_options) : at::Tensor();
@@ -161,7 +161,7 @@ void ShardedParameters::begin_step() {
 
 void ShardedParameters::begin(BackwardPass const& pass) {
     OSORA_CHECK(!active_, "finish() ends what begin() started");
-    // In stage 1 earlier passes accumulate where autograd leaves them.
+    // In stage 1 earlier passes accumulate in autograd's own gradients.
     active_ = pass.last || options_.zero_stage > 1;
     if (!active_) return;
     scale_ = at::scalar_tensor(pass.scale, at::kDouble);
@@ -211,7 +211,7 @@ void ShardedParameters::take_rest_of(std::size_t bucket) {
     }
 }
 
-/// Of the reductions under way; one may have ended already, to make way for the next pass.
+/// Of the reductions in flight; one may already be finished, to make room for the next pass.
 void ShardedParameters::finish_oldest() {
     ShardedBucket& oldest = buckets_[in_flight_.front()];
     in_flight_.pop_front();
@@ -342,7 +342,7 @@ void ShardedParameters::close(std::size_t unit, std::initializer_list<at::Tensor
     }
 }
 
-/// The gradient of a unit's output is there: all later units are behind their backward pass.
+/// The gradient of a unit's output has arrived: all later units have finished their backward pass.
 void ShardedParameters::enter_backward(std::size_t unit) {
     with_peers("collectives of backward", [&] {
         if (active_ && overlaps()) {

@@ -1,6 +1,6 @@
 // ZeRO (arXiv 1910.02054): each rank keeps and updates its part of every bucket of parameters.
-// Gradients are summed to the rank that keeps them (reduce_scatter), updated parameters come back
-// (all_gather) while the next forward pass goes on.
+// Gradients are summed to the rank that keeps them (reduce_scatter), updated parameters are
+// gathered (all_gather) during the next forward pass.
 #pragma once
 
 #include "worker/model/unit_gate.hpp"
@@ -13,14 +13,14 @@
 
 namespace osora::worker {
 
-/// Stage 1: the optimizer's state is shared out; gradients are reduced once a step. 2: gradients
-/// too: each pass is reduced, and only this rank's part of the sum stays. 3: parameters too: a
+/// Stage 1: the optimizer's state is divided; gradients are reduced once per step. 2: gradients
+/// too: each pass is reduced, and only this rank's part of the sum is kept. 3: parameters too: a
 /// unit's are gathered for its forward and again for its backward pass; units 0 and the last stay
-/// from one to the other.
+/// in between.
 class ShardedParameters final : public DataParallel, public UnitGate {
 public:
-    /// The tensors of `set` move into the buckets. `network`, which must outlive it, asks it at
-    /// each unit; null: the caller passes that on.
+    /// The tensors of `set` move into the buckets. `network`, which must outlive it, calls it at
+    /// each unit; null: the caller forwards that.
     ShardedParameters(TrainedSet set, Group group, DataParallelOptions const& options,
                       Parameters* network = nullptr);
     ~ShardedParameters() override;

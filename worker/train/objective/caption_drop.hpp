@@ -1,5 +1,5 @@
-// Which samples of a micro-batch lose their caption, so that a network learns both and guidance
-// works. The draws belong to the sample: neither ranks nor batches nor a resume change them.
+// Which samples of a micro-batch lose their caption, so that the network learns both and guidance
+// works. The draws belong to the sample: ranks, batches and resumes do not change them.
 #pragma once
 
 #include "worker/train/objective/objective.hpp"

@@ -50,7 +50,7 @@ struct MaskDraws {
 /// different on each rank.
 [[nodiscard]] MaskDraws draws_from(SampleRng& rng);
 
-/// true: noised; false: given. Nothing else is drawn than Open-Sora draws for the strategy.
+/// true: noised; false: given. Draws exactly what Open-Sora draws for the strategy.
 [[nodiscard]] Result<std::vector<bool>> frame_mask(MaskStrategy strategy, int num_frames,
                                                    MaskRule rule, MaskDraws const& draws);
 
@@ -61,9 +61,9 @@ public:
         MaskStrategy strategy = MaskStrategy::identity;
         double weight = 0.0;
     };
-    /// The order decides which strategy a number picks. identity takes what the others leave when
-    /// it is not named. Refuses weights outside [0, 1], a strategy named twice, a sum that is not 1
-    /// within 1e-6; every fault in one message.
+    /// The order decides which strategy a number selects. identity gets the remainder if it is not
+    /// named. Rejects weights outside [0, 1], a strategy named twice, a sum that is not 1 within
+    /// 1e-6; the message has all errors.
     [[nodiscard]] static Result<MaskMixture> make(std::vector<Part> parts,
                                                   MaskRule rule = MaskRule::osora);
 

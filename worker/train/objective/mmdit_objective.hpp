@@ -9,7 +9,7 @@
 
 namespace osora::worker {
 
-/// A caption that stands for none, as a batch or as one without the leading size.
+/// A caption used for no caption, as a batch or without the leading size.
 struct NullCaption {
     at::Tensor text;    // (batch, tokens, context_in_dim)
     at::Tensor pooled;  // (batch, vec_in_dim)
@@ -24,8 +24,8 @@ struct MmditTraining {
     NullCaption null;                // "" embedded, one; undefined: zeros
 };
 
-/// `embedded` for each of a batch, in fp32: cut or filled with zeros to `text_tokens`. What is
-/// undefined in it is zeros. Open-Sora embeds "" with T5 and CLIP (scripts/diffusion/train.py).
+/// `embedded` for each sample of a batch, in fp32: cut or padded with zeros to `text_tokens`.
+/// Undefined parts become zeros. Open-Sora embeds "" with T5 and CLIP (scripts/diffusion/train.py).
 [[nodiscard]] NullCaption null_caption(MmditConfig const& config, std::int64_t batch,
                                        std::int64_t text_tokens, at::Device device,
                                        NullCaption const& embedded = {});

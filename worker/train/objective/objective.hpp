@@ -1,5 +1,5 @@
-// What a rank is trained towards: a network, and the loss of a micro-batch. One class for each kind
-// of training; Trainer drives it and knows no network. One thread; wrong shapes are bugs.
+// The training objective of a rank: a network, and the loss of a micro-batch. One class per kind of
+// training; Trainer drives it and knows no network. One thread; wrong shapes are bugs.
 #pragma once
 
 #include "plan/activation_choice.hpp"
@@ -17,7 +17,8 @@
 
 namespace osora::worker {
 
-/// Who a sample is: with the seed and a purpose the key of its random numbers (sample_rng.hpp).
+/// The identity of a sample: with the seed and a purpose it gives the key of its random numbers
+/// (sample_rng.hpp).
 struct SampleIdentity {
     std::uint64_t id = 0;
     std::uint64_t epoch = 0;
@@ -34,7 +35,7 @@ struct MicroBatch {
     at::Tensor pooled;                    // (B, V): CLIP's vectors of the captions, for MMDiT
 };
 
-/// What people want to know beside the loss, by name: "psnr_db", "codes_used".
+/// Figures for people besides the loss, by name: "psnr_db", "codes_used".
 using Figures = std::map<std::string, double>;
 
 class Objective {
@@ -42,24 +43,24 @@ public:
     virtual ~Objective() = default;
 
     [[nodiscard]] virtual Parameters& parameters() = 0;
-    /// Before the first micro-batch of step `step`, also when the step before was skipped.
+    /// Called before the first micro-batch of step `step`, also if the previous step was skipped.
     virtual void begin_step(int /*step*/) {}
     /// Mean over the samples with its graph, a scalar in fp32; 0 on a pipeline's stages before the
     /// last, whose backward takes the next stage's gradient.
     [[nodiscard]] virtual at::Tensor loss(MicroBatch const& batch) = 0;
-    /// Of samples that are not trained on, without a graph: by what a checkpoint holds alone.
+    /// Loss of held-out samples, without a graph: depends only on the content of a checkpoint.
     [[nodiscard]] virtual at::Tensor held_out_loss(MicroBatch const& batch) { return loss(batch); }
-    /// Behind each update of the weights; not called in a step that is skipped.
+    /// Called after each update of the weights; not in a step that is skipped.
     virtual void after_update() {}
 
-    /// Tensors beside the network that training goes on from (a discriminator, its optimizer):
-    /// live, saved with a checkpoint and copied into when one is restored. Names are used once.
+    /// Tensors besides the network that training continues from (a discriminator, its optimizer):
+    /// live, saved with a checkpoint and overwritten when one is restored. Names must be unique.
     [[nodiscard]] virtual std::vector<NamedTensor> state() const { return {}; }
-    /// Of the last step. They are said and kept with each checkpoint.
+    /// Of the last step. Reported and saved with each checkpoint.
     [[nodiscard]] virtual Figures figures() const { return {}; }
 
-    /// What the network reads before each pass; may be changed between passes. None: it has no
-    /// choice.
+    /// The network's recompute choice, read before each pass; may be changed between passes. None:
+    /// it has no choice.
     [[nodiscard]] std::shared_ptr<plan::RecomputeChoice> const& recompute_choice() const {
         return recompute_;
     }

@@ -43,7 +43,7 @@ struct VideoSize {
 [[nodiscard]] double timestep_transform(RectifiedFlowConfig const& config, double t,
                                         VideoSize const& size, bool is_image);
 
-/// The time a sample is trained at, from its own stream.
+/// The time at which a sample is trained, from its own stream.
 [[nodiscard]] double sample_timestep(RectifiedFlowConfig const& config, VideoSize const& size,
                                      SampleRng rng);
 

@@ -19,7 +19,7 @@ struct Stdit3Training {
     std::optional<MaskMixture> frame_masks = {};  // none: every frame is noised
 };
 
-/// What both networks are trained towards; a class below is the network behind it.
+/// The objective shared by both networks; a subclass adds the network.
 class StditObjective : public Objective {
 public:
     explicit StditObjective(Stdit3Training training) : training_(std::move(training)) {}
@@ -63,7 +63,7 @@ private:
     Stdit2 model_;
 };
 
-/// Of clips of one size: height, width, their ratio and the number of frames are told as well.
+/// For clips of one size: also passes height, width, their ratio and the number of frames.
 [[nodiscard]] Stdit2Input stdit2_input(Stdit3Input const& input, VideoSize const& size);
 
 }  // namespace osora::worker

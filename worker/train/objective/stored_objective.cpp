@@ -9,15 +9,15 @@
 namespace osora::worker {
 namespace {
 
-/// Gradients that reach nobody: neither .grad nor the hooks of a reducer.
+/// Gradients with no other effect: neither on .grad nor on the hooks of a reducer.
 std::vector<at::Tensor> gradients_aside(at::Tensor const& loss,
                                         std::vector<at::Tensor> const& parameters) {
     return torch::autograd::grad({loss}, parameters, {}, /*retain_graph=*/false,
                                  /*create_graph=*/false, /*allow_unused=*/true);
 }
 
-/// All where they are small, else some from everywhere: networks that ranks share, because a rank
-/// cannot hold them, have no room for all gradients either.
+/// All parameters if they are small, else a selection from everywhere: networks that ranks share,
+/// because a rank cannot hold them, have no room for all gradients either.
 std::vector<at::Tensor> part_of(std::vector<at::Tensor> const& trainable, std::int64_t limit) {
     double total = 0, seen = 0, taken = 0;
     for (at::Tensor const& each : trainable) total += static_cast<double>(each.nbytes());

@@ -1,5 +1,5 @@
-// An objective whose activations wait for backward in an activation store. Wraps another; the
-// trainer sees no difference. What a lossy store does to gradients is looked at in the first
+// An objective whose activations are kept in an activation store until backward. Wraps another; the
+// trainer sees no difference. The effect of a lossy store on gradients is checked in the first
 // micro-batch, and again every `check_every` steps.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace osora::worker {
 
-/// Of the gradients with a store against those without.
+/// Compares the gradients with a store to those without.
 struct StoreEffect {
     double cosine = 1;
     double norm_ratio = 1;
@@ -27,10 +27,10 @@ public:
         StoreOptions store;
         bool lossy = false;
         int check_every = 1000;
-        std::int64_t check_bytes = 64 << 20;  // of gradients that are looked at, spread evenly
+        std::int64_t check_bytes = 64 << 20;  // of gradients that are checked, spread evenly
     };
-    /// `recompute` is what the network of `inner` reads: the exact gradients of a check are made
-    /// with everything recomputed, which are the same and take little memory.
+    /// `recompute` is read by the network of `inner`: the exact gradients of a check are computed
+    /// with everything recomputed, which gives the same and takes little memory.
     StoredObjective(std::unique_ptr<Objective> inner, Settings const& settings,
                     std::shared_ptr<plan::RecomputeChoice> recompute)
         : inner_(std::move(inner)), settings_(settings), store_(settings.store) {

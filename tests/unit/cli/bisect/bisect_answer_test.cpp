@@ -53,13 +53,14 @@ BisectResult found(std::vector<Culprit> culprits, Relation relation) {
     return result;
 }
 
-TEST(BisectAnswer, TheCommitStandsForTheRange) {
+TEST(BisectAnswer, TheCommitRepresentsTheRange) {
     BisectAnswer answer;
     answer.items = found({{{0}, 0.6}, {{1}, 0.4}}, Relation::additive);
     auto const range = shown_culprits(plan(), answer);
     ASSERT_EQ(range.size(), 2u);
     EXPECT_EQ(range[0].named.name, "commit");
-    EXPECT_EQ(range[0].last_step - range[0].first_step, 3) << "none was told from the others";
+    EXPECT_EQ(range[0].last_step - range[0].first_step, 3)
+        << "no commit was separated from the others";
     EXPECT_EQ(range[0].p, 0.01);
     answer.commits = found({{{1}, 0.9}}, Relation::single);
     answer.commits->proof.p = 0.03;

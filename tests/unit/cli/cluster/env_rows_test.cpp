@@ -55,7 +55,7 @@ TEST(EnvRows, ValuesOfNodesAndWhatWasNotDoneAsOrdered) {
                                      "NCCL_IB_TC=106 run file: [worker] env [0-1] n0"));
 }
 
-TEST(EnvRows, NobodySaidAnything) {
+TEST(EnvRows, NoRankReportedAnything) {
     plan::WorkerJob job;
     job.plan.nccl_env = {{"NCCL_DEBUG", "WARN", "default", "", "P"}};
     EXPECT_TRUE(effective_rows(job, {}, {{0, rank(0, 0, {{"device", "cpu"}})}}).empty());
@@ -67,7 +67,7 @@ TEST(EnvRows, Ranks) {
     EXPECT_EQ(folded_ranks({}), "");
 }
 
-TEST(EnvRows, TheFlightRecorderIsOsorasWhereNobodySetIt) {
+TEST(EnvRows, OsoraSetsTheFlightRecorderUnlessItIsSet) {
     std::vector<EnvRow> rows{{"TORCH_FR_BUFFER_SIZE", "9", "S", "run file", "", {}}};
     add_flight_recorder(rows);
     ASSERT_EQ(rows.size(), 4u);

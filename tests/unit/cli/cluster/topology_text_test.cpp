@@ -86,14 +86,14 @@ TEST(TopologyText, NothingKnownAndHostileNames) {
     std::string const text = render_topology(cluster);
     EXPECT_EQ(text.find('\x1b'), std::string::npos);
     EXPECT_EQ(text.find('\x07'), std::string::npos);
-    // Parents that go round: nothing stands at the top, and nothing hangs.
+    // Parents that form a cycle: there is no top, and nothing hangs.
     cluster.fabric.switches.resize(1);
     cluster.fabric.switches[0].name = "a";
     cluster.fabric.switches[0].parents = cluster.fabric.switches[0].children = {"a"};
     EXPECT_THAT(render_topology(cluster), HasSubstr("1 leaf"));
 }
 
-TEST(TopologyText, AnEffectStandsOnceBelowThoseThatShareIt) {
+TEST(TopologyText, ASharedEffectIsPrintedOnce) {
     EXPECT_EQ(render_differences("n2", {{"nic.a.rate_gbit", "400", "200", "slow", true},
                                         {"nic.b.rate_gbit", "400", "200", "slow", true},
                                         {"kernel", "5", "6", "", false}}),

@@ -83,8 +83,8 @@ TEST_F(Completion, RunsAreAskedFromTheProgram) {
     EXPECT_THAT(offered({"submit", "--from", "4"}), testing::ElementsAre("42"));
 }
 
-// A folder of somebody's making must not become a command, neither while Tab is pressed nor in the
-// line.
+// A folder that another user made must not become a command, neither while Tab is pressed nor in
+// the line.
 TEST_F(Completion, NamesAreNoCommands) {
     std::ofstream(folder_ / "osora")
         << "#!/bin/sh\nprintf '%s\\n' '$(touch pwned)x-0007' '`touch pwned`-0008' "

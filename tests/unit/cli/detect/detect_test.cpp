@@ -183,8 +183,8 @@ TEST(DetectRuns, JsonSaysTheRuns) {
     EXPECT_EQ(group.at("bimodal"), nullptr);
 }
 
-// Twelve looks at each of two series: what explains a slow level is told beside it.
-TEST(DetectRuns, WhatElseBecameWorseStandsBesideIt) {
+// Twelve looks at each of two series: what explains a slow level is listed with it.
+TEST(DetectRuns, WhatElseBecameWorseIsListed) {
     auto runs = runs_at(repeated(10, 1, {1.3, 1.3, 1.3, 1.3, 1.3, 1.3}));
     for (std::size_t i = 10; i < runs.size(); ++i) runs[i].data_share = 0.2;
     auto detection = detected(runs).groups.at(0);

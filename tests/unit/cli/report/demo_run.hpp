@@ -29,7 +29,7 @@ struct DemoRun {
     int killed_at = -1;  // the last rank is killed there, after a checkpoint at checkpoint_at
     int checkpoint_at = 100;
     int skipped_clips = 0;
-    std::vector<std::pair<int, double>> evaluations = {};  // step, loss; told at the end
+    std::vector<std::pair<int, double>> evaluations = {};  // step, loss; reported at the end
     bool ended = true;
     protocol::RunEnded end{protocol::Verdict::ok, 0, ""};
 };

@@ -11,13 +11,13 @@
 
 namespace osora::cli::test {
 
-using Figures = std::map<std::string, std::string>;  // "row/column" -> as it is written
+using Figures = std::map<std::string, std::string>;  // "row/column" -> the cell's text
 
 /// A table's figures in each form; HTML has all digits under "row/column=".
 struct Forms {
     Figures text, html, csv;
 };
-/// `keys`: of the columns behind the first, as the text shows them.
+/// `keys`: of the columns after the first, as in the text.
 [[nodiscard]] Forms forms_of(TextTable const& table, std::vector<std::string> const& keys);
 /// Of "section,item,quantity,value" rows.
 [[nodiscard]] Figures of_csv(std::string const& text, std::string const& section);

@@ -170,7 +170,7 @@ TEST(ReportPageTest, DataIsReadableAndKnowsItsMarks) {
     EXPECT_EQ(time.at("warmup").as_array()[1], protocol::json::value({100, 103}));
 }
 
-TEST(AdviceTest, CommandsAreToldFromReasons) {
+TEST(AdviceTest, CommandsAreDistinguishedFromReasons) {
     EXPECT_EQ(advice_of("osora resume 4").command, "osora resume 4");
     auto const advice = advice_of("--set data.num_workers=3: the step waits for data");
     EXPECT_EQ(advice.command, "--set data.num_workers=3");

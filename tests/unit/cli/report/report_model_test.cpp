@@ -71,7 +71,7 @@ TEST(RunReportTest, NamesBucketsAsThePlanDoes) {
 }
 
 // Killed at step 112 after a checkpoint at 100: 12 steps are done twice.
-TEST(RunReportTest, TellsRelaunches) {
+TEST(RunReportTest, ReportsRelaunches) {
     auto const report = report_of({.number = 42, .ranks_per_node = 2, .killed_at = 112});
     ASSERT_EQ(report.relaunches.size(), 1u);
     EXPECT_EQ(report.relaunches[0].start_step, 100);

@@ -43,7 +43,7 @@ TEST(WhatIfText, SaysHowMuchStragglesAndWhoHoldsItFirst) {
     EXPECT_THAT(text, Not(HasSubstr("forward-pp-comm"))) << "it holds nothing";
 }
 
-TEST(WhatIfText, NamesNobodyWhenNothingStraggles) {
+TEST(WhatIfText, NamesNoWorkerWhenNothingStraggles) {
     db::whatif::WhatIf calm;
     calm.slowdown = 1.03;
     calm.no_delay_s = calm.actual_s = 1.03;

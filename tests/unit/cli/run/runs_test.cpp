@@ -37,7 +37,7 @@ protected:
     fs::path state_;
 };
 
-TEST(RunNames, NumberStandsBehindTheLastDash) {
+TEST(RunNames, NumberFollowsTheLastDash) {
     EXPECT_EQ(number_of("stage1-0042"), 42);
     EXPECT_EQ(number_of("a-b-12345"), 12345);
     for (char const* other :

@@ -58,7 +58,7 @@ TEST_F(SubmissionTest, FilesAreWholeAndAgree) {
                 testing::UnorderedElementsAre("train.steps=50", "worker.env.A=\"line1\\nline2\""));
 }
 
-TEST_F(SubmissionTest, OnlyTheWorkersAreToldSecrets) {
+TEST_F(SubmissionTest, OnlyWorkersGetSecrets) {
     auto submission = example();
     submission.secret_key = "key";
     auto& worker = submission.resolved.config.worker;

@@ -30,7 +30,7 @@ std::vector<db::analysis::SeriesRun> runs(std::vector<double> const& step_s) {
     return made;
 }
 
-TEST(RegressionNotice, ASlowRunIsToldWithTheLastGoodOne) {
+TEST(RegressionNotice, ASlowRunIsReportedWithTheLastGoodOne) {
     auto const word = regression_notice(runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 14}), 7);
     EXPECT_EQ(word.good, 6);
     EXPECT_EQ(word.bad, 7);
@@ -113,7 +113,7 @@ TEST(RepeatOfASuspect, AFastRepeatDismissesAndNamesNodesThatItDidNotSee) {
     EXPECT_EQ(db::analysis::finding_of(detection), db::analysis::Finding::good);
 }
 
-// A short repeat saw one of two buckets: it is held against that bucket of the other runs.
+// A short repeat saw one of two buckets: it is compared with that bucket of the other runs.
 TEST(RepeatOfASuspect, BucketsThatItDidNotSeeAreLeftOut) {
     auto all = runs(kSuspect);
     for (auto& run : all) {

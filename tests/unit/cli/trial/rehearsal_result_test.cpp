@@ -22,7 +22,7 @@ RehearsalResult result_of(DemoRun const& run) {
             .trained = {}};
 }
 
-TEST(RehearsalResult, TheStepThenWhereItGoesThenWhatItIsHeldAgainst) {
+TEST(RehearsalResult, TheStepThenItsPartsThenWhatItIsComparedWith) {
     auto result = result_of({.ranks_per_node = 2, .comm_share = 0.4, .wait_share = 0.1});
     result.trained = TrainedRun{.number = 7, .step_s = 1.0, .alike = true, .compute = {}};
     double const step_s = result.report.measured.step_s_median;
@@ -66,7 +66,7 @@ TEST(RehearsalResult, SourcesAreNamedOnce) {
               "plan; run 3");
 }
 
-TEST(RehearsalSeries, HasANameOfItsOwn) {
+TEST(RehearsalSeries, HasASeparateName) {
     EXPECT_EQ(rehearsal_series("stage1"), "stage1-rehearsal");
     EXPECT_EQ(rehearsal_series("stage1-rehearsal"), "stage1-rehearsal");
     EXPECT_EQ(trained_series("stage1-rehearsal"), "stage1");

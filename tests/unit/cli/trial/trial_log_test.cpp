@@ -49,7 +49,7 @@ TEST_F(TrialLogTest, IsFoundAgainByTheSameQuestion) {
     EXPECT_TRUE(open(LogMode::resume, 25)->trials().empty());
 }
 
-TEST_F(TrialLogTest, AnewForgetsAndTwoAtOnceAreRefused) {
+TEST_F(TrialLogTest, AnewDiscardsAndTwoAtOnceAreRefused) {
     auto log = open(LogMode::resume);
     ASSERT_TRUE(log->add({.flipped = "00"}));
     auto const second = open(LogMode::resume);
@@ -59,7 +59,7 @@ TEST_F(TrialLogTest, AnewForgetsAndTwoAtOnceAreRefused) {
     EXPECT_TRUE(open(LogMode::anew)->trials().empty());
 }
 
-TEST_F(TrialLogTest, CallsWithLogsOfTheirOwnDoNotMeet) {
+TEST_F(TrialLogTest, CallsWithSeparateLogsDoNotInterfere) {
     auto one = open(LogMode::own), other = open(LogMode::own);
     ASSERT_TRUE(one.has_value() && other.has_value());
     EXPECT_NE(one->id(), other->id());

@@ -1,5 +1,5 @@
-// How often drift is told rightly: of healthy histories at most 5 % may name a node, and a node
-// that drops is found.
+// Error rates of drift detection: of healthy histories at most 5 % may name a node, and a node that
+// drops is found.
 #include "tests/kit/size.hpp"
 #include "tests/unit/db/analysis/synthetic_probes.hpp"
 
@@ -21,7 +21,7 @@ double false_limit(int histories) {
 
 class EachNoise : public testing::TestWithParam<Noise> {};
 
-TEST_P(EachNoise, HealthyHistoriesNameNobody) {
+TEST_P(EachNoise, HealthyHistoriesNameNoNode) {
     ProbesSpec const spec{.noise = GetParam(), .nodes = kNodes};
     EXPECT_LE(drift_rates(spec, kHistories, kSeed).with_false, false_limit(kHistories));
 }
@@ -29,7 +29,7 @@ TEST_P(EachNoise, HealthyHistoriesNameNobody) {
 TEST_P(EachNoise, ADropIsFound) {
     for (double const drop : {0.10, 0.15, 0.30}) {
         ProbesSpec const spec{.noise = GetParam(), .nodes = kNodes, .drop = drop};
-        // Noise that lasts over several probes is told less well from a drop.
+        // Noise that lasts over several probes is harder to distinguish from a drop.
         double const least = GetParam() == Noise::ar1 || GetParam() == Noise::spikes ? 0.8 : 0.95;
         auto const rates = drift_rates(spec, kHistories / 4, kSeed);
         EXPECT_GE(rates.found, least) << drop;

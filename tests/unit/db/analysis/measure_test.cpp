@@ -135,7 +135,7 @@ TEST(Measure, OfNothingIsUnknown) {
 }
 
 // Nine steps of own work 1 s, one outlier, the warm-up far off: medians see neither.
-TEST(BucketWork, MediansOfEachBucketBehindTheWarmUp) {
+TEST(BucketWork, MediansOfEachBucketAfterTheWarmUp) {
     auto steps = table(10);
     std::vector<double> forward(10, 1.0), backward(10, 2.0), optimizer(10, 0.5);
     forward[0] = forward[1] = 99;

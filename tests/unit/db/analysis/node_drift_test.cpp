@@ -59,7 +59,7 @@ TEST(NodeDrift, WhatChangesForAllCancels) {
     EXPECT_THAT(node_drift(scores).drifted, IsEmpty());
 }
 
-TEST(NodeDrift, StorageIsHeldAgainstTheOthersOfItsProbe) {
+TEST(NodeDrift, StorageIsComparedWithTheOthersOfItsProbe) {
     auto scores = probes({.nodes = 32});
     for (auto& score : scores) {
         if (score.path.empty()) continue;

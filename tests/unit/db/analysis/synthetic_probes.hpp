@@ -1,4 +1,4 @@
-// Histories of probes whose slow nodes are known, and how often drift is told rightly; for the
+// Histories of probes whose slow nodes are known, and the error rates of drift detection; for the
 // tests and for bench/changepoint.
 #pragma once
 

@@ -76,7 +76,7 @@ TEST_F(CollectiveRows, AreTheSumsOfTheRecords) {
     EXPECT_EQ(rows(), expected_rows(records_)) << "what was read is not read again";
 }
 
-TEST_F(CollectiveRows, ReportsAddThemUpBehindTheFirstSteps) {
+TEST_F(CollectiveRows, ReportsAddThemUpAfterTheFirstSteps) {
     auto const store = open();
     auto const history = load_run(*store, find_run(*store, "1")->run_id).value();
     ASSERT_EQ(history.collectives.size(), 2u);

@@ -53,7 +53,7 @@ protected:
     std::unique_ptr<Store> store_;
 };
 
-TEST_F(DerivedRows, ARunThatGoesOnIsComparedWhenItEndsAgain) {
+TEST_F(DerivedRows, AResumedRunIsComparedWhenItEndsAgain) {
     write(1, run(1, 0.5));
     auto records = run(2, 0.8);
     write(2, records);
@@ -97,7 +97,7 @@ TEST_F(DerivedRows, AnotherGoodRunIsAnotherComparison) {
     ingest();
     EXPECT_EQ(ask(kPairs), "2|1\n3|2\n");
     auto const before = ask("SELECT gap_s FROM v_attribution WHERE run=2");
-    // Run 2 is read anew, with other steps.
+    // Run 2 is read again, with other steps.
     auto other = run(2, 0.7);
     other[1].wall_us += 1;
     write(2, other);

@@ -80,7 +80,7 @@ TEST_F(Investigations, AreReadOnceAndFollowTheirFile) {
     write("bisects/4f2a19.json", std::string(kBisect) + kEnd);
     ingest();
     EXPECT_EQ(ask("SELECT verdict,trials FROM v_investigation"), "proved|3\n");
-    // osora bisect --anew begins again.
+    // osora bisect --anew starts over.
     write("bisects/4f2a19.json", R"({"version":1,"question":{"atoms":["a"]},"trials":[
         {"flipped":"1","value_s":2,"run":""}]})");
     ingest();
@@ -109,7 +109,7 @@ TEST_F(Investigations, ATuneAndItsSettings) {
               "1||gone-0009|[]\n2|||[\"parallel.grad_bucket_mib=50\"]\n");
 }
 
-TEST_F(Investigations, ADamagedFileIsToldOnceAndTheRestGoesOn) {
+TEST_F(Investigations, ADamagedFileIsReportedOnceAndTheRestIsRead) {
     write("bisects/4f2a19.json", std::string(kBisect) + kEnd);
     write("bisects/111111.json", std::string(kBisect));  // cut off
     write("bisects/222222.json", R"({"version":7,"question":{},"trials":[]})");

@@ -98,7 +98,7 @@ TEST_F(Ingest, CountsThatNoStepHasStayNumbers) {
     EXPECT_EQ(one("SELECT min(samples) FROM step"), "2147483647");
 }
 
-TEST_F(Ingest, KeepsWhatStandsInFrontOfDamage) {
+TEST_F(Ingest, KeepsTheRecordsBeforeDamage) {
     auto records = RunMaker(1).make({.steps = 40});
     auto bytes = journal_bytes(records);
     auto const front = journal_bytes({records.begin(), records.begin() + 12});
@@ -140,7 +140,7 @@ TEST_F(Ingest, KnowsAJournalThatWasReplacedByAnotherRun) {
     EXPECT_THAT(one("SELECT run_dir FROM run WHERE number=1"), HasSubstr("found again"));
 }
 
-TEST_F(Ingest, ReadsAJournalAgainThatWasWrittenAnew) {
+TEST_F(Ingest, ReadsARewrittenJournalAgain) {
     write("tiny-0001", run_bytes(1));
     ingest();
     auto const other = RunMaker(77).make({.number = 1, .steps = 50});

@@ -45,7 +45,7 @@ TEST(FactsTest, MergesInAnyOrder) {
     EXPECT_EQ(forth["same"], "v");
 }
 
-TEST(FactsTest, HashesTellKeysFromValues) {
+TEST(FactsTest, HashesDistinguishKeysFromValues) {
     EXPECT_NE(fingerprint_sha256(FactKind::env, {{"a", "b=c"}}),
               fingerprint_sha256(FactKind::env, {{"a=b", "c"}}));
     EXPECT_NE(fingerprint_sha256(FactKind::env, {{"a", "b"}}),

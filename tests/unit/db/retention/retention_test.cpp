@@ -35,7 +35,7 @@ constexpr RunShape kShape{.nodes = 2,
                           .chunk_steps_max = 300,
                           .matrices = true};
 
-TEST(Thinning, KeepsEveryTenthAndWhatStandsNearEvents) {
+TEST(Thinning, KeepsEveryTenthAndThoseNearEvents) {
     std::vector<int> const events{3, 900, 940, 1990};
     std::set<int> gone;
     for (auto const& range : ranges_to_thin(1999, events)) {
@@ -54,8 +54,8 @@ TEST(Thinning, KeepsEveryTenthAndWhatStandsNearEvents) {
     EXPECT_THAT(ranges_to_thin(700, {}), ElementsAre(StepRange{500, 700}));
 }
 
-/// A run whose ranks have told all of its steps, up to the fault and from the start of the second
-/// launch on.
+/// A run whose ranks have reported all of its steps, up to the fault and from the start of the
+/// second launch on.
 Records records_of_run() {
     auto records = RunMaker(3).make(kShape);
     auto const fault = std::ranges::find_if(records, [](auto const& record) {
@@ -235,7 +235,7 @@ TEST_F(Retention, NothingComesBack) {
     EXPECT_EQ(report(), before);
 }
 
-TEST_F(Retention, ARunThatGoesOnIsWholeAgain) {
+TEST_F(Retention, AResumedRunIsCompleteAgain) {
     vacuum();
     auto records = records_of_run();
     records.push_back({records.size(), records.back().wall_us + 1,

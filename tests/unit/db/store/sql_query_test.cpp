@@ -115,7 +115,7 @@ TEST_F(SqlQuery, IsBoundedInMemory) {
                 HasSubstr("larger than 1.00 MiB"));
 }
 
-TEST_F(SqlQuery, TellsOfTheSchema) {
+TEST_F(SqlQuery, ShowsTheSchema) {
     for (char const* sql : {"PRAGMA table_info(v_run)", "SELECT name FROM pragma_table_info('run')",
                             "EXPLAIN QUERY PLAN SELECT * FROM v_run",
                             "SELECT m.name FROM sqlite_master m, pragma_table_info(m.name)",

@@ -145,7 +145,7 @@ TEST_F(StoreTest, NamesWhoHoldsTheLock) {
     StoreOptions options;
     options.busy_wait = std::chrono::milliseconds(100);
     auto const store = Store::open(file(), options);
-    ASSERT_TRUE(store.has_value()) << store.error().message;  // reading goes on
+    ASSERT_TRUE(store.has_value()) << store.error().message;  // reading continues
     auto const ingested = ingest_all(**store, state_.path());
     ASSERT_TRUE(ingested.has_error());
     EXPECT_EQ(ingested.error().code, Errc::busy);
@@ -214,7 +214,7 @@ TEST_F(StoreTest, IsMadeOnceByManyProcessesAtOnce) {
     EXPECT_TRUE(Store::open(file()).has_value());
 }
 
-// A limit on file sizes stands in for a full disk.
+// A limit on file sizes simulates a full disk.
 TEST_F(StoreTest, AFullDiskIsSaidAndMadeUpForLater) {
     auto const bytes = journal_bytes(RunMaker(3).make({.steps = 2000}));
     auto const run = write_run(state_.path(), "tiny-0001", bytes);

@@ -1,5 +1,5 @@
-// The views against the tables they stand on, read by another path, and their names, which users'
-// queries hold on to.
+// The views compared with their tables, read by another path, and their names, on which users'
+// queries rely.
 #include "db/ingest/ingest.hpp"
 #include "db/store/migrate.hpp"
 #include "db/store/queries.hpp"
@@ -110,7 +110,7 @@ TEST_F(Views, BucketsStandBesideThePlan) {
               "64x64x1|||\n64x64x8|8|2|0.5\n");
 }
 
-TEST_F(Views, AreMadeAnewByAMigration) {
+TEST_F(Views, AreRecreatedByAMigration) {
     store_.reset();
     {
         SQLite::Database plain(history_file(state_.path()).string(), SQLite::OPEN_READWRITE);

@@ -97,7 +97,7 @@ TEST(CrossChecks, KeysOfTheOptimizerFitEachOther) {
                             "valid: 1e-05"));
     EXPECT_THAT(problems_of("optim.lora_rank = 8\noptim.freeze = [\"x\"]"),
                 ElementsAre("run.toml:2: optim.freeze = [\"x\"]: with optim.lora_rank all weights "
-                            "stay as they are; nearest valid: []"));
+                            "are frozen; nearest valid: []"));
 }
 
 TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {

@@ -22,7 +22,7 @@ inline std::vector<std::string> texts(std::vector<ConfigProblem> const& problems
     return lines;
 }
 
-/// Problems of a minimal run file with `line` in front of it (so it stands at line 1).
+/// Problems of a minimal run file with `line` before it (so it is at line 1).
 inline std::vector<std::string> problems_of(std::string const& line) {
     return texts(resolve(line + "\n" + kMinimal).problems);
 }

@@ -108,7 +108,7 @@ TEST(RunFile, SetsAreTypedByTheSchema) {
     EXPECT_THAT(texts(resolved.problems), IsEmpty());
     RunConfig const& config = resolved.config;
     EXPECT_EQ(config.run.name, "plain");
-    EXPECT_EQ(config.model.init, "4");  // a string key takes the text as it is
+    EXPECT_EQ(config.model.init, "4");  // a string key takes the text unchanged
     EXPECT_EQ(config.train.steps, 7);
     EXPECT_EQ(config.optim.lr, 1e-3);
     EXPECT_FALSE(config.parallel.overlap);

@@ -1,4 +1,4 @@
-// Patterns of the user's own: what they give, and that a wrong one is explained.
+// User-defined patterns: what they find, and that an invalid one is explained.
 #include "plan/config/step_pattern.hpp"
 #include "resolve.hpp"
 

@@ -78,7 +78,7 @@ TEST(NamedCluster, RefusesWhatDoesNotDivideOrIsNotThere) {
               "--gpus 64: --nodes 3 x --gpus-per-node 8 are 24; nearest valid: 24");
 }
 
-TEST(NamedCluster, OneNodeStandsForOthersOnlyWhenToldSo) {
+TEST(NamedCluster, OneNodeRepresentsOthersOnlyOnRequest) {
     auto request = of_topology(32, "node:1 gpu:8");
     EXPECT_EQ(refusal(request),
               "--gpus 32: needs 4 nodes of 8 GPUs, cluster.yaml has 1 such node; nearest valid: "
@@ -118,7 +118,7 @@ TEST(NamedCluster, WithoutATopologyOptionsSayAll) {
     EXPECT_THAT(refusal({.gpus = 8, .gpu = "cpu"}), HasSubstr("is no GPU"));
 }
 
-TEST(NamedCluster, ABoardThatNobodyDescribedNeedsAName) {
+TEST(NamedCluster, AnUnknownBoardNeedsAName) {
     auto request = of_topology(8, "node:1 gpu:8 model:t4");
     EXPECT_THAT(refusal(request), HasSubstr("cluster.yaml: its GPU \"Tesla T4\" is not known; "));
     EXPECT_THAT(refusal(request), HasSubstr("; --gpu names one"));

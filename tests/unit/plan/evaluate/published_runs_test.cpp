@@ -1,4 +1,5 @@
-// Step times against published runs. Tolerances are of single runs; means stand in docs/rfc/027.
+// Step times compared with published runs. Tolerances are for single runs; means are in
+// docs/rfc/027.
 #include "tests/unit/plan/evaluate/rows_kit.hpp"
 
 namespace osora::plan {

@@ -23,7 +23,7 @@ TEST(ModelCost, Stdit3At360pAnd102Frames) {
 TEST(ModelCost, StageOneBucketsCostAboutOnePetaflop) {
     struct Row {
         int height, width, frames, batch;
-        double tflop;  // 4 x forward, by the formula in a spreadsheet of its own
+        double tflop;  // 4 x forward, by the formula in a separate spreadsheet
     };
     Row const rows[] = {{144, 256, 1, 475, 765},   {144, 256, 51, 51, 978},
                         {144, 256, 102, 27, 1027}, {144, 256, 204, 13, 986},

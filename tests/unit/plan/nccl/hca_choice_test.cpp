@@ -1,4 +1,5 @@
-// Compute cards are told from storage and management cards by link layer, rate and distance.
+// Compute cards are distinguished from storage and management cards by link layer, rate and
+// distance.
 #include "plan/nccl/hca_choice.hpp"
 #include "tests/unit/plan/nccl/machines.hpp"
 
@@ -21,8 +22,8 @@ void put(Machine& machine, std::string address, std::string parent) {
     machine.pci.push_back(std::move(device));
 }
 
-/// `pairs` GPUs with a NIC each below a switch of their own, as an H100 machine has them, and two
-/// storage cards of the same rate on root ports of their own.
+/// `pairs` GPUs with a NIC each below a separate switch, as in an H100 machine, and two storage
+/// cards of the same rate on separate root ports.
 Machine gpu_machine(std::string name, int pairs) {
     Machine made = machine(std::move(name), {});
     for (int i = 0; i < pairs; ++i) {
@@ -87,7 +88,7 @@ TEST(HcaChoice, PortsAreNamedWhereACardHasSeveral) {
     EXPECT_THAT(choice.nodes[0].devices, ElementsAre("mlx5_0:1"));
 }
 
-TEST(HcaChoice, RailsAreNetworksOfTheirOwn) {
+TEST(HcaChoice, RailsAreSeparateNetworks) {
     auto const node = [](std::string const& name, std::string const& host, bool same) {
         auto a = rdma("mlx5_0", NicKind::roce, 400), b = rdma("mlx5_1", NicKind::roce, 400);
         a.addresses = {"10.1.0." + host + "/24"};

@@ -1,4 +1,4 @@
-// What is said of values that somebody else chose.
+// Warnings about values that somebody else chose.
 #include "plan/nccl/nccl_advice.hpp"
 #include "tests/unit/plan/nccl/machines.hpp"
 
@@ -43,7 +43,7 @@ TEST(NcclChecks, Said) {
           Case{"NCCL_IB_ADDR_FAMILY", "AF_INET", 21903, "reads it since 2.21; this is 2.19.3"},
           Case{"NCCL_MAX_NCHANNELS", "8", 0, "use NCCL_MAX_CTAS"},
           Case{"NCCL_BLOCKING_WAIT", "1", 0, "use TORCH_NCCL_BLOCKING_WAIT"},
-          Case{"NCCL_PROTO", "LL128,Simple", 0, "corrupts data in silence"},
+          Case{"NCCL_PROTO", "LL128,Simple", 0, "silently corrupts data"},
           Case{"NCCL_ALGO", "Tree", 22405, "without ring"},
           Case{"NCCL_SHM_DISABLE", "1", 0, "not to be left on"},
           Case{"NCCL_TOPO_FILE", "a\nb", 0, "control byte"},

@@ -110,7 +110,7 @@ TEST(StepLog, OfAxolotl) {
         ElementsAre("258 4.24s", "259 4.22s loss 0.9921", "260 4.21s loss 1.0226"));
 }
 
-TEST(StepLog, OfDeepSpeedWithATrainersOwnLineBehindIt) {
+TEST(StepLog, OfDeepSpeedFollowedByATrainersOwnLine) {
     EXPECT_THAT(
         words(steps_in(
             "[2023-07-25 21:03:13,100] [INFO] [logging.py:96:log_dist] [Rank 0] step=34, "
@@ -130,7 +130,7 @@ TEST(StepLog, OfDeepSpeedWithATrainersOwnLineBehindIt) {
             " samples/sec: 7.9 | iteration       35/   10000 | elapsed time per iteration (ms): "
             "4050.0 | lm_loss: 1.1E+01 |\n")),
         ElementsAre("34", "34 4.1031s loss 11.187", "35 4.05s loss 11"))
-        << "the first is known to be told twice when it is";
+        << "the first is recognised as reported twice";
 }
 
 TEST(StepLog, OfLightningsRichBar) {
@@ -161,7 +161,7 @@ TEST(StepLog, OfTransformersLeavesOutTheBarsOfItsEvaluation) {
         ElementsAre("10 1s loss 0.5", "11 1s"));
 }
 
-TEST(StepLog, RecordsThatComeLateAreNobodysLoss) {
+TEST(StepLog, TheLossOfLateRecordsIsDropped) {
     EXPECT_THAT(words(steps_in(" 20%|#  | 20/100 [00:10<01:30,  1.00s/it]\r"
                                "{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': 0.1}\n"
                                "{'loss': 0.4, 'learning_rate': 1e-05, 'epoch': 0.2}\n"

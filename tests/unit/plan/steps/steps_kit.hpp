@@ -26,7 +26,7 @@ inline std::vector<StepFigures> steps_in(std::string_view text) {
     return steps;
 }
 
-/// "446 2.23s loss 0.118": what is not told is left out.
+/// "446 2.23s loss 0.118": missing figures are omitted.
 inline std::string words(StepFigures const& figures) {
     std::string text = fmt::format("{}", figures.at("step"));
     auto const at = [&](char const* name) { return figures.find(name); };

@@ -13,7 +13,7 @@ namespace {
 
 struct HealthyLog {
     char const* name;
-    std::vector<std::string> lines;  // without the host in front; '|' first: as they stand
+    std::vector<std::string> lines;  // without the host at the start; '|' first: unchanged
     int hosts = 2;
 };
 

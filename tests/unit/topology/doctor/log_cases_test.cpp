@@ -86,7 +86,7 @@ TEST(LogCases, VersionsThatToolsMisreadAreTheSame) {
                 IsEmpty());
 }
 
-/// pytorch/pytorch issue 68893 (Ray on EC2) behind the prefix of a launcher.
+/// pytorch/pytorch issue 68893 (Ray on EC2) with a launcher's prefix.
 std::string veth_log(std::string const& front) {
     std::string const host = front + "ip-10-0-0-137:14605:14673 [0] ";
     std::string const both =
@@ -204,10 +204,10 @@ TEST(LogCases, APortErrorIsTheCauseAndErrorTwelveItsEcho) {
     EXPECT_EQ(list[0].where, "node-48");
     EXPECT_THAT(list[0].title, HasSubstr("port went down"));
     EXPECT_THAT(list[0].fix, AllOf(HasSubstr("\"node-48\""), Not(HasSubstr("node-51"))));
-    EXPECT_THAT(
-        diagnosis.findings,
-        Contains(AllOf(Field(&Finding::where, "node-51"),
-                       Field(&Finding::title, HasSubstr("echo of the port error on node-48")))));
+    EXPECT_THAT(diagnosis.findings,
+                Contains(AllOf(
+                    Field(&Finding::where, "node-51"),
+                    Field(&Finding::title, HasSubstr("Secondary to the port error on node-48")))));
 }
 
 TEST(LogCases, APortErrorInTheWordsOfLaterVersions) {

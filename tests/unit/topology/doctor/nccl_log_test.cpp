@@ -52,7 +52,7 @@ TEST(NcclLog, Sockets) {
     EXPECT_EQ(log.via_socket, 1);
 }
 
-TEST(NcclLog, PluginsThatNobodyAskedForAreNotMissed) {
+TEST(NcclLog, PluginsThatWereNotRequestedAreNotReported) {
     for (char const* line :
          {"NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal net plugin.",
           "NCCL INFO NET/Plugin : No plugin found (libnccl-net.so), using internal implementation",

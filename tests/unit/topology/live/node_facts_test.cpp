@@ -14,7 +14,7 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using tests::RecordedTree;
 
-TEST(NodeFacts, NvmlTellsWhatNoFileDoes) {
+TEST(NodeFacts, NvmlKnowsWhatNoFileDoes) {
     auto const told = read_nvml_gpus(OSORA_FAKE_NVML);
     EXPECT_EQ(told.driver, "550.54.15");
     ASSERT_THAT(told.gpus, SizeIs(2));

@@ -1,5 +1,5 @@
-// The catalogue against NVIDIA's user guide (env.rst of 2.30.7) and itself, and the values that
-// NCCL would take without a word.
+// The catalogue compared with NVIDIA's user guide (env.rst of 2.30.7) and itself, and the values
+// that NCCL would silently accept.
 #include "topology/nccl/nccl_catalogue.hpp"
 #include "topology/nccl/nccl_value.hpp"
 

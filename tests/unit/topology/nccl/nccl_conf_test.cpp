@@ -130,7 +130,7 @@ TEST_F(NcclConf, OrderIsThatOfNccl) {
                 testing::Contains(testing::HasSubstr("folder that a rank starts in")));
 }
 
-TEST_F(NcclConf, NamesTheFileBehindAVariable) {
+TEST_F(NcclConf, NamesTheFileThatSetsAVariable) {
     write("etc/profile.d/nccl.sh", "# site\n\n\nexport NCCL_ALGO=Tree\n");
     write("etc/profile.d/old.sh~", "export NCCL_ALGO=Tree\n");
     write("home/eva/.bashrc", "export NCCL_DEBUG=INFO\nexport NCCL_IB_TC=1\n");

@@ -189,7 +189,7 @@ TEST(NcclGraphs, ErrorsNameTheLineAndTheColumn) {
         {"x,0,8,1,2,80,tree,4,12,20,20,NVL,PIX,1,24\n", "line 3: nNodes = 0"},
         {"x,9,8,1,2,80,tree,4,12,20,20,NVL,PIX,1,24\n", "line 3: 9 nodes for 8 ranks"},
         {"x,1,8,1,2,80,rnig,4,12,20,20,NVL,PIX,1,24\n", "nearest: ring"},
-        {"x,1,8,1,2,80,ring,4,12,20,20,NVL,PIX,1,24\n", "stands there twice"},
+        {"x,1,8,1,2,80,ring,4,12,20,20,NVL,PIX,1,24\n", "is listed twice"},
         {"x,1,8,1,2,80,tree,4,12,nan,20,NVL,PIX,1,24\n", "bwIntra_GBps"},
         {"x,1,8,1,2,80,tree,4,12,-1,20,NVL,PIX,1,24\n", "bwIntra_GBps"},
         {"x,1,8,1,2,80,tree,4,12,20,1e999,NVL,PIX,1,24\n", "bwInter_GBps"},

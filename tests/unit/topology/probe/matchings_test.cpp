@@ -43,7 +43,7 @@ TEST(RandomMatchings, are_disjoint_do_not_repeat_a_pair_and_follow_the_seed) {
             if (!busy.contains(node)) rested.insert(node);
         }
     }
-    EXPECT_EQ(rested.size(), 5u);  // somebody else each time
+    EXPECT_EQ(rested.size(), 5u);  // a different one each time
     EXPECT_EQ(random_matchings(nodes, 5, 7), rounds);
     EXPECT_NE(random_matchings(nodes, 5, 8), rounds);
     EXPECT_EQ(random_matchings({4, 5, 6}, 99, 1).size(), 3u);  // all there are

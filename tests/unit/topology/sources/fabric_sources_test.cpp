@@ -85,7 +85,7 @@ TEST(SlurmTopology, LoopsDuplicatesAndStrangersAreSaid) {
                                    "SwitchName=c Nodes=n[1-2]\n"
                                    "SwitchName=c Nodes=n3\n",
                                    "topology.conf"));
-    EXPECT_THAT(fabric.warnings, ElementsAre("switch c stands twice: joined",
+    EXPECT_THAT(fabric.warnings, ElementsAre("switch c is defined twice: joined",
                                              "switch ghost below a is not described: left out",
                                              "the link from b to a closes a loop: left out",
                                              "node n1 is below b and c: b is taken"));
@@ -290,7 +290,7 @@ TEST(Ibnetdiscover, LeavesSpinesRatesAndASlowLink) {
                 ElementsAre("link leaf2[2] - n6 mlx5_0 runs at 100 Gbit/s, others at 200"));
 }
 
-// The example of ibnetdiscover(8): nobody named the nodes, two switches without hosts in common.
+// The example of ibnetdiscover(8): the nodes have no names, two switches share no host.
 std::string manual_fabric() {
     constexpr char const* kHost = "\"MT23108 InfiniHost Mellanox Technologies\"";
     std::string text =
@@ -350,7 +350,7 @@ TEST(Ibnetdiscover, AdaptersThatAreDescribedAlikeAreOfTwoHosts) {
 
 TEST(Ibnetdiscover, OneSlowUplinkIsOneWarning) {
     std::string text = ib_fabric();
-    // Both ends of a cable tell its rate.
+    // Both ends of a cable report its rate.
     auto const slower = [&](std::string const& section, std::string const& port) {
         auto const at = text.find("]", text.find(port, text.find(section)));
         text.replace(text.find("4xHDR", at), 5, "4xDDR");

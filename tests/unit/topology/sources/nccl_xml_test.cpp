@@ -39,7 +39,7 @@ TEST(NcclXml, ReadsWhatNcclDumps) {
     EXPECT_EQ(machine.gpus[0].name, "NVIDIA A100-SXM4-40GB");
     EXPECT_EQ(machine.gpus[0].compute_capability, 80);
     EXPECT_EQ(machine.gpus[0].numa, 3);
-    EXPECT_EQ(machine.gpus[0].link, (PcieLink{0, 16, 0, 16}));  // NCCL tells the maximum alone
+    EXPECT_EQ(machine.gpus[0].link, (PcieLink{0, 16, 0, 16}));  // NCCL gives only the maximum
     EXPECT_THAT(machine.gpus[0].nvlinks, ElementsAre(NvlinkPeer{"switch", 12}));
     ASSERT_THAT(machine.nics, SizeIs(2));
     EXPECT_EQ(machine.nics[0].interface, "eth0");
@@ -170,7 +170,7 @@ TEST(NcclXml, ErrorsNameTheLine) {
     EXPECT_EQ(
         xml_error(
             "<system><cpu><pci busid=\"0000:01:00.0\"/>\n<pci busid=\"0:1:0.0\"/></cpu></system>"),
-        "line 2: PCI device 0000:01:00.0 stands twice");
+        "line 2: PCI device 0000:01:00.0 is listed twice");
     EXPECT_THAT(xml_error("<system><cpu><nic><net name=\"a\" speed=\"-1\"/></nic></cpu></system>"),
                 HasSubstr("speed of a"));
     EXPECT_THAT(

@@ -76,7 +76,7 @@ TEST(Synthetic, ErrorsNameTheWordAndTheNearest) {
     EXPECT_THAT(synthetic_error("rate:nan node:1"), HasSubstr("no number"));
     EXPECT_THAT(synthetic_error("rate:inf node:1"), HasSubstr("no number"));
     EXPECT_THAT(synthetic_error("gpu:65"), HasSubstr("nearest valid: 64"));
-    EXPECT_THAT(synthetic_error("node:8 node:8"), HasSubstr("stands twice"));
+    EXPECT_THAT(synthetic_error("node:8 node:8"), HasSubstr("is given twice"));
     EXPECT_THAT(synthetic_error("node"), HasSubstr("a value is missing: node:8"));
     EXPECT_THAT(synthetic_error("node:0"), HasSubstr("at least 1"));
     EXPECT_THAT(synthetic_error("leaf:65536 node:65536"), HasSubstr("at most 65536"));

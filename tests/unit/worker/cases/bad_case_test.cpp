@@ -127,7 +127,7 @@ TEST_F(BadCase, Inputs) {
     EXPECT_THAT(run(), HasSubstr("in/height is missing"));
 }
 
-TEST_F(BadCase, InputThatNobodyReads) {
+TEST_F(BadCase, UnusedInput) {
     add("in/x_maks", at::ones({2, 3}, at::kBool));
     EXPECT_THAT(run(), AllOf(HasSubstr("in/x_maks"), HasSubstr("did you mean x_mask?")));
     content_.tensors.back().name = "imput/x";

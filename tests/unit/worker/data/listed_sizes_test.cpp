@@ -20,8 +20,8 @@ protected:
     TempFolder folder_;
 };
 
-/// Lists of ffprobe and PyAV: the size as it is stored.
-TEST_F(ListedSizes, AreHeldAgainstTheFiles) {
+/// Lists from ffprobe and PyAV: the stored size.
+TEST_F(ListedSizes, AreComparedWithTheFiles) {
     std::vector<std::string> const plain{"-c:v", "libx264", "-pix_fmt", "yuv420p"};
     ASSERT_TRUE(make_clip(folder_.file("plain.mp4"), "64x48", 0.2, plain));
     ASSERT_TRUE(ffmpeg({"-i", folder_.file("plain.mp4"), "-c", "copy", "-metadata:s:v:0",
@@ -51,7 +51,7 @@ TEST_F(ListedSizes, AreHeldAgainstTheFiles) {
     auto const second = *parse_manifest(list, folder_.path(), options);
     EXPECT_EQ(second.fingerprint, first.fingerprint);
     EXPECT_TRUE(second.clips[1].gone);
-    // As before where nobody asks.
+    // Unchanged if the check is not requested.
     EXPECT_EQ(parse(list)->clips[1].width, 64);
 }
 

@@ -51,8 +51,8 @@ TEST_F(LoaderTest, ListedCountsMayBeTooHigh) {
         EXPECT_TRUE(copy(*loader->next(step)) == reference[step]) << step;
 }
 
-/// Never shown as something else than listed without a word: the others of the bucket stand in.
-TEST_F(LoaderTest, ClipsOfAnotherSizeThanListedAreReplacedAndTold) {
+/// Never silently shown as something else than listed: other clips of the bucket replace them.
+TEST_F(LoaderTest, ClipsOfAnotherSizeThanListedAreReplacedAndReported) {
     ASSERT_TRUE(ffmpeg({"-i", made_->file(video(0)), "-c", "copy", "-metadata:s:v:0", "rotate=90",
                         folder_.file("turned.mp4")}));
     ASSERT_TRUE(make_clip(folder_.file("large.mp4"), "192x128", 1.2, {"-c:v", "libx264"}));
@@ -98,7 +98,7 @@ TEST_F(LoaderTest, ABucketOfTurnedClipsAloneTakesThoseOfOthers) {
                         folder_.file("turned.mp4")}));
     add(folder_.file("turned.mp4"), 30);
     manifest_.clips.back().height = 64;
-    manifest_.clips.back().width = 192;  // a bucket of its own
+    manifest_.clips.back().width = 192;  // a separate bucket
     auto const plan = schedule({4, 4, 4});
     auto const loader = start(plan, options());
     for (std::uint64_t step = 0; step < 30; ++step) {

@@ -131,10 +131,10 @@ TEST_F(LoaderTest, StopsWhenTooManyClipsAreBad) {
 }
 
 // tdrussell/diffusion-pipe#542: counts that are estimates. A clip that is long enough is used, one
-// that is not is replaced; each is told once, and neither is a bad sample.
+// that is not is replaced; each is reported once, and neither is a bad sample.
 TEST_F(LoaderTest, ClipsThatAreGoneAreReplacedAlsoByThoseOfOtherBuckets) {
     for (int i = 0; i < kVideos; ++i) manifest_.clips[i].gone = i != 3;
-    manifest_.clips[0].height = 96;  // a shape, and so a bucket, of its own
+    manifest_.clips[0].height = 96;  // a separate shape, and so a separate bucket
     manifest_.clips[0].width = 64;
     auto const plan = schedule({4, 4, 4});
     LoaderOptions strict = options(2);

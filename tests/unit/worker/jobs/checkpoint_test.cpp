@@ -83,7 +83,7 @@ TEST_F(Checkpoints, DamageIsNamed) {
     EXPECT_NE(loaded.error().message.find("ema.safetensors"), std::string::npos);
 }
 
-// A file size limit stands in for a full disk.
+// A file size limit simulates a full disk.
 TEST_F(Checkpoints, AFailedSaveKeepsTheOldOnes) {
     ASSERT_TRUE(save_checkpoint(folder_, state(1), tensors(1), 1).has_value());
     pid_t const child = fork();

@@ -159,7 +159,7 @@ private:
 
 // What overlaps reduction with backward: a late block's gradients are complete before an early
 // block is even run again.
-TEST(PartRecompute, GradientsAreCompleteWhileBackwardGoesOn) {
+TEST(PartRecompute, GradientsAreCompleteDuringBackward) {
     std::vector<int> order;
     at::Tensor x = at::randn({4, 4});
     std::vector<at::Tensor> weights;

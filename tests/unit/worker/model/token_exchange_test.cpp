@@ -21,7 +21,7 @@ at::Tensor attention(at::Tensor const& q, at::Tensor const& k, at::Tensor const&
         .transpose(1, 2);
 }
 
-/// Runs of two sequences that lie one behind the other.
+/// Concatenated runs of two sequences.
 at::Tensor own_runs(TokenRanks const& ranks, at::Tensor const& x, std::int64_t first) {
     auto const parts = x.split_with_sizes({first, x.size(1) - first}, 1);
     return at::cat({own_tokens(&ranks, parts[0], 1), own_tokens(&ranks, parts[1], 1)}, 1);

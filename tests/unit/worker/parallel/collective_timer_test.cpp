@@ -1,5 +1,5 @@
-// Times of collectives on a backend whose works end when the test says so: what queues behind
-// another is not counted twice, and nobody has to wait for a work to know when it was done.
+// Times of collectives on a backend whose works end when the test says so: queueing after another
+// is not counted twice, and the end of a work is known without waiting for it.
 #include "worker/parallel/collective_timer.hpp"
 
 #include "ranks.hpp"
@@ -83,7 +83,7 @@ TEST(CollectiveTimer, CountsWhatOverlapsOnceAndLeavesGapsOut) {
     EXPECT_EQ(timer.cost(-1e-9).exposed_s, 0);
 }
 
-TEST(CollectiveTimer, AWorkThatTellsNoEndIsUnderWayUntilTheStepIsCounted) {
+TEST(CollectiveTimer, AWorkWithoutAReportedEndIsInFlightUntilTheStepIsCounted) {
     NamedBackend backend;
     CollectiveTimer timer("stop vote", "all_reduce", backend);
     timer.begin();
@@ -94,7 +94,7 @@ TEST(CollectiveTimer, AWorkThatTellsNoEndIsUnderWayUntilTheStepIsCounted) {
     EXPECT_GE(timer.cost(0).seconds, at_least);
 }
 
-TEST(CollectiveTimer, GlooTellsTheEndWithoutAWait) {
+TEST(CollectiveTimer, GlooReportsTheEndWithoutAWait) {
     run_ranks(2, [](Group const& group) {
         CollectiveTimer timer("gradients all_reduce", "all_reduce", group.backend());
         timer.begin();

@@ -1,4 +1,4 @@
-// Joining over TCP with a socket that somebody else opened, and what a missing peer looks like.
+// Joining over TCP with a socket that another process opened, and the effect of a missing peer.
 #include "worker/parallel/process_group.hpp"
 
 #include "ranks.hpp"
@@ -54,7 +54,7 @@ TEST(ProcessGroup, JoinsOverASocketThatIsAlreadyOpen) {
         });
 }
 
-TEST(ProcessGroup, NobodyAtTheStoreIsUnreachable) {
+TEST(ProcessGroup, AMissingStoreIsUnreachable) {
     auto listener = listen_on_loopback();
     ::shutdown(listener.fd, SHUT_RDWR);  // a port that refuses
     GroupConfig config;

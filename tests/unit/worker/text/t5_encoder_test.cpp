@@ -98,7 +98,7 @@ TEST(T5, PaddingDoesNotReachTheCaption) {
     EXPECT_LE(relative_error(padded, alone), kFp32Order);
 }
 
-// Both libraries bring a protobuf of their own into the process.
+// Both libraries bring their own protobuf into the process.
 TEST(T5, ReadsWhatTheTokenizerWrites) {
     auto const tokenizer = *T5Tokenizer::open(OSORA_SOURCE_DIR "/tests/data/text/tiny.model");
     auto tokens = tokenizer.encode_padded("A dog runs through a snowy field.", 20);

@@ -1,4 +1,4 @@
-// Checkpoints written on a thread of their own: one at a time, one copy of the tensors.
+// Checkpoints written on a separate thread: one at a time, one copy of the tensors.
 #include "worker/train/checkpoint_writer.hpp"
 
 #include <ATen/ops/equal.h>

@@ -1,4 +1,4 @@
-// Checkpoints that any other layout goes on from.
+// Checkpoints from which any other layout continues.
 #include "tests/unit/worker/train/layout_training.hpp"
 
 #include <unistd.h>
@@ -8,11 +8,11 @@
 namespace osora::worker {
 namespace {
 
-/// Files of a checkpoint that four ranks wrote together are those that one rank would write, and
-/// any layout goes on from them.
+/// Files of a checkpoint that four ranks wrote together equal those of one rank, and any layout
+/// continues from them.
 class Resharding : public testing::TestWithParam<Layout> {};
 
-TEST_P(Resharding, AnyLayoutGoesOn) {
+TEST_P(Resharding, AnyLayoutContinues) {
     namespace fs = std::filesystem;
     Layout const four = GetParam();
     fs::path const folder =
@@ -43,7 +43,7 @@ TEST_P(Resharding, AnyLayoutGoesOn) {
     fs::remove_all(folder);
 }
 
-/// Eight ranks, one, and three, which no cut of eight divides: each goes on from the one before.
+/// Eight ranks, one, and three, which do not divide evenly: each continues from the one before.
 TEST(Resharded, EightOneThree) {
     namespace fs = std::filesystem;
     fs::path const folder =

@@ -1,5 +1,4 @@
-// What ranks tell each other that train on the same samples: sequence, tensor and pipeline
-// parallel.
+// Communication of ranks that train on the same samples: sequence, tensor and pipeline parallel.
 #include "plan/model/trained_parameters.hpp"
 #include "tests/unit/worker/train/layout_training.hpp"
 
@@ -10,8 +9,8 @@ class SharedTokens : public testing::TestWithParam<Layout> {};
 class SharedLayers : public testing::TestWithParam<Layout> {};
 class Stages : public testing::TestWithParam<Layout> {};
 
-/// Attention trades q, k, v and its result, and backward trades them back; a block that runs again
-/// trades again. Temporal attention of STDiT3 needs nobody else's tokens.
+/// Attention exchanges q, k, v and its result, and backward exchanges them back; a block that runs
+/// again exchanges again. Temporal attention of STDiT3 needs no tokens of other ranks.
 TEST_P(SharedTokens, TradesWhatTheFormulaSays) {
     Layout const layout = GetParam();
     std::int64_t const dp = layout.ranks / layout.sp, passes = kSamples / dp;
@@ -87,7 +86,7 @@ TEST_P(SharedLayers, ExchangesWhatTheFormulaSays) {
 
 /// Rank 0 is in the first stage: of each micro-batch it gets the gradient of its tokens, from each
 /// of its runs of blocks, and what the last stage sends to all of these but the first.
-TEST_P(Stages, TellEachOtherATensorAMicroBatch) {
+TEST_P(Stages, ExchangeATensorPerMicroBatch) {
     Layout const layout = GetParam();
     std::int64_t const together = layout.tp * layout.sp, dp = layout.ranks / layout.pp / together;
     std::int64_t const passes =

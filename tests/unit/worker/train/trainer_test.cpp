@@ -162,7 +162,7 @@ TEST_F(TrainerTest, RanksSkipTogether) {
     EXPECT_TRUE(at::equal(weights[0], weights[1]));
 }
 
-TEST_F(TrainerTest, GoesOnFromACheckpointBitExactly) {
+TEST_F(TrainerTest, ContinuesFromACheckpointBitExactly) {
     namespace fs = std::filesystem;
     fs::path const folder =
         fs::temp_directory_path() / ("osora trainer " + std::to_string(getpid()));
@@ -214,7 +214,7 @@ TEST_F(TrainerTest, TheRateFollowsItsSchedule) {
     EXPECT_DOUBLE_EQ(step(trainer, 0).lr, 1e-2);
     (void)step(trainer, 1);
     EXPECT_NEAR(step(trainer, 2).lr, middle, 1e-12);
-    // A stage with a rate of its own, from step 3 on.
+    // A stage with a separate rate, from step 3 on.
     auto stage = cosine.config.optim;
     stage.lr = 4e-3;
     stage.lr_min = 0;

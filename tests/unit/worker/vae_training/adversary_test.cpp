@@ -85,7 +85,7 @@ TEST(Adversary, PullsAtTheLastLayerAsTheErrorDoes) {
     EXPECT_EQ(pull(0.5, 1e6), pull(0.5, 1e9));  // the adaptive weight is at most 1e4
 }
 
-TEST(Adversary, LearnsToTellRealFromFake) {
+TEST(Adversary, LearnsToDistinguishRealFromFake) {
     Adversary adversary(small(), 1, {});
     EXPECT_FALSE(adversary.takes_part(2));
     EXPECT_TRUE(adversary.takes_part(3));
@@ -107,7 +107,7 @@ TEST(Adversary, LearnsToTellRealFromFake) {
     EXPECT_EQ(adversary.state().back().tensor.item<std::int64_t>(), 30);
 }
 
-TEST(Adversary, GoesOnFromItsState) {
+TEST(Adversary, ContinuesFromItsState) {
     Adversary one(small(), 1, {}), other(small(), 2, {});
     at::Tensor const real = at::randn({1, 3, 10, 24, 24}), fake = at::randn({1, 3, 10, 24, 24});
     auto const step = [&](Adversary& adversary) {

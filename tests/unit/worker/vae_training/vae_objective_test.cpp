@@ -156,7 +156,8 @@ TEST(VaeObjective, ChunksOfTimeAreThoseOfThePipeline) {
     EXPECT_NEAR(found.loss, loss.item<double>(), 2e-7 * found.loss);
 }
 
-// Stage 1 of Open-Sora: the 2-D part stays, latents against latents, images are told to stay.
+// Stage 1 of Open-Sora: the 2-D part is fixed, latents are compared with latents, images must stay
+// unchanged.
 TEST(VaeObjective, StageOneTrainsTimeAlone) {
     plan::VaeLossSection section;
     section.real_rec = false;

@@ -1,7 +1,7 @@
 // Gradients through recomputed parts against those of a plain graph, what is kept, and when hooks
 // on parameters run.
-#include "worker/memory/recompute.hpp"
 #include "tests/kit/counted_memory.hpp"
+#include "worker/memory/recompute.hpp"
 
 #include <ATen/ops/linear.h>
 #include <ATen/ops/randn.h>
@@ -49,7 +49,7 @@ TEST(Recompute, RowsHaveTheGradientsOfAll) {
     }
 }
 
-TEST(Recompute, RowsAreToldTheirPlace) {
+TEST(Recompute, RowsGetTheirPosition) {
     at::Tensor const x = at::randn({7, 2}, at::kDouble).set_requires_grad(true);
     std::vector<std::int64_t> starts;
     at::Tensor const out = over_rows(x, 3, {}, [&](at::Tensor const& rows, std::int64_t first) {

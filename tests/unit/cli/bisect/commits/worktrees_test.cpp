@@ -110,7 +110,7 @@ TEST_F(WorktreesTest, EachCommitIsBuiltOnceByOneRecipe) {
     EXPECT_EQ(git({"status", "--porcelain"}), "");
 }
 
-TEST_F(WorktreesTest, AHalfBuiltFolderIsMadeAnew) {
+TEST_F(WorktreesTest, AHalfBuiltFolderIsBuiltAgain) {
     auto const built = open(kCopy).ready(commits_[0]);
     std::ofstream(built->folder / "left over") << "x";
     fs::remove(built->folder.string() + ".json");
@@ -126,7 +126,7 @@ TEST_F(WorktreesTest, AHalfBuiltFolderIsMadeAnew) {
     EXPECT_EQ(content(built->folder / "made"), "0");
 }
 
-TEST_F(WorktreesTest, WhatDoesNotBuildIsRememberedWithItsLastWords) {
+TEST_F(WorktreesTest, AFailedBuildIsRememberedWithItsLastOutput) {
     std::vector<std::string> const failing{"sh", "-c", "echo one; echo 'no rule' >&2; exit 7"};
     auto const built = open(failing).ready(commits_[0]);
     ASSERT_TRUE(built.has_value()) << built.error().message;
@@ -136,7 +136,7 @@ TEST_F(WorktreesTest, WhatDoesNotBuildIsRememberedWithItsLastWords) {
     EXPECT_EQ(open(failing).ready(commits_[0])->why_not, built->why_not);
     EXPECT_EQ(builds_, 1);
     EXPECT_FALSE(open(failing, true).ready(commits_[0])->is_built());
-    EXPECT_EQ(builds_, 2) << "asked for anew";
+    EXPECT_EQ(builds_, 2) << "requested again";
 }
 
 TEST_F(WorktreesTest, ABuildThatHangsIsStopped) {

@@ -34,7 +34,7 @@ public:
             }
         }
     }
-    /// Rows without trailing blanks; nothing may stand below the cursor's last row.
+    /// Rows without trailing blanks; nothing may be below the cursor's last row.
     [[nodiscard]] std::vector<std::string> rows() const {
         std::vector<std::string> rows = rows_;
         while (!rows.empty() && rows.back().empty()) rows.pop_back();
@@ -136,7 +136,8 @@ TEST(TerminalOutput, ShowsWhatIsWaitedForUntilTheRunSpeaks) {
 }
 
 TEST(TerminalOutput, ErasesWhatANarrowerTerminalHasWrapped) {
-    // The terminal is 30 wide already while osora still thinks 80: its lines wrap. Then it is told.
+    // The terminal is already 30 wide while osora still assumes 80: its lines wrap. Then it is
+    // notified.
     FakeTerminal screen(30);
     auto const output = terminal_output([&](std::string_view text) { screen.write(text); },
                                         {0.2, 0}, {true, false, 80});

@@ -104,8 +104,8 @@ TEST(FollowText, SummaryOfAGoodRun) {
               "         checkpoint 200 kept · next: osora report 42\n");
 }
 
-// It trains nothing, keeps no checkpoint, and nobody knows beforehand how many steps it takes.
-TEST(FollowText, AnEncodeRunTellsNoLossAndNoCheckpoint) {
+// It trains nothing, keeps no checkpoint, and its number of steps is not known beforehand.
+TEST(FollowText, AnEncodeRunShowsNoLossAndNoCheckpoint) {
     Story story;
     auto records = running(story, 1, 0);
     std::get<protocol::RunSubmitted>(records.front().event).job = "encode";

@@ -79,7 +79,7 @@ TEST(NodeTable, TheSlowNodeKeepsItsPlace) {
               "others, last in 40 of 40 steps");
 }
 
-TEST(NodeTable, NothingIsSaidWhenNobodyIsSlow) {
+TEST(NodeTable, NothingIsShownWhenNoRankIsSlow) {
     EXPECT_EQ(arrival_line(trained(4, -1)), "");
 }
 

@@ -1,4 +1,4 @@
-// Two runs held against each other: who is slower, who is named, what differs.
+// Comparison of two runs: which is slower, which rank is named, what differs.
 #include "db/analysis/attribution/run_comparison.hpp"
 #include "tests/unit/db/analysis/attribution/step_tables.hpp"
 
@@ -92,7 +92,7 @@ TEST(CompareRuns, AStragglerIsNamedOnlyWhenItIsOne) {
     EXPECT_FALSE(none.b.straggler) << "every rank is slow in its turn";
 }
 
-TEST(CompareRuns, OtherWorkIsNotHeldAgainstEachOther) {
+TEST(CompareRuns, DifferentWorkIsNotCompared) {
     auto a = history({}), b = history({}, 42);
     b.config["model.arch"] = "mmdit-tiny";
     auto found = compare_runs({a}, {b});

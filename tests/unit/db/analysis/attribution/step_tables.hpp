@@ -1,5 +1,5 @@
-// Steps of made-up runs for tests of the attribution: every phase of every rank is told, so the
-// seconds of a cause can be worked out by hand.
+// Steps of made-up runs for tests of the attribution: every phase of every rank is given, so the
+// seconds of a cause can be computed by hand.
 #pragma once
 
 #include "db/record/run_record.hpp"

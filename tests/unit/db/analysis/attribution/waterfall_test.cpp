@@ -61,7 +61,7 @@ TEST(StepParts, AddUpToEveryStep) {
     }
 }
 
-TEST(StepParts, WhatNoPhaseToldIsNotExplained) {
+TEST(StepParts, TimeOutsideAllPhasesIsNotExplained) {
     MadeRun run;
     run.rank_step = [](int, int) {
         RankStep step;

@@ -85,7 +85,7 @@ TEST(BisectFailures, WhereBadWithoutTheCulpritDoesNotStart) {
 
 // The machine gets slower by a quarter of the gap while the search is under way: good's and bad's
 // runs of before say nothing of it any more.
-TEST(BisectFailures, AMachineThatChangesMisleadsNobody) {
+TEST(BisectFailures, AMachineThatChangesDoesNotMislead) {
     int proved = 0;
     for (unsigned seed = 1; seed <= 100; ++seed) {
         SimulatedRuns runs({.seed = seed});

@@ -93,7 +93,7 @@ TEST(Gate, TheNewestOfASeries) {
     EXPECT_EQ(word(with({12, 10, 10})), GateState::clear);
     EXPECT_EQ(word({10}), GateState::undecided);
     EXPECT_EQ(word({10, 12}), GateState::undecided);
-    // Six runs of the new level are enough to be held against it.
+    // Six runs of the new level are enough to compare with.
     EXPECT_EQ(word(with({12, 12, 12, 12, 12, 12}), 10), GateState::clear);
     EXPECT_EQ(word(with({12, 12, 12, 12, 12, 14}), 10), GateState::suspect);
 }

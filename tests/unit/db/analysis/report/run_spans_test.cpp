@@ -47,7 +47,7 @@ protected:
     void launch(double s, int attempt, int start_step) {
         at(s, LaunchOrdered{attempt, 2, "n0", 4000});
         at(s + 3, RankStarted{attempt, 1, 1, 11, start_step, {}});
-        at(s + 3.5, RankStarted{attempt, 1, 1, 11, start_step, {}});  // told twice
+        at(s + 3.5, RankStarted{attempt, 1, 1, 11, start_step, {}});  // reported twice
         at(s + 4, RankStarted{attempt, 0, 0, 10, start_step, {}});
     }
     std::vector<EventRecord> events_;
@@ -71,7 +71,7 @@ TEST_F(RunSpans, ARunWithAFault) {
                     "first_step e1 s20 64..65", "end e1 s-1 88..99"));
 }
 
-TEST_F(RunSpans, TheWaitInAQueueAndTheProbeBehindIt) {
+TEST_F(RunSpans, TheWaitInAQueueAndTheProbeAfterIt) {
     RunSubmitted submitted;
     submitted.nodes = 2;
     submitted.submitted_us = us(-3600);

@@ -1,4 +1,4 @@
-// Where a window ends, and that its figures are those of its own steps.
+// Where a window ends, and that its figures cover only its own steps.
 #include "db/analysis/report/run_windows.hpp"
 
 #include "db/analysis/measure.hpp"

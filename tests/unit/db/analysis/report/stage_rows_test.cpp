@@ -66,7 +66,7 @@ TEST(StageRows, AreThoseOfThePlanWithTheirOwnSteps) {
     EXPECT_EQ(rows[1].buckets[1].bucket, "64x64x8");
     EXPECT_EQ(rows[1].buckets[1].steps, 15);
     EXPECT_DOUBLE_EQ(rows[1].buckets[1].step_s_median, 3);
-    EXPECT_TRUE(std::isnan(rows[2].predicted_s)) << "0: nobody could predict it";
+    EXPECT_TRUE(std::isnan(rows[2].predicted_s)) << "0: it was not predicted";
     EXPECT_TRUE(std::isnan(rows[3].step_s_median)) << "not reached";
     EXPECT_THAT(rows[3].buckets, IsEmpty());
 }

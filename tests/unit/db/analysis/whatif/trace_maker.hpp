@@ -1,6 +1,6 @@
 // Traces of pipelines that never ran, for tests of the what-if replay: durations from a seed, times
-// by brute force. Who feeds whom is told by micro-batch and model chunk here, and must be found by
-// order in the code under test.
+// by brute force. Here micro-batch and model chunk say who feeds whom; the code under test must
+// find it by order.
 #pragma once
 
 #include "db/analysis/whatif/op_trace.hpp"
@@ -16,7 +16,7 @@ namespace osora::db::whatif::test {
 struct PipelineShape {
     int pp_size = 2, dp_size = 2, vpp_size = 1;
     int micro_batches = 4;  // a multiple of pp_size when vpp_size > 1
-    bool overlap = false;   // gradients are reduced while backward goes on
+    bool overlap = false;   // gradients are reduced during backward
 };
 
 /// An op of a worker; `tag` is the micro-batch of compute, sends and receives.
@@ -24,7 +24,7 @@ struct MadeOp {
     OpKind kind = OpKind::gc;
     int dp_rank = 0, stage = 0, seq_id = 0;
     int model_chunk = -1, micro_batch = -1;
-    double duration_s = 0;  // of a transfer: behind the start of its last side
+    double duration_s = 0;  // of a transfer: after the start of its last side
     std::vector<std::size_t> after;
     std::vector<std::size_t> group;  // ends together with these, itself included; empty: alone
     double start_s = 0, end_s = 0;

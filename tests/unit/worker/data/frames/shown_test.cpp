@@ -188,7 +188,7 @@ TEST_F(Shown, PixelsThatAreNotSquareAreStretched) {
     }
 }
 
-// mp4 without a pasp box: the ratio stands in the codec's own headers.
+// mp4 without a pasp box: the ratio is in the codec's own headers.
 TEST_F(Shown, RatiosThatOnlyTheBitstreamHasCount) {
     for (auto const& [encoder, filter] : std::vector<std::pair<std::string, std::string>>{
              {"libx264", "h264_metadata"}, {"libx265", "hevc_metadata"}}) {

@@ -27,7 +27,7 @@ topology::CollectiveTimes probe(int ranks, plan::CollectiveRequest const& reques
     return answer;
 }
 
-// Groups are split in processes of their own only (tests/e2e_worker): LibTorch's split is not made
+// Groups are split only in separate processes (tests/e2e_worker): LibTorch's split does not work
 // for ranks that are threads.
 TEST(CollectiveProbe, MeasuresEachCollective) {
     plan::CollectiveRequest request;
@@ -61,7 +61,7 @@ TEST(CollectiveProbe, WhatDoesNotFitIntoTheTimeIsNamed) {
     EXPECT_EQ(answer.samples.size() + answer.left_out.size(), 3u);
 }
 
-TEST(CollectiveProbe, OneRankThatIsToldToStopEndsItForAll) {
+TEST(CollectiveProbe, AStopRequestToOneRankEndsItForAll) {
     plan::CollectiveRequest request;
     request.collectives = {"all_reduce", "broadcast"};
     request.sizes_bytes = {1024, 4096};
@@ -69,7 +69,7 @@ TEST(CollectiveProbe, OneRankThatIsToldToStopEndsItForAll) {
     std::vector<topology::CollectiveTimes> answers;
     run_ranks(3, [&](Group const& group) {
         int asked = 0;
-        // Rank 1 is told during the first size.
+        // Rank 1 gets the stop request during the first size.
         auto const stopped = [&] { return group.rank() == 1 && ++asked > 2; };
         auto const mine = probe_collectives(request, group, Device(), 1, stopped);
         ASSERT_TRUE(mine.has_value()) << mine.error().message;

@@ -45,7 +45,7 @@ TEST(OlderWeights, TakeTheNamesAndShapesOfStdit3) {
                           captions.narrow(0, 0, 2)));
 }
 
-TEST(OlderWeights, LeaveStdit3AsItIs) {
+TEST(OlderWeights, DoNotChangeStdit3) {
     Stdit3Config config;
     config.model_max_length = 3;
     std::vector<NamedTensor> const own{{"spatial_blocks.0.attn.proj.bias", at::ones({2})},

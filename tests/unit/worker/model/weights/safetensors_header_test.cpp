@@ -62,7 +62,7 @@ TEST(SafetensorsHeader, RefusesOverlapsHolesAndSizesThatDoNotFit) {
     EXPECT_NE(why(pair("[0,4]", "[2,6]"), 6), "accepted");   // overlap
     EXPECT_NE(why(pair("[0,4]", "[0,4]"), 4), "accepted");   // the same bytes twice
     EXPECT_NE(why(pair("[0,4]", "[5,9]"), 9), "accepted");   // a hole
-    EXPECT_NE(why(pair("[0,4]", "[4,8]"), 9), "accepted");   // bytes nobody owns
+    EXPECT_NE(why(pair("[0,4]", "[4,8]"), 9), "accepted");   // bytes that belong to no tensor
     EXPECT_NE(why(pair("[0,4]", "[4,8]"), 7), "accepted");   // cut off
     EXPECT_NE(why(pair("[0,4]", "[8,4]"), 8), "accepted");   // reversed
     EXPECT_NE(why(pair("[0,5]", "[5,9]"), 9), "accepted");   // not what the shape says

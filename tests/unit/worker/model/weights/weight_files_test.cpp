@@ -83,7 +83,7 @@ TEST_F(WeightFiles, ShardsOfTorchSaveHaveAnIndexToo) {
                                  HasSubstr("pytorch_model-00003-of-00003.bin")));
 }
 
-TEST_F(WeightFiles, APartOfAFileIsItsNamesBehindAWord) {
+TEST_F(WeightFiles, APartOfAFileIsItsNamesAfterAPrefix) {
     save("both.safetensors", {w(1, "ema_model.w"), w(2, "online_model.w"), w(3, "step")});
     EXPECT_EQ(first("both.safetensors#ema_model"), 1);
     EXPECT_EQ(first("both.safetensors#online_model"), 2);

@@ -71,7 +71,7 @@ TEST(FlightRecorder, WhatHasNotEndedOutlivesTheRing) {
               FlightRecorder::kRecords + FlightRecorder::kPendingMax);
 }
 
-TEST(FlightRecorder, ASendKeepsNobodyWaiting) {
+TEST(FlightRecorder, ASendDoesNotCountAsWaiting) {
     FlightRecorder recorder(kStart);
     auto sending = call(recorder.add_channel("stages 0>1 gloo", {0, 1}));
     sending.one_sided = true;
@@ -93,7 +93,7 @@ TEST(FlightRecorder, ThreadsMayRecordTogether) {
     EXPECT_EQ(recorder.dump().channels[0].started, 20000);
 }
 
-TEST(StepAgreement, MaximaTellWhetherAllBroughtTheSame) {
+TEST(StepAgreement, MaximaShowWhetherAllBroughtTheSame) {
     StepTerms const terms{.step = 7, .bucket = "64x64x8", .passes = 2};
     auto const together = [&](StepTerms const& other) {
         auto maxima = numbers_of(terms);

@@ -1,4 +1,4 @@
-// The objective around a store: what it tells, and that training sees no difference.
+// The objective around a store: the figures that it reports, and that training sees no difference.
 #include "worker/train/objective/stored_objective.hpp"
 #include "tests/unit/worker/memory/small_models.hpp"
 #include "worker/train/objective/stdit3_objective.hpp"
